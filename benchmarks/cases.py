@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from compiled import compiled
 from networks import networks
 
 Case = Callable[[], Callable[[], object]]
@@ -129,4 +130,5 @@ GROUPS: dict[str, Callable[[Any], dict[str, Case]]] = {
     "autograd": autograd,
     "training": training,
     "models": models,
+    "compile": compiled,
 }

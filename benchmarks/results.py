@@ -1,7 +1,8 @@
 """``results.json``: what was measured, where and when.
 
 Each section is one measurement: its machine, its date, its versions and its values.
-``compare.py --record`` writes the section "compare"; `tools/figures.py` makes the
+``compare.py --record`` writes the section "compare". The others are rows of text, which
+whoever measures enters with the machine and the date; `tools/figures.py` makes the
 tables of the documents from all of them.
 """
 

@@ -93,7 +93,8 @@ def seconds(value: float) -> str:
 
 
 def times_faster(ratio: float) -> str:
-    return f"{ratio:.0f}x" if ratio >= 20 else f"{ratio:.1f}x"
+    digits = 0 if ratio >= 20 else 1 if ratio >= 3 else 2
+    return f"{ratio:.{digits}f}x"
 
 
 def rows(*lines: tuple[str, ...]) -> str:
@@ -115,7 +116,8 @@ def speed() -> str:
     mean, worst, least = mean_and_worst("overhead")
     count = len(ratios("overhead"))
     lines = [("case", "PyTorch", "Pellucid", "ratio", "aim")]
-    calls = f"small calls, geometric mean of {count} (worst: `{worst}` {least:.1f}x)"
+    slowest = f"worst: `{worst}` {times_faster(least)}"
+    calls = f"small calls, geometric mean of {count} ({slowest})"
     lines.append((calls, "", "", times_faster(mean), "12x, none below 4x"))
     for label, case, aim in SPEED:
         ours, reference = times("pellucid")[case], times("torch")[case]
@@ -162,7 +164,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "groups": groups,
     "counted": counted,
     "kernels": lambda: measured("kernels"),
-    "build": lambda: measured("build"),
     "oracle": lambda: measured("oracle"),
 }
 FIGURES: dict[str, Callable[[], str]] = {

@@ -455,6 +455,8 @@ void queue_callback(Ref<Callback> callback) {
 
 std::vector<Tensor> run_backward(std::span<const Target> roots, std::span<const Tensor> grads,
                                  std::span<const Target> inputs, const BackwardOptions& options) {
+  run_recorded_ops();
+  const ExcludeKeys eager(Key::Lazy);  // what a pass computes is mostly owned and added to in place
   OwnedEdges root_edges(roots, "element"), input_edges(inputs, "input");
   if (options.accumulate)
     for (const Target& input : inputs)

@@ -55,7 +55,7 @@ void mark_unrecorded_views(const OpCall& call) {
 // The plan by which a call saves what its gradient reads. Null: nothing is saved, or something between autograd
 // and the op's own kernel wants to see the call as it was made.
 const DerivativePlan* saving_plan(const OpCall& call, uint64_t needs_grad) {
-  const KeySet below = call.keys - kHistoryKeys;
+  const KeySet below = call.keys - kHistoryKeys - Key::Lazy;
   if (!(below - kBackends).empty()) return nullptr;
   const DerivativePlan* plan = find_rule(Rule::SavedVjp, call, needs_grad);
   if (!plan || !plan->forward) return nullptr;

@@ -7,6 +7,7 @@
 #include "autograd/view_history.h"
 #include "composite/define.h"
 #include "composite/layout.h"
+#include "core/hooks.h"
 #include "core/named_ops.h"
 #include "core/thread_state.h"
 #include "transforms/wrapper.h"
@@ -55,6 +56,8 @@ void resize_self(OpCall& call, std::span<const int64_t> sizes, const Value& form
   check_inference_write(call.op->schema.name.c_str(), self);
   refuse_wrapped(call);
   refuse_gradients(self);
+  before_write(*self.storage);
+  run_recorded_ops();
   resize_tensor(self, sizes);
   const MemoryFormat wanted = format_or(format, MemoryFormat::Contiguous);
   if (wanted == MemoryFormat::Preserve)

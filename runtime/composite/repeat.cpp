@@ -8,12 +8,12 @@ namespace {
 
 struct DelegatedCall final : Prepared {
   DelegatedCall(const OpCall& to, StoredValues of, std::unique_ptr<Prepared> what)
-      : op(*to.op), keys(to.keys), epoch(to.op->epoch.load(std::memory_order_relaxed)), values(std::move(of)),
-        work(std::move(what)) {}
+      : op(*to.op), keys(to.keys - Key::Lazy), epoch(to.op->epoch.load(std::memory_order_relaxed)),
+        values(std::move(of)), work(std::move(what)) {}
 
   bool run(OpCall& call, std::span<TensorImpl* const> tensors) const override {
     TensorImpl* const first = tensors[0];
-    if (!is_current() || dispatch_keys(op, first->keys) != keys) [[unlikely]]
+    if (!is_current() || dispatch_keys(op, first->keys) - Key::Lazy != keys) [[unlikely]]
       return false;
     Values<kMaxArguments> given(0);
     std::copy_n(values.data(), values.size(), given.data());

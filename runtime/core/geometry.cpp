@@ -151,7 +151,8 @@ void infer_size(Sizes given, int64_t numel, int64_t* out) {
     out[i] = given[i];
     if (given[i] == -1) {
       if (inferred >= 0)
-        raise(ErrorKind::Runtime, "only one dimension can be inferred: several sizes of %s are -1", format_sizes(given).c_str());
+        raise(ErrorKind::Runtime, "only one dimension can be inferred: several sizes of %s are -1",
+              format_sizes(given).c_str());
       inferred = static_cast<int>(i);
     } else if (given[i] < 0) {
       raise(ErrorKind::Runtime, "the size %lld in %s is negative; only -1 (infer it) may be",

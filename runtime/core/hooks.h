@@ -3,12 +3,14 @@
 
 #include <type_traits>
 
+#include "core/storage.h"
 #include "core/thread_state.h"
 
 namespace pellucid {
 
 struct AutogradMeta;
 struct OpCall;
+struct Storage;
 struct TensorImpl;
 struct Wrapper;
 
@@ -22,6 +24,13 @@ struct CoreHooks {
   // Called when memory of a tensor without any (kNoMemory) is needed: gives it the wrapped tensor's, or raises.
   // Installed by the bindings.
   void (*find_memory)(TensorImpl& tensor) = nullptr;
+  // The memory of a recorded value, or of a view of it, which it computes first; false for other tensors. Likewise
+  // installed by record/.
+  bool (*find_recorded)(TensorImpl& tensor) = nullptr;
+  // Runs the recorded ops that read the storage, of every thread.
+  void (*run_readers)(Storage& storage) = nullptr;
+  // Runs what this thread recorded.
+  void (*run_recorded)() = nullptr;
   // A tensor dies that owns its Python object (kPythonState); may be called without the interpreter
   // lock. Installed by the bindings.
   void (*release_python_object)(TensorImpl& tensor) = nullptr;
@@ -39,6 +48,17 @@ struct CoreHooks {
 };
 
 extern CoreHooks core_hooks;
+
+// Before the memory of a tensor is written, or an address of it leaves: what was recorded reads what is there now.
+inline void before_write(Storage& storage) {
+  if (storage.awaited.load(std::memory_order_relaxed)) [[unlikely]]
+    core_hooks.run_readers(storage);
+}
+// Before something happens that recorded ops must not see, nor be seen by.
+inline void run_recorded_ops() {
+  if (thread_state.include.has(Key::Lazy)) [[unlikely]]
+    core_hooks.run_recorded();
+}
 
 // For long loops on the calling thread, now and then, with no lock held: a signal handler may run here
 // and call ops. Throws when the user wants to stop. Free of effect inside a parallel region.

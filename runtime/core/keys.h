@@ -28,7 +28,7 @@ enum class Key : uint8_t {
   Nested = 18,
   // functionality, innermost first
   PythonDispatch = 22,  // __torch_dispatch__ of subclasses and modes
-  Lazy = 24,            // records instead of running; not used yet
+  Lazy = 24,            // records instead of running, in regions of compiled callables: record/
   BackendSelect = 25,   // picks the backend of factories from `device`; not used yet
   ViewInPlace = 26,     // rebases history when a view is written in place
   Autograd = 32,

@@ -81,6 +81,27 @@ Ref<Storage> allocate_storage(size_t nbytes, Device device) {
   return storage;
 }
 
+Ref<Storage> make_unfilled_storage(size_t nbytes) {
+  auto* storage = new (allocate_block(sizeof(Storage), kHeaderClass)) Storage;
+  storage->nbytes = nbytes;
+  storage->size_class = storage->header_class = kHeaderClass;
+  return Ref<Storage>::adopt(storage);
+}
+
+void fill_storage(Storage& storage, void* block) {
+  storage.size_class = static_cast<int16_t>(size_class(storage.nbytes));
+  storage.data = block;
+  if (is_watched(kWatchMemory)) [[unlikely]]
+    record(true, storage);
+}
+
+void empty_storage(Storage& storage) {
+  if (is_watched(kWatchMemory)) [[unlikely]]
+    record(false, storage);
+  free_block(std::exchange(storage.data, nullptr), storage.size_class);
+  storage.size_class = storage.header_class;
+}
+
 Ref<Storage> wrap_storage(void* data, size_t nbytes, Storage::Deleter deleter, void* context) {
   auto* storage = new (allocate_block(sizeof(Storage), kHeaderClass)) Storage;
   storage->data = data;

@@ -60,16 +60,21 @@ struct Storage : RefCounted {
   Device device;
   bool escaped = false;
   bool resizable = true;
-  int16_t size_class = -1;    // of the data's block; -1: foreign memory
-  int16_t header_class = 0;   // of the block that holds this header (and small data)
-  Deleter deleter = nullptr;  // for foreign memory; gets `context`
-  void* context = nullptr;
-  uint64_t id = 0;  // identity for recording; see storage_id
+  std::atomic<uint16_t> awaited{0};  // recorded ops that did not run yet read it: see before_write (core/hooks.h)
+  int16_t size_class = -1;           // of the data's block; -1: foreign memory
+  int16_t header_class = 0;          // of the block that holds this header (and small data)
+  Deleter deleter = nullptr;         // for foreign memory; gets `context`
+  void* context = nullptr;           // its own; of memory that recorded ops will fill, what they know of it (record/)
+  uint64_t id = 0;                   // identity for recording; see storage_id
 };
 static_assert(sizeof(Storage) == 64 && std::is_trivially_destructible_v<Storage>);
 
 // The caching allocator (core/allocator.h) makes storages; the header and small data share one block.
 Ref<Storage> allocate_storage(size_t nbytes, Device device = {});
+// A storage of `nbytes` on the CPU without memory, which fill_storage gives it.
+Ref<Storage> make_unfilled_storage(size_t nbytes);
+void fill_storage(Storage& storage, void* block);  // a block of size_class(nbytes)
+void empty_storage(Storage& storage);              // gives that back
 // Wraps memory owned by somebody else (NumPy, a mapped file); `deleter(storage)` runs once at the end.
 Ref<Storage> wrap_storage(void* data, size_t nbytes, Storage::Deleter deleter, void* context);
 void destroy(Storage* storage);

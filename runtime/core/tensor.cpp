@@ -215,6 +215,24 @@ Tensor empty_strided(Sizes sizes, Sizes strides, DType dtype, Device device) {
   return tensor;
 }
 
+Tensor empty_without_memory(Sizes sizes, Sizes strides, DType dtype) {
+  Tensor tensor = Tensor::adopt(make_tensor(dtype, sizes.size(), {}));
+  set_geometry(*tensor, sizes, strides);
+  tensor->storage = make_unfilled_storage(static_cast<size_t>(extent_of(sizes, strides)) * item_size(dtype)).leak();
+  tensor->flags |= TensorImpl::kNoMemory;
+  return tensor;
+}
+
+Tensor empty_without_memory(const Geometry& geometry, DType dtype) {
+  TensorImpl* tensor = init_tensor(allocate_fixed<sizeof(TensorImpl)>(), dtype, geometry.ndim, {}, Key::CPU);
+  Tensor owner = Tensor::adopt(tensor);
+  tensor->numel = geometry.numel;
+  tensor->flags |= static_cast<uint16_t>(geometry.flags | TensorImpl::kNoMemory);
+  std::memcpy(tensor->inline_geometry, geometry.words, sizeof geometry.words);
+  tensor->storage = make_unfilled_storage(static_cast<size_t>(geometry.numel) * item_size(dtype)).leak();
+  return owner;
+}
+
 Tensor empty_like_layout(const TensorImpl& like, DType dtype, Device device) {
   if (like.is_contiguous()) return empty(like.shape(), dtype, device);
   if (is_non_overlapping_and_dense(like.shape(), like.stride()))

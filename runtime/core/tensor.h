@@ -4,8 +4,8 @@
 // through `data()`. A tensor owns one count of its storage; a view also keeps its base alive so that an
 // in-place write can rebase history.
 //
-// A recorder (Key::Lazy) will mark values that it has not computed by a flag and a hook of its own, beside
-// kNoMemory: a wrapper never gets memory, a recorded value gets it when it is first read.
+// A wrapper of a transform never gets memory of its own; a value that was recorded and not computed yet (Key::Lazy,
+// record/) gets it at the first `data()`.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct TensorImpl : RefCounted {
     kWrappedNumber = 4,  // a Python number made into a tensor: weak in promotion
     kHeapGeometry = 8,
     kPythonState = 16,  // owns its Python object, which carries state and outlived its last user
-    kNoMemory = 32,     // a wrapper: its storage is empty or that of what it wraps, and data() asks the hook
+    kNoMemory = 32,     // a wrapper or a recorded value: data() asks the hook
     kInference = 64,    // made in inference mode
     kOwnVersion = 128,  // has a version cell of its own (`.data`)
     kRowMajor = 1024,   // contiguous, with row-major strides also where the size is 1
@@ -111,6 +111,9 @@ Tensor empty_like_layout(const TensorImpl& like, DType dtype, Device device);
 inline Tensor empty_like_layout(const TensorImpl& like, DType dtype) {
   return empty_like_layout(like, dtype, like.device);
 }
+// A tensor whose storage has its size and no memory yet (kNoMemory).
+Tensor empty_without_memory(std::span<const int64_t> sizes, std::span<const int64_t> strides, DType dtype);
+Tensor empty_without_memory(const Geometry& geometry, DType dtype);  // row-major
 // A tensor of the same storage with other geometry. Records the base unless `detached`.
 Tensor make_view(TensorImpl& source, std::span<const int64_t> sizes, std::span<const int64_t> strides, int64_t offset,
                  bool detached = false);

@@ -6,6 +6,7 @@
 #include "core/defaults.h"
 #include "core/dispatcher.h"
 #include "core/error.h"
+#include "core/hooks.h"
 #include "core/layout.h"
 #include "intrinsics/random_fill.h"
 #include "kernels/copy.h"
@@ -24,6 +25,7 @@ void give(OpCall& call, Tensor result) { call.rets[0] = Value::of(result.leak())
 template <void (*fill)(TensorImpl& self, const Value* args)>
 void fill_in_place(OpCall& call, void*) {
   TensorImpl& self = *call.args[0].tensor;
+  before_write(*self.storage);
   fill(self, call.args);
   self.bump_version();
   give(call, Tensor::share(&self));

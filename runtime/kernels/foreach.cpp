@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "core/format.h"
+#include "core/hooks.h"
 #include "core/thread_pool.h"
 #include "kernels/conversion.h"
 #include "kernels/gather.h"
@@ -123,6 +124,7 @@ class ForeachRun {
       const DType dtype = output ? function.outputs[k] : function.inputs[k - function.num_outputs].dtype;
       if (!one.args[argument].is_tensor()) return false;
       TensorImpl& tensor = *one.args[argument].tensor;
+      if (output) before_write(*tensor.storage);
       const bool is_broadcast = shaped->ndim != 0 && gathered.broadcast_numbers >> argument & 1;
       if (tensor.dtype != dtype || (output && is_broadcast) || (!output && shares_a_result(one, function, tensor)))
         return false;

@@ -57,22 +57,29 @@ void broadcast_strides(const TensorImpl& tensor, Sizes sizes, int64_t* out) {
   }
 }
 
-Tensor empty_for_operands(Sizes sizes, std::span<TensorImpl* const> operands, DType dtype, Device device) {
+namespace {
+
+// Row-major operands never need another order, broadcast or not.
+bool ask_for_row_major(Sizes sizes, std::span<TensorImpl* const> operands) {
   const auto all = [&](auto&& holds) { return std::ranges::all_of(operands, holds); };
-  // Row-major operands never need another order, broadcast or not.
-  if (all([](TensorImpl* operand) { return operand->is_row_major(); })) return empty(sizes, dtype, device);
+  if (all([](TensorImpl* operand) { return operand->is_row_major(); })) return true;
+  return same_shape(operands, sizes) && all([](TensorImpl* operand) { return operand->is_contiguous(); });
+}
+
+// Of operands that are not all row-major.
+void ordered_strides(Sizes sizes, std::span<TensorImpl* const> operands, int64_t* result) {
+  const auto all = [&](auto&& holds) { return std::ranges::all_of(operands, holds); };
   const TensorImpl& first = *operands.front();
   if (same_shape(operands, sizes)) {
-    if (all([](TensorImpl* operand) { return operand->is_contiguous(); })) return empty(sizes, dtype, device);
-    if (all([](TensorImpl* operand) { return is_channels_last(operand->shape(), operand->stride()); })) {
-      int64_t strides[5];
-      channels_last_strides(sizes, strides);
-      return empty_strided(sizes, {strides, sizes.size()}, dtype, device);
-    }
+    if (all([](TensorImpl* operand) { return is_channels_last(operand->shape(), operand->stride()); }))
+      return channels_last_strides(sizes, result);
     const bool equally_dense =
         is_non_overlapping_and_dense(first.shape(), first.stride()) &&
         all([&](TensorImpl* operand) { return std::ranges::equal(operand->stride(), first.stride()); });
-    if (equally_dense) return empty_strided(sizes, first.stride(), dtype, device);
+    if (equally_dense) {
+      std::ranges::copy(first.stride(), result);
+      return;
+    }
   }
   const int ndim = static_cast<int>(sizes.size());
   if (operands.size() > kMaxLayoutOperands) operands = operands.first(kMaxLayoutOperands);
@@ -80,12 +87,25 @@ Tensor empty_for_operands(Sizes sizes, std::span<TensorImpl* const> operands, DT
   for (size_t k = 0; k < operands.size(); ++k) broadcast_strides(*operands[k], sizes, strides + k * sizes.size());
   int order[kMaxDims];
   order_dims(strides, static_cast<int>(operands.size()), sizes, order);
-  int64_t result[kMaxDims], stride = 1;
+  int64_t stride = 1;
   for (int i = 0; i < ndim; ++i) {
     result[order[i]] = stride;
     stride *= std::max<int64_t>(sizes[order[i]], 1);
   }
-  return empty_strided(sizes, {result, sizes.size()}, dtype, device);
+}
+
+}  // namespace
+
+void strides_for_operands(Sizes sizes, std::span<TensorImpl* const> operands, int64_t* strides) {
+  if (ask_for_row_major(sizes, operands)) row_major_strides(sizes, strides);
+  else ordered_strides(sizes, operands, strides);
+}
+
+Tensor empty_for_operands(Sizes sizes, std::span<TensorImpl* const> operands, DType dtype, Device device) {
+  if (ask_for_row_major(sizes, operands)) return empty(sizes, dtype, device);
+  int64_t strides[kMaxDims];
+  ordered_strides(sizes, operands, strides);
+  return empty_strided(sizes, {strides, sizes.size()}, dtype, device);
 }
 
 Tensor empty_with_format(const TensorImpl& like, DType dtype, MemoryFormat format, Device device) {

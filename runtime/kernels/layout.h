@@ -12,6 +12,8 @@ namespace pellucid {
 // otherwise dimensions are ordered as the operands' strides order them. `sizes`: the broadcast shape.
 Tensor empty_for_operands(std::span<const int64_t> sizes, std::span<TensorImpl* const> operands, DType dtype,
                           Device device);
+// Its strides.
+void strides_for_operands(std::span<const int64_t> sizes, std::span<TensorImpl* const> operands, int64_t* strides);
 
 // A tensor of the shape of `like` on `device` in the memory format `format`, uninitialised.
 Tensor empty_with_format(const TensorImpl& like, DType dtype, MemoryFormat format, Device device);

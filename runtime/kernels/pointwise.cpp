@@ -7,6 +7,7 @@
 
 #include "core/format.h"
 #include "core/geometry.h"
+#include "core/hooks.h"
 #include "core/number_range.h"
 #include "core/thread_pool.h"
 #include "kernels/conversion.h"
@@ -83,6 +84,7 @@ bool run_fast(OpCall& call, const PointwiseData& data, const Gathered& gathered,
   const bool in_place = call.op->variant == Variant::InPlace;
   TensorImpl* self = in_place ? call.args[data.written[0]].tensor : nullptr;
   if (in_place && (function.num_outputs != 1 || self->dtype != function.outputs[0])) return false;
+  if (in_place) before_write(*self->storage);
   if (in_place && (self->ndim != shaped.ndim || !self->is_row_major())) return false;
 
   char* pointers[kMaxMapOutputs + kMaxMapInputs];
@@ -127,6 +129,7 @@ bool run_uniform(OpCall& call, const PointwiseData& data, TensorImpl& shaped, co
   const bool in_place = call.op->variant == Variant::InPlace;
   TensorImpl* self = in_place ? call.args[data.written[0]].tensor : nullptr;
   if (in_place && (function.num_outputs != 1 || self->dtype != function.outputs[0])) return false;
+  if (in_place) before_write(*self->storage);
   char* pointers[kMaxMapOutputs + kMaxMapInputs];
   char** next = pointers + function.num_outputs;
   for (int k = 0; k < function.num_inputs; ++k) {
@@ -242,6 +245,7 @@ class GeneralRun {
       }
     }
     if (call_.op->variant == Variant::Functional) return;
+    for (int k = 0; k < function_.num_outputs; ++k) before_write(*outputs_[k]->storage);
     const bool is_constant = function_.num_inputs == 0;  // then elements that meet are written alike
     for (int k = 0; k < function_.num_outputs; ++k) {
       if (!is_constant) require_no_internal_overlap(*outputs_[k]);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/hooks.h"
+#include "core/thread_pool.h"
 #include "core/thread_state.h"
 #include "kernels/gather.h"
 
@@ -16,7 +18,24 @@ TensorImpl* written_in_place(const OpCall& call) {
 
 }  // namespace
 
+bool (*PreparedMap::record)(const PreparedMap&, OpCall&, std::span<TensorImpl* const>) = nullptr;
+
+bool PreparedMap::run_large(OpCall& call, std::span<TensorImpl* const> tensors) const {
+  if ((thread_state.include - thread_state.exclude).has(Key::Lazy) && record(*this, call, tensors)) return true;
+  char* pointers[kMaxMapOutputs + kMaxMapInputs];
+  OutputList outputs;
+  for (int k = 0; k < function.num_outputs; ++k) {
+    outputs.add(empty({geometry->words, geometry->ndim}, function.outputs[k]));
+    pointers[k] = outputs[k]->data();
+  }
+  for (int k = 0; k < function.num_inputs; ++k) pointers[function.num_outputs + k] = tensors[operands[k]]->data();
+  check_status(call, function, function.kernel.run(pointers, sizes, strides, params));
+  outputs.give(call);
+  return true;
+}
+
 bool PreparedMap::run(OpCall& call, std::span<TensorImpl* const> tensors) const {
+  if (!is_small) return run_large(call, tensors);
   char* pointers[kMaxMapOutputs + kMaxMapInputs];
   const int num_outputs = function.num_outputs;
   for (int k = 0; k < function.num_inputs; ++k) pointers[num_outputs + k] = tensors[operands[k]]->data();
@@ -40,6 +59,7 @@ bool PreparedMap::run(OpCall& call, std::span<TensorImpl* const> tensors) const 
 
 bool PreparedMap::run_in_place(OpCall& call, std::span<TensorImpl* const> tensors, char** pointers) const {
   TensorImpl* self = call.args[written].tensor;
+  before_write(*self->storage);
   for (int k = 0; k < function.num_inputs; ++k) {
     const TensorImpl* tensor = tensors[operands[k]];
     if (tensor != self && tensor->storage == self->storage) [[unlikely]]
@@ -84,6 +104,12 @@ bool MapRecorder::leads_to_operands(const OpCall& call) const {
 
 namespace {
 
+// The place of an argument among the call's tensors.
+uint8_t tensor_number(const OpCall& call, uint8_t argument) {
+  return static_cast<uint8_t>(
+      std::count_if(call.args, call.args + argument, [](const Value& value) { return value.is_tensor(); }));
+}
+
 bool has_lists(const OpCall& call) {
   return std::any_of(call.args, call.args + call.num_args,
                      [](const Value& value) { return value.tag == Tag::TensorList; });
@@ -99,10 +125,12 @@ std::unique_ptr<PreparedMap> MapRecorder::prepare(const OpCall& call, const Call
   if (self ? self != &result || function_.num_outputs != 1 : !Geometry::fits(result)) return nullptr;
   auto prepared = std::make_unique<PreparedMap>(facts, function_);
   if (self) prepared->written = pointwise_data(*call.op).written[0];
-  else if (!prepared->geometry.emplace(result).is_small()) return nullptr;
+  else if (prepared->geometry.emplace(result); !prepared->geometry->is_small()) {
+    if (!result.is_row_major() || result.numel == 0 || result.numel >= kParallelGrain) return nullptr;
+    prepared->is_small = false;
+  }
   for (int k = 0; k < function_.num_inputs; ++k)
-    prepared->operands[k] = static_cast<uint8_t>(std::count_if(call.args, call.args + function_.inputs[k].argument,
-                                                               [](const Value& value) { return value.is_tensor(); }));
+    prepared->operands[k] = tensor_number(call, function_.inputs[k].argument);
   std::copy_n(sizes_, 2, prepared->sizes);
   std::copy_n(strides_, 2 * num_operands(), prepared->strides);
   std::copy_n(params_, function_.num_params, prepared->params);

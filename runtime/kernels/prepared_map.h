@@ -1,7 +1,7 @@
 // Prepared pointwise calls: one kernel call with precomputed sizes, strides and numbers.
 //
-// Calls that need broadcasting, or mix dtypes or layouts, take the general route; one on few elements
-// that is repeated with the same facts and was a single kernel call over its operands'
+// Calls that need broadcasting, or mix dtypes or layouts, take the general route; one on few enough elements for one
+// thread that is repeated with the same facts and was a single kernel call over its operands'
 // own memory runs from here. Used by kernels/pointwise.cpp.
 #pragma once
 
@@ -22,16 +22,21 @@ struct PreparedMap final : Prepared {
   // False when operands share memory with what is written in place.
   bool run(OpCall& call, std::span<TensorImpl* const> tensors) const override;
 
+  // Installed by record/: gives results that are computed later. False: not this time.
+  static bool (*record)(const PreparedMap& map, OpCall& call, std::span<TensorImpl* const> tensors);
+
   std::vector<uint64_t> words;
   const ScalarFunction& function;
   std::optional<Geometry> geometry;      // of the results; none where an argument is written in place
   int written = -1;                      // that argument
+  bool is_small = true;                  // the geometry is: its copies are the cheapest
   uint8_t operands[kMaxMapInputs] = {};  // the inputs among the call's tensors
   int64_t sizes[2] = {};
   int64_t strides[2 * (kMaxMapOutputs + kMaxMapInputs)] = {};
   uint64_t params[kMaxMapParams] = {};
 
  private:
+  bool run_large(OpCall& call, std::span<TensorImpl* const> tensors) const;
   bool run_in_place(OpCall& call, std::span<TensorImpl* const> tensors, char** pointers) const;
 };
 

@@ -47,6 +47,7 @@ PyObject* make_module() {
     add_storage(module.get());
     add_module_base(module.get());
     add_grad_modes(module.get());
+    add_regions(module.get());
     add_settings(module.get());
     add_autocast(module.get());
     add_autograd(module.get());

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/format.h"
 #include "core/geometry.h"
+#include "core/hooks.h"
 #include "kernels/copy.h"
 #include "kernels/layout.h"
 #include "ops/op_table.h"
@@ -68,8 +69,6 @@ std::shared_ptr<PlanVariant> trace_variant(const OpCall& call, GraphData& data, 
   return made;
 }
 
-const PlanOwner kFrozen;
-
 // Uses the first variant whose guards hold.
 template <class Use>
 void with_frame(OpCall& call, bool meta, Use&& use) {
@@ -85,7 +84,7 @@ void with_frame(OpCall& call, bool meta, Use&& use) {
   };
   if (const FrozenVariants* variants = frozen_variants(call, data, key)) [[likely]]
     for (FrozenVariant* item = variants->first.load(std::memory_order_acquire); item; item = item->next.get())
-      if (is_used(item->variant, kFrozen)) return;
+      if (is_used(item->variant, nullptr)) return;
   if (const auto variants = traced_variants(data, key))
     for (const std::shared_ptr<PlanVariant>& variant : *variants)
       if (is_used(*variant, variant)) return;
@@ -133,6 +132,7 @@ void offer_destinations(Frame& frame, const OpCall& call) {
     const uint16_t number = frame.plan.outputs[result++];
     TensorImpl& destination = *call.args[k].tensor;
     if (!may_write_directly(call, frame, number, destination)) continue;
+    before_write(*destination.storage);
     frame.offer(number, destination);
     destination.bump_version();  // now: the plan may fail after its first writes
   }
@@ -155,6 +155,7 @@ void require_separate_destinations(const OpCall& call, std::span<TensorImpl* con
 void write_result(const OpCall& call, TensorImpl& destination, TensorImpl& result) {
   prepare_destination(call, destination, result);
   if (&destination == &result) return;
+  before_write(*destination.storage);
   if (destination.device.type != DeviceType::Meta) copy_elements(destination, result);
   destination.bump_version();
 }

@@ -9,6 +9,7 @@
 #include "core/dispatcher.h"
 #include "core/error.h"
 #include "core/geometry.h"
+#include "core/hooks.h"
 #include "core/thread_pool.h"
 #include "kernels/copy.h"
 #include "kernels/layout.h"
@@ -159,6 +160,7 @@ void run_join(OpCall& call, void*) {
   if (!may_write(destination, pieces_of(call))) return run_as_declared(call, is_meta);
   resize_output(destination, join.shape());
   require_no_internal_overlap(destination);
+  before_write(*destination.storage);
   destination.bump_version();
   join.fill(destination, pieces_of(call));
   call.rets[0] = Value::of(Tensor::share(&destination).leak());

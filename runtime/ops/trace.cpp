@@ -76,14 +76,14 @@ void encode_arguments(Encoder& out, const OpCall& call) {
 
 namespace {
 
-std::string ask_python(std::string_view what, const OpCall& call, const Encoder& request) {
+std::string ask_python(std::string_view what, const OpCall& call, const std::string& request) {
   if (!trace_function)
     raise(ErrorKind::Runtime,
           "%s has no compiled plan for these arguments, and tracing is not available.\n"
           "Import pellucid through Python.",
           call.op->schema.name.c_str());
   const TextScope event(EventKind::Prepare, "trace");
-  const std::string answer = trace_function(what, request.data());
+  const std::string answer = trace_function(what, request);
   Decoder in(answer);
   in.expect_list(2);
   const auto found = in.bytes();
@@ -95,7 +95,7 @@ std::string ask_python(std::string_view what, const OpCall& call, const Encoder&
 
 }  // namespace
 
-std::string trace_pointwise(const OpCall& call, PointwiseKey key) {
+std::string pointwise_request(const OpCall& call, PointwiseKey key) {
   const OpRecord& functional = call.op->functional ? *call.op->functional : *call.op;
   const size_t count = functional.schema.arguments.size();
   Encoder request;
@@ -121,7 +121,11 @@ std::string trace_pointwise(const OpCall& call, PointwiseKey key) {
   }
   request.code(key.common());
   request.code(default_dtype());
-  return ask_python("scalar_function", call, request);
+  return request.data();
+}
+
+std::string trace_pointwise(const OpCall& call, PointwiseKey key) {
+  return ask_python("scalar_function", call, pointwise_request(call, key));
 }
 
 std::string trace(std::string_view what, const OpCall& call, int64_t mask) {
@@ -131,7 +135,7 @@ std::string trace(std::string_view what, const OpCall& call, int64_t mask) {
   encode_arguments(request, call);
   request.integer(mask);
   request.code(default_dtype());
-  return ask_python(what, call, request);
+  return ask_python(what, call, request.data());
 }
 
 }  // namespace pellucid

@@ -23,5 +23,7 @@ void encode_arguments(Encoder& out, const OpCall& call);
 std::string trace(std::string_view what, const OpCall& call, int64_t mask = 0);
 // For a pointwise op after promotion: [op reference, [argument, ...], common dtype]; tensors have compute dtypes.
 std::string trace_pointwise(const OpCall& call, PointwiseKey key);
+// What it asks Python.
+std::string pointwise_request(const OpCall& call, PointwiseKey key);
 
 }  // namespace pellucid

@@ -9,6 +9,7 @@
 #include "python/function_protocol.h"
 #include "python/tensor_type.h"
 #include "python/types.h"
+#include "python/value_reads.h"
 
 namespace pellucid::python {
 namespace {
@@ -134,7 +135,9 @@ PyObject* make_exporter(PyObject* self, PyObject* lasting) {
     if (!format_of(tensor.dtype))
       raise(ErrorKind::Type, "NumPy has no dtype for %s: convert the tensor first, for example with float()",
             std::string(name(tensor.dtype)).c_str());
+    note_value_read("a NumPy array or buffer");
     tensor.data();
+    before_write(*tensor.storage);
     if (lasting == Py_True) let_escape(*tensor.storage);
     Object exporter = own(exporter_type.tp_alloc(&exporter_type, 0));
     reinterpret_cast<ExporterObject*>(exporter.get())->tensor = Tensor::share(&tensor).leak();

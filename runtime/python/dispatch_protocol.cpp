@@ -195,6 +195,7 @@ PyObject* default_implementation(PyObject*, PyObject* args) {
 // TensorImpl::data() comes here: a transform's tensor has the memory of what it wraps, a wrapper subclass's none.
 void find_memory_or_refuse(TensorImpl& tensor) {
   if (tensor.wrapper) return find_memory(tensor);
+  if (core_hooks.find_recorded && core_hooks.find_recorded(tensor)) return;
   const char* type = tensor.python ? Py_TYPE(static_cast<PyObject*>(tensor.python))->tp_name : "tensor subclass";
   raise(ErrorKind::Runtime,
         "a %s of shape %s was made by _make_wrapper_subclass and has no memory of its own to read.\n"

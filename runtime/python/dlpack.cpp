@@ -5,6 +5,7 @@
 #include <array>
 
 #include "autograd/tensor_history.h"
+#include "core/hooks.h"
 #include "python/data_in.h"
 #include "python/tensor_type.h"
 #include "python/types.h"
@@ -85,6 +86,7 @@ PyObject* to_dlpack(PyObject* self, PyObject*, PyObject*) {
         {tensor.data(), {kCpu, 0}, tensor.ndim, dtype, exported->geometry, exported->geometry + kMaxDims, 0},
         exported,
         delete_exported};
+    before_write(*tensor.storage);
     let_escape(*tensor.storage);
     PyObject* capsule = PyCapsule_New(&exported->managed, kName, delete_capsule);
     if (!capsule) delete_exported(&exported->managed);

@@ -19,6 +19,9 @@ namespace {
 // The handlers at the keys of history do nothing for tensors that neither require gradients nor are written to.
 constexpr KeySet kCacheableKeys = kHistoryKeys | Key::CPU;
 
+// Small calls, which alone are prepared, run at once also where larger ones are recorded.
+KeySet keys_but_lazy(const OpRecord& op, KeySet keys) { return dispatch_keys(op, keys) - Key::Lazy; }
+
 // What kind of argument the words that follow are of.
 enum class Fact : uint64_t { Tensor = 1, Float, Int, Sequence, Object, Keywords };
 
@@ -86,7 +89,9 @@ struct ArgumentFacts::Writer {
       return fail();
     facts.tensors_[num_tensors++] = &tensor;
     keys |= own_keys;
-    add(tagged(Fact::Tensor, tensor.facts() | (own_keys & kHistoryKeys.bits()) << 8));
+    // A tensor of these keys without memory is a recorded value, which gets it when it is read.
+    constexpr uint32_t kLasting = ~(uint32_t{TensorImpl::kNoMemory} << 16);
+    add(tagged(Fact::Tensor, (tensor.facts() & kLasting) | (own_keys & kHistoryKeys.bits()) << 8));
     hash += static_cast<uint64_t>(tensor.numel) << 4;
     for (int axis = 0; axis < tensor.ndim; ++axis) {
       *next++ = static_cast<uint64_t>(tensor.sizes[axis]);
@@ -209,7 +214,7 @@ template <class Watcher>
   }
   const OpRecord& op = *cached->op;
   const size_t num_results = cached->num_results;
-  if (!cached->prepared || dispatch_keys(op, facts.keys()) != cached->keys) [[unlikely]]
+  if (!cached->prepared || keys_but_lazy(op, facts.keys()) != cached->keys) [[unlikely]]
     return nullptr;
   TensorImpl* const* tensor = facts.tensors().data();
   for (TensorImpl** slot : cached->values.tensors()) *slot = *tensor++;
@@ -242,7 +247,7 @@ std::unique_ptr<CachedCall> describe_call(const PythonArguments& given, const Si
   call->hash = facts.hash();
   call->op = signature.op;
   call->num_results = signature.num_results;
-  call->keys = dispatch_keys(*signature.op, facts.keys());
+  call->keys = keys_but_lazy(*signature.op, facts.keys());
   call->epoch = signature.op->epoch.load(std::memory_order_relaxed);
   call->values = StoredValues({parsed.values(), signature.num_parameters});
   bool possible = call->values.complete() && !parsed.requires_grad && (call->keys - kCacheableKeys).empty();

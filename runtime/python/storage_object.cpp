@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/geometry.h"
+#include "core/hooks.h"
 #include "python/named_dtypes.h"
 #include "python/tensor_type.h"
 #include "python/types.h"
@@ -229,7 +230,10 @@ PyObject* untyped_storage(PyObject* self, PyObject*) {
   return guarded([&] {
     TensorImpl& tensor = *tensor_of(self);
     if (tensor.device.type == DeviceType::CPU) tensor.data();
-    if (tensor.storage) tensor.storage->escaped = true;
+    if (tensor.storage) {
+      before_write(*tensor.storage);
+      tensor.storage->escaped = true;
+    }
     return wrap_storage_object(Ref<Storage>::share(tensor.storage));
   });
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/geometry.h"
+#include "core/hooks.h"
 #include "python/tensor_type.h"
 #include "python/types.h"
 
@@ -60,7 +61,14 @@ PyObject* numel(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_o
 PyObject* storage_offset(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self)->offset); }
 PyObject* element_size(PyObject* self, PyObject*) { return PyLong_FromSize_t(item_size(tensor_of(self)->dtype)); }
 PyObject* data_ptr(PyObject* self, PyObject*) {
-  return guarded([&] { return PyLong_FromVoidPtr(tensor_of(self)->numel ? tensor_of(self)->data() : nullptr); });
+  return guarded([&] {
+    TensorImpl& tensor = *tensor_of(self);
+    if (!tensor.numel) return PyLong_FromVoidPtr(nullptr);
+    void* const address = tensor.data();
+    before_write(*tensor.storage);
+    tensor.storage->escaped = true;  // who has the address may write
+    return PyLong_FromVoidPtr(address);
+  });
 }
 PyObject* get_device(PyObject* self, PyObject*) {
   const Device device = tensor_of(self)->device;

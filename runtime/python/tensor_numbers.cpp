@@ -3,6 +3,7 @@
 #include "python/function_protocol.h"
 #include "python/numbers.h"
 #include "python/tensor_type.h"
+#include "python/value_reads.h"
 
 namespace pellucid::python {
 namespace {
@@ -22,6 +23,7 @@ Object only_element(PyObject* self, ErrorKind kind, const char* purpose) {
   TensorImpl& tensor = require_one_element(self, kind, purpose);
   if (tensor.device.type == DeviceType::Meta)
     raise(ErrorKind::Runtime, "Tensor.item() cannot be called on meta tensors: they have a shape but no elements");
+  note_value_read(purpose);
   note_line();
   const TextScope event(EventKind::Read, "aten::item");
   return own(element_object(tensor.data(), tensor.dtype));
@@ -46,6 +48,7 @@ PyObject* tolist(PyObject* self, PyObject*) {
     if (tensor.device.type == DeviceType::Meta)
       raise(ErrorKind::NotImplemented,
             "Tensor.tolist() cannot be called on meta tensors: they have a shape but no elements");
+    note_value_read("tolist()");
     note_line();
     const TextScope event(EventKind::Read, "tolist");
     return nested_list(tensor, tensor.numel ? tensor.data() : nullptr, 0);

@@ -1,47 +1,134 @@
-"""``torch.compiler``: the switches of ``torch.compile`` that libraries read.
-
-Functions are never being compiled, and what keeps them from it changes nothing.
-"""
+"""``torch.compiler``: what programs say to and ask of ``torch.compile``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
-F = TypeVar("F", bound=Callable[..., Any])
+from pellucid._compile.decorators import (
+    allow_in_graph,
+    assume_constant_result,
+    disable,
+    reset,
+    set_stance,
+)
+
+__all__ = [
+    "allow_in_graph",
+    "assume_constant_result",
+    "compile",
+    "cudagraph_mark_step_begin",
+    "disable",
+    "is_compiling",
+    "is_dynamo_compiling",
+    "is_exporting",
+    "keep_tensor_guards_unsafe",
+    "list_backends",
+    "nested_compile_region",
+    "reset",
+    "set_stance",
+    "skip_all_guards_unsafe",
+    "skip_guard_on_globals_unsafe",
+    "skip_guard_on_inbuilt_nn_modules_unsafe",
+    "substitute_in_graph",
+    "wrap_numpy",
+]
+
+
+def compile(*args: Any, **kwargs: Any) -> Any:
+    """``torch.compile``."""
+    from pellucid._dynamo.compile import compile as compile_callable
+
+    return compile_callable(*args, **kwargs)
+
+
+def list_backends(
+    exclude_tags: tuple[str, ...] | None = ("debug", "experimental"),
+) -> list[str]:
+    """The names that ``torch.compile(backend=...)`` takes."""
+    from pellucid._dynamo.backends import registry
+
+    return registry.list_backends(exclude_tags)
 
 
 def is_compiling() -> bool:
-    """False: Python code always runs as it is written."""
+    """False: Python code always runs as it is written, in compiled callables too."""
     return False
 
 
 def is_dynamo_compiling() -> bool:
-    """False: Python code always runs as it is written."""
+    """As ``is_compiling``."""
     return False
 
 
 def is_exporting() -> bool:
-    """False: Python code always runs as it is written."""
+    """False: ``torch.export`` is not tracing."""
     return False
 
 
-def disable(
-    fn: F | None = None, recursive: bool = True, *, reason: str | None = None
-) -> Any:
-    """``fn`` itself, which is never compiled; also used as ``@disable()``."""
+def cudagraph_mark_step_begin() -> None:
+    """Says that a step begins. Nothing of the step before is overwritten by it."""
+
+
+def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """``fn`` over arrays as a function over tensors.
+
+    Tensors among its arguments arrive as arrays, arrays among its results leave as
+    tensors.
+    """
+    import functools
+
+    import numpy
+
+    import pellucid
+    from pellucid.utils._pytree import tree_map
+
+    def to_array(value: Any) -> Any:
+        return value.numpy() if isinstance(value, pellucid.Tensor) else value
+
+    def to_tensor(value: Any) -> Any:
+        is_array = isinstance(value, (numpy.ndarray, numpy.generic))
+        return pellucid.as_tensor(value) if is_array else value
+
+    @functools.wraps(fn)
+    def over_tensors(*args: Any, **kwargs: Any) -> Any:
+        given, named = tree_map(to_array, (args, kwargs))
+        return tree_map(to_tensor, fn(*given, **named))
+
+    return over_tensors
+
+
+def nested_compile_region(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """``fn`` itself; a decorator without it. Equal groups have one kernel anyway."""
     return fn if fn is not None else lambda function: function
 
 
-def allow_in_graph(fn: F) -> F:
-    """``fn`` itself: no graph is captured that it could be refused in."""
-    return fn
+def substitute_in_graph(
+    original_fn: Callable[..., Any], **options: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator of a function in Python that means what ``original_fn`` does.
+
+    Gives it back: ``original_fn`` itself runs, for Python always does.
+    """
+    if not callable(original_fn):
+        raise TypeError(
+            "substitute_in_graph expects a function but got "
+            f"{type(original_fn).__name__}"
+        )
+    return lambda traceable: traceable
 
 
-def assume_constant_result(fn: F) -> F:
-    """``fn`` itself: it is called every time."""
-    return fn
+def keep_tensor_guards_unsafe(
+    guard_entries: list[Any], keep_parameters: bool = False
+) -> list[bool]:
+    """Which guards to keep: there are none, so no entry is ever given."""
+    return [True] * len(guard_entries)
 
 
-def reset() -> None:
-    """Nothing: there are no compiled functions to forget."""
+def skip_all_guards_unsafe(guard_entries: list[Any]) -> list[bool]:
+    """Likewise."""
+    return [False] * len(guard_entries)
+
+
+skip_guard_on_globals_unsafe = skip_all_guards_unsafe
+skip_guard_on_inbuilt_nn_modules_unsafe = skip_all_guards_unsafe

@@ -5,7 +5,12 @@ They use a few toy ops (``native/toy_ops.cpp``) instead of the catalogue.
 
 from tests.sanitizers.program import build_program, run_program
 
-FOLDERS = ("runtime/core", "runtime/autograd", "tests/autograd/native")
+FOLDERS = (
+    "runtime/timeline",
+    "runtime/core",
+    "runtime/autograd",
+    "tests/autograd/native",
+)
 
 
 def test_engine_under_sanitizers() -> None:

@@ -2,7 +2,13 @@
 
 from tests.sanitizers.program import build_program, run_program
 
-FOLDERS = ("runtime/core", "runtime/kernels", "runtime/products", "tests/runtime")
+FOLDERS = (
+    "runtime/timeline",
+    "runtime/core",
+    "runtime/kernels",
+    "runtime/products",
+    "tests/runtime",
+)
 
 
 def test_runtime_under_sanitizers() -> None:

@@ -50,7 +50,11 @@ API = {
     "_serialization": {"storage", "nn"},
     "_functions": {"_runtime", "linalg", "storage"},
     # Private modules of PyTorch that libraries use
-    "_dynamo": {"nn", "ops", "overrides"},
+    "_compile": {
+        *("_dynamo", "_dynamo/backends", "_runtime", "nn", "pellucid_compiler"),
+    },
+    "_dynamo/backends": {"_compile", "_dynamo"},
+    "_dynamo": {"_compile", "_dynamo/backends", "nn", "ops", "overrides"},
     "_higher_order_ops": {"utils"},
     "_subclasses": {"_decomp", "_symbolic", "nn", "utils"},
     "_tensor_str": set(),
@@ -102,7 +106,7 @@ API = {
     "hub": {"_functions"},
     "types": {"_symbolic", "storage"},
     # Looking inside
-    "explain": {"autograd", "viz", "pellucid_compiler"},
+    "explain": {"_compile", "autograd", "viz", "pellucid_compiler"},
     "viz": {"nn/modules", "overrides"},
     "_timeline": {"pellucid_compiler"},
     "profiler": {"_decomp", "_timeline"},
@@ -130,9 +134,10 @@ API = {
         "distributed/_stores",
         "distributed/elastic/multiprocessing/errors",
         "distributed/launcher",
-        *("autograd", "nn"),
+        "autograd",
     },
-    "distributed/_composable": {"distributed"},
+    "distributed/_composable": {"distributed/fsdp"},
+    "distributed/fsdp": {"nn"},
     "distributed/checkpoint": set(),
     "distributed/tensor": set(),
     "distributed/_group": {
@@ -176,7 +181,7 @@ API = {
     },
     # What Pellucid lacks and programs ask about
     "ao": {"nn"},
-    "compiler": set(),
+    "compiler": {"_compile", "_dynamo", "_dynamo/backends", "utils"},
     "futures": set(),
     "fx": {
         *("_ops", "fx/passes/utils", "nn", "nn/functional", "ops", "overrides"),

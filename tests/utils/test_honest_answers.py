@@ -18,14 +18,6 @@ def test_there_are_no_devices_but_the_cpu():
     assert not distributed.is_nccl_available()
 
 
-def test_compile_says_that_it_does_not():
-    with pytest.warns(UserWarning, match="eagerly"):
-        assert torch.compile(len) is len
-    with pytest.warns(UserWarning, match="no graph"):
-        assert torch.compile(len, fullgraph=True, backend="eager") is len
-    assert torch.compile(len, disable=True) is len
-
-
 def test_a_compiled_module_acts_as_its_module():
     module = torch.nn.Linear(2, 1)
     compiled = torch.compile(module, backend="eager")

@@ -54,8 +54,6 @@ def test_scripted_functions_are_themselves():
         torch.jit.unused,
         torch.jit.ignore,
         torch.jit.ignore(drop=True),
-        torch.compiler.disable,
-        torch.compiler.disable(recursive=False),
     ):
         assert decorate(function) is function
     assert not torch.jit.is_scripting() and not torch.compiler.is_compiling()

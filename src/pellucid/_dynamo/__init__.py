@@ -1,67 +1,99 @@
-"""``torch._dynamo``: names that libraries read; there is no capture of Python yet.
+"""``torch._dynamo``: the names of the capture that programs and libraries use.
 
-``is_compiling`` is False and the marks for a capture do nothing, as in PyTorch outside
-``torch.compile``.
+There is no capture of bytecode: Python runs in every call of a compiled callable, and
+its ops are recorded (docs/compile.md). What these names ask for is answered for that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
+
+from pellucid._compile.decorators import (
+    allow_in_graph,
+    assume_constant_result,
+    disable,
+    graph_break,
+    mark_dynamic,
+    mark_static,
+    mark_static_address,
+    maybe_mark_dynamic,
+    reset,
+    set_stance,
+)
+from pellucid._dynamo import config, exc, utils
+from pellucid._dynamo.backends.registry import (
+    list_backends,
+    lookup_backend,
+    register_backend,
+)
+from pellucid._dynamo.explanation import explain
 
 __all__ = [
     "allow_in_graph",
     "assume_constant_result",
+    "config",
     "disable",
+    "exc",
+    "explain",
     "graph_break",
     "is_compiling",
+    "is_dynamo_supported",
+    "is_inductor_supported",
+    "list_backends",
+    "lookup_backend",
     "mark_dynamic",
     "mark_static",
     "mark_static_address",
+    "maybe_mark_dynamic",
+    "optimize",
+    "optimize_assert",
+    "register_backend",
     "reset",
+    "run",
+    "set_stance",
+    "utils",
 ]
-
-_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def is_compiling() -> bool:
-    """False: nothing is captured."""
+    """False: Python code always runs as it is written, in compiled callables too."""
     return False
 
 
-def disable(fn: Any = None, recursive: bool = True, **options: Any) -> Any:
-    """``fn`` itself, which runs as it is; a decorator without it."""
+def is_dynamo_supported() -> bool:
+    """True: callables are compiled on every platform that Pellucid runs on."""
+    return True
+
+
+def is_inductor_supported() -> bool:
+    """True: the engine needs no compiler on the machine."""
+    return True
+
+
+def optimize(
+    backend: Any = "inductor",
+    *,
+    nopython: bool = False,
+    disable: bool = False,
+    dynamic: bool | None = None,
+    **options: Any,
+) -> Any:
+    """A decorator: ``torch.compile`` with this backend, ``nopython`` its fullgraph."""
+    from pellucid._dynamo.compile import compile
+
+    return lambda model: compile(
+        model, backend=backend, fullgraph=nopython, disable=disable, dynamic=dynamic
+    )
+
+
+def optimize_assert(backend: Any = "inductor", **options: Any) -> Any:
+    """``optimize(backend, nopython=True)``."""
+    return optimize(backend, nopython=True)
+
+
+def run(fn: Any = None) -> Any:
+    """``fn`` with what was compiled so far; a decorator without it."""
     return fn if fn is not None else lambda function: function
-
-
-def allow_in_graph(fn: _F) -> _F:
-    """``fn`` itself."""
-    return fn
-
-
-def assume_constant_result(fn: _F) -> _F:
-    """``fn`` itself."""
-    return fn
-
-
-def graph_break(msg: str = "") -> None:
-    """Parts a captured graph: there is none."""
-
-
-def mark_dynamic(t: Any, index: Any, **options: Any) -> None:
-    """Says that a captured size may vary: all sizes may."""
-
-
-def mark_static(t: Any, index: Any = None) -> None:
-    """Says that a captured size is fixed: none needs to be."""
-
-
-def mark_static_address(t: Any, guard: bool = True) -> None:
-    """Says that a tensor stays where it is."""
-
-
-def reset() -> None:
-    """Forgets what was captured: nothing."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,10 +1,12 @@
-"""``pellucid.compile``, which does not compile yet and says so."""
+"""``pellucid.compile``: a callable whose ops are recorded and run in groups."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pellucid._compile.settings import Settings
 
 
 def compile(
@@ -12,33 +14,72 @@ def compile(
     *,
     fullgraph: bool = False,
     dynamic: bool | None = None,
-    backend: Any = "inductor",
+    backend: str | Callable[..., Any] | None = None,
     mode: str | None = None,
     options: dict[str, Any] | None = None,
+    name: str | None = None,
     disable: bool = False,
+    recompile_limit: int | None = None,
 ) -> Any:
-    """A module as an ``OptimizedModule``, a function unchanged: calls run eagerly.
+    """``model`` with the same results, computed in fewer passes over memory.
 
-    Without ``model`` it is a decorator. Warns that nothing is compiled unless
-    ``backend`` is "eager"; for ``fullgraph=True``, which promises a graph, always.
+    A module gives an ``OptimizedModule``, a function a function of the same name and
+    signature; without ``model`` this is a decorator. Python runs in every call; ops of
+    single elements on many elements are recorded and run together, with the bits that
+    they have one by one. ``pellucid.explain(compiled)`` says what was recorded.
+
+    ``backend``: "inductor" is this engine, "eager" runs the program as it is. Backends
+    of the user are not given graphs yet: the program runs as it is, with a warning.
+    ``fullgraph=True`` raises where Python reads a tensor's value, with the line. Sizes
+    never lead to another compilation, whatever ``dynamic`` says; ``mode`` and
+    ``options`` choose nothing here. RuntimeError for modes that do not exist,
+    InvalidBackend for unknown names.
+
+    Example::
+
+        >>> import pellucid as torch
+        >>> @torch.compile
+        ... def scaled(x):
+        ...     return (x * 2 + 1).relu()
+        >>> scaled(torch.tensor([1.0, -2.0]))
+        tensor([3., 0.])
     """
+    from pellucid._compile.settings import check_settings
+
     if model is None:
         return lambda function: compile(
-            function, fullgraph=fullgraph, backend=backend, disable=disable
+            function,
+            fullgraph=fullgraph,
+            dynamic=dynamic,
+            backend=backend,
+            mode=mode,
+            options=options,
+            name=name,
+            disable=disable,
+            recompile_limit=recompile_limit,
         )
     if not callable(model):
         raise AssertionError(
             f"compile takes a function or module, not {type(model).__name__}"
         )
-    if disable:
-        return model
-    if fullgraph or backend != "eager":
-        warnings.warn(
-            "pellucid.compile does not compile yet: the function runs eagerly"
-            + ", and no graph of it is captured" * fullgraph,
-            stacklevel=2,
-        )
+    chosen = "inductor" if backend is None else backend
+    settings = check_settings(chosen, fullgraph, dynamic, mode, options)
+    return model if disable else _compiled(model, settings)
+
+
+def _compiled(model: Any, settings: Settings) -> Any:
+    """A function, method, module, class or callable object, compiled."""
+    from pellucid._compile.callables import compile_function
     from pellucid._dynamo.eval_frame import OptimizedModule
     from pellucid.nn import Module
 
-    return OptimizedModule(model) if isinstance(model, Module) else model
+    if isinstance(model, OptimizedModule):
+        model = model._orig_mod
+    if isinstance(model, Module):
+        return OptimizedModule(model, settings)
+    if not isinstance(model, type):
+        return compile_function(model, settings)
+    call: Any = vars(model).get("__call__")
+    if call is not None:  # calls of its instances are compiled
+        model.__call__ = compile_function(call, settings)  # type: ignore[method-assign]
+    return model

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sized
 from typing import Any
 
+from pellucid._compile.callables import compile_function, innermost
+from pellucid._compile.settings import Settings
 from pellucid.nn import Module
+
+innermost_fn = innermost
 
 
 class OptimizedModule(Module):
-    """A module, ``_orig_mod``, whose calls run it eagerly: nothing is compiled yet.
+    """A module, ``_orig_mod``, whose calls are compiled, its hooks among them.
 
     Attributes are read from and set on it; parameters and buffers have its name as a
     prefix. Example::
@@ -22,13 +26,22 @@ class OptimizedModule(Module):
 
     _orig_mod: Module
 
-    def __init__(self, mod: Module) -> None:
+    def __init__(self, mod: Module, settings: Settings | None = None) -> None:
         super().__init__()
         del self.__dict__["training"]  # the module's
+        self.__dict__["_settings"] = settings = settings or Settings()
+        compiled: Any = compile_function(mod, settings)
+        self.__dict__["forward"] = compiled
+        self.__dict__["_pellucid_compilation"] = compiled._pellucid_compilation
         self._orig_mod = mod
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        return self._orig_mod(*args, **kwargs)
+    @property
+    def _torchdynamo_orig_callable(self) -> Module:
+        return self._orig_mod
+
+    def get_compiler_config(self) -> dict[str, Any]:
+        """The options that ``torch.compile`` was given."""
+        return dict(self._settings.options)
 
     def __getattr__(self, name: str) -> Any:
         modules = self.__dict__.get("_modules", {})
@@ -61,4 +74,4 @@ class OptimizedModule(Module):
         return True
 
     def __reduce__(self) -> Any:
-        return type(self), (self._orig_mod,)
+        return type(self), (self._orig_mod, self._settings)

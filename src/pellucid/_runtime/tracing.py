@@ -71,6 +71,20 @@ def answer(what: str, request: bytes) -> bytes:
 
 
 @_one_at_a_time
+def answer_group(description: bytes) -> bytes:
+    """The encoded kernel of a group of recorded ops, with its tile programs."""
+    import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
+    from pellucid_compiler.abi.encode import encode
+    from pellucid_compiler.lower.tile import encoded_programs, program_table
+    from pellucid_compiler.specialise.groups import lower_group
+
+    kernels: dict[bytes, Kernel] = {}
+    found = lower_group(description, kernels)
+    _kernels.update(kernels)
+    return encode([found, program_table(encoded_programs(kernels))])
+
+
+@_one_at_a_time
 def derivative_function(name: str) -> ScalarFunction | None:
     """What a derivative op computes of one element of each operand; None if it is
     not pointwise.

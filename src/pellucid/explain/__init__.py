@@ -23,11 +23,17 @@ from pellucid.explain.report import Explanation, sections_of
 __all__ = ["Explanation", "backward", "explain"]
 
 
-def explain(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
+def explain(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Calls ``fn`` and explains every op that it ran; print the result.
 
-    A ``grad_fn`` in the place of ``fn`` is explained by its backward pass.
+    A ``grad_fn`` in the place of ``fn`` is explained by its backward pass, what
+    ``torch.compile`` gave, without arguments, by what its first call recorded.
     """
+    compilation = getattr(fn, "_pellucid_compilation", None)
+    if compilation is not None and not args and not kwargs:
+        from pellucid._compile.report import CompilationReport
+
+        return CompilationReport(compilation)
     import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
     from pellucid import _C
 
@@ -51,9 +57,7 @@ def backward(target: Any) -> Explanation:
 class _Callable(ModuleType):
     """``pellucid.explain`` is this package and, called, its one function."""
 
-    def __call__(
-        self, fn: Callable[..., Any], *args: Any, **kwargs: Any
-    ) -> Explanation:
+    def __call__(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return explain(fn, *args, **kwargs)
 
 

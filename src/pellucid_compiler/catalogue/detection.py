@@ -51,6 +51,16 @@ def _deform_columns(
         channels,
         groups,
     )
+    if use_mask:
+        require(
+            (mask.shape[0] == batch)
+            & (mask.shape[1] == groups * taps)
+            & (mask.shape[2] == height)
+            & (mask.shape[3] == width),
+            "deform_conv2d: a mask of {} images with {} channels of {}x{}; give one "
+            "channel per pair of offsets, of their sizes",
+            *(mask.shape[d] for d in range(4)),
+        )
     padded = x.outside(0)
 
     def pair(c, i, j):

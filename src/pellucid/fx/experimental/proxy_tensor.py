@@ -92,9 +92,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         self.decomposition_table = dict(decomposition_table or {})
         self._observes = pre_dispatch
         self.enable_tracing = True
-        self._stand_ins: list[
-            tuple[Tensor, Any]
-        ] = []  # copies, and what they copy
+        self._stand_ins: list[tuple[Tensor, Any]] = []  # copies, and what they copy
 
     def __torch_dispatch__(
         self,

@@ -200,7 +200,13 @@ class CallMixin(ModuleBase):
     # The hooked call
 
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
-        """What a call does once any module of the process has had a hook."""
+        """What a call does once a module of the process had a hook or was compiled."""
+        compiled = self.__dict__.get("_compiled_call_impl")
+        if compiled is not None:
+            return compiled(*args, **kwargs)
+        return self._call_as_written(*args, **kwargs)
+
+    def _call_as_written(self, *args: Any, **kwargs: Any) -> Any:
         if not (
             self._forward_pre_hooks
             or self._forward_hooks

@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import pellucid
-from pellucid import Tensor
+from pellucid import _C, Tensor
 from pellucid.nn.modules._calls import (
     CallMixin,
     register_module_backward_hook,
@@ -323,8 +323,16 @@ class Module(CallMixin, ConversionMixin, StateMixin, TraversalMixin):
         )
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """As ``pellucid.compile``, in place: the module stays what it is."""
-        pellucid.compile(self.forward, *args, **kwargs)
+        """As ``pellucid.compile``, in place: calls of the module are compiled."""
+        call = pellucid.compile(self._call_as_written, *args, **kwargs)
+        self.__dict__["_compiled_call_impl"] = call
+        _C.enable_module_hooks()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The attributes, without what ``compile`` made."""
+        state = self.__dict__.copy()
+        state.pop("_compiled_call_impl", None)
+        return state
 
     # Printing
 

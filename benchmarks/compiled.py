@@ -1,0 +1,94 @@
+"""Cases of ``torch.compile``: each eager and compiled, on both sides.
+
+Group ``compile`` of cases.py. PyTorch's side needs a C++ compiler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Function = Callable[..., object]
+
+
+def black_scholes(torch: Any) -> Function:
+    """Prices of a call and a put: 45 ops, two results."""
+
+    def normal(x: Any) -> Any:
+        return 0.5 * (1 + torch.erf(x * 0.7071067811865475))
+
+    def prices(price: Any, strike: Any, time: Any, rate: Any, spread: Any) -> Any:
+        deviation = spread * torch.sqrt(time)
+        drift = (rate + spread * spread / 2) * time
+        d1 = (torch.log(price / strike) + drift) / deviation
+        d2 = d1 - deviation
+        discounted = strike * torch.exp(-rate * time)
+        call = price * normal(d1) - discounted * normal(d2)
+        return call, discounted * normal(-d2) - price * normal(-d1)
+
+    return prices
+
+
+def duffing(torch: Any) -> Function:
+    """Four steps of a Duffing oscillator: 44 ops, two results."""
+
+    def steps(x: Any, v: Any) -> Any:
+        for _ in range(4):
+            force = -0.2 * v - -1.0 * x - 5.0 * x * x * x + 8.0
+            x, v = x + 0.01 * v, v + 0.01 * force
+        return x, v
+
+    return steps
+
+
+def programs(torch: Any) -> dict[str, tuple[Function, tuple[Any, ...]]]:
+    """Name to a function and its arguments."""
+    functional = torch.nn.functional
+    found: dict[str, tuple[Function, tuple[Any, ...]]] = {}
+    for name, size in (("1M", 1_000_000), ("16K", 16_384), ("1K", 1_000)):
+        options = tuple(torch.rand(size) + 0.1 for _ in range(5))
+        found[f"Black-Scholes {name}"] = (black_scholes(torch), options)
+        found[f"Duffing {name}"] = (duffing(torch), options[:2])
+
+    def swiglu(a: Any, b: Any) -> object:
+        return functional.silu(a) * b
+
+    def masked_softmax(scores: Any, mask: Any) -> object:
+        return torch.softmax((scores * 0.125).masked_fill(mask, float("-inf")), -1)
+
+    def reads(x: Any) -> object:
+        for _ in range(40):
+            x = x * (1.0 + 0.0 * x[0, 0].item())
+        return x
+
+    wide = torch.randn(1024, 2048)
+    scores = torch.randn(4096, 512)
+    found["swiglu 1024x2048"] = (swiglu, (wide, wide + 1))
+    found["swiglu 64x64"] = (swiglu, (wide[:64, :64].clone(), wide[:64, :64] + 1))
+    found["masked softmax 4096x512"] = (masked_softmax, (scores, scores > 1))
+    found["40 reads 64x64"] = (reads, (wide[:64, :64].clone(),))
+    return found
+
+
+def compiled(torch: Any) -> dict[str, Callable[[], Callable[[], object]]]:
+    """Each program twice, so that one run has both."""
+    cases = {}
+    for name, (function, args) in programs(torch).items():
+        cases[f"{name}, eager"] = _maker(torch, function, args, warm=1)
+        cases[f"{name}, compiled"] = _maker(torch, torch.compile(function), args, 5)
+    return cases
+
+
+def _maker(
+    torch: Any, function: Function, args: tuple[Any, ...], warm: int
+) -> Callable[[], Callable[[], object]]:
+    def make() -> Callable[[], object]:
+        for _ in range(warm):
+            function(*args)
+            if torch.__name__ == "pellucid":
+                from pellucid._compile import background
+
+                background.wait()
+        return lambda: function(*args)
+
+    return make

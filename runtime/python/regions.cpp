@@ -1,0 +1,203 @@
+// Regions of compiled callables and the groups of their ops, for pellucid._compile.
+#include "core/dispatcher.h"
+#include "core/hooks.h"
+#include "python/contexts.h"
+#include "python/value_reads.h"
+#include "record/groups.h"
+#include "record/recorder.h"
+
+namespace pellucid::python {
+namespace {
+
+using record::Counts;
+using record::Event;
+using record::Recorder;
+
+// Whether code is the package's own.
+bool is_own(PyCodeObject* code) {
+  static const std::string folder = [] {
+    Object package = own(PyImport_ImportModule("pellucid"));
+    Object file = own(PyObject_GetAttrString(package.get(), "__file__"));
+    const std::string path = PyUnicode_AsUTF8(file.get());
+    return path.substr(0, path.rfind('/') + 1);
+  }();
+  return std::string_view(PyUnicode_AsUTF8(code->co_filename)).starts_with(folder);
+}
+
+// "file:line in function" of the innermost frame of the program.
+std::string place_of_program() {
+  const HoldGil gil;
+  Object frame = Object::borrow(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
+  while (frame) {
+    auto* python_frame = reinterpret_cast<PyFrameObject*>(frame.get());
+    Object code = Object::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(python_frame)));
+    auto* named = reinterpret_cast<PyCodeObject*>(code.get());
+    if (!is_own(named))
+      return std::string(PyUnicode_AsUTF8(named->co_filename)) + ":" +
+             std::to_string(PyFrame_GetLineNumber(python_frame)) + " in " + PyUnicode_AsUTF8(named->co_name);
+    frame = Object::steal(reinterpret_cast<PyObject*>(PyFrame_GetBack(python_frame)));
+  }
+  return "";
+}
+
+void refuse_value_read(const char* what) {
+  const HoldGil gil;
+  static LateImport function("pellucid._dynamo.exc", "refuse_read");
+  own(PyObject_CallFunction(function.get(), "ss", what, place_of_program().c_str()));
+}
+
+void ask_for_group(int number, const std::string& description) {
+  const HoldGil gil;
+  static LateImport function("pellucid._compile.background", "request");
+  own(PyObject_CallFunction(function.get(), "iy#", number, description.data(),
+                            static_cast<Py_ssize_t>(description.size())));
+}
+
+// _enter_region(refuses_reads)
+PyObject* enter(PyObject*, PyObject* refuses) {
+  return guarded([&] {
+    record::start_recording();
+    record::describe_place = place_of_program;
+    record::refuse_read = refuse_value_read;
+    record::request_group = ask_for_group;
+    Recorder::of_this_thread().enter(refuses == Py_True);
+    return none();
+  });
+}
+
+// _leave_region(): everything that is alive has memory afterwards.
+PyObject* leave(PyObject*, PyObject*) {
+  return guarded([] {
+    Recorder& recorder = Recorder::of_this_thread();
+    if (recorder.depth() == 0) raise(ErrorKind::Runtime, "no region was entered");
+    if (recorder.depth() == 1) {
+      try {
+        recorder.run("the region ends");
+      } catch (...) {
+        recorder.leave();
+        throw;
+      }
+    }
+    recorder.leave();
+    return none();
+  });
+}
+
+PyObject* depth(PyObject*, PyObject*) {
+  return guarded([] { return PyLong_FromLong(Recorder::of_this_thread().depth()); });
+}
+
+PyObject* refuses(PyObject*, PyObject*) {
+  return guarded([] { return PyBool_FromLong(Recorder::of_this_thread().refuses_reads()); });
+}
+
+// (recorded, grouped, launches, fused, spared) since this thread began.
+PyObject* counts(PyObject*, PyObject*) {
+  return guarded([] {
+    const Counts& all = Recorder::of_this_thread().counts();
+    return checked(Py_BuildValue("(LLLLL)", static_cast<long long>(all.recorded), static_cast<long long>(all.grouped),
+                                 static_cast<long long>(all.launches), static_cast<long long>(all.fused),
+                                 static_cast<long long>(all.spared)));
+  });
+}
+
+PyObject* watch(PyObject*, PyObject* wanted) {
+  return guarded([&] {
+    Recorder::of_this_thread().watch(wanted == Py_True);
+    return none();
+  });
+}
+
+// [(kind, op or None, count, reason, place)]: kind is "recorded", "ran" or "flushed".
+PyObject* events(PyObject*, PyObject*) {
+  static constexpr const char* kKinds[] = {"recorded", "ran", "flushed"};
+  return guarded([] {
+    Object list = own(PyList_New(0));
+    for (const Event& event : Recorder::of_this_thread().take_events()) {
+      const char* op = event.op ? event.op->qualified_name.c_str() : nullptr;
+      Object entry = own(Py_BuildValue("(szLss)", kKinds[static_cast<int>(event.kind)], op,
+                                       static_cast<long long>(event.numel), event.reason.c_str(), event.place.c_str()));
+      checked(PyList_Append(list.get(), entry.get()));
+    }
+    return list.leak();
+  });
+}
+
+// [(number, ops, state, description)]: state is "waiting", "asked", "fused" or why there is no kernel.
+PyObject* groups(PyObject*, PyObject*) {
+  return guarded([] {
+    Object list = own(PyList_New(0));
+    for (const record::GroupEntry* group : record::all_groups()) {
+      Object ops = own(PyList_New(0));
+      for (const OpRecord* op : group->ops) checked(PyList_Append(ops.get(), to_string(op->qualified_name).get()));
+      const char* refusal = group->refusal.load();
+      const char* state = group->function.load() ? "fused"
+                          : refusal              ? refusal
+                          : group->asked.load()  ? "asked"
+                                                 : "waiting";
+      Object entry = own(Py_BuildValue("(iOsy#)", group->number, ops.get(), state, group->description.data(),
+                                       static_cast<Py_ssize_t>(group->description.size())));
+      checked(PyList_Append(list.get(), entry.get()));
+    }
+    return list.leak();
+  });
+}
+
+// _publish_group(number, answer)
+PyObject* publish(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    int number;
+    const char* bytes;
+    Py_ssize_t size;
+    if (!PyArg_ParseTuple(args, "iy#:_publish_group", &number, &bytes, &size)) return nullptr;
+    record::publish_group(number, {bytes, static_cast<size_t>(size)});
+    return none();
+  });
+}
+
+// _refuse_group(number, reason)
+PyObject* refuse(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    int number;
+    const char* reason;
+    if (!PyArg_ParseTuple(args, "is:_refuse_group", &number, &reason)) return nullptr;
+    record::refuse_group(number, reason);
+    return none();
+  });
+}
+
+// _exclude_recording(bool): whether it was excluded before.
+PyObject* exclude(PyObject*, PyObject* wanted) {
+  return guarded([&] {
+    run_recorded_ops();
+    KeySet& keys = thread_state.exclude;
+    const bool before = keys.has(Key::Lazy);
+    keys = wanted == Py_True ? keys | Key::Lazy : keys - Key::Lazy;
+    return PyBool_FromLong(before);
+  });
+}
+
+PyMethodDef functions[] = {
+    {"_enter_region", enter, METH_O, "_enter_region(refuses_reads): ops of this thread are recorded from now on."},
+    {"_leave_region", leave, METH_NOARGS, "Ends what _enter_region began; what is alive has memory afterwards."},
+    {"_region_depth", depth, METH_NOARGS, "How many regions this thread is in."},
+    {"_region_refuses_reads", refuses, METH_NOARGS, "Whether this thread's region promised one graph."},
+    {"_exclude_recording", exclude, METH_O, "Whether regions shall run ops at once; returns what was set before."},
+    {"_recording_counts", counts, METH_NOARGS, "(recorded, grouped, launches, fused, spared) of this thread."},
+    {"_watch_recording", watch, METH_O, "Whether events of this thread's regions are written down."},
+    {"_recording_events", events, METH_NOARGS, "[(kind, op, count, reason, place)] since they are."},
+    {"_recorded_groups", groups, METH_NOARGS, "[(number, ops, state, description)] of this process."},
+    {"_publish_group", publish, METH_VARARGS, "_publish_group(number, answer): the kernel of a group."},
+    {"_refuse_group", refuse, METH_VARARGS, "_refuse_group(number, reason): there will be none."},
+    {},
+};
+
+}  // namespace
+
+void refuse_read_in_region(const char* what) {
+  if (!thread_state.exclude.has(Key::Lazy) && Recorder::of_this_thread().refuses_reads()) refuse_value_read(what);
+}
+
+void add_regions(PyObject* module) { checked(PyModule_AddFunctions(module, functions)); }
+
+}  // namespace pellucid::python

@@ -1,0 +1,16 @@
+// Where Python reads the elements of a tensor: a compiled callable that promised one graph refuses.
+#pragma once
+
+#include "core/thread_state.h"
+
+namespace pellucid::python {
+
+void refuse_read_in_region(const char* what);  // regions.cpp
+
+// `what`: the method that reads, in the words of the program.
+inline void note_value_read(const char* what) {
+  if (thread_state.include.has(Key::Lazy)) [[unlikely]]
+    refuse_read_in_region(what);
+}
+
+}  // namespace pellucid::python

@@ -1,0 +1,345 @@
+#include "record/groups.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <mutex>
+#include <random>
+#include <unordered_map>
+
+#include "core/error.h"
+#include "kernels/nest.h"
+#include "ops/trace.h"
+#include "plan/tile_program.h"
+
+namespace pellucid::record {
+
+void (*request_group)(int number, const std::string& description) = nullptr;
+
+namespace {
+
+struct KeyHash {
+  size_t operator()(const std::vector<uint64_t>& key) const {
+    uint64_t hash = key.size();
+    for (const uint64_t word : key) hash = (hash ^ word) * 0x9E3779B97F4A7C15ull, hash ^= hash >> 29;
+    return hash;
+  }
+};
+
+struct Table {
+  std::mutex mutex;
+  std::deque<GroupEntry> entries;
+  std::unordered_map<std::vector<uint64_t>, GroupEntry*, KeyHash> by_key;
+  std::unordered_map<const ScalarFunction*, std::string> requests;
+};
+Table& table() {
+  static auto* made = new Table;
+  return *made;
+}
+
+// What an operand is in the group: an input below, a value of the group from kFirstValue on.
+constexpr uint64_t kFirstValue = 1 << 16;
+
+class Numbers {
+ public:
+  Numbers(const Segment& segment, const Group& group) : group_(group) {
+    for (const uint16_t n : group.nodes) {
+      const Node& node = segment.nodes[n];
+      for (int k = 0; k < node.function->num_outputs; ++k)
+        values_.push_back(static_cast<uint16_t>(node.first_value + k));
+    }
+  }
+  uint64_t of_value(uint16_t value) const {
+    return static_cast<uint64_t>(std::ranges::lower_bound(values_, value) - values_.begin());
+  }
+  uint64_t of(const Operand& operand, DType dtype) const {
+    if (operand.is_value && std::ranges::binary_search(values_, operand.number))
+      return kFirstValue + of_value(operand.number);
+    return static_cast<uint64_t>(std::ranges::find(group_.inputs, Group::In{operand, dtype}) - group_.inputs.begin());
+  }
+
+ private:
+  const Group& group_;
+  std::vector<uint16_t> values_;
+};
+
+std::vector<uint64_t> key_of(const Segment& segment, const Group& group) {
+  const Numbers numbers(segment, group);
+  std::vector<uint64_t> key;
+  key.reserve(4 * group.nodes.size() + group.outputs.size());
+  for (const uint16_t n : group.nodes) {
+    const Node& node = segment.nodes[n];
+    key.push_back(reinterpret_cast<uint64_t>(node.function));
+    const std::span<const Operand> operands = segment.operands_of(node);
+    for (size_t k = 0; k < operands.size(); ++k) key.push_back(numbers.of(operands[k], node.function->inputs[k].dtype));
+  }
+  for (const uint16_t value : group.outputs) key.push_back(kFirstValue + numbers.of_value(value));
+  return key;
+}
+
+// [[[request, [operand of each input]], ...], [output, ...]], as specialise/groups.py reads it.
+std::string describe(const Table& all, const Segment& segment, const Group& group) {
+  const Numbers numbers(segment, group);
+  Encoder out;
+  out.list(2);
+  out.list(group.nodes.size());
+  for (const uint16_t n : group.nodes) {
+    const Node& node = segment.nodes[n];
+    out.list(2);
+    out.bytes(all.requests.at(node.function));
+    const std::span<const Operand> operands = segment.operands_of(node);
+    out.list(operands.size());
+    for (size_t k = 0; k < operands.size(); ++k) {
+      out.list(2);
+      out.integer(node.function->inputs[k].argument);
+      out.integer(static_cast<int64_t>(numbers.of(operands[k], node.function->inputs[k].dtype)));
+    }
+  }
+  out.list(group.outputs.size());
+  for (const uint16_t value : group.outputs) out.integer(static_cast<int64_t>(numbers.of_value(value)));
+  return out.data();
+}
+
+}  // namespace
+
+namespace {
+
+// Functions that this thread knows to be known, by a part of their address.
+const ScalarFunction*& remembered_at(const ScalarFunction& function) {
+  static thread_local const ScalarFunction* known[64] = {};
+  return known[reinterpret_cast<uintptr_t>(&function) >> 6 & 63];
+}
+
+}  // namespace
+
+bool is_known(const ScalarFunction& function) {
+  const ScalarFunction*& place = remembered_at(function);
+  if (place == &function) return true;
+  Table& all = table();
+  std::lock_guard guard(all.mutex);
+  if (!all.requests.contains(&function)) return false;
+  place = &function;
+  return true;
+}
+
+void remember_request(const ScalarFunction& function, const OpCall& call, PointwiseKey key) {
+  if (is_known(function)) return;
+  Table& all = table();
+  std::lock_guard guard(all.mutex);
+  all.requests.emplace(&function, pointwise_request(call, key));
+}
+
+GroupEntry& find_group(const Segment& segment, const Group& group) {
+  Table& all = table();
+  std::vector<uint64_t> key = key_of(segment, group);
+  std::lock_guard guard(all.mutex);
+  if (const auto found = all.by_key.find(key); found != all.by_key.end()) return *found->second;
+  GroupEntry& entry = all.entries.emplace_back();
+  entry.number = static_cast<int>(all.entries.size() - 1);
+  entry.key = key;
+  for (const uint16_t n : group.nodes) {
+    entry.functions.push_back(segment.nodes[n].function);
+    entry.ops.push_back(segment.nodes[n].op);
+  }
+  entry.description = describe(all, segment, group);
+  all.by_key.emplace(std::move(key), &entry);
+  return entry;
+}
+
+GroupEntry* group_numbered(int number) {
+  Table& all = table();
+  std::lock_guard guard(all.mutex);
+  return number >= 0 && static_cast<size_t>(number) < all.entries.size() ? &all.entries[static_cast<size_t>(number)]
+                                                                         : nullptr;
+}
+
+std::vector<GroupEntry*> all_groups() {
+  Table& all = table();
+  std::lock_guard guard(all.mutex);
+  std::vector<GroupEntry*> entries;
+  for (GroupEntry& entry : all.entries) entries.push_back(&entry);
+  return entries;
+}
+
+// --------------------------------------------------------------------------------------------- answers
+
+namespace {
+
+uint16_t parameter_number(const ScalarFunction& function, int64_t argument, int64_t part) {
+  for (uint16_t k = 0; k < function.num_params; ++k)
+    if (function.params[k].argument == argument && static_cast<int64_t>(function.params[k].part) == part) return k;
+  raise(ErrorKind::Value, "a group reads a number that its op does not have");
+}
+
+// [kernel, [[input, dtype], ...], [dtype of each output], [[node, argument, part], ...]], then tile programs.
+std::unique_ptr<GroupFunction> decode_group(const GroupEntry& entry, std::string_view answer) {
+  Decoder whole(answer);
+  whole.expect_list(2);
+  const auto block = whole.bytes();
+  auto* programs = new std::string(whole.rest());  // kernels may need them at any later time
+  add_programs({reinterpret_cast<const uint8_t*>(programs->data()), programs->size()});
+  Decoder in(block);
+  auto made = std::make_unique<GroupFunction>();
+  in.expect_list(4);
+  const auto id = in.bytes();
+  if (id.size() != made->kernel.id.size()) raise(ErrorKind::Value, "a group names no kernel");
+  std::ranges::copy(id, made->kernel.id.begin());
+  for (size_t count = in.list(); count--;) {
+    in.expect_list(2);
+    const auto number = static_cast<uint16_t>(in.integer());
+    made->inputs.push_back({number, in.code<DType>()});
+  }
+  for (size_t count = in.list(); count--;) made->outputs.push_back(in.code<DType>());
+  for (size_t count = in.list(); count--;) {
+    in.expect_list(3);
+    const auto node = static_cast<size_t>(in.integer());
+    if (node >= entry.functions.size()) raise(ErrorKind::Value, "a group reads a number of no op");
+    const int64_t argument = in.integer();
+    made->params.emplace_back(static_cast<uint16_t>(node),
+                              parameter_number(*entry.functions[node], argument, in.integer()));
+  }
+  attach_program(made->kernel);
+  return made;
+}
+
+// Elements enough for whole vectors and a rest.
+constexpr int64_t kChecked = 173;
+
+using Column = std::vector<char>;
+
+Column random_column(DType dtype, std::mt19937& random) {
+  Column column(static_cast<size_t>(kChecked) * 16);
+  std::normal_distribution<double> normal(0, 2);
+  const auto fill = [&](auto example) {
+    using T = decltype(example);
+    auto* elements = reinterpret_cast<T*>(column.data());
+    for (int64_t i = 0; i < kChecked * (category(dtype) == DTypeCategory::Complex ? 2 : 1); ++i)
+      elements[i] = static_cast<T>(normal(random));
+  };
+  switch (dtype) {
+    case DType::Bool:
+      for (char& byte : column) byte = static_cast<char>(random() & 1);
+      break;
+    case DType::Float32:
+    case DType::Complex64: fill(float{}); break;
+    case DType::Float64:
+    case DType::Complex128: fill(double{}); break;
+    case DType::Float16:
+    case DType::BFloat16:
+      for (size_t i = 0; i + 1 < column.size(); i += 2) {  // of moderate size, no NaN: the exponent's middle
+        const auto bits = static_cast<uint16_t>((random() & 0x83FF) | (dtype == DType::Float16 ? 0x3C00 : 0x3F80));
+        std::memcpy(&column[i], &bits, 2);
+      }
+      break;
+    default:
+      for (size_t i = 0; i < column.size(); ++i)
+        column[i] = static_cast<char>(i % item_size(dtype) ? 0 : random() & 63);
+  }
+  return column;
+}
+
+// The group's ops on random data, and its kernel on the same.
+class Comparison {
+ public:
+  Comparison(const GroupEntry& entry, const GroupFunction& function) : entry_(entry), function_(function) {}
+
+  bool agrees() {
+    size_t at = 0;
+    for (const ScalarFunction* op : entry_.functions) {
+      std::vector<MapOperand> operands;
+      const size_t first = values_.size();
+      for (int k = 0; k < op->num_outputs; ++k)
+        values_.push_back({op->outputs[k], Column(static_cast<size_t>(kChecked) * 16)});
+      for (int k = 0; k < op->num_outputs; ++k) operands.push_back(operand(values_[first + static_cast<size_t>(k)]));
+      for (int k = 0; k < op->num_inputs; ++k) operands.push_back(read(entry_.key[++at], op->inputs[k].dtype));
+      params_.push_back(random_params(*op));
+      run(op->kernel, operands, op->num_outputs, params_.back().data());
+      ++at;
+    }
+    return run_group(at);
+  }
+
+ private:
+  struct Stored {
+    DType dtype;
+    Column column;
+  };
+
+  static MapOperand operand(Stored& stored) {
+    return {stored.column.data(), stored.dtype, stored.dtype, strides_of(stored.dtype)};
+  }
+  static const int64_t* strides_of(DType dtype) {
+    static const std::vector<int64_t> steps = [] {
+      std::vector<int64_t> made;
+      for (int k = 0; k < kNumDTypes; ++k) made.push_back(static_cast<int64_t>(item_size(static_cast<DType>(k))));
+      return made;
+    }();
+    return &steps[static_cast<size_t>(dtype)];
+  }
+  MapOperand read(uint64_t code, DType dtype) {
+    if (code >= kFirstValue) {
+      MapOperand value = operand(values_[code - kFirstValue]);
+      value.kernel_dtype = dtype;
+      return value;
+    }
+    while (inputs_.size() <= code) inputs_.push_back({});
+    if (inputs_[code].column.empty()) inputs_[code] = {dtype, random_column(dtype, random_)};
+    return operand(inputs_[code]);
+  }
+  std::vector<uint64_t> random_params(const ScalarFunction& op) {
+    std::vector<uint64_t> params;
+    for (int k = 0; k < op.num_params; ++k) {
+      const bool integer = op.params[k].dtype == DType::Int64;
+      params.push_back(integer ? random_() % 4
+                               : std::bit_cast<uint64_t>(0.25 + static_cast<double>(random_() % 64) / 16));
+    }
+    return params;
+  }
+  static void run(KernelRef& kernel, const std::vector<MapOperand>& operands, int num_outputs, const uint64_t* params) {
+    const int64_t extents[] = {kChecked};
+    run_map({kernel, extents, operands, num_outputs, params});
+  }
+  // `at`: where the key's outputs begin.
+  bool run_group(size_t at) {
+    std::deque<Stored> results;
+    std::vector<MapOperand> operands;
+    for (const DType dtype : function_.outputs) {
+      results.push_back({dtype, Column(static_cast<size_t>(kChecked) * 16)});
+      operands.push_back(operand(results.back()));
+    }
+    for (const GroupFunction::In& in : function_.inputs) operands.push_back(operand(inputs_.at(in.number)));
+    std::vector<uint64_t> params;
+    for (const auto& [node, number] : function_.params) params.push_back(params_[node][number]);
+    run(function_.kernel, operands, static_cast<int>(results.size()), params.data());
+    for (size_t k = 0; k < results.size(); ++k) {
+      const Stored& expected = values_[entry_.key[at + k] - kFirstValue];
+      if (expected.dtype != results[k].dtype) return false;
+      const size_t bytes = static_cast<size_t>(kChecked) * item_size(expected.dtype);
+      if (std::memcmp(expected.column.data(), results[k].column.data(), bytes) != 0) return false;
+    }
+    return true;
+  }
+
+  const GroupEntry& entry_;
+  const GroupFunction& function_;
+  std::mt19937 random_{20};
+  std::deque<Stored> values_, inputs_;
+  std::vector<std::vector<uint64_t>> params_;
+};
+
+}  // namespace
+
+void publish_group(int number, std::string_view answer) {
+  GroupEntry* entry = group_numbered(number);
+  if (!entry) raise(ErrorKind::Value, "there is no group %d", number);
+  std::unique_ptr<GroupFunction> made = decode_group(*entry, answer);
+  if (!made->kernel.get()) return refuse_group(number, "there is no compiler for its kernel (llvmlite)");
+  if (!Comparison(*entry, *made).agrees()) return refuse_group(number, "its kernel gave other bits than its ops");
+  entry->function.store(made.release(), std::memory_order_release);  // for good
+}
+
+void refuse_group(int number, std::string_view reason) {
+  if (GroupEntry* entry = group_numbered(number)) entry->refusal.store((new std::string(reason))->c_str());
+}
+
+}  // namespace pellucid::record

@@ -1,0 +1,74 @@
+// Groups: recorded ops over one space that run as one kernel, and the table of those that were met.
+//
+// A group's key is its ops, what each reads, and which values it gives: no sizes. When a group is met the second time,
+// its kernel is requested from Python (specialise/groups.py), which arrives from another thread. Until then, and when it
+// cannot be made or gave other bits than its ops, the ops run one by one.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/kernel_ref.h"
+#include "record/segment.h"
+
+namespace pellucid::record {
+
+constexpr size_t kMaxGroupInputs = 14, kMaxGroupOutputs = 8;
+
+// Numbers of its own: an operand is an input of the group or an earlier value of it.
+struct Group {
+  uint8_t space;
+  std::vector<uint16_t> nodes;    // of the segment
+  std::vector<uint16_t> outputs;  // values of the segment, in order
+  struct In {
+    Operand operand;
+    DType dtype;  // that the kernel reads
+    bool operator==(const In&) const = default;
+  };
+  std::vector<In> inputs;
+};
+
+// A kernel for a group.
+struct GroupFunction {
+  mutable KernelRef kernel;
+  struct In {
+    uint16_t number;
+    DType dtype;
+  };
+  std::vector<In> inputs;
+  std::vector<DType> outputs;
+  std::vector<std::pair<uint16_t, uint16_t>> params;  // node of the group, parameter of its function
+};
+
+struct GroupEntry {
+  int number = 0;
+  std::vector<uint64_t> key;
+  std::vector<const ScalarFunction*> functions;
+  std::vector<const OpRecord*> ops;
+  std::string description;  // what is requested from Python
+  std::atomic<uint64_t> meetings{0};
+  std::atomic<bool> asked{false};
+  std::atomic<const GroupFunction*> function{nullptr};
+  std::atomic<const char*> refusal{nullptr};  // why there will be none
+};
+
+// Found or made; entries live forever. `request_of` functions must be known (remember_request).
+GroupEntry& find_group(const Segment& segment, const Group& group);
+GroupEntry* group_numbered(int number);
+std::vector<GroupEntry*> all_groups();
+
+// How to make the function of a call again in Python; once per function.
+void remember_request(const ScalarFunction& function, const OpCall& call, PointwiseKey key);
+bool is_known(const ScalarFunction& function);
+
+// Takes Python's answer: decodes it, compares it with the ops on random data, and publishes it.
+void publish_group(int number, std::string_view answer);
+void refuse_group(int number, std::string_view reason);
+
+// Asks Python for a group; installed by the bindings. Called with no lock held.
+extern void (*request_group)(int number, const std::string& description);
+
+}  // namespace pellucid::record

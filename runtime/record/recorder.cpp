@@ -1,0 +1,377 @@
+#include "record/recorder.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "autograd/handler.h"
+#include "core/dispatcher.h"
+#include "core/error.h"
+#include "core/geometry.h"
+#include "core/hooks.h"
+#include "kernels/gather.h"
+#include "kernels/layout.h"
+
+namespace pellucid::record {
+
+std::string (*describe_place)() = nullptr;
+void (*refuse_read)(const char* what) = nullptr;
+
+namespace {
+
+// Below, a launch costs less than recording saves.
+constexpr int64_t kLeastElements = 2048;
+constexpr size_t kMostEvents = 4096;
+
+constexpr KeySet kPlainKeys = kHistoryKeys | Key::CPU;
+
+// Recorders of living threads.
+struct Registry {
+  std::mutex mutex;
+  std::vector<Recorder*> recorders;
+};
+Registry& registry() {
+  static auto* made = new Registry;
+  return *made;
+}
+
+struct ThreadRecorder {
+  Recorder* made = nullptr;
+  ~ThreadRecorder() { delete made; }
+};
+thread_local ThreadRecorder thread_recorder;
+
+}  // namespace
+
+Recorder& Recorder::of_this_thread() {
+  if (!thread_recorder.made) thread_recorder.made = new Recorder;
+  return *thread_recorder.made;
+}
+
+Recorder::Recorder() {
+  Registry& all = registry();
+  std::lock_guard guard(all.mutex);
+  all.recorders.push_back(this);
+}
+
+Recorder::~Recorder() {
+  Registry& all = registry();
+  std::lock_guard guard(all.mutex);
+  std::erase(all.recorders, this);
+}
+
+// A recorder that waits for its readers to run is in no other lock, so the registry's is not held meanwhile.
+void Recorder::run_readers(Storage& storage) {
+  std::vector<Recorder*> recorders;
+  {
+    Registry& all = registry();
+    std::lock_guard guard(all.mutex);
+    recorders = all.recorders;
+  }
+  for (Recorder* recorder : recorders)
+    if (storage.awaited.load()) recorder->run("memory that recorded ops read is written");
+}
+
+std::unique_lock<std::recursive_mutex> Recorder::lock() {
+  std::unique_lock guard(mutex_, std::try_to_lock);
+  if (!guard) without_interpreter_lock([&] { guard.lock(); });
+  return guard;
+}
+
+void Recorder::enter(bool refuses) {
+  if (depth_++) return;
+  refuses_reads_ = refuses;
+  thread_state.include = thread_state.include | Key::Lazy;
+}
+
+void Recorder::leave() noexcept {
+  if (--depth_) return;
+  refuses_reads_ = false;
+  thread_state.include = thread_state.include - Key::Lazy;
+}
+
+void Recorder::watch(bool wanted) {
+  watched_ = wanted;
+  if (wanted) events_.clear();
+}
+
+void Recorder::note(Event::Kind kind, const OpRecord* op, int64_t numel, std::string reason) {
+  if (!watched_ || events_.size() >= kMostEvents) return;
+  events_.push_back({kind, op, numel, std::move(reason), describe_place ? describe_place() : ""});
+}
+
+int Recorder::find_value(const TensorImpl& tensor) const {
+  if (!(tensor.flags & TensorImpl::kNoMemory) || tensor.wrapper || tensor.storage->data) return -1;
+  const auto* value = static_cast<const Value*>(tensor.storage->context);
+  if (!value || value->recorder != this) return -1;
+  const Space& space = segment_->spaces[value->space];
+  const bool whole = tensor.offset == 0 && tensor.dtype == value->dtype &&
+                     std::ranges::equal(tensor.shape(), space.shape()) &&
+                     std::equal(tensor.strides, tensor.strides + tensor.ndim, value->strides);
+  return whole ? value->number : -1;
+}
+
+Operand Recorder::operand_of(TensorImpl& tensor) {
+  if (const int value = find_value(tensor); value >= 0) return {true, static_cast<uint16_t>(value)};
+  const auto is_it = [&](const Input& input) {
+    return input.storage.get() == tensor.storage && input.offset == tensor.offset && input.dtype == tensor.dtype &&
+           std::ranges::equal(tensor.shape(), std::span(input.sizes, static_cast<size_t>(input.ndim))) &&
+           std::ranges::equal(tensor.stride(), std::span(input.strides, static_cast<size_t>(input.ndim)));
+  };
+  const auto found = std::ranges::find_if(segment_->inputs, is_it);
+  const auto number = static_cast<uint16_t>(found - segment_->inputs.begin());
+  if (found != segment_->inputs.end()) return {false, number};
+  Input& input = segment_->inputs.emplace_back();
+  tensor.storage->awaited.fetch_add(1, std::memory_order_relaxed);
+  input.storage = Ref<Storage>::share(tensor.storage);
+  input.offset = tensor.offset;
+  input.dtype = tensor.dtype;
+  input.ndim = tensor.ndim;
+  std::copy_n(tensor.sizes, tensor.ndim, input.sizes);
+  std::copy_n(tensor.strides, tensor.ndim, input.strides);
+  return {false, number};
+}
+
+uint8_t Recorder::space_of(std::span<const int64_t> sizes) {
+  const auto found = std::ranges::find_if(segment_->spaces,
+                                          [&](const Space& space) { return std::ranges::equal(space.shape(), sizes); });
+  if (found != segment_->spaces.end()) return static_cast<uint8_t>(found - segment_->spaces.begin());
+  Space& space = segment_->spaces.emplace_back();
+  space.ndim = static_cast<int>(sizes.size());
+  space.numel = 1;
+  for (size_t k = 0; k < sizes.size(); ++k) space.numel *= space.sizes[k] = sizes[k];
+  return static_cast<uint8_t>(segment_->spaces.size() - 1);
+}
+
+bool Recorder::is_full() const {
+  return segment_->nodes.size() == kMaxNodes || segment_->values.size() + kMaxMapOutputs > kMaxValues ||
+         segment_->spaces.size() > 200;
+}
+
+Node& Recorder::add_node(const OpRecord& op, const ScalarFunction& function, uint8_t space, const uint64_t* params) {
+  Node& node = segment_->nodes.emplace_back();
+  node = {&op,
+          &function,
+          static_cast<uint16_t>(segment_->operands.size()),
+          static_cast<uint16_t>(segment_->params.size()),
+          static_cast<uint16_t>(segment_->values.size()),
+          space};
+  segment_->params.insert(segment_->params.end(), params, params + function.num_params);
+  ++counts_.recorded;
+  return node;
+}
+
+void Recorder::give_result(pellucid::Value& result, Tensor tensor, uint8_t space) {
+  Value& value = segment_->values.emplace_back();
+  value.recorder = this;
+  value.number = static_cast<uint16_t>(segment_->values.size() - 1);
+  value.node = static_cast<uint16_t>(segment_->nodes.size() - 1);
+  value.space = space;
+  value.dtype = tensor->dtype;
+  std::copy_n(tensor->strides, tensor->ndim, value.strides);
+  value.storage = Ref<Storage>::share(tensor->storage);
+  value.storage->context = &value;
+  value.tensor = Tensor::share(tensor.get());
+  result = pellucid::Value::of(tensor.leak());
+}
+
+namespace {
+
+// Why the call cannot be recorded by what its op is and gets; null if it can.
+const char* unfit(const OpCall& call) {
+  if (call.op->kind != OpKind::Pointwise) return "it is not elementwise";
+  if (preparation_request_of(call)) return "it is being prepared for repeats";
+  if (call.op->variant != Variant::Functional) return "it writes to a tensor that exists";
+  if (thread_state.anomaly_mode) return "anomaly mode watches it";
+  for (int k = 0; k < call.num_args; ++k) {
+    const pellucid::Value& value = call.args[k];
+    if (value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList) return "it takes a list of tensors";
+    if (value.tag == Tag::MemoryFormat) return "it is told the layout of its result";
+    if (value.tag != Tag::Tensor) continue;
+    const TensorImpl& tensor = *value.tensor;
+    if (!(tensor.keys - kPlainKeys).empty() || tensor.wrapper || tensor.device != Device{})
+      return "a tensor is not a plain one on the CPU";
+    if (tensor.ndim > kInlineDims) return "a tensor has too many dimensions";
+    if (tensor.storage->escaped) return "others than ops may write to memory that it reads";
+  }
+  return nullptr;
+}
+
+// Whether it can fail by its elements, or depends on more than these.
+const char* unfit(const OpCall& call, const ScalarFunction& function) {
+  if (!function.is_plain) return "it draws random numbers or checks its numbers";
+  if (!function.requirements.empty()) return "it checks its elements";
+  if (function.num_outputs != call.op->schema.returns.size()) return "it returns less than it computes";
+  for (int k = 0; k < function.num_outputs; ++k)
+    if (category(function.outputs[k]) == DTypeCategory::Integral) return "integer arithmetic may fail";
+  return nullptr;
+}
+
+}  // namespace
+
+bool Recorder::record(const PreparedMap& map, OpCall& call, std::span<TensorImpl* const> tensors) {
+  const ScalarFunction& function = map.function;
+  if (map.geometry->numel < kLeastElements || watched_ || thread_state.anomaly_mode || unfit(call, function))
+    return false;
+  for (TensorImpl* tensor : tensors) {
+    if (tensor->storage->escaped) return false;
+    if (tensor->flags & TensorImpl::kNoMemory && find_value(*tensor) < 0) tensor->data();
+  }
+  if (is_full()) run("the segment is full");
+  if (!is_known(function)) return false;
+  const auto guard = lock();
+  const uint8_t space = space_of({map.geometry->words, map.geometry->ndim});
+  add_node(*call.op, function, space, map.params);
+  for (int k = 0; k < function.num_inputs; ++k) segment_->operands.push_back(operand_of(*tensors[map.operands[k]]));
+  for (int k = 0; k < function.num_outputs; ++k)
+    give_result(call.rets[k], empty_without_memory(*map.geometry, function.outputs[k]), space);
+  return true;
+}
+
+const char* Recorder::record(OpCall& call) {
+  if (const char* reason = unfit(call)) return reason;
+  PointwiseData& data = pointwise_data(*call.op);
+  TensorImpl* tensors[kMaxPointwiseArguments];
+  size_t num_tensors = 0;
+  int64_t sizes[kMaxDims], strides[kMaxDims];
+  int ndim = 0;
+  for (int k = 0; k < data.num_arguments; ++k) {
+    if (!call.args[k].is_tensor()) continue;
+    TensorImpl* tensor = tensors[num_tensors++] = call.args[k].tensor;
+    int64_t joined[kMaxDims];
+    ndim = broadcast_sizes({sizes, static_cast<size_t>(ndim)}, tensor->shape(), joined);
+    std::copy_n(joined, ndim, sizes);
+  }
+  if (!num_tensors) return "it reads no tensor";
+  const std::span<const int64_t> shape{sizes, static_cast<size_t>(ndim)};
+  int64_t numel = 1;
+  for (const int64_t size : shape) numel *= size;
+  if (numel < kLeastElements) return "it has few elements";
+  const Gathered gathered = Gatherer(call, data).gather();
+  const ScalarFunction& function = data.function_for(call, gathered.key);
+  if (const char* reason = unfit(call, function)) return reason;
+  uint64_t params[kMaxMapParams];
+  for (int k = 0; k < function.num_params; ++k) params[k] = parameter_bits(call, function.params[k]);
+  // A view of a recorded value is read like other memory, which it gets now.
+  for (size_t k = 0; k < num_tensors; ++k)
+    if (tensors[k]->flags & TensorImpl::kNoMemory && find_value(*tensors[k]) < 0) tensors[k]->data();
+  strides_for_operands(shape, {tensors, num_tensors}, strides);
+  if (is_full()) run("the segment is full");
+  function.kernel.get();  // may call Python, which a run may not
+  remember_request(function, call, gathered.key);
+  const auto guard = lock();
+  const uint8_t space = space_of(shape);
+  add_node(*call.op, function, space, params);
+  for (int k = 0; k < function.num_inputs; ++k)
+    segment_->operands.push_back(operand_of(*call.args[function.inputs[k].argument].tensor));
+  for (int k = 0; k < function.num_outputs; ++k)
+    give_result(call.rets[k], empty_without_memory(shape, {strides, shape.size()}, function.outputs[k]), space);
+  if (watched_) note(Event::Kind::Recorded, call.op, numel, "");
+  return nullptr;
+}
+
+void Recorder::clear() {
+  for (Input& input : segment_->inputs) input.storage->awaited.fetch_sub(1, std::memory_order_relaxed);
+  for (Value& value : segment_->values) {
+    value.storage->context = nullptr;
+    if (value.tensor->storage == value.storage.get() && value.storage->data)
+      value.tensor->flags &= static_cast<uint16_t>(~TensorImpl::kNoMemory);
+  }
+  // What dies now may call back.
+  std::unique_ptr<Segment> done = std::move(segment_);
+  if (spares_.empty()) {
+    segment_ = std::make_unique<Segment>();
+  } else {
+    segment_ = std::move(spares_.back());
+    spares_.pop_back();
+  }
+  done->reset();
+  spares_.push_back(std::move(done));
+}
+
+void Recorder::run(const char* reason) {
+  std::vector<GroupEntry*> wanted;
+  {
+    const auto guard = lock();
+    if (segment_->empty()) return;
+    if (watched_) note(Event::Kind::Flushed, running, static_cast<int64_t>(segment_->nodes.size()), reason);
+    const ExcludeKeys eager(Key::Lazy);
+    const SegmentPlan& plan = plans_.plan_of(*segment_);
+    if (!run_segment(*segment_, plan, counts_, wanted)) return;  // somebody else finished it meanwhile
+    clear();
+  }
+  for (GroupEntry* entry : wanted) request_group(entry->number, entry->description);
+}
+
+// ------------------------------------------------------------------------------------------ the handler
+
+namespace {
+
+bool find_recorded(TensorImpl& tensor) {
+  Storage& storage = *tensor.storage;
+  if (storage.nbytes == 0 || storage.deleter) return false;
+  if (!storage.data) {
+    const auto* value = static_cast<const Value*>(storage.context);
+    if (!value) return false;
+    value->recorder->run("a recorded value is read");
+  }
+  tensor.flags &= static_cast<uint16_t>(~TensorImpl::kNoMemory);
+  return true;
+}
+
+class RunningOp {
+ public:
+  RunningOp(Recorder& recorder, const OpRecord* op) : recorder_(recorder), outer_(recorder.running) {
+    recorder.running = op;
+  }
+  ~RunningOp() { recorder_.running = outer_; }
+
+ private:
+  Recorder& recorder_;
+  const OpRecord* outer_;
+};
+
+int64_t elements_of(const OpCall& call) {
+  int64_t numel = 0;
+  for (int k = 0; k < call.num_args; ++k)
+    if (call.args[k].is_tensor()) numel = std::max(numel, call.args[k].tensor->numel);
+  return numel;
+}
+
+void handle_lazy(OpCall& call, void*) {
+  const OpRecord& op = *call.op;
+  const KeySet below = call.keys - Key::Lazy;
+  if (op.kind == OpKind::Composite) {  // the ops it calls are recorded
+    call.keys = below;
+    const KernelEntry& entry = op.table[static_cast<int>(below.highest())];
+    if (!entry.function) raise_no_kernel(call);
+    return entry.function(call, entry.context);
+  }
+  Recorder& recorder = Recorder::of_this_thread();
+  const bool is_plain = (below - kBackends).empty();
+  const char* reason = is_plain ? recorder.record(call) : "a mode or a subclass sees it";
+  if (!reason) return;
+  if (op.kind == OpKind::DataDependent && recorder.refuses_reads() && refuse_read) refuse_read(op.schema.name.c_str());
+  if (recorder.is_watched()) recorder.note(Event::Kind::Ran, &op, elements_of(call), reason);
+  if (!is_plain || !op.qualified_name.starts_with("aten::")) recorder.run("code that is no op of Pellucid runs");
+  const RunningOp running(recorder, &op);
+  const ExcludeKeys now(Key::Lazy);
+  dispatch(call, below);
+}
+
+}  // namespace
+
+void start_recording() {
+  static const bool started = [] {
+    core_hooks.find_recorded = find_recorded;
+    core_hooks.run_readers = Recorder::run_readers;
+    PreparedMap::record = [](const PreparedMap& map, OpCall& call, std::span<TensorImpl* const> tensors) {
+      return Recorder::of_this_thread().record(map, call, tensors);
+    };
+    core_hooks.run_recorded = [] { Recorder::of_this_thread().run("a backward pass or other code begins"); };
+    register_fallback(Key::Lazy, {handle_lazy, nullptr});
+    return true;
+  }();
+  static_cast<void>(started);
+}
+
+}  // namespace pellucid::record

@@ -1,0 +1,91 @@
+// Recorder: one per thread that runs compiled callables. In a region, ops of single elements over many elements are
+// recorded instead of run; they run together when somebody asks for memory that they fill, before memory that they
+// read is written, and at the region's end.
+//
+// A recorded result is a tensor whose storage has no memory (TensorImpl::kNoMemory) and knows its Value. Other
+// threads may ask for it, too: a lock guards the segment. What is run twice gives the same, so a pass that a signal
+// handler or an error interrupts is simply run again.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/op_record.h"
+#include "kernels/prepared_map.h"
+#include "record/run.h"
+
+namespace pellucid::record {
+
+// What happened in a region, for explain; kept while it is watched.
+struct Event {
+  enum class Kind : uint8_t { Recorded, Ran, Flushed };
+  Kind kind;
+  const OpRecord* op;  // of Flushed: what asked, or null where Python did
+  int64_t numel;       // of Flushed: ops that ran
+  std::string reason, place;
+};
+
+class Recorder {
+ public:
+  static Recorder& of_this_thread();
+  // Of any thread, those that may have recorded a reader of `storage`.
+  static void run_readers(Storage& storage);
+
+  Recorder();
+  ~Recorder();
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  // Regions nest; the outermost decides. `refuses_reads`: a value that Python reads raises.
+  void enter(bool refuses_reads);
+  void leave() noexcept;  // of the outermost: the caller has run what is left
+  int depth() const { return depth_; }
+  bool refuses_reads() const { return refuses_reads_; }
+
+  // Records the call and gives its results. Null, or why it has to run now.
+  const char* record(OpCall& call);
+  // The same for a call whose facts are known; false: not this time.
+  bool record(const PreparedMap& map, OpCall& call, std::span<TensorImpl* const> tensors);
+  // Runs everything. Afterwards, every live value has memory.
+  void run(const char* reason);
+  // The number of the value whose memory is `tensor`, whole, or -1.
+  int find_value(const TensorImpl& tensor) const;
+
+  const Counts& counts() const { return counts_; }
+  void watch(bool wanted);
+  bool is_watched() const { return watched_; }
+  void note(Event::Kind kind, const OpRecord* op, int64_t numel, std::string reason);
+  std::vector<Event> take_events() { return std::move(events_); }
+
+  const OpRecord* running = nullptr;  // the op that runs at once, which may ask for memory
+
+ private:
+  std::unique_lock<std::recursive_mutex> lock();
+  bool is_full() const;
+  Operand operand_of(TensorImpl& tensor);
+  uint8_t space_of(std::span<const int64_t> sizes);
+  Node& add_node(const OpRecord& op, const ScalarFunction& function, uint8_t space, const uint64_t* params);
+  void give_result(pellucid::Value& result, Tensor tensor, uint8_t space);
+  void clear();
+
+  std::recursive_mutex mutex_;
+  std::unique_ptr<Segment> segment_ = std::make_unique<Segment>();
+  std::vector<std::unique_ptr<Segment>> spares_;
+  SegmentPlans plans_;
+  Counts counts_;
+  std::vector<Event> events_;
+  int depth_ = 0;
+  bool refuses_reads_ = false, watched_ = false;
+};
+
+// Installs the hooks and the handler at Key::Lazy; when the first region is entered.
+void start_recording();
+
+// Where the Python program is: "file:line in function". Installed by the bindings.
+extern std::string (*describe_place)();
+// Raises because a region that promised one graph reads a value. Likewise.
+extern void (*refuse_read)(const char* what);
+
+}  // namespace pellucid::record

@@ -1,0 +1,299 @@
+#include "record/run.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "core/allocator.h"
+#include "core/inline_vector.h"
+#include "kernels/gather.h"
+#include "kernels/nest.h"
+#include "record/groups.h"
+
+namespace pellucid::record {
+namespace {
+
+constexpr size_t kMaxOperands = kMaxMapOperands;
+
+// Memory for results of one launch, until they are the values' own.
+class ResultBlocks {
+ public:
+  explicit ResultBlocks(Segment& segment) : segment_(segment) {}
+  ~ResultBlocks() {
+    for (const Block& block : blocks_) free_block(block.start, class_of(block.value));
+  }
+  ResultBlocks(const ResultBlocks&) = delete;
+  ResultBlocks& operator=(const ResultBlocks&) = delete;
+
+  char* add(uint16_t value) {
+    void* block = allocate_block(segment_.values[value].storage->nbytes, class_of(value));
+    blocks_.push_back({value, block});
+    return static_cast<char*>(block);
+  }
+  void give() {
+    for (; !blocks_.empty(); blocks_.pop_back())
+      fill_storage(*segment_.values[blocks_.back().value].storage, blocks_.back().start);
+  }
+
+ private:
+  int class_of(uint16_t value) const { return size_class(segment_.values[value].storage->nbytes); }
+
+  Segment& segment_;
+  struct Block {
+    uint16_t value;
+    void* start;
+  };
+  InlineVector<Block, kMaxGroupOutputs> blocks_;
+};
+
+// Forms the groups of a segment.
+class Planner {
+ public:
+  Planner(const Segment& segment, SegmentPlan& plan)
+      : segment_(segment), plan_(plan), needed_(segment.nodes.size()), group_of_(segment.nodes.size(), -1) {}
+
+  void plan() {
+    plan_.nodes = segment_.nodes;
+    plan_.operands = segment_.operands;
+    plan_.last_reader.assign(segment_.values.size(), -1);
+    find_needed();
+    for (size_t n = 0; n < segment_.nodes.size(); ++n)
+      if (needed_[n]) place(n);
+    find_outputs();
+    for (const Group& group : plan_.groups) {
+      const bool fits = group.inputs.size() <= kMaxGroupInputs && group.outputs.size() <= kMaxGroupOutputs;
+      plan_.made.push_back(fits && group.nodes.size() > 1 ? &find_group(segment_, group) : nullptr);
+    }
+  }
+
+ private:
+  void find_needed() {
+    for (size_t n = segment_.nodes.size(); n-- > 0;) {
+      const Node& node = segment_.nodes[n];
+      for (int k = 0; k < node.function->num_outputs; ++k)
+        needed_[n] = needed_[n] || plan_.live[static_cast<size_t>(node.first_value + k)];
+      if (!needed_[n]) continue;
+      for (const Operand& operand : segment_.operands_of(node)) {
+        if (!operand.is_value) continue;
+        needed_[segment_.values[operand.number].node] = true;
+        int& last = plan_.last_reader[operand.number];
+        last = std::max(last, static_cast<int>(n));
+      }
+    }
+  }
+
+  // A node joins the last group of its space that it may, behind what it reads; groups run in order.
+  void place(size_t n) {
+    const Node& node = segment_.nodes[n];
+    size_t first = 0, live = 0;
+    for (const Operand& operand : segment_.operands_of(node)) {
+      if (!operand.is_value) continue;
+      const Value& value = segment_.values[operand.number];
+      const auto made = static_cast<size_t>(group_of_[value.node]);
+      first = std::max(first, value.space == node.space ? made : made + 1);
+    }
+    for (int k = 0; k < node.function->num_outputs; ++k) live += plan_.live[static_cast<size_t>(node.first_value + k)];
+    size_t chosen = plan_.groups.size();
+    for (size_t g = chosen; g-- > first;)
+      if (plan_.groups[g].space == node.space) {
+        if (outputs_[g] + live <= kMaxGroupOutputs && inputs_with(node, g).size() <= kMaxGroupInputs) chosen = g;
+        break;
+      }
+    if (chosen == plan_.groups.size()) {
+      plan_.groups.push_back({node.space, {}, {}, {}});
+      outputs_.push_back(0);
+    }
+    plan_.groups[chosen].inputs = inputs_with(node, chosen);
+    plan_.groups[chosen].nodes.push_back(static_cast<uint16_t>(n));
+    outputs_[chosen] += live;
+    group_of_[n] = static_cast<int>(chosen);
+  }
+
+  std::vector<Group::In> inputs_with(const Node& node, size_t group) const {
+    std::vector<Group::In> inputs = plan_.groups[group].inputs;
+    const std::span<const Operand> operands = segment_.operands_of(node);
+    for (size_t k = 0; k < operands.size(); ++k) {
+      const bool own = operands[k].is_value && group_of_[segment_.values[operands[k].number].node] == int(group);
+      const Group::In in{operands[k], node.function->inputs[k].dtype};
+      if (!own && std::ranges::find(inputs, in) == inputs.end()) inputs.push_back(in);
+    }
+    return inputs;
+  }
+
+  void find_outputs() {
+    std::vector<uint8_t> given = plan_.live;
+    for (size_t n = 0; n < segment_.nodes.size(); ++n) {
+      if (!needed_[n]) continue;
+      for (const Operand& operand : segment_.operands_of(segment_.nodes[n]))
+        if (operand.is_value && group_of_[segment_.values[operand.number].node] != group_of_[n])
+          given[operand.number] = true;
+    }
+    for (Group& group : plan_.groups)
+      for (const uint16_t n : group.nodes) {
+        const Node& node = segment_.nodes[n];
+        for (int k = 0; k < node.function->num_outputs; ++k)
+          if (given[static_cast<size_t>(node.first_value + k)])
+            group.outputs.push_back(static_cast<uint16_t>(node.first_value + k));
+      }
+  }
+
+  const Segment& segment_;
+  SegmentPlan& plan_;
+  std::vector<bool> needed_;
+  std::vector<int> group_of_;
+  std::vector<size_t> outputs_;  // of each group: how many are live
+};
+
+class SegmentRun {
+ public:
+  SegmentRun(Segment& segment, const SegmentPlan& plan, Counts& counts, std::vector<GroupEntry*>& wanted)
+      : segment_(segment), plan_(plan), counts_(counts), wanted_(wanted) {}
+
+  bool run() {
+    const size_t nodes = segment_.nodes.size();
+    for (size_t g = 0; g < plan_.groups.size(); ++g) {
+      run_group(plan_.groups[g], plan_.made[g]);
+      if (segment_.nodes.size() != nodes) return false;
+    }
+    return true;
+  }
+
+ private:
+  void run_group(const Group& group, GroupEntry* entry) {
+    if (group.nodes.size() > 1) counts_.grouped += static_cast<int64_t>(group.nodes.size());
+    if (entry && !entry->refusal.load(std::memory_order_relaxed))
+      counts_.spared += static_cast<int64_t>(group.nodes.size() - 1) * segment_.spaces[group.space].numel;
+    if (entry) {
+      if (const GroupFunction* function = entry->function.load(std::memory_order_acquire))
+        return run_fused(group, *function);
+      if (entry->meetings.fetch_add(1) >= 1 && !entry->refusal.load() && !entry->asked.exchange(true))
+        wanted_.push_back(entry);
+    }
+    for (const uint16_t n : group.nodes) {
+      run_node(n);
+      drop_after(n);
+    }
+  }
+
+  void run_fused(const Group& group, const GroupFunction& function) {
+    Launch launch(segment_, group.space);
+    ResultBlocks blocks(segment_);
+    for (size_t k = 0; k < group.outputs.size(); ++k)
+      launch.add(segment_.values[group.outputs[k]], blocks.add(group.outputs[k]), function.outputs[k]);
+    for (const GroupFunction::In& in : function.inputs) launch.add(group.inputs[in.number].operand, in.dtype);
+    params_.clear();
+    for (const auto& [node, number] : function.params)
+      params_.push_back(segment_.params[segment_.nodes[group.nodes[node]].first_param + number]);
+    launch.run(function.kernel, static_cast<int>(group.outputs.size()), params_.data(), nullptr);
+    blocks.give();
+    ++counts_.launches;
+    ++counts_.fused;
+  }
+
+  void run_node(uint16_t number) {
+    const Node& node = segment_.nodes[number];
+    const ScalarFunction& function = *node.function;
+    Launch launch(segment_, node.space);
+    ResultBlocks blocks(segment_);
+    for (int k = 0; k < function.num_outputs; ++k) {
+      const auto value = static_cast<uint16_t>(node.first_value + k);
+      launch.add(segment_.values[value], blocks.add(value), function.outputs[k]);
+    }
+    const std::span<const Operand> operands = segment_.operands_of(node);
+    for (size_t k = 0; k < operands.size(); ++k) launch.add(operands[k], function.inputs[k].dtype);
+    launch.run(function.kernel, function.num_outputs, segment_.params.data() + node.first_param, node.op);
+    blocks.give();
+    ++counts_.launches;
+  }
+
+  // Values that nobody has and no later op reads give their memory back, as they would where ops run at once.
+  void drop_after(uint16_t number) {
+    const Node& node = segment_.nodes[number];
+    const auto drop = [&](uint16_t value) {
+      Storage& storage = *segment_.values[value].storage;
+      if (plan_.live[value] || plan_.last_reader[value] > number || !storage.data) return;
+      empty_storage(storage);
+    };
+    for (const Operand& operand : segment_.operands_of(node))
+      if (operand.is_value) drop(operand.number);
+    for (int k = 0; k < node.function->num_outputs; ++k) drop(static_cast<uint16_t>(node.first_value + k));
+  }
+
+  // One pass of a kernel over a space.
+  class Launch {
+   public:
+    Launch(Segment& segment, uint8_t space) : segment_(segment), space_(segment.spaces[space]) {}
+
+    void add(const Value& value, char* data, DType kernel_dtype) {
+      const std::span<const int64_t> sizes = segment_.spaces[value.space].shape();
+      add(data, value.dtype, kernel_dtype, sizes, value.strides);
+    }
+    void add(const Operand& operand, DType kernel_dtype) {
+      if (operand.is_value) {
+        const Value& value = segment_.values[operand.number];
+        return add(value, static_cast<char*>(value.storage->data), kernel_dtype);
+      }
+      const Input& input = segment_.inputs[operand.number];
+      char* data =
+          static_cast<char*>(input.storage->data) + input.offset * static_cast<int64_t>(item_size(input.dtype));
+      add(data, input.dtype, kernel_dtype, {input.sizes, static_cast<size_t>(input.ndim)}, input.strides);
+    }
+    void run(KernelRef& kernel, int num_outputs, const uint64_t* params, const OpRecord* op) {
+      const MapCall call{kernel, space_.shape(), {operands_.data(), count_}, num_outputs, params};
+      const int64_t status = run_map(call);
+      if (status) raise_status(op ? *op : *segment_.nodes[0].op, status, {});
+    }
+
+   private:
+    void add(char* data, DType dtype, DType kernel_dtype, std::span<const int64_t> sizes, const int64_t* own) {
+      int64_t* strides = strides_[count_];
+      const int added = space_.ndim - static_cast<int>(sizes.size());
+      for (int axis = 0; axis < space_.ndim; ++axis) {
+        const bool moves = axis >= added && sizes[static_cast<size_t>(axis - added)] == space_.sizes[axis];
+        strides[axis] = moves ? own[axis - added] * static_cast<int64_t>(item_size(dtype)) : 0;
+      }
+      operands_[count_++] = {data, dtype, kernel_dtype, strides};
+    }
+
+    Segment& segment_;
+    const Space& space_;
+    size_t count_ = 0;
+    std::array<MapOperand, kMaxOperands> operands_;
+    int64_t strides_[kMaxOperands][kInlineDims];
+  };
+
+  Segment& segment_;
+  const SegmentPlan& plan_;
+  Counts& counts_;
+  std::vector<GroupEntry*>& wanted_;
+  std::vector<uint64_t> params_;
+};
+
+bool is_plan_of(const SegmentPlan& plan, const Segment& segment, const std::vector<uint8_t>& live) {
+  return plan.live == live && plan.nodes == segment.nodes && plan.operands == segment.operands;
+}
+
+}  // namespace
+
+const SegmentPlan& SegmentPlans::plan_of(const Segment& segment) {
+  live_.clear();
+  uint64_t hash = segment.operands.size();
+  for (const Node& node : segment.nodes) hash = std::rotl(hash, 7) ^ reinterpret_cast<uint64_t>(node.function);
+  for (const Value& value : segment.values) {
+    live_.push_back(value.is_live());
+    hash = std::rotl(hash, 1) + live_.back();
+  }
+  std::unique_ptr<SegmentPlan>& place = places_[(hash * 0x9E3779B97F4A7C15ull) >> 58];
+  if (place && is_plan_of(*place, segment, live_)) return *place;
+  auto made = std::make_unique<SegmentPlan>();
+  made->live = live_;
+  Planner(segment, *made).plan();
+  place = std::move(made);
+  return *place;
+}
+
+bool run_segment(Segment& segment, const SegmentPlan& plan, Counts& counts, std::vector<GroupEntry*>& wanted) {
+  return SegmentRun(segment, plan, counts, wanted).run();
+}
+
+}  // namespace pellucid::record

@@ -1,0 +1,89 @@
+// Segment: ops that were recorded and did not run yet, with what they read and what they will fill.
+//
+// Only functional ops of single elements are recorded, which cannot fail: whether and when one runs cannot be observed
+// once its inputs are held unchanged. An operand is an input (memory that exists) or a value of the segment.
+#pragma once
+
+#include <vector>
+
+#include "core/tensor.h"
+#include "kernels/scalar_function.h"
+
+namespace pellucid::record {
+
+class Recorder;
+
+constexpr size_t kMaxNodes = 256;   // of a segment, which runs when it has as many
+constexpr size_t kMaxValues = 512;  // never reallocated: storages point at values
+
+// The loops an op runs over.
+struct Space {
+  int ndim = 0;
+  int64_t numel = 0;
+  int64_t sizes[kInlineDims] = {};
+
+  std::span<const int64_t> shape() const { return {sizes, static_cast<size_t>(ndim)}; }
+};
+
+struct Input {
+  Ref<Storage> storage;
+  int64_t offset;  // in elements
+  DType dtype;
+  int ndim;
+  int64_t sizes[kInlineDims], strides[kInlineDims];
+};
+
+struct Value {
+  Recorder* recorder;
+  uint16_t number, node;
+  uint8_t space;
+  DType dtype;
+  int64_t strides[kInlineDims];
+  Tensor tensor;  // as it was made; it may be given other memory since
+  Ref<Storage> storage;
+
+  // Whether anybody else still has it.
+  bool is_live() const {
+    const int held = tensor->storage == storage.get() ? 2 : 1;
+    return !tensor->unique() || storage->refs.load(std::memory_order_acquire) > held;
+  }
+};
+
+struct Operand {
+  bool is_value;
+  uint16_t number;
+  bool operator==(const Operand&) const = default;
+};
+
+struct Node {
+  const OpRecord* op;
+  const ScalarFunction* function;
+  uint16_t first_operand, first_param, first_value;
+  uint8_t space;
+  bool operator==(const Node&) const = default;
+};
+
+struct Segment {
+  std::vector<Node> nodes;
+  std::vector<Operand> operands;  // of each node, in the order of its function's inputs
+  std::vector<uint64_t> params;
+  std::vector<Value> values;
+  std::vector<Input> inputs;
+  std::vector<Space> spaces;
+
+  Segment() { values.reserve(kMaxValues); }
+  bool empty() const { return nodes.empty(); }
+  void reset() {
+    nodes.clear();
+    operands.clear();
+    params.clear();
+    values.clear();
+    inputs.clear();
+    spaces.clear();
+  }
+  std::span<const Operand> operands_of(const Node& node) const {
+    return {operands.data() + node.first_operand, node.function->num_inputs};
+  }
+};
+
+}  // namespace pellucid::record

@@ -1,0 +1,1 @@
+"""What is behind ``torch.compile``: regions, groups of ops, backends, explanations."""

@@ -1,0 +1,61 @@
+"""Functions and modules as ``torch.compile`` gives them back."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+import weakref
+from collections.abc import Callable
+from typing import Any, Final
+
+from pellucid._compile.compilation import Compilation
+from pellucid._compile.settings import Settings
+
+_runners: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
+
+
+def make_runner(fn: Callable[..., Any], settings: Settings) -> Compilation:
+    """What runs the calls of ``fn``."""
+    name = getattr(fn, "__qualname__", type(fn).__name__)
+    runner = Compilation(name, settings)
+    _runners.add(runner)
+    return runner
+
+
+def all_runners() -> list[Any]:
+    """Those of all compiled callables that are alive."""
+    return list(_runners)
+
+
+def innermost(fn: Any) -> Any:
+    """The callable that was compiled, or ``fn`` itself."""
+    while hasattr(fn, "_torchdynamo_orig_callable"):
+        fn = fn._torchdynamo_orig_callable
+    return fn
+
+
+def compile_function(fn: Callable[..., Any], settings: Settings) -> Callable[..., Any]:
+    """A function that calls ``fn`` in a region, under its name and signature."""
+    fn = innermost(fn)
+    if settings.takes_graphs:
+        warnings.warn(
+            f"no graph is captured for the backend {settings.backend!r} yet: "
+            "the function runs as it is written",
+            stacklevel=4,
+        )
+    runner = make_runner(fn, settings)
+    run = runner.run
+
+    def compiled(*args: Any, **kwargs: Any) -> Any:
+        if runner.left:
+            runner.left -= 1
+            return fn(*args, **kwargs)
+        return run(fn, args, kwargs)
+
+    functools.update_wrapper(compiled, fn)
+    marked: Any = compiled
+    marked._torchdynamo_orig_callable = fn
+    marked._torchdynamo_inline = fn
+    marked._pellucid_compilation = runner
+    marked.get_compiler_config = lambda: dict(settings.options)
+    return compiled

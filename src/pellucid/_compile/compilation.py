@@ -1,0 +1,107 @@
+"""A compiled callable: its region, what its first call recorded, and when to stop.
+
+Python runs in every call. In a region the runtime (runtime/record) records ops of
+single elements and runs them in groups; everything else runs at once. Where several
+calls had too little to group, later ones run without a region, and some are looked at
+again: a callable is left as fast as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from pellucid import _C
+from pellucid._compile import state
+from pellucid._compile.settings import Settings
+
+# Calls with too little to group before a callable is left alone, and how long at most.
+_PATIENCE: Final = 4
+_LONGEST_PAUSE: Final = 4096
+# What a pass over an element in the cache costs, a recorded op, and a region: ns.
+_ELEMENT, _RECORD, _REGION = 0.05, 60, 1000
+
+
+class Event(NamedTuple):
+    """What happened in the first call: ``kind`` is "recorded", "ran" or "flushed"."""
+
+    kind: str
+    op: str | None
+    number: int  # of elements, or of ops that ran
+    reason: str
+    place: str
+
+
+class Compilation:
+    """The state of one compiled callable."""
+
+    left: int
+
+    def __init__(self, name: str, settings: Settings) -> None:
+        self.name = name
+        self.settings = settings
+        self.reset()
+
+    def reset(self) -> None:
+        """As before the first call."""
+        self.calls = 0
+        self.fruitless = 0
+        self.pause = 16
+        # Calls that run without a region; 0 for fullgraph, which always looks.
+        self.left = 0
+        self.events: list[Event] | None = None
+
+    def run(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Calls ``fn`` in a region."""
+        records = self.settings.backend == "inductor" or self.settings.fullgraph
+        if not records or state.stance() == "force_eager" or _is_disabled():
+            return fn(*args, **kwargs)
+        self.calls += 1
+        if self.events is None:
+            return self._run_watched(fn, args, kwargs)
+        before = _C._recording_counts()
+        _C._enter_region(self.settings.fullgraph)
+        try:
+            return fn(*args, **kwargs)
+        finally:
+            _C._leave_region()
+            if _C._region_depth() == 0:
+                self._learn(before, _C._recording_counts())
+
+    def _run_watched(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        from pellucid._dynamo.utils import counters
+
+        counters["frames"]["total"] += 1
+        self.events = []
+        outermost = _C._region_depth() == 0
+        _C._enter_region(self.settings.fullgraph)
+        if outermost:
+            _C._watch_recording(True)
+        try:
+            result = fn(*args, **kwargs)
+            counters["frames"]["ok"] += 1
+            return result
+        finally:
+            try:
+                _C._leave_region()
+            finally:
+                if outermost:
+                    self.events = [Event(*e) for e in _C._recording_events()]
+                    _C._watch_recording(False)
+
+    def _learn(self, before: tuple[int, ...], after: tuple[int, ...]) -> None:
+        recorded, spared = after[0] - before[0], after[4] - before[4]
+        if _ELEMENT * spared > _RECORD * recorded + _REGION:
+            self.fruitless, self.pause = 0, 16
+            return
+        self.fruitless += 1
+        if self.fruitless >= _PATIENCE and not self.settings.fullgraph:
+            self.left = self.pause
+            self.fruitless = _PATIENCE - 1
+            self.pause = min(2 * self.pause, _LONGEST_PAUSE)
+
+
+def _is_disabled() -> bool:
+    from pellucid._dynamo import config
+
+    return config.disable

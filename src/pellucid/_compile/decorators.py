@@ -1,0 +1,193 @@
+"""``disable``, ``set_stance`` and the marks on tensors and functions."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from pellucid import _C
+from pellucid._compile import state
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def disable(
+    fn: Any = None,
+    recursive: bool = True,
+    *,
+    reason: str | None = None,
+    wrapping: bool = True,
+) -> Any:
+    """``fn`` as it is, also inside compiled callables; a decorator without it.
+
+    In a region its ops run at once; callables of ``fullgraph=True`` refuse to call it.
+    """
+    if fn is None:
+        return lambda function: disable(function, recursive, reason=reason)
+    from pellucid._compile.callables import innermost
+    from pellucid.nn import Module
+
+    fn = innermost(fn)
+    if isinstance(fn, Module) or inspect.isclass(fn):
+        return fn
+
+    @functools.wraps(fn)
+    def as_written(*args: Any, **kwargs: Any) -> Any:
+        if not _C._region_depth():
+            return fn(*args, **kwargs)
+        _refuse_in_full_graph(fn, reason)
+        before = _C._exclude_recording(True)
+        try:
+            return fn(*args, **kwargs)
+        finally:
+            _C._exclude_recording(before)
+
+    marked: Any = as_written
+    marked._torchdynamo_disable = True
+    marked._torchdynamo_disable_msg = reason
+    marked._torchdynamo_orig_callable = fn
+    return as_written
+
+
+def _refuse_in_full_graph(fn: Any, reason: str | None) -> None:
+    from pellucid._dynamo.exc import Unsupported
+
+    if _C._region_refuses_reads():
+        name = getattr(fn, "__qualname__", repr(fn))
+        raise Unsupported(
+            f"fullgraph=True: {name} was given to torch.compiler.disable"
+            + (f" ({reason})" if reason else "")
+            + " and cannot be part of a graph.\n"
+            "Call it outside of the compiled function, or leave fullgraph=False."
+        )
+
+
+def graph_break(msg: str = "") -> None:
+    """Runs what was recorded so far; a callable of ``fullgraph=True`` refuses."""
+    from pellucid._dynamo.exc import Unsupported
+
+    if _C._region_depth():
+        if _C._region_refuses_reads():
+            raise Unsupported(f"fullgraph=True: the program asks for a break: {msg}")
+        _C._exclude_recording(_C._exclude_recording(True))
+
+
+class set_stance:
+    """How compiled callables behave from now on; also a scope and a decorator.
+
+    "force_eager" runs them as they are written. The others are as "default", for
+    nothing is ever compiled again. RuntimeError for names that are none. Example::
+
+        >>> import pellucid as torch
+        >>> with torch.compiler.set_stance("force_eager"):
+        ...     torch.compile(abs)(torch.tensor(-1))
+        tensor(1)
+    """
+
+    def __init__(
+        self,
+        stance: str = "default",
+        *,
+        skip_guard_eval_unsafe: bool = False,
+        force_backend: Any = None,
+    ) -> None:
+        if stance not in state.STANCES:
+            raise RuntimeError(
+                f"invalid torch.compile stance {stance!r}; "
+                f"give one of {', '.join(state.STANCES)}"
+            )
+        if force_backend is not None and stance != "default":
+            raise RuntimeError("force_backend goes with the stance 'default' only")
+        if force_backend is not None:
+            raise NotImplementedError(
+                "set_stance(force_backend=...) is not there; "
+                "give the backend to torch.compile"
+            )
+        self._before = state.stance()
+        self._stance = stance
+        state.set_stance(stance)
+
+    def __enter__(self) -> None:
+        state.set_stance(self._stance)
+
+    def __exit__(self, *error: Any) -> None:
+        state.set_stance(self._before)
+
+    def __call__(self, fn: _F) -> _F:
+        stance = self._stance
+        state.set_stance(self._before)
+
+        @functools.wraps(fn)
+        def with_stance(*args: Any, **kwargs: Any) -> Any:
+            with set_stance(stance):
+                return fn(*args, **kwargs)
+
+        return with_stance  # type: ignore[return-value]
+
+
+def allow_in_graph(fn: _F) -> _F:
+    """``fn`` itself: Python runs in every call, so nothing needs to be allowed."""
+    if isinstance(fn, (list, tuple)):
+        return [allow_in_graph(each) for each in fn]
+    if not callable(fn):
+        raise AssertionError(
+            f"allow_in_graph takes a callable, not {type(fn).__name__}"
+        )
+    return fn
+
+
+def assume_constant_result(fn: _F) -> _F:
+    """``fn`` itself, called every time: its result need not be constant."""
+    return fn
+
+
+def mark_dynamic(
+    t: Any,
+    index: int | list[int] | tuple[int, ...],
+    *,
+    hint_override: int | None = None,
+    min: int | None = None,
+    max: int | None = None,
+    specialize_on: Any = None,
+) -> None:
+    """Says that sizes vary. All sizes may: nothing is specialised on them."""
+    _check_dims(t, index)
+
+
+def maybe_mark_dynamic(t: Any, index: int | list[int] | tuple[int, ...]) -> None:
+    """Says that sizes may vary, as all may."""
+    _check_dims(t, index)
+
+
+def mark_static(t: Any, index: int | list[int] | tuple[int, ...] | None = None) -> None:
+    """Says that sizes do not vary. None needs to be fixed."""
+    if index is not None and not inspect.isclass(t):
+        _check_dims(t, index)
+
+
+def mark_static_address(t: Any, guard: bool = True) -> None:
+    """Says that a tensor stays where it is, which nothing depends on."""
+    from pellucid import Tensor
+
+    if not isinstance(t, Tensor):
+        raise TypeError(f"mark_static_address expects a tensor but received {type(t)}")
+
+
+def _check_dims(t: Any, index: int | list[int] | tuple[int, ...]) -> None:
+    for dim in index if isinstance(index, (list, tuple)) else (index,):
+        if not -t.dim() <= dim < t.dim():
+            raise IndexError(
+                f"the tensor has {t.dim()} dimensions, and {dim} is none of them"
+            )
+
+
+def reset() -> None:
+    """Forgets what the counters counted; compiled callables are judged again."""
+    from pellucid._compile.callables import all_runners
+    from pellucid._dynamo.utils import counters
+
+    for runner in all_runners():
+        runner.reset()
+    counters.clear()

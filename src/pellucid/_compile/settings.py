@@ -1,0 +1,62 @@
+"""The arguments of ``torch.compile``, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pellucid._compile.state import RUN_AS_WRITTEN
+
+MODES: Final = (
+    "default",
+    "reduce-overhead",
+    "max-autotune",
+    "max-autotune-no-cudagraphs",
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a callable is compiled.
+
+    ``backend`` is a name or a function; modes and options name trade-offs that this
+    engine does not have, for it makes all its kernels ahead of their use.
+    """
+
+    backend: str | Callable[..., Any] = "inductor"
+    fullgraph: bool = False
+    dynamic: bool | None = None
+    mode: str | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def takes_graphs(self) -> bool:
+        """Whether the backend is a function, given or registered, of a graph."""
+        return self.backend not in ("inductor", *RUN_AS_WRITTEN)
+
+
+def check_settings(
+    backend: Any, fullgraph: bool, dynamic: bool | None, mode: Any, options: Any
+) -> Settings:
+    """Raises what PyTorch raises for arguments that do not go together."""
+    from pellucid._dynamo.backends.registry import is_known
+    from pellucid._dynamo.exc import InvalidBackend
+
+    if mode is not None and options is not None:
+        raise RuntimeError(
+            "Either mode or options can be specified, but both can't be specified "
+            "at the same time."
+        )
+    if isinstance(backend, str) and not is_known(backend):
+        raise InvalidBackend(backend)
+    if not isinstance(backend, str) and not callable(backend):
+        raise TypeError(
+            f"backend is a name or a function, not {type(backend).__name__}; "
+            "torch._dynamo.list_backends() gives the names"
+        )
+    if mode is not None and backend == "inductor" and mode not in MODES:
+        raise RuntimeError(
+            f"Unrecognized mode={mode}, should be one of: {', '.join(MODES)}"
+        )
+    return Settings(backend, fullgraph, dynamic, mode, dict(options or {}))

@@ -1,0 +1,82 @@
+"""Errors of ``torch.compile``, under PyTorch's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class TorchDynamoException(RuntimeError):
+    """The base of all."""
+
+
+class InternalTorchDynamoError(TorchDynamoException):
+    """A fault of the capture itself."""
+
+
+class ResetRequired(TorchDynamoException):
+    """Two backends for one callable need ``torch._dynamo.reset()`` between them."""
+
+
+class InvalidBackend(TorchDynamoException):
+    """No backend has this name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"Invalid backend: {name!r}, see `torch._dynamo.list_backends()` for "
+            "available backends."
+        )
+
+
+class BackendCompilerFailed(TorchDynamoException):
+    """A backend raised ``inner_exception`` while it compiled a graph."""
+
+    def __init__(self, backend_fn: Any, inner_exception: BaseException) -> None:
+        self.backend_name = getattr(backend_fn, "__name__", "?")
+        self.inner_exception = inner_exception
+        super().__init__(
+            f"backend={self.backend_name!r} raised:\n"
+            f"{type(inner_exception).__name__}: {inner_exception}"
+        )
+
+
+class Unsupported(TorchDynamoException):
+    """``fullgraph=True`` promised one graph, and the program needs a value before."""
+
+    def __init__(self, msg: str, *, case_name: str | None = None) -> None:
+        super().__init__(msg)
+        self.msg = msg
+        self.case_name = case_name
+
+
+class RecompileError(TorchDynamoException):
+    """A graph would have to be captured again where that was forbidden."""
+
+
+class RecompileLimitExceeded(Unsupported):
+    """A callable was captured more often than ``config.recompile_limit``."""
+
+
+class FailOnRecompileLimitHit(RecompileLimitExceeded):
+    """The same, where ``config.fail_on_recompile_limit_hit`` asks for an error."""
+
+
+class UserError(Unsupported):
+    """The program asks the capture for what it cannot give."""
+
+
+class UserErrorType:
+    """Kinds of ``UserError``."""
+
+    DYNAMIC_CONTROL_FLOW = "dynamic_control_flow"
+    CONSTRAINT_VIOLATION = "constraint_violation"
+    INVALID_INPUT = "invalid_input"
+
+
+def refuse_read(what: str, place: str) -> None:
+    """Raises for a region of ``fullgraph=True`` in which ``what`` reads a value."""
+    raise Unsupported(
+        f"fullgraph=True: {what} needs the value of a tensor at {place}.\n"
+        "What follows may depend on it, so that the callable is no longer one graph.\n"
+        "Keep the value a tensor (torch.where, torch.cond), move the line out of the "
+        "compiled function, or leave fullgraph=False."
+    )

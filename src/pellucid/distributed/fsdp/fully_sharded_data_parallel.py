@@ -1,0 +1,5 @@
+"""The module that libraries import ``FullyShardedDataParallel`` from."""
+
+from pellucid.distributed.fsdp import (
+    FullyShardedDataParallel as FullyShardedDataParallel,
+)

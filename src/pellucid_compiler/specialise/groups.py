@@ -1,0 +1,123 @@
+"""Groups of pointwise ops as one map kernel: recorded ops over one space, fused.
+
+The runtime (runtime/record/groups.cpp) describes a group by the request that made each
+op's function, where each of its operands comes from, and which values it gives. The
+functions are substituted into each other, with each op's rounding in place, so the
+kernel gives the bits that the ops give one by one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from pellucid_compiler.abi.dtypes import CODES, DTYPES
+from pellucid_compiler.abi.encode import decode, encode
+from pellucid_compiler.codegen.kernel import Kernel
+from pellucid_compiler.declare.scalar_function import ScalarFunction, element_of
+from pellucid_compiler.declare.schema import Schema, parse_schema
+from pellucid_compiler.declare.tracing import with_default_dtype
+from pellucid_compiler.ir.expr import Expr, cast, rewrite, sym
+from pellucid_compiler.lower.tile import tile_program
+from pellucid_compiler.specialise.answer import declared_op, resolve
+from pellucid_compiler.specialise.pointwise import PointwiseOp, tensor_positions
+from pellucid_compiler.specialise.scalars import compute_key, lower_function
+
+# Operands from here on are values of the group, below it inputs.
+FIRST_VALUE = 1 << 16
+_PARTS = ("whole", "real", "imaginary")  # as ScalarFunction::Part of the runtime
+
+
+class Member(NamedTuple):
+    """An op of a group: its function, the argument of each operand, its schema."""
+
+    function: ScalarFunction
+    tensors: tuple[int, ...]
+    schema: Schema
+
+
+class Group(NamedTuple):
+    """A function of the group's inputs, and where its numbers come from.
+
+    ``numbers`` are (op, argument) of the parameters ``n0``, ``n1``, ...
+    """
+
+    function: ScalarFunction
+    numbers: tuple[tuple[int, int], ...]
+
+
+def member_of(request: bytes) -> Member:
+    """The op that answers a request for a scalar function."""
+    fields: Any = decode(request)
+    reference, items, common, default = fields
+    with with_default_dtype(DTYPES[default].name):
+        if isinstance(reference, bytes):
+            found = resolve(reference, [])
+            assert isinstance(found, PointwiseOp)
+            return Member(found.function, found.tensors, found.schema)
+        op = declared_op(reference)
+        compute = compute_key(op.schema, items, DTYPES[common].name)
+        positions = tensor_positions(compute.key)
+        return Member(op.scalar_function(compute.key), positions, op.schema)
+
+
+def group_of(description: bytes) -> Group:
+    """The group that ``description`` says, as one function."""
+    fields: Any = decode(description)
+    described, outputs = fields
+    values: list[Expr] = []
+    inputs: dict[int, str] = {}
+    numbers: list[tuple[int, int]] = []
+    for position, (request, operands) in enumerate(described):
+        member = member_of(request)
+        places = dict(map(tuple, operands))
+        names = {a.name: k for k, a in enumerate(member.schema.arguments)}
+        read: list[Expr | None] = []
+        for argument, dtype in zip(member.tensors, member.function.inputs, strict=True):
+            place = places.get(argument)
+            if place is None:  # the function does not read it
+                read.append(None)
+            elif place >= FIRST_VALUE:
+                read.append(cast(values[place - FIRST_VALUE], dtype))
+            else:
+                inputs[place] = dtype
+                read.append(element_of(place, dtype))
+        renamed: dict[str, str] = {}
+        for name, _ in member.function.params:
+            renamed[name] = f"n{len(numbers)}"
+            numbers.append((position, names[name]))
+
+        def leaf(e: Expr, _: Any, read: Any = read, renamed: Any = renamed) -> Any:
+            if e.op == "load":
+                return read[e.attr]
+            return sym(renamed[e.attr], e.dtype) if e.op == "sym" else None
+
+        values += [rewrite(e, leaf) for e in member.function.outputs]
+    params = tuple((f"n{k}", "") for k in range(len(numbers)))
+    count = max(inputs, default=-1) + 1
+    dtypes = tuple(inputs.get(k, "float32") for k in range(count))
+    chosen = tuple(values[k] for k in outputs)
+    return Group(ScalarFunction(dtypes, params, chosen), tuple(numbers))
+
+
+def lower_group(description: bytes, kernels: dict[bytes, Kernel]) -> bytes:
+    """The encoded kernel of a group; ``kernels`` collects what it calls."""
+    group = group_of(description)
+    declared = ", ".join(f"Scalar n{k}" for k in range(len(group.numbers)))
+    schema = parse_schema(f"group({declared}) -> Tensor")
+    positions = tuple(range(len(group.function.inputs)))
+    lowered = lower_function(group.function, positions, schema, {})
+    kernel = lowered.kernel
+    kernels[kernel.kernel_id] = kernel
+    kernels.update(tile_program(kernel).kernels)
+    inputs = zip(lowered.operands, kernel.inputs, strict=True)
+    params = [
+        [*group.numbers[p.argument], _PARTS.index(p.part)] for p in lowered.params
+    ]
+    return encode(
+        [
+            kernel.kernel_id,
+            [[number, CODES[dtype]] for number, dtype in inputs],
+            [CODES[dtype] for dtype in kernel.outputs],
+            params,
+        ]
+    )
