@@ -23,6 +23,8 @@ from tests.exec.support import native_arguments, run_native
 
 TOLERANCE = {"float32": 2e-5, "float64": 1e-11, "bfloat16": 2e-2, "float16": 4e-3}
 
+# Arguments whose first column is a place: integers of it must stay what they are.
+HOLDS_PLACES = {"rois"}
 NAMES = [n for n, op in REGISTRY.items() if op.kind not in ("random", "foreach")]
 
 
@@ -61,7 +63,10 @@ def cases(name, dtype, layout="contiguous"):
     for number, (call, *_) in enumerate(calls(name)):
         key = key_in(call, dtype)
         names = tensor_names(op, call)
-        arrays = [as_dtype(_whole(a, dtype), dtype) for a in call.tensors]
+        arrays = [
+            as_dtype(a if n in HOLDS_PLACES else _whole(a, dtype), dtype)
+            for a, n in zip(call.tensors, names, strict=True)
+        ]
         if layout == "expanded":
             arrays = [repeated(a, n) for a, n in zip(arrays, names, strict=True)]
         computed, given, env = promoted(op, key, arrays, call.env)
