@@ -1,8 +1,7 @@
 """Tables and marked numbers of documents match the results and the source."""
 
 import pytest
-
-import figures
+from tools import figures
 
 
 @pytest.mark.parametrize("path", figures.DOCUMENTS, ids=lambda path: path.stem)
