@@ -161,6 +161,7 @@ PySequenceMethods keyset_as_sequence = {};
 // end with `del`, the others with `with` alone; either may be used as the other here.
 struct GuardObject {
   PyObject_HEAD KeySet include, exclude;  // what it adds
+  KeySet restored;                        // what it excludes no longer
   KeySet before_include, before_exclude;
   bool active;
 };
@@ -170,7 +171,7 @@ void activate(GuardObject& guard) {
   guard.before_include = thread_state.include;
   guard.before_exclude = thread_state.exclude;
   thread_state.include = thread_state.include | guard.include;
-  thread_state.exclude = thread_state.exclude | guard.exclude;
+  thread_state.exclude = (thread_state.exclude | guard.exclude) - guard.restored;
   guard.active = true;
 }
 
@@ -238,6 +239,16 @@ PyObject* new_below_views(PyTypeObject* type, PyObject*, PyObject*) {
   return guarded([&] { return make_guard(type, {}, KeySet(Key::Autograd) | Key::ViewInPlace, true); });
 }
 
+// What the dispatch that led to a __torch_dispatch__ handler excluded.
+PyObject* new_restoring(PyTypeObject* type, PyObject*, PyObject*) {
+  return guarded([&] {
+    PyObject* object = make_guard(type, {}, {}, false);
+    guard_of(object).restored = KeySet(Key::Autograd) | Key::ViewInPlace;
+    activate(guard_of(object));
+    return object;
+  });
+}
+
 struct GuardType {
   const char* name;
   newfunc make;
@@ -250,6 +261,7 @@ GuardType guard_types[] = {
     {"_ForceDispatchKeyGuard", new_force_guard, "Includes and excludes keys in this thread."},
     {"_AutoDispatchBelowAutograd", new_below_autograd, "Excludes Autograd in this thread."},
     {"_AutoDispatchBelowADInplaceOrView", new_below_views, "Excludes Autograd and ADInplaceOrView in this thread."},
+    {"_RestorePythonTLSSnapshot", new_restoring, "Lets a __torch_dispatch__ handler record gradients of its own."},
 };
 
 PyObject* included(PyObject*, PyObject*) {
