@@ -111,7 +111,7 @@ API = {
     "viz": {"nn/modules", "overrides"},
     "_timeline": {"pellucid_compiler"},
     "diagnose": {"_timeline", "profiler", "pellucid_compiler"},
-    "profiler": {"_decomp", "_timeline"},
+    "profiler": {"_decomp", "_timeline", "diagnose"},
     # Devices and settings
     "accelerator": {"_package"},
     "backends": {"_package"},

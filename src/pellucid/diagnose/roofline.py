@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pellucid._timeline.costs import CostCounter
@@ -54,7 +55,7 @@ class Row:
 
 
 class Roofline:
-    """The rows of a run, the longest first. ``str`` is a table."""
+    """The rows of a run, the longest first. ``str`` is a table, ``save`` a page."""
 
     def __init__(self, rows: list[Row], found: Machine) -> None:
         self.rows = sorted(rows, key=lambda row: -row.seconds)
@@ -87,6 +88,30 @@ class Roofline:
         return "\n".join([*lines, total, str(self.machine)])
 
     __str__ = __repr__ = table
+
+    def data(self) -> dict[str, Any]:
+        """What the page draws, as JSON types."""
+        return {
+            "products": self.machine.products["float32"],
+            "bandwidth": self.machine.bandwidth,
+            "rows": [
+                {
+                    "name": f"{row.op} {row.line}",
+                    "intensity": row.intensity,
+                    "rate": row.operations / row.seconds if row.seconds else 0,
+                    "seconds": row.seconds,
+                    "limit": row.limit,
+                    "share": row.share_of_roof,
+                }
+                for row in self.rows
+            ],
+        }
+
+    def save(self, path: str | Path) -> Path:
+        """Writes one HTML file that needs no network; returns its path."""
+        from pellucid.diagnose.page import Page
+
+        return Page(roofline=self).save(path)
 
 
 def roofline(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Roofline:
