@@ -1,6 +1,6 @@
 """Messages between workers: a header, a pickle, and the memory of large storages.
 
-A storage from 16 KiB on is no part of the pickle: it is written from where it is, and
+A storage from 16 KiB on is not a part of the pickle: it is written from where it is, and
 received into the memory that the new storage has.
 """
 
@@ -72,7 +72,7 @@ class _Pickler(pickle.Pickler):
             facts = storage, value.dtype, *place, value.requires_grad
             return _rebuild_tensor, facts
         if isinstance(value, StorageBase) and value.nbytes():
-            whole = torch.empty(0, dtype=torch.uint8).set_(value)  # type: ignore[call-overload]
+            whole = torch.empty(0, dtype=torch.uint8).set_(value)
             return _storage_over, (pickle.PickleBuffer(whole._buffer(True)),)
         return NotImplemented
 
@@ -121,11 +121,11 @@ class Reader:
     """The messages that arrive at a connection, for one thread at a time."""
 
     def __init__(self, connection: socket.socket) -> None:
-        self._file = connection.makefile("rb", _JOINED_BYTES)
+        self._file: Any = connection.makefile("rb", _JOINED_BYTES)
 
     def read(self, nbytes: int) -> bytes:
         """So many bytes; ConnectionError when the other side has closed."""
-        found = self._file.read(nbytes)
+        found: bytes = self._file.read(nbytes)
         if len(found) < nbytes:
             raise ConnectionError("the other side has closed the connection")
         return found
