@@ -1,4 +1,25 @@
 """``torch.distributed.nn``: collectives with gradients."""
 
-from pellucid.distributed.nn.functional import *  # noqa: F403
-from pellucid.distributed.nn.functional import __all__ as __all__
+from pellucid.distributed.nn.functional import (
+    all_gather,
+    all_reduce,
+    all_to_all,
+    all_to_all_single,
+    broadcast,
+    gather,
+    reduce,
+    reduce_scatter,
+    scatter,
+)
+
+__all__ = [
+    "all_gather",
+    "all_reduce",
+    "all_to_all",
+    "all_to_all_single",
+    "broadcast",
+    "gather",
+    "reduce",
+    "reduce_scatter",
+    "scatter",
+]
