@@ -1,8 +1,13 @@
 #include "python/dispatch_keys.h"
 
+#include <algorithm>
+#include <cctype>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "core/device_names.h"
 #include "core/dispatcher.h"
 #include "core/tensor.h"
 #include "python/tensor_object.h"
@@ -297,6 +302,32 @@ PyObject* key_name_function(PyObject*, PyObject* key) {
   return nullptr;
 }
 
+bool equal_but_for_case(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+PyObject* key_for_device(PyObject*, PyObject* text) {
+  return guarded([&]() -> PyObject* {
+    const char* given = PyUnicode_AsUTF8(text);
+    if (!given) raise_python();
+    const std::optional<DeviceType> type = find_device_type(given);
+    if (!type)
+      raise(ErrorKind::Runtime, "Expected one of %s device type at start of device string: %s",
+            device_type_names().c_str(), given);
+    if (*type == DeviceType::PrivateUse) return to_string("PrivateUse1").leak();
+    for (const NamedKey& key : named_keys())
+      if (equal_but_for_case(key.name, given)) return to_string(key.name).leak();
+    raise(ErrorKind::Runtime, "ops have no kernels for devices of type %s: no dispatch key has its name", given);
+  });
+}
+PyObject* is_composite(PyObject*, PyObject* name) {
+  return guarded([&] {
+    const char* text = PyUnicode_AsUTF8(name);
+    if (!text) raise_python();
+    return PyBool_FromLong(key_named(text).composite);
+  });
+}
+
 PyMethodDef functions[] = {
     {"_dispatch_keys", keys_of_tensor, METH_O, "The DispatchKeySet that a tensor carries."},
     {"_dispatch_tls_local_include_set", included, METH_NOARGS, "The keys that this thread includes."},
@@ -304,6 +335,8 @@ PyMethodDef functions[] = {
     {"_dispatch_tls_is_dispatch_key_included", is_included, METH_O, "Whether this thread includes a key."},
     {"_dispatch_tls_is_dispatch_key_excluded", is_excluded, METH_O, "Whether this thread excludes a key."},
     {"_dispatch_key_parse", parse, METH_O, "The DispatchKey of a name."},
+    {"_dispatch_key_for_device", key_for_device, METH_O, "The name of the key of tensors on a type of devices."},
+    {"_dispatch_key_is_composite", is_composite, METH_O, "Whether kernels of this key serve all backends."},
     {"_dispatch_key_name", key_name_function, METH_O, "The name of a DispatchKey."},
     {},
 };
