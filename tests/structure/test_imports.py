@@ -48,7 +48,7 @@ API = {
     "_decomp": {"_ops", "_runtime", "pellucid_compiler"},
     "_library": {"_ops", "ops", "autograd", "utils", "testing"},
     "_serialization": {"storage", "nn"},
-    "_functions": {"_runtime", "linalg", "storage"},
+    "_functions": {"_runtime", "linalg", "storage", "pellucid_compiler"},
     # Private modules of PyTorch that libraries use
     "_compile": {
         *("_dynamo", "_dynamo/backends", "_runtime", "nn", "pellucid_compiler"),
@@ -111,7 +111,7 @@ API = {
     "viz": {"nn/modules", "overrides"},
     "_timeline": {"pellucid_compiler"},
     "diagnose": {"_timeline", "profiler", "pellucid_compiler"},
-    "profiler": {"_decomp", "_timeline", "diagnose"},
+    "profiler": {"_decomp", "_timeline", "diagnose", "pellucid_compiler"},
     # Devices and settings
     "accelerator": {"_package"},
     "backends": {"_package"},
