@@ -50,11 +50,23 @@ API = {
     "_serialization": {"storage", "nn"},
     "_functions": {"_runtime", "linalg", "storage", "pellucid_compiler"},
     # Private modules of PyTorch that libraries use
+    "_compile/capture": {
+        *("_compile", "_dynamo", "_dynamo/backends", "_ops", "_subclasses"),
+        *("fx", "nn", "overrides", "utils/_pytree"),
+    },
     "_compile": {
+        "_compile/capture",
         *("_dynamo", "_dynamo/backends", "_runtime", "nn", "pellucid_compiler"),
     },
-    "_dynamo/backends": {"_compile", "_dynamo"},
-    "_dynamo": {"_compile", "_dynamo/backends", "nn", "ops", "overrides"},
+    "_dynamo/backends": {"_compile", "_dynamo", "_functorch"},
+    "_dynamo": {
+        "_compile",
+        "_compile/capture",
+        "_dynamo/backends",
+        "nn",
+        "ops",
+        "overrides",
+    },
     "_higher_order_ops": {"utils/_pytree"},
     "_subclasses": {"_decomp", "_symbolic", "nn", "utils", "utils/_pytree"},
     "_tensor_str": set(),
@@ -82,7 +94,7 @@ API = {
     "_custom_ops": set(),
     # Layers and training
     "nn": {"linalg", "nn/functional", "nn/modules", "nn/parallel", "nn/utils", "ops"},
-    "nn/functional": {"_runtime", "utils", "pellucid_compiler"},
+    "nn/functional": {"_runtime", "nn", "utils", "pellucid_compiler"},
     "nn/modules": {
         *("__future__", "nn", "nn/functional", "nn/utils", "utils"),
         "pellucid_compiler",
@@ -98,7 +110,8 @@ API = {
     "safetensors": set(),
     "utils/_pytree": set(),
     "utils": {
-        *("_ops", "_package", "autograd", "hub", "nn", "nn/modules", "nn/utils"),
+        *("_ops", "_package", "_timeline", "autograd", "hub", "nn", "nn/modules"),
+        "nn/utils",
         *("overrides", "random", "storage", "utils/data"),
         "utils/_pytree",
     },
@@ -111,7 +124,8 @@ API = {
     "explain": {"_compile", "autograd", "viz", "pellucid_compiler"},
     "viz": {"nn/modules", "overrides"},
     "_timeline": {"pellucid_compiler"},
-    "profiler": {"_decomp", "_timeline", "pellucid_compiler"},
+    "diagnose": {"_timeline", "profiler", "pellucid_compiler"},
+    "profiler": {"_decomp", "_timeline", "diagnose", "pellucid_compiler"},
     # Devices and settings
     "accelerator": {"_package"},
     "backends": {"_package"},
@@ -231,6 +245,10 @@ RULES = {"pellucid_compiler": ENGINE, "pellucid": API}
 # is not a cycle.
 DELIBERATE = {
     ("pellucid_compiler.ir.expr", "pellucid_compiler.ir.show"): "an Expr's repr",
+    (
+        "pellucid._dynamo.backends.debugging",
+        "pellucid._compile.callables",
+    ): "the engine as a backend, among the backends that callables look up",
     (
         "pellucid_compiler.ir.primitives.loop",
         "pellucid_compiler.ir.kinds",

@@ -79,8 +79,8 @@ def assert_close(
 
     Tensors, numbers, and sequences and mappings of them are taken; shapes must be
     equal, and dtypes, devices, layouts and strides where they are checked. Tolerances
-    depend on the dtype unless both are given. ``msg`` replaces the text of the error, or
-    makes another of it. TypeError for values that cannot be compared.
+    depend on the dtype unless both are given. ``msg`` replaces the text of the error
+    or makes another of it. TypeError for values that cannot be compared.
 
     >>> torch.testing.assert_close(torch.tensor(1.0), torch.tensor(1.0 + 1e-7))
     """

@@ -24,8 +24,8 @@ def lift_subgraph_as_module(
     comp_name: str = "",
     class_name: str = "GraphModule",
 ) -> tuple[GraphModule, dict[str, str]]:
-    """A GraphModule of ``subgraph`` with the parts of ``gm`` that it names; and what each
-    of them is called below ``comp_name``, by its name in ``gm``.
+    """A GraphModule of ``subgraph`` with the parts of ``gm`` that it names; and by the
+    name of each in ``gm``, its name below ``comp_name``.
     """
     holder = HolderModule({})
     names: dict[str, str] = {}
