@@ -17,10 +17,11 @@ _FLOATS = {
 }
 # Of dtypes that give some or all codes of the largest exponent to numbers: the largest.
 _EIGHT_BITS = {
-    _C.float8_e4m3fn: (8, 3, -6, 448.0, 1),
-    _C.float8_e4m3fnuz: (8, 3, -7, 240.0, 1),
-    _C.float8_e5m2: (8, 2, -14, 57344.0, 1),
-    _C.float8_e5m2fnuz: (8, 2, -15, 57344.0, 1),
+    _C.float8_e4m3fn: (8, 3, -6, 448.0, 0),
+    _C.float8_e4m3fnuz: (8, 3, -7, 240.0, 0),
+    _C.float8_e5m2: (8, 2, -14, 57344.0, 0),
+    _C.float8_e5m2fnuz: (8, 2, -15, 57344.0, 0),
+    _C.float8_e8m0fnu: (8, 0, -127, 2.0**127, 0),
 }
 _INTEGERS = {
     _C.uint8: (8, False),
@@ -51,7 +52,7 @@ class finfo:
                 "use iinfo() for integers"
             )
         self.eps = 2.0**-mantissa
-        self.min = -self.max
+        self.min = -self.max if real.is_signed else 2.0**low
         self.smallest_normal = self.tiny = 2.0**low
         self.resolution = 10.0**-digits
         self.dtype = repr(real).removeprefix("torch.")
