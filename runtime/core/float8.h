@@ -55,8 +55,7 @@ struct Float8Encoder<Float8<mantissa, bias, form>> {
     constexpr int kShift = 23 - mantissa;
     constexpr uint32_t kLeast = static_cast<uint32_t>(128 - bias) << 23;
     if (magnitude < kLeast)
-      return static_cast<uint32_t>(
-          std::nearbyint(std::ldexp(std::bit_cast<float>(magnitude), bias + mantissa - 1)));
+      return static_cast<uint32_t>(std::nearbyint(std::ldexp(std::bit_cast<float>(magnitude), bias + mantissa - 1)));
     const uint32_t half = (1u << (kShift - 1)) - 1;
     return ((magnitude + half + (magnitude >> kShift & 1)) >> kShift) - (static_cast<uint32_t>(127 - bias) << mantissa);
   }

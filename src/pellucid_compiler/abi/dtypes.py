@@ -2,10 +2,10 @@
 
 ``headers.py`` writes runtime/abi/dtypes.h from the rows, with both tables of promotion;
 ``ir/dtypes.py`` adds the weak dtypes of Python numbers. A dtype's code is its place
-here: files and keys hold it in 8 bits, so rows are only ever appended. A new dtype is a
-row, and what no row can say: conversions (runtime/kernels/conversion.cpp) and how
-kernels load and store it (codegen/formats.py). The compiler names the places: a switch
-over dtypes has no default.
+here: files and keys hold it in 8 bits, so a new row, behind those that have values or
+are opaque as it is, is a new format of files. A new dtype is a row, and what no row can
+say: conversions (runtime/kernels/conversion.cpp) and how kernels load and store it
+(codegen/formats.py).
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class DType(NamedTuple):
     """What a dtype is. ``size``: bytes of an element; ``word``: as in torch.ByteTensor;
     ``element``: the C++ type, none of an *opaque* dtype, whose elements are stored,
     viewed and copied, but have no value; ``formats``: letters of the struct module and
-    the buffer protocol, the written one first. Floats hold ``mantissa`` bits and
+    the buffer protocol, the written one first; ``shown``: the C++ name in messages of
+    PyTorch. Floats hold ``mantissa`` bits and
     exponents up to ``exponent``; ``bias``: of the exponent's codes, where it is not
     ``exponent``; ``form``: of 8-bit floats. ``computed``: the dtype of arithmetic,
     where it is another one; ``parts``: of a complex dtype; ``pair``: the complex dtype
@@ -55,6 +56,7 @@ class DType(NamedTuple):
     element: str
     formats: tuple[str, ...]
     dlpack: int
+    shown: str
     signed: bool = True
     mantissa: int = 0
     exponent: int = 0
@@ -86,7 +88,13 @@ class DType(NamedTuple):
     @property
     def smallest_normal(self) -> float:
         """The smallest positive number of full precision of a float dtype."""
-        return math.ldexp(1.0, 1 - (self.bias or self.exponent))
+        least = 0 if self.form == POWER else 1
+        return 2.0 ** (least - (self.bias or self.exponent))
+
+    @property
+    def digits(self) -> int:
+        """How many decimal digits every number of a float dtype holds."""
+        return int(self.mantissa * math.log10(2))
 
 
 _WHOLE_OFFERS: Final = ("mul", "bitand", "bitor", "bitxor")
@@ -95,10 +103,14 @@ _HALF_OFFERS: Final = (
 )  # fmt: skip
 
 
-def _whole(name: str, symbol: str, size: int, letters: tuple[str, ...]) -> DType:
+def _whole(
+    name: str, symbol: str, size: int, letters: tuple[str, ...], shown: str
+) -> DType:
     """A wide unsigned dtype."""
-    return DType(name, symbol, INTEGRAL, size, symbol, f"{name}_t", letters, _DL_UINT,
-                 signed=False, joins=(FLOATING,), offers=_WHOLE_OFFERS)  # fmt: skip
+    return DType(
+        name, symbol, INTEGRAL, size, symbol, f"{name}_t", letters, _DL_UINT, shown,
+        signed=False, joins=(FLOATING,), offers=_WHOLE_OFFERS,
+    )  # fmt: skip
 
 
 def _eighth(
@@ -107,9 +119,11 @@ def _eighth(
     """A float of 8 bits, which is a format of storage."""
     word = name.capitalize()
     element = f"Float8<{mantissa}, {bias}, Float8Form::{form}>"
-    return DType(name, word.replace("_", ""), FLOATING, 1,
-                 word, element, (), code, form != POWER, mantissa, exponent, bias, form,
-                 "float32", joins=(), offers=("mul", "abs"))  # fmt: skip
+    return DType(
+        name, word.replace("_", ""), FLOATING, 1, word, element, (), code,
+        f"c10::{word}", form != POWER, mantissa, exponent, bias, form, "float32",
+        joins=(), offers=("mul", "abs"),
+    )  # fmt: skip
 
 
 def _opaque(
@@ -117,36 +131,46 @@ def _opaque(
 ) -> DType:
     """A dtype without arithmetic, conversions or elements that Python reads."""
     joins = (FLOATING,) if category == INTEGRAL and not signed else ()
-    return DType(name, word, category, size, word, "", (), _DL_NONE, signed=signed,
-                 joins=joins, offers=())  # fmt: skip
+    shown = f"c10::{word.rpartition('.')[2]}"
+    return DType(
+        name, word, category, size, word, "", (), _DL_NONE, shown, signed,
+        joins=joins, offers=(),
+    )  # fmt: skip
 
 
 # fmt: off
 DTYPES: Final = (
-    DType("bool", "Bool", BOOL, 1, "Bool", "Boolean", ("?",), _DL_BOOL, signed=False),
-    DType("uint8", "UInt8", INTEGRAL, 1, "Byte", "uint8_t", ("B",), _DL_UINT,
+    DType("bool", "Bool", BOOL, 1, "Bool", "Boolean", ("?",), _DL_BOOL, "bool",
           signed=False),
-    DType("int8", "Int8", INTEGRAL, 1, "Char", "int8_t", ("b",), _DL_INT),
-    DType("int16", "Int16", INTEGRAL, 2, "Short", "int16_t", ("h",), _DL_INT),
-    DType("int32", "Int32", INTEGRAL, 4, "Int", "int32_t", ("i",), _DL_INT),
-    DType("int64", "Int64", INTEGRAL, 8, "Long", "int64_t", ("l", "q"), _DL_INT),
+    DType("uint8", "UInt8", INTEGRAL, 1, "Byte", "uint8_t", ("B",), _DL_UINT,
+          "unsigned char", signed=False),
+    DType("int8", "Int8", INTEGRAL, 1, "Char", "int8_t", ("b",), _DL_INT,
+          "signed char"),
+    DType("int16", "Int16", INTEGRAL, 2, "Short", "int16_t", ("h",), _DL_INT,
+          "short int"),
+    DType("int32", "Int32", INTEGRAL, 4, "Int", "int32_t", ("i",), _DL_INT, "int"),
+    DType("int64", "Int64", INTEGRAL, 8, "Long", "int64_t", ("l", "q"), _DL_INT,
+          "long int"),
     DType("float16", "Float16", FLOATING, 2, "Half", "Half", ("e",), _DL_FLOAT,
-          mantissa=10, exponent=15, computed="float32", pair="complex32"),
+          "c10::Half", mantissa=10, exponent=15, computed="float32",
+          pair="complex32"),
     DType("bfloat16", "BFloat16", FLOATING, 2, "BFloat16", "BFloat", (), _DL_BFLOAT,
-          mantissa=7, exponent=127, computed="float32", pair="complex64"),
+          "c10::BFloat16", mantissa=7, exponent=127, computed="float32",
+          pair="complex64"),
     DType("float32", "Float32", FLOATING, 4, "Float", "float", ("f",), _DL_FLOAT,
-          mantissa=23, exponent=127, pair="complex64"),
+          "float", mantissa=23, exponent=127, pair="complex64"),
     DType("float64", "Float64", FLOATING, 8, "Double", "double", ("d",), _DL_FLOAT,
-          mantissa=52, exponent=1023, pair="complex128"),
+          "double", mantissa=52, exponent=1023, pair="complex128"),
     DType("complex64", "Complex64", COMPLEX, 8, "ComplexFloat", "ComplexOf<float>",
-          ("Zf",), _DL_COMPLEX, parts="float32"),
+          ("Zf",), _DL_COMPLEX, "c10::complex<float>", parts="float32"),
     DType("complex128", "Complex128", COMPLEX, 16, "ComplexDouble", "ComplexOf<double>",
-          ("Zd",), _DL_COMPLEX, parts="float64"),
-    _whole("uint16", "UInt16", 2, ("H",)),
-    _whole("uint32", "UInt32", 4, ("I",)),
-    _whole("uint64", "UInt64", 8, ("L", "Q")),
+          ("Zd",), _DL_COMPLEX, "c10::complex<double>", parts="float64"),
+    _whole("uint16", "UInt16", 2, ("H",), "unsigned short"),
+    _whole("uint32", "UInt32", 4, ("I",), "unsigned int"),
+    _whole("uint64", "UInt64", 8, ("L", "Q"), "unsigned long"),
     DType("complex32", "Complex32", COMPLEX, 4, "ComplexHalf", "ComplexOf<Half>", (),
-          _DL_COMPLEX, computed="complex64", parts="float16", offers=_HALF_OFFERS),
+          _DL_COMPLEX, "c10::complex<c10::Half>", computed="complex64",
+          parts="float16", offers=_HALF_OFFERS),
     _eighth("float8_e4m3fn", SATURATING, 3, 8, 7, _DL_E4M3FN),
     _eighth("float8_e4m3fnuz", UNSIGNED_ZERO, 3, 7, 8, _DL_E4M3FNUZ),
     _eighth("float8_e5m2", INFINITE, 2, 15, 15, _DL_E5M2),
