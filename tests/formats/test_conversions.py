@@ -38,7 +38,10 @@ def test_runs_single_elements_and_the_engine_agree(source, target):
     kind = "complex64" if BY_NAME[source].category == COMPLEX else None
     if kind is None and BY_NAME[source].category == FLOATING:
         kind = "float64" if source == "float64" else "float32"
-    expected = convert(np, held.astype(kind or held.dtype), target)
+    if target != "bool" and BY_NAME[target].category != COMPLEX:
+        held, kind = held.real, None if kind == "complex64" else kind
+    with np.errstate(all="ignore"):
+        expected = convert(np, held.astype(kind or held.dtype), target)
     np.testing.assert_equal(whole.tolist(), expected.tolist())
 
 

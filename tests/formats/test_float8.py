@@ -53,7 +53,8 @@ def test_conversions_give_pytorchs_bits(dtype):
 def test_the_engine_rounds_as_kernels_do(dtype):
     narrow = getattr(torch, dtype)
     kernel = torch.from_numpy(WIDE).to(narrow).float().numpy()
-    np.testing.assert_array_equal(round_array(np, WIDE, dtype), kernel)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(round_array(np, WIDE, dtype), kernel)
     for k in range(0, len(WIDE), 97):
         np.testing.assert_equal(round_number(float(WIDE[k]), dtype), float(kernel[k]))
 

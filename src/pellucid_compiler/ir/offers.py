@@ -54,7 +54,7 @@ def graph_moves_only(graph: Graph) -> bool:
         if node.primitive is not LOOP:
             return False
         attrs: LoopAttrs = node.attrs
-        if attrs.dtype in CARRIER and _combines(node):
+        if any(s.body.dtype in CARRIER for s in attrs.stores) and _combines(node):
             return False
         roots = list(_roots(node))
         if moves_only(roots):
@@ -107,12 +107,13 @@ def check_offered(op: str, graph: Graph) -> None:
 
 
 def _combining(op: str, node: Node) -> NotImplementedError | None:
-    """Only dtypes that offer sums are reduced."""
+    """Only dtypes that offer sums are reduced; none of them has an order."""
     attrs: LoopAttrs = node.attrs
-    row = _LIMITED.get(attrs.dtype if attrs.payload is None else attrs.store.body.dtype)
-    if row is None or not _combines(node) or _offers(row, "add"):
+    row = _LIMITED.get(attrs.store.body.dtype)
+    if row is None or not _combines(node):
         return None
-    return _refused(op, row)
+    is_summed = attrs.combine in ("sum", "prod") and _offers(row, "add")
+    return None if is_summed else _refused(op, row)
 
 
 def _combines(node: Node) -> bool:
