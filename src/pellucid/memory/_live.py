@@ -47,7 +47,7 @@ def address_of(tensor: Tensor) -> int:
 
 def live_tensors() -> list[Tensor]:
     """Python's tensors: what containers and the running functions refer to. Most
-    tensors are no containers themselves, so the collector does not list them.
+    tensors are not containers themselves, so the collector does not list them.
     """
     found: dict[int, Tensor] = {}
 

@@ -1,7 +1,7 @@
 """``peak(fn, *args)``: every byte at the peak, to a line, module, op, phase and role.
 
 The peak is that of the allocator's blocks, which the timeline records; storages that
-live then are told one by one, what the allocator adds in a row of its own, and what was
+live then are rows, what the allocator adds in a row of its own, and what was
 there before in rows by role. They sum to the allocator's count, difference 0.
 """
 
