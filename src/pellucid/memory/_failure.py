@@ -7,18 +7,25 @@ through every allocation: they get the plain text.
 from __future__ import annotations
 
 import re
+import time
 
 from pellucid import _C
 
 _LEAST = 1 << 20
+_PAUSE = 10.0  # seconds: a program that tries again and again is told once
+_last = float("-inf")
 _SHOWN = 4
 
 
 def explain(text: str) -> str:
     """The error's text with the tensors that hold most, at most ten lines."""
     found = re.search(r"for (\d+) bytes", text)
+    global _last
     if found is None or int(found.group(1)) < _LEAST:
         return text
+    if time.monotonic() - _last < _PAUSE:
+        return text
+    _last = time.monotonic()
     from pellucid.memory._holders import paths_to
     from pellucid.memory._live import live_storages
     from pellucid.memory._peak import readable
