@@ -29,6 +29,13 @@ Tensor empty_in_format(const TensorImpl& like, DType dtype, MemoryFormat format,
 }
 
 Tensor copy_in_format(TensorImpl& source, DType dtype, MemoryFormat format) {
+  if (source.flags & TensorImpl::kNoMemory && source.keys.has(Key::PythonDispatch)) {  // its class makes the copy
+    Tensor converted = Tensor::share(&source);
+    if (dtype != source.dtype) converted = call_op(NamedOp::ToCopy, {Value::of(&source), Value::of_dtype(dtype)});
+    Value wanted = Value::of_int(static_cast<int64_t>(format));
+    wanted.tag = Tag::MemoryFormat;
+    return call_op(NamedOp::Clone, {Value::of(converted.get()), wanted});
+  }
   Tensor target = empty_in_format(source, dtype, format, source.device);
   return call_op(NamedOp::Copy, {Value::of(target.get()), Value::of(&source)});
 }
