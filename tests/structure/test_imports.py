@@ -137,9 +137,15 @@ API = {
         "autograd",
     },
     "distributed/_composable": {"distributed/fsdp"},
-    "distributed/fsdp": {"nn"},
+    "distributed/fsdp": {
+        *("autograd", "distributed", "distributed/tensor", "nn", "nn/utils", "utils"),
+    },
     "distributed/checkpoint": set(),
-    "distributed/tensor": set(),
+    "distributed/tensor": {
+        *("autograd", "distributed", "nn", "overrides", "pellucid_compiler"),
+        *("random", "utils"),
+    },
+    "distributed/tensor/parallel": {"distributed", "distributed/tensor", "nn"},
     "distributed/_group": {
         "distributed",
         "distributed/_stores",

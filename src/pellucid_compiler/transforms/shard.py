@@ -220,7 +220,7 @@ def _linear_strategies(node: Node) -> Iterator[Strategy]:
                 yield Strategy(states, Joined("sum"))
 
 
-# reshape is no loop: the outermost dim of a group that merges or parts may be split.
+# reshape is not a loop: the outermost dim of a group that merges or parts may be split.
 
 
 def _groups(

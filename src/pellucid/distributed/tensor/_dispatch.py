@@ -55,7 +55,7 @@ class _Call:
                 "torch.Tensor to DTensor before calling distributed operators! "
                 "distribute_tensor and DTensor.from_local do."
             )
-        if spec.mesh != self.mesh:
+        if spec.mesh != self.mesh and not self.is_on_lists:
             raise RuntimeError(
                 f"{self.func}: its DTensors are on different meshes, {self.mesh} and "
                 f"{spec.mesh}; redistribute to one mesh"
@@ -94,7 +94,7 @@ class _Call:
     def moved(self, needs: Any) -> list[Any]:
         """Its parts under other placements."""
         return [
-            redistribute_local(local, self.mesh, spec.shape, spec.placements, need)
+            redistribute_local(local, spec.mesh, spec.shape, spec.placements, need)
             for local, spec, need in zip(self.locals, self.specs, needs, strict=True)
         ]
 
@@ -243,22 +243,21 @@ def _refuse_write(call: _Call) -> NoReturn:
 
 
 def _each(call: _Call, wrap: Wrap) -> Any:
-    """An op on lists: each list's tensors have the placements of the first one's."""
+    """An op on lists: each list's tensors have the placements of the first one's; plain
+    tensors among them stay what they are.
+    """
     first = next(a for a in call.with_tensors(call.specs)[0] if isinstance(a, list))
-    whole = (Replicate(),) * call.mesh.ndim
     needs: list[tuple[Placement, ...]] = []
-    for spec in call.specs:
-        if not spec.shape:
-            needs.append(whole)
-            continue
-        own = first[len(needs) % len(first)].placements
-        is_joined = any(isinstance(placement, Partial) for placement in own)
-        needs.append(whole if is_joined else own)
+    for number, spec in enumerate(call.specs):
+        own = spec if not spec.shape else first[number % len(first)]
+        is_joined = any(isinstance(p, Partial) for p in own.placements)
+        whole = (Replicate(),) * len(own.placements)
+        needs.append(whole if is_joined else own.placements)
     made = _run_moved(call, needs)
     if made is None or call.is_written:
         return made
     specs = zip(made, needs, first, strict=False)
-    return [wrap(x, spec_of(x, call.mesh, n, s.shape)) for x, n, s in specs]
+    return [wrap(x, spec_of(x, s.mesh, n, s.shape)) for x, n, s in specs]
 
 
 def _split(x: Any, sizes: Any, dim: int = 0) -> list[Any]:

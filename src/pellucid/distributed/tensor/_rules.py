@@ -168,5 +168,5 @@ def _choose(
 
 
 def like(dtype: str, shape: Sequence[int]) -> TensorLike:
-    """What stands for a tensor when a call is specialised."""
+    """What replaces a tensor when a call is specialised."""
     return TensorLike(dtype, tuple(shape))

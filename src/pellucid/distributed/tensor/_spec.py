@@ -42,7 +42,7 @@ def checked_placements(
 ) -> tuple[Placement, ...]:
     """One placement per mesh dim, with dims from 0 on; replicated by default."""
     if placements is None:
-        return (Replicate(),) * mesh.ndim
+        return (Replicate(),) * int(mesh.ndim)
     if len(placements) != mesh.ndim:
         raise ValueError(
             f"`placements` must have the same length as `device_mesh.ndim`! Found "
