@@ -3,6 +3,7 @@
 #include "composite/define.h"
 #include "core/geometry.h"
 #include "core/named_ops.h"
+#include "core/thread_state.h"
 #include "kernels/layout.h"
 #include "transforms/wrapper.h"
 
@@ -29,12 +30,14 @@ Tensor empty_in_format(const TensorImpl& like, DType dtype, MemoryFormat format,
 }
 
 Tensor copy_in_format(TensorImpl& source, DType dtype, MemoryFormat format) {
-  if (source.flags & TensorImpl::kNoMemory && source.keys.has(Key::PythonDispatch)) {  // its class makes the copy
+  // Who watches gets one op, not a fresh tensor that he knows nothing of.
+  const bool is_watched = (source.keys | thread_state.include).has(Key::PythonDispatch);
+  if (is_watched && (dtype == source.dtype || source.flags & TensorImpl::kNoMemory)) {
     Tensor converted = Tensor::share(&source);
     if (dtype != source.dtype) converted = call_op(NamedOp::ToCopy, {Value::of(&source), Value::of_dtype(dtype)});
-    Value wanted = Value::of_int(static_cast<int64_t>(format));
-    wanted.tag = Tag::MemoryFormat;
-    return call_op(NamedOp::Clone, {Value::of(converted.get()), wanted});
+    Value order = Value::of_int(static_cast<int64_t>(format));
+    order.tag = Tag::MemoryFormat;
+    return call_op(NamedOp::Clone, {Value::of(converted.get()), order});
   }
   Tensor target = empty_in_format(source, dtype, format, source.device);
   return call_op(NamedOp::Copy, {Value::of(target.get()), Value::of(&source)});
