@@ -154,7 +154,9 @@ API = {
     "distributed/fsdp": {
         *("autograd", "distributed", "distributed/tensor", "nn", "nn/utils", "utils"),
     },
-    "distributed/checkpoint": set(),
+    "distributed/checkpoint": {
+        *("_serialization", "distributed/tensor", "nn", "optim"),
+    },
     "distributed/tensor": {
         *("autograd", "distributed", "nn", "overrides", "pellucid_compiler"),
         *("random", "utils"),

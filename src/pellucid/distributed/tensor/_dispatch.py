@@ -7,7 +7,7 @@ operand of shared work sums its gradient over the processes that share it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import pellucid as torch
@@ -149,7 +149,7 @@ def _on_parts(call: _Call, shared: _rules.Shared, wrap: Wrap) -> Any:
     args, kwargs = call.with_tensors(parts)
     _localise(call, args, kwargs, shared.numbers)
     if shared.kind == "random" and any(shared.is_shared):
-        made = _with_own_seed(call, shared, args, kwargs)
+        made = _with_own_seed(call, shared.is_shared, args, kwargs)
     else:
         made = _run(call.func, args, kwargs, shared.kind == "view")
     if call.is_written:
@@ -199,11 +199,11 @@ def _localise(call: _Call, args: Any, kwargs: Any, numbers: dict[str, int]) -> N
         values[key][int(element[:-1])] = size
 
 
-def _with_own_seed(call: _Call, shared: _rules.Shared, args: Any, kwargs: Any) -> Any:
+def _with_own_seed(call: _Call, splits: Sequence[bool], args: Any, kwargs: Any) -> Any:
     """Processes with different parts draw different numbers; all streams advance."""
     place = 0
-    for mesh_dim, is_shared in enumerate(shared.is_shared):
-        if is_shared:
+    for mesh_dim, is_split in enumerate(splits):
+        if is_split:
             size = call.mesh.size(mesh_dim)
             place = place * size + call.mesh.get_local_rank(mesh_dim)
     seed = int(torch.randint(0, 1 << 62, ()))
@@ -215,6 +215,8 @@ def _with_own_seed(call: _Call, shared: _rules.Shared, args: Any, kwargs: Any) -
 def _whole(call: _Call, wrap: Wrap) -> Any:
     """An op without a declaration runs on whole tensors, on every process."""
     whole = (Replicate(),) * call.mesh.ndim
+    if len(call.specs) == 1 and (call.is_written or call.name.endswith("_like")):
+        return _filled(call, wrap)
     if call.is_written and call.specs[0].placements != whole:
         _refuse_write(call)
     made = _run_moved(call, [whole] * len(call.specs))
@@ -227,6 +229,19 @@ def _whole(call: _Call, wrap: Wrap) -> Any:
         return wrap(x, spec_of(x, call.mesh, whole, x.shape))
 
     return pytree.tree_map(wrapped, made)
+
+
+def _filled(call: _Call, wrap: Wrap) -> Any:
+    """An op that gives a tensor's elements new values, or makes one like it."""
+    (spec,) = call.specs
+    if any(isinstance(placement, Partial) for placement in spec.placements):
+        _refuse_write(call)
+    args, kwargs = call.with_tensors(call.locals)
+    splits = [placement.is_shard() for placement in spec.placements]
+    made = _with_own_seed(call, splits, args, kwargs)
+    if call.is_written:
+        return call.leaves[call.places[0]]
+    return wrap(made, spec_of(made, call.mesh, spec.placements, spec.shape))
 
 
 def _run_moved(call: _Call, needs: Any) -> Any:

@@ -66,6 +66,8 @@ def _candidates(name: str, overload: str) -> list[Op]:
 
 def _traced(name: str, overload: str, args: Any, kwargs: Any) -> Any:
     """(op, call, Graph) of the first declaration that takes the call; None if none."""
+    import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
+
     for op in _candidates(name, overload):
         if op.kind == "foreach":
             continue
