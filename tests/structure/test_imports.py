@@ -154,14 +154,15 @@ API = {
     },
     "distributed/_composable": {"distributed/fsdp"},
     "distributed/fsdp": {
-        *("autograd", "distributed", "distributed/tensor", "nn", "nn/utils", "utils"),
+        *("autograd", "distributed", "distributed/tensor", "nn", "nn/utils"),
+        "utils/_pytree",
     },
     "distributed/checkpoint": {
         *("_serialization", "distributed/tensor", "nn", "optim"),
     },
     "distributed/tensor": {
         *("autograd", "distributed", "nn", "overrides", "pellucid_compiler"),
-        *("random", "utils"),
+        *("random", "utils/_pytree"),
     },
     "distributed/tensor/parallel": {"distributed", "distributed/tensor", "nn"},
     "distributed/_group": {
