@@ -125,6 +125,7 @@ API = {
     "viz": {"nn/modules", "overrides"},
     "_timeline": {"pellucid_compiler"},
     "diagnose": {"_timeline", "profiler", "pellucid_compiler"},
+    "memory": {"_timeline", "optim"},
     "profiler": {"_decomp", "_timeline", "diagnose", "pellucid_compiler"},
     # Devices and settings
     "accelerator": {"_package"},
