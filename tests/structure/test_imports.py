@@ -190,6 +190,7 @@ API = {
     "distributed/launcher": {"distributed/_launch"},
     "distributed/nn": {"autograd"},
     "distributed/optim": {"optim"},
+    "distributed/pipelining": {"autograd", "nn"},
     "distributed/rpc": {
         "distributed",
         "distributed/_stores",
