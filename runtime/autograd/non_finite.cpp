@@ -45,7 +45,7 @@ std::optional<NonFinite> find_non_finite(TensorImpl& tensor, bool nan) {
   if (tensor.device.type != DeviceType::CPU || !is_differentiable(tensor.dtype) || !tensor.numel) return {};
   Tensor dense = tensor.is_contiguous() ? Tensor::share(&tensor) : empty(tensor.shape(), tensor.dtype);
   if (dense.get() != &tensor) copy_into(*dense, tensor);
-  const void* data = dense->data();
+  const void* data = dense->host();
   const auto floats = [&](int64_t i) -> double { return static_cast<const float*>(data)[i]; };
   const auto doubles = [&](int64_t i) { return static_cast<const double*>(data)[i]; };
   const auto halves = [&](int64_t i) -> double { return widened(static_cast<const uint16_t*>(data)[i], tensor.dtype); };

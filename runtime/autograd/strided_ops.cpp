@@ -93,9 +93,9 @@ void add_each(TensorImpl& sum, TensorImpl& summand, std::span<const size_t> meet
 
 // Copies between a base whose elements share places and a row-major tensor: each place and the first element there.
 void copy_first_elements(TensorImpl& base, TensorImpl& elements, bool into_base) {
-  if (!base.storage->data) return;
+  if (!base.storage->host) return;
   const size_t item = item_size(base.dtype);
-  char* const places = static_cast<char*>(base.storage->data);
+  char* const places = static_cast<char*>(base.storage->host);
   std::vector<bool> taken(base.storage->nbytes / item);
   for (int64_t number = 0; number < base.numel; ++number) {
     int64_t index = base.offset, rest = number;
@@ -104,7 +104,7 @@ void copy_first_elements(TensorImpl& base, TensorImpl& elements, bool into_base)
     const size_t place = static_cast<size_t>(index);
     if (taken[place]) continue;
     taken[place] = true;
-    char *const shared = places + place * item, *const own = elements.data() + static_cast<size_t>(number) * item;
+    char *const shared = places + place * item, *const own = elements.host() + static_cast<size_t>(number) * item;
     std::memcpy(into_base ? shared : own, into_base ? own : shared, item);
   }
 }
@@ -114,7 +114,7 @@ bool shares_places(TensorImpl& base) { return !meeting_dims(base.shape(), base.s
 void run_backward(OpCall& call, void*) {
   TensorImpl& given = *call.args[0].tensor;
   Tensor result = base_tensor(call, given.dtype, given.device);
-  if (result->storage->data) std::memset(result->storage->data, 0, result->storage->nbytes);
+  if (result->storage->host) std::memset(result->storage->host, 0, result->storage->nbytes);
   Tensor grad = without_broadcast_dims(given, call);
   const int64_t offset = call.args[3].integer - call.args[6].integer;
   Tensor inside = make_view(*result, grad->shape(), call.args[2].ints(), offset, true);
@@ -123,7 +123,7 @@ void run_backward(OpCall& call, void*) {
   else add_each(*inside, *grad, meeting);
   if (shares_places(*result)) {  // the first element at an address gets its sum, the others zeros
     Tensor elements = empty(result->shape(), result->dtype, result->device);
-    if (elements->storage->data) std::memset(elements->storage->data, 0, elements->storage->nbytes);
+    if (elements->storage->host) std::memset(elements->storage->host, 0, elements->storage->nbytes);
     copy_first_elements(*result, *elements, false);
     result = std::move(elements);
   }

@@ -29,6 +29,7 @@ class PointwiseData : public KindData {
   uint8_t num_arguments;
   bool int_to_float;
   bool has_statics = false;
+  int8_t device_argument = -1;  // the argument that names the result's device; -1: none does
   uint32_t promoted;
   PointwiseKey::Bits static_codes = 0;  // the key's bits for static arguments
   Role roles[kMaxPointwiseArguments];

@@ -22,7 +22,7 @@ TensorImpl* detach_wrapped(TensorImpl& tensor) {
 
 Tensor zeros_like_geometry(const TensorImpl& tensor) {
   Tensor made = empty_strided(tensor.shape(), tensor.stride(), tensor.dtype, tensor.device);
-  if (made->storage->data) std::memset(made->storage->data, 0, made->storage->nbytes);
+  if (made->storage->host) std::memset(made->storage->host, 0, made->storage->nbytes);
   return made;
 }
 
@@ -128,7 +128,7 @@ void find_memory(TensorImpl& tensor) {
     raise(ErrorKind::Runtime,
           "the values of a tensor inside vmap cannot be read (item(), numpy(), tolist(), a condition on a tensor):\n"
           "they differ between the examples. Write the choice with torch.where, or read them outside of vmap.");
-  wrapper.value->data();
+  static_cast<void>(wrapper.value->address());
   Storage* storage = wrapper.value->storage;
   if (storage == tensor.storage) return;
   storage->retain();

@@ -57,7 +57,7 @@ TEST(views_share_storage_version_and_base) {
 TEST(memory_of_a_wrapper_is_asked_for_by_its_reader) {
   Tensor t = iota({2});
   t->flags |= TensorImpl::kNoMemory;
-  CHECK_RAISES("without memory of its own", t->data());
+  CHECK_RAISES("without memory of its own", t->host());
   core_hooks.find_memory = [](TensorImpl& tensor) {
     tensor.flags = static_cast<uint16_t>(tensor.flags & ~TensorImpl::kNoMemory);
     tensor.data_as<float>()[0] = 9;
