@@ -97,7 +97,7 @@ API = {
     "serialization": {"_serialization"},
     "safetensors": set(),
     "utils": {
-        *("_ops", "_package", "autograd", "hub", "nn", "nn/modules", "nn/utils"),
+        *("_ops", "autograd", "hub", "nn", "nn/modules", "nn/utils"),
         *("overrides", "random", "storage", "utils/data"),
     },
     "utils/data": set(),
@@ -115,6 +115,7 @@ API = {
     "backends": {"_package"},
     "cpu": {"amp"},
     "cuda": {"_package", "amp"},
+    "devices": {"utils"},
     "mps": {"_package"},
     "mtia": {"_package"},
     "xpu": {"_package"},

@@ -20,6 +20,7 @@ MODULES = (
         "compiler",
         "cpu",
         "cuda",
+        "devices",
         "distributed",
         "distributions",
         "explain",
