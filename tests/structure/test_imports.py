@@ -48,7 +48,7 @@ API = {
     "_decomp": {"_ops", "_runtime", "pellucid_compiler"},
     "_library": {"_ops", "ops", "autograd", "utils", "testing"},
     "_serialization": {"storage", "nn"},
-    "_functions": {"_runtime", "linalg", "storage"},
+    "_functions": {"_runtime", "linalg", "storage", "pellucid_compiler"},
     # Private modules of PyTorch that libraries use
     "_compile": {
         *("_dynamo", "_dynamo/backends", "_runtime", "nn", "pellucid_compiler"),
@@ -109,7 +109,7 @@ API = {
     "explain": {"_compile", "autograd", "viz", "pellucid_compiler"},
     "viz": {"nn/modules", "overrides"},
     "_timeline": {"pellucid_compiler"},
-    "profiler": {"_decomp", "_timeline"},
+    "profiler": {"_decomp", "_timeline", "pellucid_compiler"},
     # Devices and settings
     "accelerator": {"_package"},
     "backends": {"_package"},
