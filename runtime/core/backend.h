@@ -33,9 +33,13 @@ class Backend {
   virtual void from_host(Device device, uint64_t to, const void* from, size_t nbytes) = 0;
   // Within a device; the ranges do not overlap.
   virtual void copy_within(Device device, uint64_t to, uint64_t from, size_t nbytes);
+  // Whether `launch` may run something.
+  virtual bool launches_kernels() const { return false; }
   // Runs a kernel; false: it runs on the CPU.
   virtual bool launch(const Launch&) { return false; }
   virtual void synchronize(Device) {}
+  // Told of every step that runs on the CPU in a device's place.
+  virtual void note_fallback(const std::string& /*op*/, const char* /*kernel*/) {}
 
   DeviceType type = DeviceType::CPU;  // set when it is added
   std::atomic<FallbackPolicy> policy{FallbackPolicy::Allow};

@@ -20,6 +20,7 @@ void note_fallback(Backend& backend, const std::string& op, const char* kernel) 
             op.c_str(), device.c_str(), kernel, device.c_str());
   }
   backend.fallbacks.fetch_add(1, std::memory_order_relaxed);
+  backend.note_fallback(op, kernel);
 }
 
 }  // namespace pellucid

@@ -4,7 +4,10 @@
 
 #include "core/backend.h"
 #include "core/geometry.h"
+#include "kernels/conversion.h"
 #include "kernels/copy.h"
+#include "kernels/device_launch.h"
+#include "kernels/layout.h"
 
 namespace pellucid {
 namespace {
@@ -117,11 +120,37 @@ bool are_equal_blocks(const TensorImpl& to, const TensorImpl& from) {
   return std::ranges::equal(to.stride(), from.stride()) && is_non_overlapping_and_dense(to.shape(), to.stride());
 }
 
+bool is_gapless(const TensorImpl& tensor) {
+  return tensor.is_contiguous() || is_non_overlapping_and_dense(tensor.shape(), tensor.stride());
+}
+
+// By the map kernel that converts between the dtypes; false: the device does not run it.
+bool launch_conversion(TensorImpl& to, TensorImpl& from) {
+  if (!to.is_off_host()) return false;
+  Backend& backend = backend_of(to.device);
+  if (!backend.launches_kernels() || (from.device != to.device && !is_gapless(from))) return false;
+  const Tensor here = from.device == to.device ? Tensor::share(&from) : copy_to_device(from, to.device);
+  int64_t strides[2][kMaxDims];
+  const auto rank = static_cast<size_t>(to.ndim);
+  broadcast_strides(*here, to.shape(), strides[1]);
+  for (size_t axis = 0; axis < rank; ++axis) {
+    strides[0][axis] = to.strides[axis] * item_of(to);
+    strides[1][axis] *= item_of(*here);
+  }
+  const LaunchOperand operands[] = {{to.address(), to.dtype, to.shape(), {strides[0], rank}},
+                                    {here->address(), here->dtype, to.shape(), {strides[1], rank}}};
+  const Launch copy{"copy", conversion_kernel(to.dtype, from.dtype), to.device, to.shape(), to.ndim, operands, 1, {}};
+  if (!backend.launch(copy)) return false;
+  backend.launches.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
 }  // namespace
 
 void copy_across_devices(TensorImpl& to, TensorImpl& from) {
   const bool may_meet = to.storage == from.storage && to.address() != from.address();
   if (!may_meet && are_equal_blocks(to, from)) return copy_bytes_across(to, from);
+  if (!may_meet && launch_conversion(to, from)) return;
   HostShadows shadows;
   shadows.add(to, true);
   shadows.add(from);

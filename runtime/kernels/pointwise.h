@@ -64,6 +64,8 @@ class PointwiseData : public KindData {
 
 // `context` is unused. Registered for Key::CPU and Key::Meta of every pointwise or random record.
 void handle_pointwise(OpCall& call, void* context);
+// The same for tensors of a device: ops/device_op.h.
+void handle_pointwise_on_device(OpCall& call, void* context);
 
 // The same for ops over lists of tensors (kernels/foreach.cpp): element i of every list is one
 // pointwise call; all of them run as blocks over the threads together.

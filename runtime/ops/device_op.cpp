@@ -13,6 +13,7 @@
 #include "kernels/copy.h"
 #include "kernels/fallback.h"
 #include "kernels/host_shadow.h"
+#include "kernels/pointwise.h"
 #include "ops/graph_op.h"
 
 namespace pellucid {
@@ -60,6 +61,14 @@ void require_one_device(const OpCall& call, Device device) {
             call.op->schema.arguments[static_cast<size_t>(k)].name.c_str(), call.op->qualified_name.c_str());
     });
   }
+}
+
+// Whether tensors of several devices go together, which copies take: numbers aside.
+bool crosses_devices(const OpCall& call, Device device) {
+  bool crosses = false;
+  for (int k = 0; k < call.num_args; ++k)
+    each_tensor(call.args[k], [&](const TensorImpl& tensor) { crosses |= tensor.ndim && tensor.device != device; });
+  return crosses;
 }
 
 // A call with shadows in its tensors' places.
@@ -130,7 +139,11 @@ class HostCall {
   Tensor on_device(TensorImpl& result) {
     for (const Pair& pair : pairs_)
       if (pair.shadow.get() == &result) return Tensor::share(pair.original);
-    if (result.device.type != DeviceType::CPU || target_.type == DeviceType::CPU) return Tensor::share(&result);
+    bool is_given = false;
+    for (int k = 0; k < call_.num_args; ++k)
+      each_tensor(call_.args[k], [&](const TensorImpl& tensor) { is_given |= &tensor == &result; });
+    if (is_given || result.device.type != DeviceType::CPU || target_.type == DeviceType::CPU)
+      return Tensor::share(&result);
     if (Tensor view = shadows_.view_of_original(result); view.get() && target_ == device_) return view;
     return copy_to_device(result, target_);
   }
@@ -163,6 +176,9 @@ void run_on_device(OpCall& call, void*) {
   if (!on_cpu.function) raise_no_kernel(call);
   const Device device = device_of(call);
   require_one_device(call, device);
+  if (on_cpu.function == handle_pointwise && !crosses_devices(call, device))
+    return handle_pointwise_on_device(call, nullptr);
+  if (on_cpu.function == handle_foreach) return handle_foreach(call, nullptr);
   if (on_cpu.function == run_graph_op && device.type != DeviceType::CPU) return run_graph_op_on(call, device);
   if (Backend* const backend = find_backend(device.type))
     note_fallback(*backend, call.op->qualified_name, call.op->schema.name.c_str());

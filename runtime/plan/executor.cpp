@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/geometry.h"
 #include "kernels/copy.h"
+#include "plan/host_step.h"
 #include "plan/steps.h"
 
 namespace pellucid {
@@ -205,10 +206,20 @@ void place_general(const Frame& frame, const Operand& operand, const TensorImpl&
 
 }  // namespace
 
+namespace {
+
+// Where a kernel finds the value: on the frame's device, which is the CPU while a step of another device runs there.
+char* place_of(const Frame& frame, TensorImpl& tensor) {
+  if (frame.meta) return nullptr;
+  return runs_on_device(frame) ? reinterpret_cast<char*>(tensor.address()) : tensor.host();
+}
+
+}  // namespace
+
 void place_operand(const Frame& frame, const Operand& operand, Placement& out, int k) {
   TensorImpl& tensor = *frame.value(operand.value);
   out.dtypes[k] = tensor.dtype;
-  out.data[k] = frame.meta ? nullptr : tensor.host();
+  out.data[k] = place_of(frame, tensor);
   for (int axis = 0; axis < out.axes; ++axis) out.strides[k][axis] = 0;
   if (!operand.direct) return place_general(frame, operand, tensor, out, k);
   const int64_t item = static_cast<int64_t>(item_size(tensor.dtype));

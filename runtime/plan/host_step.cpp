@@ -7,6 +7,7 @@
 #include "core/backend.h"
 #include "kernels/fallback.h"
 #include "kernels/host_shadow.h"
+#include "plan/launch_step.h"
 
 namespace pellucid {
 namespace {
@@ -103,6 +104,7 @@ void run_device_step(Frame& frame, const Step& step) {
     case StepKind::Fill: return run_step_here(frame, step);
     default: break;
   }
+  if (launch_step(frame, step)) return;
   Backend& backend = backend_of(frame.device);
   note_fallback(backend, frame.call.op->qualified_name, kernel_of(step));
   HostStep host(frame, step);

@@ -3,9 +3,11 @@
 
 #include <map>
 #include <mutex>
+#include <type_traits>
 
 #include "core/device_names.h"
 #include "device/twin.h"
+#include "kernels/device_launch.h"
 #include "ops/device_op.h"
 #include "python/contexts.h"
 #include "python/types.h"
@@ -16,8 +18,8 @@ namespace {
 // Methods of a Python object, as a Backend. The object lives as long as the process.
 class PythonBackend final : public Backend {
  public:
-  PythonBackend(Object methods, std::string name, int count)
-      : methods_(methods.leak()), name_(std::move(name)), count_(count) {}
+  PythonBackend(Object methods, std::string name, int count, bool launches)
+      : methods_(methods.leak()), name_(std::move(name)), count_(count), launches_(launches) {}
 
   int device_count() override { return count_; }
 
@@ -58,12 +60,48 @@ class PythonBackend final : public Backend {
     copy("from_host", device, to, own(PyMemoryView_FromMemory(bytes, Py_ssize_t(nbytes), PyBUF_READ)));
   }
 
+  bool launches_kernels() const override { return launches_; }
+
+  bool launch(const Launch& given) override {
+    const HoldGil gil;
+    static constinit LateImport receive("pellucid.devices.launching", "receive");
+    Object operands = own(PyTuple_New(static_cast<Py_ssize_t>(given.operands.size())));
+    for (size_t k = 0; k < given.operands.size(); ++k) {
+      const LaunchOperand& operand = given.operands[k];
+      PyTuple_SET_ITEM(operands.get(), k,
+                       checked(Py_BuildValue("(KsNN)", static_cast<unsigned long long>(operand.address),
+                                             std::string(pellucid::name(operand.dtype)).c_str(), numbers(operand.sizes),
+                                             numbers(operand.strides))));
+    }
+    Object ran = own(PyObject_CallFunction(
+        receive.get(), "Osy#iNiON", methods_, given.op, reinterpret_cast<const char*>(given.kernel.id.data()),
+        static_cast<Py_ssize_t>(given.kernel.id.size()), given.device.index, numbers(given.extents), given.num_stored,
+        operands.get(), numbers(given.params)));
+    return PyObject_IsTrue(ran.get()) == 1;
+  }
+
+  void note_fallback(const std::string& op, const char* kernel) override {
+    const HoldGil gil;
+    static constinit LateImport fell_back("pellucid.devices.launching", "fell_back");
+    own(PyObject_CallFunction(fell_back.get(), "Oss", methods_, op.c_str(), kernel));
+  }
+
   void synchronize(Device device) override {
     const HoldGil gil;
     own(PyObject_CallMethod(methods_, "synchronize", "i", device.index));
   }
 
  private:
+  template <class Number>
+  static PyObject* numbers(std::span<const Number> list) {
+    Object tuple = own(PyTuple_New(static_cast<Py_ssize_t>(list.size())));
+    for (size_t k = 0; k < list.size(); ++k)
+      PyTuple_SET_ITEM(tuple.get(), k,
+                       checked(std::is_signed_v<Number> ? PyLong_FromLongLong(static_cast<long long>(list[k]))
+                                                        : PyLong_FromUnsignedLongLong(list[k])));
+    return tuple.leak();
+  }
+
   static std::string text_of(PyObject* object) {
     Object text = own(PyObject_Repr(object));
     return checked_text(PyUnicode_AsUTF8(text.get()));
@@ -98,18 +136,20 @@ class PythonBackend final : public Backend {
   PyObject* const methods_;
   const std::string name_;
   const int count_;
+  const bool launches_;
   std::mutex mutex_;
   std::map<std::pair<int8_t, uint64_t>, size_t> blocks_;
 };
 
-// _add_backend(name, count, methods)
+// _add_backend(name, count, methods, launches)
 PyObject* add_python_backend(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     const char* name;
     int count;
     PyObject* methods;
-    if (!PyArg_ParseTuple(args, "siO:_add_backend", &name, &count, &methods)) return nullptr;
-    serve_ops_on(add_backend(name, std::make_unique<PythonBackend>(Object::borrow(methods), name, count)));
+    int launches;
+    if (!PyArg_ParseTuple(args, "siOp:_add_backend", &name, &count, &methods, &launches)) return nullptr;
+    serve_ops_on(add_backend(name, std::make_unique<PythonBackend>(Object::borrow(methods), name, count, launches)));
     return none();
   });
 }
@@ -178,7 +218,7 @@ PyObject* set_fallback(PyObject*, PyObject* args) {
 
 PyMethodDef functions[] = {
     {"_add_backend", add_python_backend, METH_VARARGS,
-     "_add_backend(name, count, methods): a device type of Python's."},
+     "_add_backend(name, count, methods, launches): a type of Python's."},
     {"_add_twin", add_twin, METH_VARARGS, "_add_twin(name, count): the device whose memory the CPU cannot touch."},
     {"_has_backend", has_backend, METH_O, "Whether tensors can be made on devices of the type."},
     {"_device_count", count_devices, METH_O, "The number of devices of the type."},

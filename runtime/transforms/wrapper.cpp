@@ -2,6 +2,7 @@
 
 #include "autograd/gradient_ops.h"
 #include "autograd/tensor_history.h"
+#include "core/backend.h"
 #include "core/error.h"
 #include "core/hooks.h"
 #include "core/named_ops.h"
@@ -22,7 +23,7 @@ TensorImpl* detach_wrapped(TensorImpl& tensor) {
 
 Tensor zeros_like_geometry(const TensorImpl& tensor) {
   Tensor made = empty_strided(tensor.shape(), tensor.stride(), tensor.dtype, tensor.device);
-  if (made->storage->host) std::memset(made->storage->host, 0, made->storage->nbytes);
+  clear_storage(*made->storage);
   return made;
 }
 

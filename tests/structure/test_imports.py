@@ -31,6 +31,7 @@ ENGINE = {
     },
     "pack": {"abi", "codegen", "codegen/schedules", "codegen/targets"},
     "lower": {"abi", "ir", "ir/primitives", "passes", "codegen"},
+    "devices": {"ir", "ir/primitives", "codegen"},
     "specialise": {
         *("abi", "ir", "ir/primitives", "transforms", "passes", "declare"),
         *("codegen", "lower"),
@@ -115,7 +116,7 @@ API = {
     "backends": {"_package"},
     "cpu": {"amp"},
     "cuda": {"_package", "amp"},
-    "devices": {"utils"},
+    "devices": {"_runtime", "utils", "pellucid_compiler"},
     "mps": {"_package"},
     "mtia": {"_package"},
     "xpu": {"_package"},

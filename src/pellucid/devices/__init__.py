@@ -6,11 +6,17 @@ operands. ``docs/devices.md`` has an example that runs.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pellucid
 from pellucid import _C
+
+if TYPE_CHECKING:
+    from pellucid.devices.launching import Event
+    from pellucid_compiler.devices.reference import Launch
 
 __all__ = [
     "Backend",
@@ -19,6 +25,7 @@ __all__ = [
     "register_twin",
     "set_fallback",
     "synchronize",
+    "trace",
 ]
 
 Policy = Literal["allow", "warn", "error"]
@@ -45,6 +52,7 @@ class Backend:
 
     name: str = ""
     count: int = 1
+    forms: frozenset[str] = frozenset({"map", "reduce", "rows", "scan", "nest", "gemm"})
 
     def allocate(self, device: int, nbytes: int) -> int:
         """The address of ``nbytes`` bytes of device number ``device``."""
@@ -62,6 +70,13 @@ class Backend:
     def from_host(self, device: int, address: int, data: memoryview) -> None:
         """Copies ``data``, which ends with the call, to ``address``."""
         raise NotImplementedError(f"{type(self).__name__} has no from_host()")
+
+    def launch(self, launch: Launch) -> Any:
+        """Runs a kernel with its whole nest; NotImplemented leaves it to the CPU.
+
+        Called for the ``forms`` alone. ``reference.run`` says what each means.
+        """
+        return NotImplemented
 
     def synchronize(self, device: int) -> None:
         """Waits until all that was started on the device is done."""
@@ -117,8 +132,8 @@ def _install(name: str) -> None:
 def register(backend: Backend) -> None:
     """Makes ``torch.device(backend.name)`` a device that tensors can be on.
 
-    A process has at most three backends. ValueError for a name of anything but letters or
-    a count below 1; RuntimeError for a name that is taken.
+    A process has at most three backends. ValueError for a name of anything but
+    letters or a count below 1; RuntimeError for a name that is taken.
 
     Example::
 
@@ -134,7 +149,8 @@ def register(backend: Backend) -> None:
         raise ValueError(f"{name}: count must be an int in 1..127, not {count!r}")
     if hasattr(pellucid, name):
         raise RuntimeError(f"a backend cannot be named {name!r}: torch.{name} exists")
-    _C._add_backend(name, count, backend)
+    launches = type(backend).launch is not Backend.launch
+    _C._add_backend(name, count, backend, launches)
     _install(name)
 
 
@@ -157,6 +173,26 @@ def counts(device: Any) -> dict[str, int]:
     (``fallbacks``), over all devices of the type."""
     launched, fallbacks = _C._backend_counts(device)
     return {"launched": launched, "fallbacks": fallbacks}
+
+
+@contextmanager
+def trace() -> Iterator[list[Event]]:
+    """The steps that Python backends are offered within: op, form, device, outcome.
+
+    Example::
+
+        with torch.devices.trace() as log:
+            model(x)
+        print([event.op for event in log if event.outcome != "launched"])
+    """
+    from pellucid.devices.launching import LOGS
+
+    log: list[Event] = []
+    LOGS.append(log)
+    try:
+        yield log
+    finally:
+        LOGS[:] = [other for other in LOGS if other is not log]
 
 
 def synchronize(device: Any) -> None:
