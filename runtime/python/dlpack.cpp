@@ -7,6 +7,7 @@
 #include "autograd/tensor_history.h"
 #include "core/device_names.h"
 #include "core/hooks.h"
+#include "python/boundary.h"
 #include "python/data_in.h"
 #include "python/tensor_type.h"
 #include "python/types.h"
@@ -72,6 +73,7 @@ void delete_capsule(PyObject* capsule) {
 
 PyObject* to_dlpack(PyObject* self, PyObject*, PyObject*) {
   return guarded([&] {
+    pass_boundary("__dlpack__");
     TensorImpl& tensor = *tensor_of(self);
     if (requires_grad(tensor))
       raise(ErrorKind::Runtime, "a tensor that requires gradients cannot be exported by DLPack: detach() it first");
