@@ -1,5 +1,6 @@
 """Tensors on a device with memory alone: made, moved, viewed, trained, refused."""
 
+import io
 import subprocess
 import sys
 
@@ -197,3 +198,21 @@ def test_a_stray_read_ends_the_process_and_names_the_device():
     )
     assert done.returncode < 0
     assert "the CPU touched the memory of twin:1" in done.stderr
+
+
+def test_files_keep_the_device_and_can_be_loaded_to_another(twin):
+    base = torch.arange(6.0, device=twin)
+    file = io.BytesIO()
+    torch.save({"base": base, "part": base[2:]}, file)
+
+    def load(**where):
+        file.seek(0)
+        return torch.load(file, **where)
+
+    same = load()
+    assert same["base"].device == twin
+    same["part"].fill_(1)
+    assert same["base"].tolist() == [0, 1, 1, 1, 1, 1]
+    assert load(map_location="cpu")["part"].tolist() == [2, 3, 4, 5]
+    assert load(map_location={"twin:0": "twin:1"})["base"].device.index == 1
+    assert load(map_location="twin:1")["base"].tolist() == base.tolist()

@@ -64,7 +64,7 @@ class Writer(_Pickler):  # type: ignore[misc]
 
     def __init__(self, file: IO[bytes], protocol: int) -> None:
         super().__init__(file, protocol)
-        self.storages: dict[int, tuple[str, Tensor]] = {}
+        self.storages: dict[tuple[str, int], tuple[str, Tensor]] = {}
 
     def persistent_id(self, value: object) -> Any:
         if isinstance(value, UntypedStorage):
@@ -102,7 +102,7 @@ class Writer(_Pickler):  # type: ignore[misc]
         return _REBUILD_SUBCLASS, (function, kind, arguments, state)
 
     def _reduce_tensor(self, tensor: Tensor) -> Any:
-        if tensor.device.type != "cpu":
+        if tensor.device.type != "cpu" and not pellucid._C._has_backend(tensor.device):
             raise ValueError(
                 f"a tensor on {tensor.device} has no values to save; move it to the CPU"
             )
@@ -121,7 +121,8 @@ class Writer(_Pickler):  # type: ignore[misc]
         dtype = _dtype_name(tensor.dtype)
         count = storage.nbytes() // tensor.element_size()
         # Storages without memory are all different ones.
-        address = storage.data_ptr() or -1 - len(self.storages)
+        location = str(tensor.device)
+        address = location, storage.data_ptr() or -1 - len(self.storages)
         if address not in self.storages:
             whole = tensor.detach().as_strided((count,), (1,), 0)
             # Kept alive, so that no later storage gets the same address.
@@ -132,7 +133,7 @@ class Writer(_Pickler):  # type: ignore[misc]
                 f"tensors of {whole.dtype} and {tensor.dtype} share one memory, and a "
                 "file gives each memory one dtype; save a clone() of one of them"
             )
-        identifier = ("storage", _STORAGE_NAMES[dtype], key, "cpu", count)
+        identifier = ("storage", _STORAGE_NAMES[dtype], key, location, count)
         return _StorageReference(identifier)
 
     def save_name(self, value: _Name) -> None:
@@ -169,4 +170,4 @@ def bytes_of(whole: Tensor) -> bytes:
     """The memory of a storage, given as a tensor of one dimension."""
     if whole.numel() == 0:
         return b""
-    return bytes(whole.view(pellucid.uint8)._buffer(False))
+    return bytes(whole.cpu().view(pellucid.uint8)._buffer(False))
