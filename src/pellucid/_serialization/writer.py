@@ -70,7 +70,8 @@ class Writer(_Pickler):  # type: ignore[misc]
         if isinstance(value, UntypedStorage):
             value = TypedStorage(wrap_storage=value, dtype=pellucid.uint8)
         if isinstance(value, TypedStorage):
-            value = self._storage_of(pellucid.empty(0, dtype=value.dtype).set_(value))
+            like = pellucid.empty(0, dtype=value.dtype, device=value.device)
+            value = self._storage_of(like.set_(value))
         return value.identifier if isinstance(value, _StorageReference) else None
 
     def reducer_override(self, value: Any) -> Any:
