@@ -107,7 +107,7 @@ API = {
     "distributions": {"autograd", "linalg", "nn", "nn/functional", "special"},
     # Files, memory, data
     "storage": set(),
-    "serialization": {"_serialization"},
+    "serialization": {"_serialization", "storage"},
     "safetensors": set(),
     "utils/_pytree": set(),
     "utils": {
