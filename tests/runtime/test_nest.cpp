@@ -93,7 +93,7 @@ TEST(large_map_runs_on_threads) {
   CHECK(run_map({kernel, sizes, operands, 1, params}) == 0);
   for (int64_t i = 0; i < 300; ++i)
     for (int64_t j = 0; j < 700; ++j)
-      CHECK(out->data_as<float>()[i * 700 + j] == a->data_as<float>()[j * 300 + i] + b->data_as<float>()[j]);
+      CHECK(out->host_as<float>()[i * 700 + j] == a->host_as<float>()[j * 300 + i] + b->host_as<float>()[j]);
   set_num_threads(1);
 }
 
@@ -137,7 +137,7 @@ void check_sum(const std::vector<int64_t>& sizes, uint64_t mask, Random& random)
     for (size_t i = 0; i < index.size(); ++i) place += out_strides[i] / 8 * index[i];
     expected[static_cast<size_t>(place)] += value_of(*a, index);
   });
-  for (int64_t i = 0; i < out->numel; ++i) CHECK(out->data_as<double>()[i] == expected[static_cast<size_t>(i)]);
+  for (int64_t i = 0; i < out->numel; ++i) CHECK(out->host_as<double>()[i] == expected[static_cast<size_t>(i)]);
 }
 
 }  // namespace
@@ -183,9 +183,9 @@ TEST(argmax_of_blocks_finds_the_first) {
       CHECK(run_reduce({kernel, kernel, kernel, DType::Float32, true, sizes, mask, operands, params}) == 0);
       const int64_t count = mask == 3 ? sizes[0] * sizes[1] : sizes[1];
       for (int64_t row = 0; row < kept[0]; ++row) {
-        const float* begin = a->data_as<float>() + row * count;
-        CHECK(indices->data_as<int64_t>()[row] == std::max_element(begin, begin + count) - begin);
-        CHECK(values->data_as<float>()[row] == *std::max_element(begin, begin + count));
+        const float* begin = a->host_as<float>() + row * count;
+        CHECK(indices->host_as<int64_t>()[row] == std::max_element(begin, begin + count) - begin);
+        CHECK(values->host_as<float>()[row] == *std::max_element(begin, begin + count));
       }
     }
   }
@@ -202,8 +202,8 @@ TEST(transposed_copies_equal_the_naive_loop) {
     transpose(d->host(), 8 * d->strides[0], c->host(), 8 * c->strides[0], rows, columns, 8);
     for (int64_t row = 0; row < rows; ++row)
       for (int64_t column = 0; column < columns; ++column) {
-        CHECK(b->data_as<float>()[row * b->strides[0] + column] == a->data_as<float>()[column * a->strides[0] + row]);
-        CHECK(d->data_as<double>()[row * d->strides[0] + column] == c->data_as<double>()[column * c->strides[0] + row]);
+        CHECK(b->host_as<float>()[row * b->strides[0] + column] == a->host_as<float>()[column * a->strides[0] + row]);
+        CHECK(d->host_as<double>()[row * d->strides[0] + column] == c->host_as<double>()[column * c->strides[0] + row]);
       }
   }
 }
