@@ -17,6 +17,7 @@ RESULTS = (
     "_C.*.so",
     "_distributed.*.so",
     "frozen.bin",
+    "definitions.bin",
     "kernels-*.pack",
     "_op_types/*.pyi",
 )

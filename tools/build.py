@@ -232,7 +232,7 @@ def run_generators(*, all_levels: bool) -> None:
     """Freezes the op table, fills the kernel packs, writes the stubs; incrementally."""
     freeze = ["freeze.py", "--all-levels"] if all_levels else ["freeze.py"]
     environment = os.environ | {"PYTHONPATH": str(PACKAGE.parent)}
-    for name, *options in (freeze, ["make_stubs.py"]):
+    for name, *options in (freeze, ["write_definitions.py"], ["make_stubs.py"]):
         script = ROOT / "tools" / name
         command = [sys.executable, str(script), *options]
         if subprocess.run(command, cwd=ROOT, env=environment).returncode:

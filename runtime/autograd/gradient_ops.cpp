@@ -4,11 +4,13 @@
 
 #include "autograd/handler.h"
 #include "autograd/tensor_history.h"
+#include "core/backend.h"
 #include "core/call_op.h"
 #include "core/error.h"
 #include "core/float8.h"
 #include "core/format.h"
 #include "core/geometry.h"
+#include "core/layout.h"
 #include "core/named_ops.h"
 #include "core/thread_state.h"
 
@@ -57,6 +59,20 @@ void write_one(void* data, DType dtype) {
   }
 }
 
+// An op that copies between devices, or reads a number of the CPU beside a device's tensors, gives a gradient where it
+// computed.
+bool may_cross(const TensorImpl& grad, const GradientInfo& info, const Node* source) {
+  const bool is_meta = grad.device.type == DeviceType::Meta || info.device.type == DeviceType::Meta;
+  return source && source->kind == NodeKind::Op && !is_meta;
+}
+
+Tensor moved(TensorImpl& grad, Device device) {
+  Value target;
+  target.tag = Tag::Device;
+  target.integer = encode_device(device);
+  return call_op(NamedOp::ToCopy, {Value::of(&grad), {}, {}, target});
+}
+
 [[noreturn]] void raise_misfit(const TensorImpl& grad, const GradientInfo& info, const Node* source, uint32_t edge) {
   const std::string given = type_and_shape(grad.dtype, grad.shape()), wanted = format_sizes(info.shape());
   if (!source)
@@ -90,13 +106,13 @@ Tensor as_strided(TensorImpl& tensor, std::span<const int64_t> sizes, std::span<
 
 Tensor zeros(const GradientInfo& info) {
   Tensor tensor = empty(info.shape(), info.dtype, info.device);
-  if (tensor->storage->data) std::memset(tensor->data(), 0, static_cast<size_t>(tensor->numel) * item_size(info.dtype));
+  clear_storage(*tensor->storage);
   return tensor;
 }
 
 Tensor repeated_zero(const GradientInfo& info) {
   const Tensor zero = empty({}, info.dtype, info.device);
-  if (zero->storage->data) std::memset(zero->data(), 0, item_size(info.dtype));
+  clear_storage(*zero->storage);
   const int64_t strides[kMaxDims] = {};
   return make_view(*zero, info.shape(), {strides, info.shape().size()}, 0, true);
 }
@@ -114,7 +130,9 @@ Tensor one_like(TensorImpl& subclass) {
 
 Tensor one_like(const GradientInfo& info) {
   Tensor tensor = zeros(info);
-  if (tensor->storage->data) write_one(tensor->data(), info.dtype);
+  char one[sizeof(Complex)] = {};
+  write_one(one, info.dtype);
+  write_storage(*tensor->storage, one, item_size(info.dtype));
   return tensor;
 }
 
@@ -132,11 +150,13 @@ void forget_base(TensorImpl& tensor) {
 }
 
 Tensor fit_gradient(Tensor grad, const GradientInfo& info, const Node* source, uint32_t edge) {
-  if (grad->device.type != info.device.type) raise_misfit(*grad, info, source, edge);
+  const bool crosses = grad->device != info.device;
+  if (crosses && !may_cross(*grad, info, source)) raise_misfit(*grad, info, source, edge);
   if (!std::ranges::equal(grad->shape(), info.shape())) {
     if (!can_expand(info.shape(), grad->shape())) raise_misfit(*grad, info, source, edge);
     grad = sum_to(*grad, info.shape());
   }
+  if (crosses) grad = moved(*grad, info.device);
   if (grad->dtype == info.dtype) return grad;
   const bool loses_part =
       category(grad->dtype) == DTypeCategory::Complex && category(info.dtype) != DTypeCategory::Complex;

@@ -30,7 +30,7 @@ void forget_base(TensorImpl& tensor);  // makes a view an ordinary tensor of its
 // Raises when that is impossible; `source` (may be null) is named as the node that returned it.
 Tensor fit_gradient(Tensor grad, const GradientInfo& info, const Node* source, uint32_t edge);
 inline bool fits(const TensorImpl& grad, const GradientInfo& info) {
-  if (grad.dtype != info.dtype || grad.ndim != info.ndim || grad.device.type != info.device.type) return false;
+  if (grad.dtype != info.dtype || grad.ndim != info.ndim || grad.device != info.device) return false;
   for (int i = 0; i < info.ndim; ++i)
     if (grad.sizes[i] != info.sizes[i]) return false;
   return true;

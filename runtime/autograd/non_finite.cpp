@@ -49,7 +49,7 @@ std::optional<NonFinite> find_non_finite(TensorImpl& tensor, bool nan) {
   const bool is_plain = !is_narrow && tensor.is_contiguous();
   Tensor dense = is_plain ? Tensor::share(&tensor) : empty(tensor.shape(), searched);
   if (dense.get() != &tensor) copy_into(*dense, tensor);
-  const void* data = dense->data();
+  const void* data = dense->host();
   const auto floats = [&](int64_t i) -> double { return static_cast<const float*>(data)[i]; };
   const auto doubles = [&](int64_t i) { return static_cast<const double*>(data)[i]; };
   const auto halves = [&](int64_t i) -> double { return widened(static_cast<const uint16_t*>(data)[i], tensor.dtype); };

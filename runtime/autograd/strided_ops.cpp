@@ -7,6 +7,7 @@
 
 #include "autograd/gradient_ops.h"
 #include "autograd/handler.h"
+#include "core/backend.h"
 #include "core/dispatcher.h"
 #include "core/error.h"
 #include "core/geometry.h"
@@ -91,11 +92,28 @@ void add_each(TensorImpl& sum, TensorImpl& summand, std::span<const size_t> meet
     add_each(*at(sum, dim, index), *at(summand, dim, index), meeting.subspan(1));
 }
 
+// The bytes of a storage, or a copy of those of a device.
+class HostBytes {
+ public:
+  explicit HostBytes(Storage& storage) : storage_(storage), copy_(storage.host ? 0 : storage.nbytes) {
+    if (!storage.host) read_storage(storage, copy_.data(), copy_.size());
+  }
+  char* data() { return storage_.host ? static_cast<char*>(storage_.host) : copy_.data(); }
+  void write_back() {
+    if (!storage_.host) write_storage(storage_, copy_.data(), copy_.size());
+  }
+
+ private:
+  Storage& storage_;
+  std::vector<char> copy_;
+};
+
 // Copies between a base whose elements share places and a row-major tensor: each place and the first element there.
 void copy_first_elements(TensorImpl& base, TensorImpl& elements, bool into_base) {
-  if (!base.storage->data) return;
+  if (base.device.type == DeviceType::Meta) return;
   const size_t item = item_size(base.dtype);
-  char* const places = static_cast<char*>(base.storage->data);
+  HostBytes of_base(*base.storage), of_elements(*elements.storage);
+  char* const places = of_base.data();
   std::vector<bool> taken(base.storage->nbytes / item);
   for (int64_t number = 0; number < base.numel; ++number) {
     int64_t index = base.offset, rest = number;
@@ -104,9 +122,10 @@ void copy_first_elements(TensorImpl& base, TensorImpl& elements, bool into_base)
     const size_t place = static_cast<size_t>(index);
     if (taken[place]) continue;
     taken[place] = true;
-    char *const shared = places + place * item, *const own = elements.data() + static_cast<size_t>(number) * item;
+    char *const shared = places + place * item, *const own = of_elements.data() + static_cast<size_t>(number) * item;
     std::memcpy(into_base ? shared : own, into_base ? own : shared, item);
   }
+  (into_base ? of_base : of_elements).write_back();
 }
 
 bool shares_places(TensorImpl& base) { return !meeting_dims(base.shape(), base.stride()).empty(); }
@@ -114,7 +133,7 @@ bool shares_places(TensorImpl& base) { return !meeting_dims(base.shape(), base.s
 void run_backward(OpCall& call, void*) {
   TensorImpl& given = *call.args[0].tensor;
   Tensor result = base_tensor(call, given.dtype, given.device);
-  if (result->storage->data) std::memset(result->storage->data, 0, result->storage->nbytes);
+  clear_storage(*result->storage);
   Tensor grad = without_broadcast_dims(given, call);
   const int64_t offset = call.args[3].integer - call.args[6].integer;
   Tensor inside = make_view(*result, grad->shape(), call.args[2].ints(), offset, true);
@@ -123,7 +142,7 @@ void run_backward(OpCall& call, void*) {
   else add_each(*inside, *grad, meeting);
   if (shares_places(*result)) {  // the first element at an address gets its sum, the others zeros
     Tensor elements = empty(result->shape(), result->dtype, result->device);
-    if (elements->storage->data) std::memset(elements->storage->data, 0, elements->storage->nbytes);
+    clear_storage(*elements->storage);
     copy_first_elements(*result, *elements, false);
     result = std::move(elements);
   }

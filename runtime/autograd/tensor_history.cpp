@@ -189,11 +189,12 @@ void set_data(TensorImpl& tensor, TensorImpl& source) {
     raise(ErrorKind::Runtime,
           "`.data` of a tensor that requires gradients takes a floating-point or complex tensor, not %s",
           std::string(name(source.dtype)).c_str());
-  source.data();  // raises where it has no memory to share
+  static_cast<void>(source.address());  // raises where it has no memory to share
   source.storage->retain();
   Storage* old = std::exchange(tensor.storage, source.storage);
   if (old->release()) destroy(old);
   tensor.dtype = source.dtype;
+  tensor.device = source.device;  // another of its type, perhaps
   tensor.offset = source.offset;
   set_geometry(tensor, source.shape(), source.stride());
   if (!tensor.own_version) {  // the tensor's version counter continues; the storage's is another's

@@ -7,6 +7,7 @@
 #include "composite/define.h"
 #include "composite/layout.h"
 #include "composite/repeat.h"
+#include "core/backend.h"
 #include "core/named_ops.h"
 #include "transforms/wrapper.h"
 
@@ -54,12 +55,16 @@ bool means_format(const TensorImpl& self, MemoryFormat format) {
 
 void convert_to(OpCall& call, const Target& target) {
   TensorImpl& self = *call.args[0].tensor;
-  if (target.device.type != self.device.type) {
+  if (const Device device = with_index(target.device); device != self.device) {
     if (target.device.type == DeviceType::Meta)
       return give(call, empty_in_format(self, target.dtype, target.format, target.device));
     if (self.device.type == DeviceType::Meta)
       raise(ErrorKind::NotImplemented, "a meta tensor has a shape but no elements to move: use to_empty() on modules");
-    raise_absent_device(target.device);
+    require_device(target.device);
+    Value wanted;
+    wanted.tag = Tag::Device;
+    wanted.integer = encode_device(device);
+    return give_call(call, named_op(NamedOp::ToCopy), {Value::of_dtype(target.dtype), {}, wanted});
   }
   if (target.dtype == self.dtype && !target.copy && means_format(self, target.format)) return give_unchanged(call);
   if (target.format != MemoryFormat::Preserve) return give(call, copy_in_format(self, target.dtype, target.format));

@@ -2,6 +2,7 @@
 #include "composite/define.h"
 #include "composite/layout.h"
 #include "composite/repeat.h"
+#include "core/backend.h"
 #include "core/defaults.h"
 #include "core/dispatcher.h"
 #include "core/geometry.h"
@@ -21,7 +22,7 @@ Options read_options(const Value* options, DType dtype, Device device) {
   if (!options[1].is_none() && static_cast<Layout>(options[1].integer) != Layout::Strided)
     raise(ErrorKind::NotImplemented, "only tensors of layout torch.strided exist");
   if (!options[2].is_none()) device = decode_device(options[2].integer);
-  if (device.type != DeviceType::CPU && device.type != DeviceType::Meta) raise_absent_device(device);
+  require_device(device);
   return {dtype, device};
 }
 

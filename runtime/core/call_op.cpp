@@ -10,17 +10,17 @@ Tensor wrap_number(const Value& number) {
   switch (number.tag) {
     case Tag::Float:
       tensor = empty({}, DType::Float64);
-      *tensor->data_as<double>() = number.number;
+      *tensor->host_as<double>() = number.number;
       break;
     case Tag::Int:
       tensor = empty({}, DType::Int64);
-      *tensor->data_as<int64_t>() = number.integer;
+      *tensor->host_as<int64_t>() = number.integer;
       break;
     case Tag::Bool:
       tensor = empty({}, DType::Bool);
-      *tensor->data_as<bool>() = number.integer != 0;
+      *tensor->host_as<bool>() = number.integer != 0;
       break;
-    default: tensor = empty({}, DType::Complex128); *tensor->data_as<Complex>() = *number.complex;
+    default: tensor = empty({}, DType::Complex128); *tensor->host_as<Complex>() = *number.complex;
   }
   tensor->flags |= TensorImpl::kWrappedNumber;
   return tensor;

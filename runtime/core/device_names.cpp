@@ -9,6 +9,8 @@ namespace pellucid {
 namespace {
 
 constexpr std::string_view kUnnamed = "privateuseone";
+constexpr int kUserBackends = 3;
+constexpr std::string_view kUnnamedOnes[kUserBackends] = {kUnnamed, "privateusetwo", "privateusethree"};
 
 // In the order in which PyTorch's errors list them; programs read the list.
 constexpr std::pair<std::string_view, DeviceType> kNames[] = {
@@ -20,34 +22,56 @@ constexpr std::pair<std::string_view, DeviceType> kNames[] = {
     {"mps", DeviceType::MPS},       {"meta", DeviceType::Meta},        {"hpu", DeviceType::HPU},
     {"mtia", DeviceType::MTIA},     {kUnnamed, DeviceType::PrivateUse}};
 
-struct UserBackend {
+struct UserBackends {
   std::mutex mutex;
-  std::string name;  // empty: unnamed
+  std::string names[kUserBackends];  // empty: unnamed
 };
-UserBackend& user_backend() {
-  static auto* backend = new UserBackend;
-  return *backend;
+UserBackends& user_backends() {
+  static auto* backends = new UserBackends;
+  return *backends;
 }
 
-std::string chosen_name() {
-  const std::lock_guard lock(user_backend().mutex);
-  return user_backend().name;
+int slot_of(DeviceType type) { return static_cast<int>(type) - static_cast<int>(DeviceType::PrivateUse); }
+DeviceType user_device(int slot) { return static_cast<DeviceType>(static_cast<int>(DeviceType::PrivateUse) + slot); }
+
+std::string chosen_name(DeviceType type) {
+  const std::lock_guard lock(user_backends().mutex);
+  return user_backends().names[slot_of(type)];
 }
 
 }  // namespace
 
 std::string device_type_name(DeviceType type) {
-  if (type == DeviceType::PrivateUse)
-    if (std::string chosen = chosen_name(); !chosen.empty()) return chosen;
+  if (is_user_device(type)) {
+    std::string chosen = chosen_name(type);
+    return chosen.empty() ? std::string(kUnnamedOnes[slot_of(type)]) : chosen;
+  }
   for (const auto& [name, candidate] : kNames)
     if (candidate == type) return std::string(name);
   return "metal";
 }
 
+std::string device_name(Device device) {
+  std::string name = device_type_name(device.type);
+  if (device.index >= 0) name += ":" + std::to_string(device.index);
+  return name;
+}
+
+bool is_user_device(DeviceType type) { return type >= DeviceType::PrivateUse && type <= DeviceType::PrivateUse3; }
+
+std::optional<DeviceType> unnamed_user_device() {
+  const std::lock_guard lock(user_backends().mutex);
+  for (int slot = 0; slot < kUserBackends; ++slot)
+    if (user_backends().names[slot].empty()) return user_device(slot);
+  return std::nullopt;
+}
+
 std::optional<DeviceType> find_device_type(std::string_view text) {
   for (const auto& [name, type] : kNames)
     if (name == text) return type;
-  if (!text.empty() && text == chosen_name()) return DeviceType::PrivateUse;
+  if (text.empty()) return std::nullopt;
+  for (int slot = 0; slot < kUserBackends; ++slot)
+    if (text == chosen_name(user_device(slot))) return user_device(slot);
   return std::nullopt;
 }
 
@@ -57,8 +81,8 @@ std::string device_type_names() {
   return all;
 }
 
-void name_user_backend(std::string_view name) {
-  const std::string present = chosen_name();
+void name_user_backend(std::string_view name, DeviceType type) {
+  const std::string present = chosen_name(type);
   if (!present.empty() && present != name)
     raise(ErrorKind::Runtime, "torch.register_privateuse1_backend() has already been set! Current backend: %s",
           present.c_str());
@@ -66,8 +90,8 @@ void name_user_backend(std::string_view name) {
     if (known == name && known != kUnnamed)
       raise(ErrorKind::Runtime, "Cannot register privateuse1 backend with in-tree device name: %.*s",
             static_cast<int>(name.size()), name.data());
-  const std::lock_guard lock(user_backend().mutex);
-  user_backend().name = name;
+  const std::lock_guard lock(user_backends().mutex);
+  user_backends().names[slot_of(type)] = name;
 }
 
 }  // namespace pellucid

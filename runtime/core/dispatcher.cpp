@@ -6,7 +6,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/backend.h"
 #include "core/call_event.h"
+#include "core/device_names.h"
 #include "core/error.h"
 #include "core/layout.h"
 #include "timeline/session.h"
@@ -232,10 +234,15 @@ bool ran_on_named_device(OpCall& call) {
     if (call.args[k].tag != Tag::Device) continue;
     const Device device = decode_device(call.args[k].integer);
     if (device.type == DeviceType::CPU || device.type == DeviceType::Meta) continue;
-    const KernelEntry entry =
-        device.type == DeviceType::PrivateUse ? entry_at(*call.op, Key::PrivateUse1).kernel : KernelEntry{};
+    if (!is_user_device(device.type)) raise_absent_device(device);
+    const Key key = key_of_device(device.type);
+    KernelEntry entry = entry_at(*call.op, key).kernel;
+    if (!entry.function && find_backend(device.type)) {
+      if (catch_all_of(*call.op).function) return false;  // it makes memory on any device
+      entry = call.op->table[static_cast<int>(key)];
+    }
     if (!entry.function) raise_absent_device(device);
-    call.keys = call.keys | Key::PrivateUse1;
+    call.keys = call.keys | key;
     entry.function(call, entry.context);
     return true;
   }

@@ -17,7 +17,7 @@ inline int inline_storage_class(size_t nbytes) { return static_cast<int>((sizeof
 // In a block of the class that `nbytes` take.
 inline Storage* make_inline_storage(void* block, size_t nbytes, int klass) {
   auto* storage = new (block) Storage;
-  storage->data = storage + 1;
+  storage->host = storage + 1;
   storage->nbytes = nbytes;
   storage->size_class = storage->header_class = static_cast<int16_t>(klass);
   return storage;
@@ -30,6 +30,6 @@ inline Storage* allocate_inline_storage(size_t nbytes) {
 }
 
 // Whether the storage is nothing but its block.
-inline bool is_inline_storage(const Storage& storage) { return storage.data == &storage + 1 && !storage.deleter; }
+inline bool is_inline_storage(const Storage& storage) { return storage.host == &storage + 1 && !storage.deleter; }
 
 }  // namespace pellucid

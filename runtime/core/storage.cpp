@@ -4,6 +4,7 @@
 #include <new>
 
 #include "core/allocator.h"
+#include "core/backend.h"
 #include "core/device_names.h"
 #include "core/error.h"
 #include "core/inline_storage.h"
@@ -43,16 +44,33 @@ void raise_absent_device(Device device) {
 
 namespace {
 
+void release_device_memory(Storage* storage) {
+  backend_of(storage->device).release(storage->device, storage->device_address, storage->nbytes);
+}
+
+// For Meta, for devices that have a name alone, and for empty ones.
+Ref<Storage> make_empty_storage(size_t nbytes, Device device) {
+  auto* storage = new (allocate_block(sizeof(Storage), kHeaderClass)) Storage;
+  storage->nbytes = nbytes;
+  storage->device = device;
+  storage->size_class = storage->header_class = kHeaderClass;
+  return Ref<Storage>::adopt(storage);
+}
+
+Ref<Storage> make_device_storage(size_t nbytes, Device device) {
+  Ref<Storage> storage = make_empty_storage(nbytes, device);
+  Backend* const backend = find_backend(device.type);
+  if (!backend || !nbytes) return storage;
+  storage->device_address = backend->allocate(device, nbytes);
+  storage->deleter = release_device_memory;
+  return storage;
+}
+
 Ref<Storage> make_storage(size_t nbytes, Device device) {
   const bool on_cpu = device.type == DeviceType::CPU;
   if (on_cpu && nbytes && nbytes <= kInlineStorage) return Ref<Storage>::adopt(allocate_inline_storage(nbytes));
-  if (!on_cpu || !nbytes) {
-    auto* storage = new (allocate_block(sizeof(Storage), kHeaderClass)) Storage;
-    storage->nbytes = nbytes;
-    storage->device = device;
-    storage->size_class = storage->header_class = kHeaderClass;
-    return Ref<Storage>::adopt(storage);
-  }
+  if (!on_cpu) return make_device_storage(nbytes, device);
+  if (!nbytes) return make_empty_storage(nbytes, device);
   const int klass = size_class(nbytes);
   void* data = allocate_block(nbytes, klass);
   Storage* storage = nullptr;
@@ -62,14 +80,14 @@ Ref<Storage> make_storage(size_t nbytes, Device device) {
     free_block(data, klass);
     throw;
   }
-  storage->data = data;
+  storage->host = data;
   storage->nbytes = nbytes;
   storage->size_class = static_cast<int16_t>(klass);
   return Ref<Storage>::adopt(storage);
 }
 
 void record(bool made, const Storage& storage) {
-  if (storage.data && storage.size_class >= 0) record_storage(made, &storage, storage.nbytes);
+  if (storage.host && storage.size_class >= 0) record_storage(made, &storage, storage.nbytes);
 }
 
 }  // namespace
@@ -90,7 +108,7 @@ Ref<Storage> make_unfilled_storage(size_t nbytes) {
 
 void fill_storage(Storage& storage, void* block) {
   storage.size_class = static_cast<int16_t>(size_class(storage.nbytes));
-  storage.data = block;
+  storage.host = block;
   if (is_watched(kWatchMemory)) [[unlikely]]
     record(true, storage);
 }
@@ -98,13 +116,13 @@ void fill_storage(Storage& storage, void* block) {
 void empty_storage(Storage& storage) {
   if (is_watched(kWatchMemory)) [[unlikely]]
     record(false, storage);
-  free_block(std::exchange(storage.data, nullptr), storage.size_class);
+  free_block(std::exchange(storage.host, nullptr), storage.size_class);
   storage.size_class = storage.header_class;
 }
 
 Ref<Storage> wrap_storage(void* data, size_t nbytes, Storage::Deleter deleter, void* context) {
   auto* storage = new (allocate_block(sizeof(Storage), kHeaderClass)) Storage;
-  storage->data = data;
+  storage->host = data;
   storage->nbytes = nbytes;
   storage->resizable = false;
   storage->deleter = deleter;
@@ -116,8 +134,8 @@ void destroy(Storage* storage) {
   if (is_watched(kWatchMemory)) [[unlikely]]
     record(false, *storage);
   if (storage->deleter) storage->deleter(storage);
-  if (storage->size_class >= 0 && storage->data && storage->data != storage + 1)
-    free_block(storage->data, storage->size_class);
+  if (storage->size_class >= 0 && storage->host && storage->host != storage + 1)
+    free_block(storage->host, storage->size_class);
   const int header_class = storage->header_class;
   storage->~Storage();
   free_block(storage, header_class);
@@ -125,22 +143,36 @@ void destroy(Storage* storage) {
 
 namespace {
 
+void resize_on_device(Storage& storage, size_t nbytes) {
+  Backend* const backend = find_backend(storage.device.type);
+  if (backend && nbytes != storage.nbytes) {
+    const uint64_t address = nbytes ? backend->allocate(storage.device, nbytes) : 0;
+    if (const size_t common = std::min(nbytes, storage.nbytes))
+      backend->copy_within(storage.device, address, storage.device_address, common);
+    if (storage.nbytes) release_device_memory(&storage);
+    storage.device_address = address;
+    storage.deleter = address ? release_device_memory : nullptr;
+  }
+  storage.nbytes = nbytes;
+}
+
 void resize_unrecorded(Storage& storage, size_t nbytes) {
   if (!storage.resizable || storage.size_class < 0)
     raise(ErrorKind::Runtime,
           "Trying to resize storage that is not resizable: its memory is shared with NumPy, DLPack, a file "
           "or a slice of the storage");
-  const bool is_inline = storage.data == &storage + 1;
+  if (storage.device.type != DeviceType::CPU) return resize_on_device(storage, nbytes);
+  const bool is_inline = storage.host == &storage + 1;
   const size_t capacity = class_bytes(storage.size_class) - (is_inline ? sizeof(Storage) : 0);
-  if (storage.device.type != DeviceType::CPU || (storage.data && nbytes <= capacity)) {
+  if (storage.host && nbytes <= capacity) {
     storage.nbytes = nbytes;
     return;
   }
   const int klass = size_class(nbytes);
   void* data = allocate_block(nbytes, klass);
-  if (storage.data) std::memcpy(data, storage.data, std::min(nbytes, storage.nbytes));
-  if (storage.data && !is_inline) free_block(storage.data, storage.size_class);
-  storage.data = data;
+  if (storage.host) std::memcpy(data, storage.host, std::min(nbytes, storage.nbytes));
+  if (storage.host && !is_inline) free_block(storage.host, storage.size_class);
+  storage.host = data;
   storage.nbytes = nbytes;
   storage.size_class = static_cast<int16_t>(klass);
 }

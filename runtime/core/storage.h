@@ -1,4 +1,7 @@
-// Storage: a reference-counted block of bytes, and the version cell that in-place writes bump.
+// Storage: a reference-counted block of bytes on one device, and the version cell that in-place writes bump.
+//
+// `host` is where the CPU may read and write; a storage of another device has an `address` that means nothing to the
+// CPU, and no `host`. A device's memory comes from its Backend (core/backend.h).
 //
 // The version cell is shared by every view and by `detach`; `.data` gives a tensor of the same
 // storage a cell of its own. `escaped` says that memory can be written from outside (NumPy, DLPack), and
@@ -14,7 +17,8 @@
 
 namespace pellucid {
 
-// PyTorch's types by its numbers. Memory is on the CPU; the others have names, and answers of their absence.
+// PyTorch's types by its numbers, and two more for users' backends. Those without a Backend (core/backend.h) have
+// names, and answers of their absence.
 enum class DeviceType : uint8_t {
   CPU,
   CUDA,
@@ -36,7 +40,9 @@ enum class DeviceType : uint8_t {
   Lazy,
   IPU,
   MTIA,
-  PrivateUse,  // a backend of the user's: core/device_names.h
+  PrivateUse,  // backends of the user's: core/device_names.h
+  PrivateUse2,
+  PrivateUse3,
 };
 struct Device {
   DeviceType type = DeviceType::CPU;
@@ -54,7 +60,7 @@ struct VersionCell : RefCounted {
 struct Storage : RefCounted {
   using Deleter = void (*)(Storage*);
 
-  void* data = nullptr;  // null for Meta and for empty storages
+  void* host = nullptr;  // null off the CPU, for Meta and for empty storages
   size_t nbytes = 0;
   std::atomic<uint32_t> version{0};
   Device device;
@@ -64,8 +70,16 @@ struct Storage : RefCounted {
   int16_t size_class = -1;           // of the data's block; -1: foreign memory
   int16_t header_class = 0;          // of the block that holds this header (and small data)
   Deleter deleter = nullptr;         // for foreign memory; gets `context`
-  void* context = nullptr;           // its own; of memory that recorded ops will fill, what they know of it (record/)
-  uint64_t id = 0;                   // identity for recording; see storage_id
+  union {
+    void* context = nullptr;  // its own; of memory that recorded ops will fill, what they know of it (record/)
+    uint64_t device_address;  // of memory off the CPU
+  };
+  uint64_t id = 0;  // identity for recording; see storage_id
+
+  // Where its bytes are on its device; 0: it has none.
+  uint64_t address() const {
+    return device.type == DeviceType::CPU ? reinterpret_cast<uint64_t>(host) : device_address;
+  }
 };
 static_assert(sizeof(Storage) == 64 && std::is_trivially_destructible_v<Storage>);
 

@@ -7,6 +7,8 @@
 #include <type_traits>
 
 #include "core/allocator.h"
+#include "core/backend.h"
+#include "core/device_names.h"
 #include "core/error.h"
 #include "core/format.h"
 #include "core/geometry.h"
@@ -27,6 +29,8 @@ KeySet backend_keys(Device device) {
     case DeviceType::CUDA: return Key::CUDA;
     case DeviceType::Meta: return Key::Meta;
     case DeviceType::PrivateUse: return Key::PrivateUse1;
+    case DeviceType::PrivateUse2: return Key::PrivateUse2;
+    case DeviceType::PrivateUse3: return Key::PrivateUse3;
     default: return {};  // only wrapper subclasses name it, whose handlers choose
   }
 }
@@ -46,11 +50,17 @@ TensorImpl* init_tensor(void* block, DType dtype, size_t ndim, Device device, Ke
   return tensor;
 }
 
+bool is_off_host(Device device) { return device.type != DeviceType::CPU && device.type != DeviceType::Meta; }
+
 // Memory for a tensor of `ndim` dimensions with its geometry arrays in place, and no storage yet.
 TensorImpl* make_tensor(DType dtype, size_t ndim, Device device) {
   if (ndim > kMaxDims) [[unlikely]]
     raise(ErrorKind::Runtime, "a tensor has at most %d dimensions; %zu were asked for", kMaxDims, ndim);
+  if (is_off_host(device)) [[unlikely]]
+    device = with_index(device);
   TensorImpl* tensor = init_tensor(allocate_fixed<sizeof(TensorImpl)>(), dtype, ndim, device, backend_keys(device));
+  if (is_off_host(device)) [[unlikely]]
+    tensor->flags |= TensorImpl::kOffHost;
   if (ndim > kInlineDims) [[unlikely]] {
     auto* heap = static_cast<int64_t*>(std::malloc(2 * ndim * sizeof(int64_t)));
     if (!heap) {
@@ -77,6 +87,15 @@ void attach_storage(TensorImpl& tensor, int64_t elements) {
 void TensorImpl::find_memory() {
   if (!core_hooks.find_memory) raise(ErrorKind::Runtime, "a tensor without memory of its own was read");
   core_hooks.find_memory(*this);
+}
+
+void TensorImpl::find_host_memory() {
+  if (flags & kOffHost)
+    raise(ErrorKind::Runtime,
+          "the CPU cannot read or write the memory of a tensor on %s.\n"
+          "Copy the tensor first: tensor.cpu()",
+          device_name(device).c_str());
+  find_memory();
 }
 
 void destroy(TensorImpl* tensor) {
@@ -330,7 +349,7 @@ inline void make_view_of(TensorImpl& view_tensor, TensorImpl& source, int64_t of
   view->offset = offset;
   // A view of a subclass's tensor is not an object of the subclass.
   view->keys = source.keys - KeySet(Key::Autograd) - KeySet(Key::ViewInPlace) - kWatched;
-  constexpr uint16_t kInherited = TensorImpl::kNoMemory | TensorImpl::kInference;
+  constexpr uint16_t kInherited = TensorImpl::kNoMemory | TensorImpl::kInference | TensorImpl::kOffHost;
   view->flags &= static_cast<uint16_t>(~TensorImpl::kInference);  // as its memory, wherever it was made
   view->flags |= source.flags & kInherited;
   if (view->flags & TensorImpl::kInference) [[unlikely]]

@@ -1,11 +1,11 @@
 // TensorImpl: geometry over a Storage, plus the facts that dispatch, autograd and recording need.
 //
-// Sizes and strides (in elements) live inline up to five dimensions. All access to memory goes
-// through `data()`. A tensor owns one count of its storage; a view also keeps its base alive so that an
+// Sizes and strides (in elements) live inline up to five dimensions. The CPU reaches memory through `host()` alone,
+// which raises for a tensor of another device; `address()` is where the memory is on any device. A tensor owns one count of its storage; a view also keeps its base alive so that an
 // in-place write can rebase history.
 //
 // A wrapper of a transform never gets memory of its own; a value that was recorded and not computed yet (Key::Lazy,
-// record/) gets it at the first `data()`.
+// record/) gets it at the first of either.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +33,10 @@ struct TensorImpl : RefCounted {
     kWrappedNumber = 4,  // a Python number made into a tensor: weak in promotion
     kHeapGeometry = 8,
     kPythonState = 16,  // owns its Python object, which carries state and outlived its last user
-    kNoMemory = 32,     // a wrapper or a recorded value: data() asks the hook
+    kNoMemory = 32,     // a wrapper or a recorded value: host() asks the hook
     kInference = 64,    // made in inference mode
     kOwnVersion = 128,  // has a version cell of its own (`.data`)
+    kOffHost = 256,     // on a device whose memory the CPU must not touch: host() raises
     kRowMajor = 1024,   // contiguous, with row-major strides also where the size is 1
     // of views, about how they were made: an in-place write with gradients is refused
     kNoGradView = 2048,    // in no_grad mode
@@ -70,18 +71,27 @@ struct TensorImpl : RefCounted {
   std::atomic<uint32_t>& version() const { return own_version ? own_version->value : storage->version; }
   void bump_version() { count_up(version()); }
 
-  char* data() {
-    if (flags & kNoMemory) [[unlikely]]
-      find_memory();
-    return static_cast<char*>(storage->data) + offset * static_cast<int64_t>(item_size(dtype));
+  // Of the first element, for code that runs on the CPU.
+  char* host() {
+    if (flags & (kNoMemory | kOffHost)) [[unlikely]]
+      find_host_memory();
+    return static_cast<char*>(storage->host) + offset * static_cast<int64_t>(item_size(dtype));
   }
   template <class T>
-  T* data_as() {
-    return reinterpret_cast<T*>(data());
+  T* host_as() {
+    return reinterpret_cast<T*>(host());
   }
+  // Of the first element, on the tensor's device.
+  uint64_t address() {
+    if (flags & kNoMemory) [[unlikely]]
+      find_memory();
+    return storage->address() + static_cast<uint64_t>(offset * static_cast<int64_t>(item_size(dtype)));
+  }
+  bool is_off_host() const { return flags & kOffHost; }
 
  private:
-  void find_memory();  // of a wrapper, or raises
+  void find_memory();       // of a wrapper, or raises
+  void find_host_memory();  // likewise; raises off the host
 };
 
 void destroy(TensorImpl* tensor);

@@ -77,7 +77,7 @@ template <class T, int kWords, class Make>
 void fill_dense(TensorImpl& tensor, Generator& generator, DType made_dtype, Make&& make) {
   std::array<uint32_t, kBlock * kWords> words;
   std::array<T, kBlock> made;
-  char* out = tensor.data();
+  char* out = tensor.host();
   const int64_t item = static_cast<int64_t>(item_size(tensor.dtype)), made_item = sizeof(T);
   PausableLock lock(generator);
   for (int64_t first = 0; first < tensor.numel; first += kBlock) {
@@ -123,8 +123,8 @@ void make_normals(T* data, int64_t count, DType dtype, double mean, double std) 
   const Tensor first = empty(sizes, dtype), second = empty(sizes, dtype);
   const auto exchange = [&](TensorImpl& firsts, TensorImpl& seconds, auto&& move) {
     for (int64_t block = 0; block < count / kNormals; ++block) {
-      move(data + block * kNormals, firsts.data_as<T>() + block * kNormals / 2);
-      move(data + block * kNormals + kNormals / 2, seconds.data_as<T>() + block * kNormals / 2);
+      move(data + block * kNormals, firsts.host_as<T>() + block * kNormals / 2);
+      move(data + block * kNormals + kNormals / 2, seconds.host_as<T>() + block * kNormals / 2);
     }
   };
   exchange(*first, *second, [](T* ours, T* half) { std::memcpy(half, ours, kHalf); });
@@ -146,7 +146,7 @@ void fill_normal_blocks(TensorImpl& tensor, Generator& generator, double mean, d
     const int64_t sizes[] = {count};
     const Tensor part = make_view(tensor, sizes, strides, tensor.offset + first, true);
     fill_uniform(*part, generator, 0, 1);
-    if (normals) make_normals(part->data_as<T>(), count, part->dtype, mean, std);
+    if (normals) make_normals(part->host_as<T>(), count, part->dtype, mean, std);
   };
   for (int64_t first = 0; first < whole; first += kPiece) {
     if (first % (int64_t{1} << 20) == 0) ask_interrupt();
@@ -211,7 +211,7 @@ void fill_normal(TensorImpl& tensor, Generator& generator, double mean, double s
   }
   fill_in_memory_order(tensor, [&](TensorImpl& dense) {
     PausableLock lock(generator);
-    char* out = dense.data();
+    char* out = dense.host();
     const int64_t item = static_cast<int64_t>(item_size(dense.dtype));
     for (int64_t i = 0; i < dense.numel; ++i) {
       lock.pause_after(i);
@@ -254,7 +254,7 @@ void fill_bernoulli(TensorImpl& tensor, Generator& generator, double p) {
 }
 
 void fill_permutation(TensorImpl& tensor, Generator& generator) {
-  int64_t* values = tensor.data_as<int64_t>();
+  int64_t* values = tensor.host_as<int64_t>();
   const int64_t count = tensor.numel;
   const bool wide = static_cast<uint64_t>(count) >= std::numeric_limits<uint32_t>::max() / 20;
   std::iota(values, values + count, int64_t{0});

@@ -55,7 +55,6 @@ struct Options {
 Options options_of(const Value* options, DType dtype, Device device = {}) {
   if (!options[0].is_none()) dtype = static_cast<DType>(options[0].integer);
   if (!options[2].is_none()) device = decode_device(options[2].integer);
-  if (device.type != DeviceType::CPU && device.type != DeviceType::Meta) raise_absent_device(device);
   return {dtype, device};
 }
 Tensor empty_with(std::span<const int64_t> sizes, const Options& options) {
@@ -140,11 +139,16 @@ void randperm(OpCall& call, void*) {
   give(call, options.dtype == DType::Int64 ? std::move(result) : convert_elements(*result, options.dtype));
 }
 
+// A factory without tensors whose `device` is neither the CPU nor Meta runs there.
+void run_where_named(OpCall& call, void* kernel) {
+  if (!ran_on_named_device(call)) reinterpret_cast<BoxedKernel>(kernel)(call, nullptr);
+}
+
 // They choose memory and numbers themselves, so one kernel serves both backends.
 OpRecord& define(const std::string& schema, BoxedKernel kernel) {
   OpRecord& op = *define_op(schema);
   op.kind = OpKind::Random;
-  register_kernel(op, Key::CPU, {kernel, nullptr});
+  register_kernel(op, Key::CPU, {run_where_named, reinterpret_cast<void*>(kernel)});
   register_kernel(op, Key::Meta, {kernel, nullptr});
   return op;
 }

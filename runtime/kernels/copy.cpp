@@ -8,6 +8,7 @@
 #include "core/geometry.h"
 #include "core/thread_pool.h"
 #include "kernels/conversion.h"
+#include "kernels/host_shadow.h"
 #include "kernels/layout.h"
 #include "kernels/nest.h"
 
@@ -21,7 +22,7 @@ void run_conversion(TensorImpl& to, const char* from, DType from_dtype, const in
   int64_t to_strides[kMaxDims];
   for (int axis = 0; axis < to.ndim; ++axis)
     to_strides[axis] = to.strides[axis] * static_cast<int64_t>(item_size(to.dtype));
-  const MapOperand operands[] = {{to.data(), to.dtype, to.dtype, to_strides},
+  const MapOperand operands[] = {{to.host(), to.dtype, to.dtype, to_strides},
                                  {const_cast<char*>(from), from_dtype, from_dtype, from_strides}};
   run_map({conversion_kernel(to.dtype, from_dtype), to.shape(), operands, 1, nullptr});
 }
@@ -68,13 +69,15 @@ void copy_elements(TensorImpl& to, TensorImpl& from) {
     raise(ErrorKind::Runtime, "a tensor of shape %s cannot be broadcast to the destination's shape %s",
           format_sizes(from.shape()).c_str(), format_sizes(to.shape()).c_str());
   if (to.numel == 0 || to.device.type == DeviceType::Meta) return;
+  if (to.is_off_host() || from.is_off_host()) [[unlikely]]
+    return copy_across_devices(to, from);
   const int64_t nbytes = to.numel * static_cast<int64_t>(item_size(to.dtype));
   if (to.dtype == from.dtype && std::ranges::equal(to.shape(), from.shape()) && same_geometry(to, from))
-    return copy_bytes(to.data(), from.data(), nbytes);
+    return copy_bytes(to.host(), from.host(), nbytes);
   int64_t strides[kMaxDims];
   broadcast_strides(from, to.shape(), strides);
   for (int axis = 0; axis < to.ndim; ++axis) strides[axis] *= static_cast<int64_t>(item_size(from.dtype));
-  run_conversion(to, from.data(), from.dtype, strides);
+  run_conversion(to, from.host(), from.dtype, strides);
 }
 
 Element element_of(DType dtype_of_element, const Value& number) {
@@ -92,9 +95,21 @@ Element element_of(DType dtype_of_element, const Value& number) {
   return element;
 }
 
+namespace {
+
+void fill_on_device(TensorImpl& tensor, const Element& element) {
+  const Tensor number = empty({}, tensor.dtype);
+  std::memcpy(number->host(), element.bytes, item_size(tensor.dtype));
+  copy_elements(tensor, *number);
+}
+
+}  // namespace
+
 void fill_elements(TensorImpl& tensor, const Element& element) {
   if (tensor.numel == 0 || tensor.device.type == DeviceType::Meta) return;
-  if (tensor.is_contiguous()) return fill_run(tensor.data(), element.bytes, item_size(tensor.dtype), tensor.numel);
+  if (tensor.is_off_host()) [[unlikely]]
+    return fill_on_device(tensor, element);
+  if (tensor.is_contiguous()) return fill_run(tensor.host(), element.bytes, item_size(tensor.dtype), tensor.numel);
   const int64_t strides[kMaxDims] = {};
   run_conversion(tensor, element.bytes, tensor.dtype, strides);
 }

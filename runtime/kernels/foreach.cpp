@@ -6,6 +6,7 @@
 #include "core/thread_pool.h"
 #include "kernels/conversion.h"
 #include "kernels/gather.h"
+#include "kernels/host_shadow.h"
 
 namespace pellucid {
 namespace {
@@ -35,11 +36,13 @@ struct Task {
 };
 
 double number_in(TensorImpl& tensor, const OpCall& call) {
-  if (tensor.numel != 1 || tensor.device.type != DeviceType::CPU)
-    raise(ErrorKind::Runtime, "%s: a tensor in place of a number needs one element on the CPU; got the shape %s",
+  if (tensor.numel != 1 || tensor.device.type == DeviceType::Meta)
+    raise(ErrorKind::Runtime, "%s: a tensor in place of a number needs one element; got the shape %s",
           call.op->schema.name.c_str(), format_sizes(tensor.shape()).c_str());
+  const Tensor readable = on_host(tensor);
   double number;
-  convert(DType::Float64, reinterpret_cast<char*>(&number), tensor.dtype, tensor.data(), Run{{1, 1}, {0, 0}, {0, 0}});
+  convert(DType::Float64, reinterpret_cast<char*>(&number), tensor.dtype, readable->host(),
+          Run{{1, 1}, {0, 0}, {0, 0}});
   return number;
 }
 
@@ -128,7 +131,7 @@ class ForeachRun {
       const bool is_broadcast = shaped->ndim != 0 && gathered.broadcast_numbers >> argument & 1;
       if (tensor.dtype != dtype || (output && is_broadcast) || (!output && shares_a_result(one, function, tensor)))
         return false;
-      task.pointers[k] = tensor.data();
+      task.pointers[k] = tensor.host();
       task.steps[k] = is_broadcast ? 0 : static_cast<int64_t>(item_size(dtype));
     }
     for (int k = 0; k < function.num_params; ++k) task.params[k] = parameter_bits(one, function.params[k]);

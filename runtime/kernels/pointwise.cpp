@@ -5,14 +5,20 @@
 #include <cstring>
 #include <vector>
 
+#include "core/backend.h"
+#include "core/device_names.h"
 #include "core/format.h"
 #include "core/geometry.h"
 #include "core/hooks.h"
+#include "core/layout.h"
 #include "core/number_range.h"
 #include "core/thread_pool.h"
 #include "kernels/conversion.h"
 #include "kernels/copy.h"
+#include "kernels/device_launch.h"
+#include "kernels/fallback.h"
 #include "kernels/gather.h"
+#include "kernels/host_shadow.h"
 #include "kernels/layout.h"
 #include "kernels/nest.h"
 
@@ -98,7 +104,7 @@ bool run_fast(OpCall& call, const PointwiseData& data, const Gathered& gathered,
     const bool is_broadcast = has_extent && gathered.broadcast_numbers >> input.argument & 1;
     strides[2 * operand] = is_broadcast ? 0 : static_cast<int64_t>(item_size(input.dtype));
     strides[2 * operand + 1] = 0;
-    pointers[operand] = tensor.data();
+    pointers[operand] = tensor.host();
     if (tensor.dtype != input.dtype) [[unlikely]] {
       if (tensor.ndim) return false;
       convert(input.dtype, slots[k], tensor.dtype, pointers[operand], Run{{1, 1}, {0, 0}, {0, 0}});
@@ -114,7 +120,7 @@ bool run_fast(OpCall& call, const PointwiseData& data, const Gathered& gathered,
     strides[2 * k] = static_cast<int64_t>(item_size(function.outputs[k]));
     strides[2 * k + 1] = 0;
     outputs.add(in_place ? Tensor::share(self) : empty_row_major_like(shaped, function.outputs[k]));
-    pointers[k] = outputs[k]->data();
+    pointers[k] = outputs[k]->host();
   }
   const int64_t sizes[2] = {shaped.numel, 1};
   if (shaped.numel) check_status(call, function, function.kernel.run(pointers, sizes, strides, params));
@@ -137,14 +143,14 @@ bool run_uniform(OpCall& call, const PointwiseData& data, TensorImpl& shaped, co
     if (tensor.dtype != function.inputs[k].dtype) return false;
     if (in_place && &tensor != self && tensor.storage == self->storage) [[unlikely]]
       return false;
-    *next++ = tensor.data();
+    *next++ = tensor.host();
   }
   uint64_t params[kMaxMapParams];
   for (int k = 0; k < function.num_params; ++k) params[k] = parameter_bits(call, function.params[k]);
   OutputList outputs;
   for (int k = 0; k < function.num_outputs; ++k) {
     outputs.add(in_place ? Tensor::share(self) : empty_row_major_like(shaped, function.outputs[k]));
-    pointers[k] = outputs[k]->data();
+    pointers[k] = outputs[k]->host();
   }
   const int64_t sizes[2] = {shaped.numel, 1};
   check_status(call, function, function.kernel.run(pointers, sizes, function.dense_strides, params));
@@ -165,12 +171,12 @@ class RandomWords {
     words_ = empty(count, DType::Int32);
     Generator& generator = generator_of(call);
     std::lock_guard lock(generator.mutex);
-    generator.fill_locked({words_->data_as<uint32_t>(), static_cast<size_t>(words_->numel)});
+    generator.fill_locked({words_->host_as<uint32_t>(), static_cast<size_t>(words_->numel)});
   }
 
   MapOperand operand(const ScalarFunction::Input& input) const {
     const int64_t word = input.argument - kFirstDraw;
-    return {words_->data() + word * int64_t{sizeof(uint32_t)}, DType::Int32, input.dtype, strides_};
+    return {words_->host() + word * int64_t{sizeof(uint32_t)}, DType::Int32, input.dtype, strides_};
   }
 
  private:
@@ -278,23 +284,80 @@ class GeneralRun {
     return input;
   }
 
+  // The results, then the operands that the function reads; null: a draw.
   void compute() {
+    const int outputs = function_.num_outputs, total = outputs + function_.num_inputs;
+    TensorImpl* tensors[kMaxMapOutputs + kMaxMapInputs] = {};
+    for (int k = 0; k < total; ++k) {
+      if (k < outputs) tensors[k] = outputs_[k];
+      else if (const int argument = function_.inputs[k - outputs].argument; argument < kFirstDraw)
+        tensors[k] = &unwritten(*call_.args[argument].tensor);
+    }
+    const std::span<TensorImpl*> all(tensors, static_cast<size_t>(total));
+    if (is_user_device(device_.type)) [[unlikely]]
+      return compute_on_device(all);
+    compute_here(all);
+  }
+
+  void compute_on_device(std::span<TensorImpl*> tensors) {
+    Backend& backend = backend_of(device_);
+    if (backend.launches_kernels() && !function_.num_draws && launch(backend, tensors)) return;
+    note_fallback(backend, call_.op->qualified_name, call_.op->schema.name.c_str());
+    HostShadows shadows;
+    for (size_t k = 0; k < tensors.size(); ++k)
+      if (tensors[k]) shadows.add(*tensors[k], k < static_cast<size_t>(function_.num_outputs));
+    shadows.copy();
+    std::vector<Tensor> copies;
+    for (TensorImpl*& tensor : tensors)
+      if (tensor) tensor = copies.emplace_back(shadows.shadow(*tensor)).get();
+    compute_here(tensors);
+    shadows.write_back();
+  }
+
+  bool launch(Backend& backend, std::span<TensorImpl* const> tensors) {
+    if (outputs_[0]->numel == 0) return true;
+    LaunchOperand operands[kMaxMapOutputs + kMaxMapInputs];
+    int64_t strides[(kMaxMapOutputs + kMaxMapInputs) * kMaxDims];
+    const auto rank = static_cast<size_t>(ndim_);
+    for (size_t k = 0; k < tensors.size(); ++k) {
+      TensorImpl* tensor = tensors[k];
+      if (!tensor->is_off_host()) tensor = copies_.emplace_back(copy_to_device(*tensor, device_)).get();
+      int64_t* const own = strides + k * rank;
+      broadcast_strides(*tensor, shape(), own);
+      for (size_t axis = 0; axis < rank; ++axis) own[axis] *= static_cast<int64_t>(item_size(tensor->dtype));
+      operands[k] = {tensor->address(), tensor->dtype, shape(), {own, rank}};
+    }
+    uint64_t params[kMaxMapParams];
+    for (int k = 0; k < function_.num_params; ++k) params[k] = parameter_bits(call_, function_.params[k]);
+    const Launch map{call_.op->qualified_name.c_str(),
+                     function_.kernel,
+                     device_,
+                     shape(),
+                     ndim_,
+                     {operands, tensors.size()},
+                     function_.num_outputs,
+                     {params, static_cast<size_t>(function_.num_params)}};
+    if (!backend.launch(map)) return false;
+    backend.launches.fetch_add(1, std::memory_order_relaxed);
+    return true;
+  }
+
+  void compute_here(std::span<TensorImpl* const> tensors) {
     const int outputs = function_.num_outputs, total = outputs + function_.num_inputs;
     MapOperand operands[kMaxMapOutputs + kMaxMapInputs];
     int64_t strides[(kMaxMapOutputs + kMaxMapInputs) * kMaxDims];
     const RandomWords words(function_, outputs_[0], call_);
     for (int k = 0; k < total; ++k) {
-      if (k >= outputs && function_.inputs[k - outputs].argument >= kFirstDraw) {
+      if (!tensors[static_cast<size_t>(k)]) {
         operands[k] = words.operand(function_.inputs[k - outputs]);
         continue;
       }
-      TensorImpl& tensor =
-          k < outputs ? *outputs_[k] : unwritten(*call_.args[function_.inputs[k - outputs].argument].tensor);
+      TensorImpl& tensor = *tensors[static_cast<size_t>(k)];
       int64_t* own = strides + k * ndim_;
       broadcast_strides(tensor, shape(), own);
       for (int axis = 0; axis < ndim_; ++axis) own[axis] *= static_cast<int64_t>(item_size(tensor.dtype));
       const DType kernel_dtype = k < outputs ? function_.outputs[k] : function_.inputs[k - outputs].dtype;
-      operands[k] = {tensor.data(), tensor.dtype, kernel_dtype, own};
+      operands[k] = {tensor.host(), tensor.dtype, kernel_dtype, own};
     }
     uint64_t params[kMaxMapParams];
     for (int k = 0; k < function_.num_params; ++k) params[k] = parameter_bits(call_, function_.params[k]);
@@ -329,10 +392,24 @@ void run_gathered(OpCall& call, const PointwiseData& data, const Gathered& gathe
 // clone can choose the memory format of its result.
 bool takes_memory_format(const OpCall& call) { return call.args[call.num_args - 1].tag == Tag::MemoryFormat; }
 
+// _to_copy(device=): computed where the operands are, and moved.
+void run_and_move(OpCall& call, const PointwiseData& data, BoxedKernel handler) {
+  const Device device = with_index(decode_device(call.args[data.device_argument].integer));
+  Value args[kMaxPointwiseArguments];
+  std::copy_n(call.args, call.num_args, args);
+  args[data.device_argument] = {};
+  OpCall here{call.op, args, call.rets, call.num_args, call.keys};
+  handler(here, nullptr);
+  Tensor result = Tensor::adopt(std::exchange(call.rets[0], Value()).tensor);
+  call.rets[0] = Value::of((result->device == device ? result : copy_to_device(*result, device)).leak());
+}
+
 }  // namespace
 
 void handle_pointwise(OpCall& call, void*) {
   PointwiseData& data = pointwise_data(*call.op);
+  if (data.device_argument >= 0 && call.args[data.device_argument].tag == Tag::Device) [[unlikely]]
+    return run_and_move(call, data, handle_pointwise);
   if (takes_memory_format(call)) [[unlikely]]
     return run_general(call, data, data.function_for(call, Gatherer(call, data).gather().key));
   UniformCall uniform;
@@ -353,6 +430,13 @@ void handle_pointwise(OpCall& call, void*) {
   auto made = recorder.prepare(call, facts);
   if (request) request->made = std::move(made);
   else if (made) data.prepared.add(facts, std::move(made));
+}
+
+void handle_pointwise_on_device(OpCall& call, void*) {
+  PointwiseData& data = pointwise_data(*call.op);
+  if (data.device_argument >= 0 && call.args[data.device_argument].tag == Tag::Device)
+    return run_and_move(call, data, handle_pointwise_on_device);
+  run_general(call, data, data.function_for(call, Gatherer(call, data).gather().key));
 }
 
 DType common_dtype(const OpCall& call) { return Gatherer(call, pointwise_data(*call.op)).gather().key.common(); }

@@ -29,6 +29,7 @@ class PointwiseData : public KindData {
   uint8_t num_arguments;
   bool int_to_float;
   bool has_statics = false;
+  int8_t device_argument = -1;  // the argument that names the result's device; -1: none does
   uint32_t promoted;
   PointwiseKey::Bits static_codes = 0;  // the key's bits for static arguments
   Role roles[kMaxPointwiseArguments];
@@ -63,6 +64,8 @@ class PointwiseData : public KindData {
 
 // `context` is unused. Registered for Key::CPU and Key::Meta of every pointwise or random record.
 void handle_pointwise(OpCall& call, void* context);
+// The same for tensors of a device: ops/device_op.h.
+void handle_pointwise_on_device(OpCall& call, void* context);
 
 // The same for ops over lists of tensors (kernels/foreach.cpp): element i of every list is one
 // pointwise call; all of them run as blocks over the threads together.

@@ -26,6 +26,7 @@ PointwiseData::PointwiseData(const Schema& schema, uint32_t promoted, bool int_t
   for (int i = 0, k = 0; i < num_arguments && k < kMaxMapOutputs; ++i)
     if (schema.arguments[static_cast<size_t>(i)].written) written[k++] = static_cast<uint8_t>(i);
   for (int i = 0; i < num_arguments; ++i) {
+    if (schema.arguments[static_cast<size_t>(i)].type == ArgType::Device) device_argument = static_cast<int8_t>(i);
     switch (schema.arguments[static_cast<size_t>(i)].type) {
       case ArgType::Tensor:
       case ArgType::TensorOrScalar: roles[i] = Role::Operand; break;

@@ -26,9 +26,9 @@ bool PreparedMap::run_large(OpCall& call, std::span<TensorImpl* const> tensors) 
   OutputList outputs;
   for (int k = 0; k < function.num_outputs; ++k) {
     outputs.add(empty({geometry->words, geometry->ndim}, function.outputs[k]));
-    pointers[k] = outputs[k]->data();
+    pointers[k] = outputs[k]->host();
   }
-  for (int k = 0; k < function.num_inputs; ++k) pointers[function.num_outputs + k] = tensors[operands[k]]->data();
+  for (int k = 0; k < function.num_inputs; ++k) pointers[function.num_outputs + k] = tensors[operands[k]]->host();
   check_status(call, function, function.kernel.run(pointers, sizes, strides, params));
   outputs.give(call);
   return true;
@@ -38,11 +38,11 @@ bool PreparedMap::run(OpCall& call, std::span<TensorImpl* const> tensors) const 
   if (!is_small) return run_large(call, tensors);
   char* pointers[kMaxMapOutputs + kMaxMapInputs];
   const int num_outputs = function.num_outputs;
-  for (int k = 0; k < function.num_inputs; ++k) pointers[num_outputs + k] = tensors[operands[k]]->data();
+  for (int k = 0; k < function.num_inputs; ++k) pointers[num_outputs + k] = tensors[operands[k]]->host();
   if (written >= 0) return run_in_place(call, tensors, pointers);
   if (num_outputs == 1) [[likely]] {
     Tensor result = empty(*geometry, function.outputs[0]);
-    pointers[0] = static_cast<char*>(result->storage->data);
+    pointers[0] = static_cast<char*>(result->storage->host);
     check_status(call, function, function.kernel.run(pointers, sizes, strides, params));
     call.rets[0] = Value::of(result.leak());
     return true;
@@ -50,7 +50,7 @@ bool PreparedMap::run(OpCall& call, std::span<TensorImpl* const> tensors) const 
   OutputList outputs;
   for (int k = 0; k < num_outputs; ++k) {
     outputs.add(empty(*geometry, function.outputs[k]));
-    pointers[k] = outputs[k]->data();
+    pointers[k] = outputs[k]->host();
   }
   check_status(call, function, function.kernel.run(pointers, sizes, strides, params));
   outputs.give(call);
@@ -65,7 +65,7 @@ bool PreparedMap::run_in_place(OpCall& call, std::span<TensorImpl* const> tensor
     if (tensor != self && tensor->storage == self->storage) [[unlikely]]
       return false;
   }
-  pointers[0] = self->data();
+  pointers[0] = self->host();
   check_status(call, function, function.kernel.run(pointers, sizes, strides, params));
   self->bump_version();
   call.rets[0] = Value::of(Tensor::share(self).leak());
@@ -93,11 +93,11 @@ void MapRecorder::launch(KernelRef& kernel, char* const* data, const int64_t* si
 // Whether the kernel was given its operands' first elements: no copies of them, nor parts.
 bool MapRecorder::leads_to_operands(const OpCall& call) const {
   for (int k = 0; k < function_.num_outputs; ++k)
-    if (call.rets[k].tag != Tag::Tensor || call.rets[k].tensor->data() != data_[k]) return false;
+    if (call.rets[k].tag != Tag::Tensor || call.rets[k].tensor->host() != data_[k]) return false;
   for (int k = 0; k < function_.num_inputs; ++k) {
     const uint8_t argument = function_.inputs[k].argument;
     if (argument >= kFirstDraw || call.args[argument].tag != Tag::Tensor) return false;
-    if (call.args[argument].tensor->data() != data_[function_.num_outputs + k]) return false;
+    if (call.args[argument].tensor->host() != data_[function_.num_outputs + k]) return false;
   }
   return true;
 }

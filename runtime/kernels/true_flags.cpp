@@ -14,7 +14,7 @@ constexpr int64_t kBlock = 4096;
 }  // namespace
 
 TrueFlags::TrueFlags(TensorImpl& flags)
-    : flags_(flags), data_(flags.data_as<uint8_t>()), starts_(static_cast<size_t>(ceil_div(flags.numel, kBlock)) + 1) {
+    : flags_(flags), data_(flags.host_as<uint8_t>()), starts_(static_cast<size_t>(ceil_div(flags.numel, kBlock)) + 1) {
   parallel_blocks(num_blocks(), [&](int64_t block) {
     int64_t count = 0;
     for (int64_t k = block * kBlock; k < end_of(block); ++k) count += data_[k];

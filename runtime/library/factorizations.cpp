@@ -31,7 +31,7 @@ Int first_undefined(const T* factor, int64_t n) {
 template <class T>
 void cholesky(LibraryCall& call, const Routines<T>& routines) {
   const Matrices<T> from(*call.inputs[0]), to(*call.outputs[0]);
-  int32_t* infos = call.outputs[1]->data_as<int32_t>();
+  int32_t* infos = call.outputs[1]->host_as<int32_t>();
   const Int n = from.rows;
   share_matrices(from.count, cube(n) / 3, [&](int64_t first, int64_t last) {
     for (int64_t k = first; k < last; ++k) {
@@ -59,7 +59,7 @@ void lu(LibraryCall& call, const Routines<T>& routines) {
   const Matrices<T> from(*call.inputs[0]), to(*call.outputs[0]);
   const Rows<int32_t> pivots(*call.outputs[1]);
   const Rows<int64_t> orders(*call.outputs[2]);
-  int32_t* infos = call.outputs[3]->data_as<int32_t>();
+  int32_t* infos = call.outputs[3]->host_as<int32_t>();
   const Int m = from.rows, n = from.columns;
   share_matrices(from.count, from.size() * std::min(m, n), [&](int64_t first, int64_t last) {
     const Workspace<T> a(from.size());
@@ -147,7 +147,7 @@ template <class T>
 void ldl(LibraryCall& call, const Routines<T>& routines) {
   const Matrices<T> from(*call.inputs[0]), to(*call.outputs[0]);
   const Rows<int32_t> pivots(*call.outputs[1]);
-  int32_t* infos = call.outputs[2]->data_as<int32_t>();
+  int32_t* infos = call.outputs[2]->host_as<int32_t>();
   const Int n = from.rows;
   auto* factor = is_set(call, "hermitian") ? routines.hetrf : routines.sytrf;
   T answer{};

@@ -21,7 +21,7 @@ namespace pellucid::lapack {
 // The matrices of a tensor that has no gaps: its last two dims.
 template <class T>
 struct Matrices {
-  explicit Matrices(TensorImpl& tensor) : data(tensor.data_as<T>()) {
+  explicit Matrices(TensorImpl& tensor) : data(tensor.host_as<T>()) {
     const int64_t m = tensor.sizes[tensor.ndim - 2], n = tensor.sizes[tensor.ndim - 1];
     if (std::max(m, n) > std::numeric_limits<Int>::max())
       raise(ErrorKind::Runtime, "linear algebra takes matrices of less than 2**31 rows and columns, not %lld and %lld",
@@ -42,7 +42,7 @@ struct Matrices {
 // Rows of one tensor beside the matrices of another, such as pivots.
 template <class T>
 struct Rows {
-  explicit Rows(TensorImpl& tensor) : data(tensor.data_as<T>()), size(tensor.sizes[tensor.ndim - 1]) {}
+  explicit Rows(TensorImpl& tensor) : data(tensor.host_as<T>()), size(tensor.sizes[tensor.ndim - 1]) {}
   T* operator[](int64_t k) const { return data + k * size; }
 
   T* data;

@@ -218,8 +218,8 @@ void order(LibraryCall& call, bool reversed, bool only_top) {
   if (length > std::numeric_limits<uint32_t>::max())
     raise(ErrorKind::NotImplemented, "%s(): rows of more than 2**32 elements are not ordered", call.step.name.c_str());
   if (!output.numel) return;
-  const Key* from = reinterpret_cast<const Key*>(call.inputs[0]->data());
-  int64_t* to = reinterpret_cast<int64_t*>(call.outputs[0]->data());
+  const Key* from = reinterpret_cast<const Key*>(call.inputs[0]->host());
+  int64_t* to = reinterpret_cast<int64_t*>(call.outputs[0]->host());
   const Sorter<Key, key_of> sorter{reversed};
   const int64_t rows = input.numel / length;
   if (only_top) sorter.top_rows(from, to, rows, length, chosen);

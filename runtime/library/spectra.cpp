@@ -285,7 +285,7 @@ void pinv(LibraryCall& call, const Routines<T>& routines) {
   const bool is_one_each = cutoffs.numel == Matrices<T>(*call.inputs[0]).count;
   if (!is_one_each || category(cutoffs.dtype) != DTypeCategory::Floating || item_size(cutoffs.dtype) != sizeof(Real<T>))
     return library_fallback(call);  // which broadcasts and converts
-  const auto* numbers = cutoffs.data_as<Real<T>>();
+  const auto* numbers = cutoffs.host_as<Real<T>>();
   if (is_set(call, "hermitian")) pinv_by_eigh<T>(call, routines, numbers);
   else pinv_by_svd<T>(call, routines, numbers);
 }

@@ -51,7 +51,7 @@ class Factored {
 template <class T>
 void inv(LibraryCall& call, const Routines<T>& routines) {
   const Matrices<T> from(*call.inputs[0]), to(*call.outputs[0]);
-  int32_t* infos = call.outputs[1]->data_as<int32_t>();
+  int32_t* infos = call.outputs[1]->host_as<int32_t>();
   const Int n = from.rows;
   T answer{};
   Int info;
@@ -73,7 +73,7 @@ void inv(LibraryCall& call, const Routines<T>& routines) {
 template <class T>
 void solve(LibraryCall& call, const Routines<T>& routines) {
   const Matrices<T> a(*call.inputs[0]), b(*call.inputs[1]), x(*call.outputs[0]);
-  int32_t* infos = call.outputs[1]->data_as<int32_t>();
+  int32_t* infos = call.outputs[1]->host_as<int32_t>();
   const BroadcastBatch of_a(*call.inputs[0], *call.outputs[0]), of_b(*call.inputs[1], *call.outputs[0]);
   share_matrices(x.count, cube(a.rows) + 2 * a.size() * b.columns, [&](int64_t first, int64_t last) {
     Factored<T> factored(routines, a.rows);
@@ -106,7 +106,7 @@ void solve_triangular(LibraryCall& call, const Routines<T>& routines) {
 template <class T>
 void det(LibraryCall& call, const Routines<T>& routines) {
   const Matrices<T> from(*call.inputs[0]);
-  T* to = call.outputs[0]->data_as<T>();
+  T* to = call.outputs[0]->host_as<T>();
   share_matrices(from.count, cube(from.rows), [&](int64_t first, int64_t last) {
     Factored<T> factored(routines, from.rows);
     for (int64_t k = first; k < last; ++k) {
@@ -129,8 +129,8 @@ T sign_of(T factor, Real<T> size) {
 template <class T>
 void slogdet(LibraryCall& call, const Routines<T>& routines) {
   const Matrices<T> from(*call.inputs[0]);
-  T* signs = call.outputs[0]->data_as<T>();
-  Real<T>* logarithms = call.outputs[1]->data_as<Real<T>>();
+  T* signs = call.outputs[0]->host_as<T>();
+  Real<T>* logarithms = call.outputs[1]->host_as<Real<T>>();
   share_matrices(from.count, cube(from.rows), [&](int64_t first, int64_t last) {
     Factored<T> factored(routines, from.rows);
     for (int64_t k = first; k < last; ++k) {

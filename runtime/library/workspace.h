@@ -14,7 +14,7 @@ class Workspace {
  public:
   explicit Workspace(int64_t count)
       : memory_(allocate_storage(static_cast<size_t>(std::max<int64_t>(1, count)) * sizeof(T))) {}
-  operator T*() const { return static_cast<T*>(memory_->data); }
+  operator T*() const { return static_cast<T*>(memory_->host); }
 
  private:
   Ref<Storage> memory_;

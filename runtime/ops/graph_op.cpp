@@ -71,13 +71,13 @@ std::shared_ptr<PlanVariant> trace_variant(const OpCall& call, GraphData& data, 
 
 // Uses the first variant whose guards hold.
 template <class Use>
-void with_frame(OpCall& call, bool meta, Use&& use) {
+void with_frame(OpCall& call, Device device, Use&& use) {
   GraphData& data = data_of(call);
   const FlatTensors inputs(call);
   KeyBuilder key;
   key.add_call(call);
   const auto is_used = [&](PlanVariant& variant, const PlanOwner& owner) {
-    Frame frame(decoded(data, variant), call, inputs.span(), meta);
+    Frame frame(decoded(data, variant), call, inputs.span(), device);
     if (!frame.bind()) return false;
     use(frame, inputs.span(), owner);
     return true;
@@ -207,9 +207,9 @@ class CallForDestination {
   Value changed_[kMaxArguments];
 };
 
-void run(OpCall& call, bool meta) {
+void run(OpCall& call, Device device) {
   CallForDestination computed(call);
-  with_frame(computed.get(), meta, [&](Frame& frame, std::span<TensorImpl* const> inputs, const PlanOwner&) {
+  with_frame(computed.get(), device, [&](Frame& frame, std::span<TensorImpl* const> inputs, const PlanOwner&) {
     if (call.op->variant != Variant::Functional) {
       require_separate_destinations(call, inputs);
       offer_destinations(frame, call);
@@ -225,7 +225,7 @@ void run(OpCall& call, bool meta) {
 
 // Runs the call and caches its prepared form.
 void run_and_cache(OpCall& call, PreparedCalls& calls, const CallFacts& facts) {
-  with_frame(call, false, [&](Frame& frame, std::span<TensorImpl* const>, const PlanOwner& owner) {
+  with_frame(call, {}, [&](Frame& frame, std::span<TensorImpl* const>, const PlanOwner& owner) {
     auto prepared = run_and_prepare(frame, owner, facts);
     if (PreparationRequest* request = preparation_request_of(call)) request->made = std::move(prepared);
     else if (prepared) calls.add(facts, std::move(prepared));
@@ -266,19 +266,22 @@ void add_plans(const OpRecord& op, GraphData& data, std::span<const uint8_t> key
   }
 }
 
+constexpr Device kMeta{DeviceType::Meta};
+
 // A factory's `device` argument chooses, as it has no operands with keys.
-bool is_meta(const OpCall& call) {
-  return std::any_of(call.args, call.args + call.num_args, [](const Value& value) {
+Device cpu_or_meta(const OpCall& call) {
+  const bool is_meta = std::any_of(call.args, call.args + call.num_args, [](const Value& value) {
     return value.tag == Tag::Device && decode_device(value.integer).type == DeviceType::Meta;
   });
+  return is_meta ? kMeta : Device{};
 }
 
 void run_unprepared(OpCall& call) {
-  if (!ran_on_named_device(call)) run(call, is_meta(call));
+  if (!ran_on_named_device(call)) run(call, cpu_or_meta(call));
 }
 
 void run_graph_op(OpCall& call, void*) {
-  if (call.op->variant != Variant::Functional) return run(call, is_meta(call));
+  if (call.op->variant != Variant::Functional) return run(call, cpu_or_meta(call));
   const CallFacts facts(call);
   if (!facts.complete()) return run_unprepared(call);
   PreparedCalls& calls = data_of(call).prepared;
@@ -286,18 +289,20 @@ void run_graph_op(OpCall& call, void*) {
   if (const PreparedCall* prepared = calls.find(facts); prepared && !requested) [[likely]]
     return static_cast<void>(prepared->run(call, facts.tensors()));
   if (ran_on_named_device(call)) return;
-  const bool meta = is_meta(call);
-  if (!meta && results_are_row_major(call, data_of(call).layout) && (requested || calls.wants(facts)))
+  const Device device = cpu_or_meta(call);
+  if (device != kMeta && results_are_row_major(call, data_of(call).layout) && (requested || calls.wants(facts)))
     return run_and_cache(call, calls, facts);
-  run(call, meta);
+  run(call, device);
 }
+
+void run_graph_op_on(OpCall& call, Device device) { run(call, device); }
 
 // A factory reads the shape of its operand alone: zeros_like(x, device="cpu") of a meta tensor has memory.
 void run_graph_op_meta(OpCall& call, void*) {
   const bool names_device =
       call.op->kind == OpKind::Factory && call.op->variant == Variant::Functional &&
       std::any_of(call.args, call.args + call.num_args, [](const Value& value) { return value.tag == Tag::Device; });
-  if (!names_device) return run(call, true);
+  if (!names_device) return run(call, kMeta);
   run_unprepared(call);
 }
 

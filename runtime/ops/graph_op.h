@@ -59,6 +59,8 @@ void add_plans(const OpRecord& op, GraphData& data, std::span<const uint8_t> key
 // The boxed kernels that graph ops register: on CPU, and without memory on Meta.
 void run_graph_op(OpCall& call, void*);
 void run_graph_op_meta(OpCall& call, void*);
+// On a device with a backend: ops/device_op.h.
+void run_graph_op_on(OpCall& call, Device device);
 
 // Checks an argument that a result is written to, the call's self or an out=, and gives an out= the result's shape.
 void prepare_destination(const OpCall& call, TensorImpl& destination, const TensorImpl& result);

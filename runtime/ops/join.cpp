@@ -72,11 +72,11 @@ class Join {
     size_t item = item_size(result.dtype), num_runs = 1;
     for (int64_t k = 0; k < dim_; ++k) num_runs *= static_cast<size_t>(sizes_[k]);
     const size_t step = static_cast<size_t>(result.numel) * item / num_runs;
-    char* place = result.data();
+    char* place = result.host();
     for (TensorImpl* piece : pieces) {
       const size_t run = static_cast<size_t>(piece->numel) * item / num_runs;
       if (run == 0) continue;
-      const char* from = piece->data();
+      const char* from = piece->host();
       for (size_t k = 0; k < num_runs; ++k) std::memcpy(place + k * step, from + k * run, run);
       place += run;
     }

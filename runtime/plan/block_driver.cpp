@@ -253,7 +253,7 @@ class BlockRun {
       take_points(block, body_.parallel, cut_, point);
       for (int64_t number = first; number < last; ++number) {
         take_piece(block, body_.cut_is_sequential ? number : last - 1 - (number - first));
-        for (size_t k = 0; k < members_.size(); ++k) run_member(members_[k], block, memory->data(), caches[k]);
+        for (size_t k = 0; k < members_.size(); ++k) run_member(members_[k], block, memory->host(), caches[k]);
       }
     }
   }

@@ -7,12 +7,13 @@
 #include "core/error.h"
 #include "core/geometry.h"
 #include "kernels/copy.h"
+#include "plan/host_step.h"
 #include "plan/steps.h"
 
 namespace pellucid {
 
-Frame::Frame(const Plan& plan, const OpCall& call, std::span<TensorImpl* const> inputs, bool meta)
-    : plan(plan), call(call), meta(meta), inputs_(inputs) {
+Frame::Frame(const Plan& plan, const OpCall& call, std::span<TensorImpl* const> inputs, Device device)
+    : plan(plan), call(call), device(device), meta(device.type == DeviceType::Meta), inputs_(inputs) {
   const size_t num_registers = plan.program.initial.size(), num_values = plan.values.size();
   registers = inline_registers_;
   if (num_registers > kInlineRegisters) {
@@ -46,11 +47,11 @@ TensorImpl* Frame::make(uint16_t number) {
   int64_t sizes[kMaxDims];
   for (size_t d = 0; d < value.sizes.size(); ++d) sizes[d] = size(value.sizes[d]);
   for (const auto& [offered, destination] : offers_)
-    if (offered == number && std::ranges::equal(destination->shape(), std::span(sizes, value.sizes.size()))) {
+    if (offered == number && destination->device == device &&
+        std::ranges::equal(destination->shape(), std::span(sizes, value.sizes.size()))) {
       set(number, Tensor::share(destination).leak());
       return destination;
     }
-  Device device = meta ? Device{DeviceType::Meta} : Device{};
   const Sizes shape(sizes, value.sizes.size());
   const int64_t* const strides = layout_of(number);
   set(number,
@@ -111,7 +112,7 @@ void Frame::ask_for_large_results() const {
     for (const uint16_t dim : value.sizes)
       is_known &= size(dim) > 0 && !__builtin_mul_overflow(nbytes, size(dim), &nbytes);
     if (is_known && nbytes >= kLarge && has_memory(plan, number))
-      static_cast<void>(allocate_storage(static_cast<size_t>(nbytes)));
+      static_cast<void>(allocate_storage(static_cast<size_t>(nbytes), device));
   }
 }
 
@@ -205,10 +206,20 @@ void place_general(const Frame& frame, const Operand& operand, const TensorImpl&
 
 }  // namespace
 
+namespace {
+
+// Where a kernel finds the value: on the frame's device, which is the CPU while a step of another device runs there.
+char* place_of(const Frame& frame, TensorImpl& tensor) {
+  if (frame.meta) return nullptr;
+  return runs_on_device(frame) ? reinterpret_cast<char*>(tensor.address()) : tensor.host();
+}
+
+}  // namespace
+
 void place_operand(const Frame& frame, const Operand& operand, Placement& out, int k) {
   TensorImpl& tensor = *frame.value(operand.value);
   out.dtypes[k] = tensor.dtype;
-  out.data[k] = frame.meta ? nullptr : tensor.data();
+  out.data[k] = place_of(frame, tensor);
   for (int axis = 0; axis < out.axes; ++axis) out.strides[k][axis] = 0;
   if (!operand.direct) return place_general(frame, operand, tensor, out, k);
   const int64_t item = static_cast<int64_t>(item_size(tensor.dtype));

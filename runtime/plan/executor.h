@@ -17,7 +17,8 @@ constexpr int kInlineValues = 48;
 
 class Frame {
  public:
-  Frame(const Plan& plan, const OpCall& call, std::span<TensorImpl* const> inputs, bool meta);
+  // What the plan computes is made on `device`, where its inputs are.
+  Frame(const Plan& plan, const OpCall& call, std::span<TensorImpl* const> inputs, Device device = {});
   ~Frame();
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
@@ -48,7 +49,8 @@ class Frame {
   const Plan& plan;
   const OpCall& call;
   Register* registers;
-  bool meta;
+  Device device;  // the CPU while a step of another device runs there: plan/host_step.h
+  const bool meta;
 
   TensorImpl* value(uint16_t number) const { return values_[number]; }
   int64_t size(uint16_t reg) const { return registers[reg].integer; }

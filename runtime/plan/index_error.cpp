@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/geometry.h"
+#include "kernels/host_shadow.h"
 
 namespace pellucid {
 namespace {
@@ -16,13 +17,14 @@ struct Indices {
 };
 
 std::optional<int64_t> first_outside(const Indices& indices) {
-  TensorImpl& tensor = *indices.tensor;
+  const Tensor readable = on_host(*indices.tensor);
+  TensorImpl& tensor = *readable;
   const bool is_wide = tensor.dtype == DType::Int64;
   if (!is_wide && tensor.dtype != DType::Int32) return std::nullopt;
   for (int64_t number = 0; number < tensor.numel; ++number) {
     int64_t place = 0, rest = number;
     for (int d = tensor.ndim; d-- > 0; rest /= tensor.sizes[d]) place += rest % tensor.sizes[d] * tensor.strides[d];
-    const void* element = tensor.data() + place * static_cast<int64_t>(item_size(tensor.dtype));
+    const void* element = tensor.host() + place * static_cast<int64_t>(item_size(tensor.dtype));
     const int64_t index = is_wide ? *static_cast<const int64_t*>(element) : *static_cast<const int32_t*>(element);
     if (index < -indices.size || index >= indices.size) return index;
   }

@@ -56,7 +56,7 @@ int64_t launch(const PreparedAction& action, TensorImpl* const* values) {
   char* data[kMaxNestOperands];
   size_t count = 0;
   for (const PreparedPointer& pointer : action.pointers)
-    data[count++] = pointer.value == kNullPointer ? nullptr : values[pointer.value]->data() + pointer.offset;
+    data[count++] = pointer.value == kNullPointer ? nullptr : values[pointer.value]->host() + pointer.offset;
   if (!action.needs_workspace) [[likely]]
     return action.kernel->run(data, action.sizes.data(), action.strides.data(), action.params.data());
   const int64_t* const s = action.sizes.data();
@@ -184,13 +184,13 @@ class Recorder final : public LaunchRecorder {
 
   bool leads_into(const char* pointer, uint16_t value) const {
     const Storage& storage = *frame_.value(value)->storage;
-    const char* start = static_cast<const char*>(storage.data);
+    const char* start = static_cast<const char*>(storage.host);
     return pointer >= start && pointer < start + storage.nbytes;
   }
 
   PreparedPointer relative(const char* pointer, uint16_t value) {
     if (!leads_into(pointer, value)) fail();
-    return {value, pointer - frame_.value(value)->data()};
+    return {value, pointer - frame_.value(value)->host()};
   }
 
   // A product may take its factors the other way round, so its pointers are distinguished by the memory

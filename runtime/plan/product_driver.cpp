@@ -24,8 +24,8 @@ Tensor gathered_bias(Placement& nest) {
     if (stride == 0 || stride == item) continue;
     const int64_t count[] = {nest.extents[axis]};
     Tensor copy = empty(count, dtype);
-    convert(dtype, copy->data(), dtype, nest.data[kBias], {{count[0], 1}, {item, 0}, {stride, 0}});
-    nest.data[kBias] = copy->data();
+    convert(dtype, copy->host(), dtype, nest.data[kBias], {{count[0], 1}, {item, 0}, {stride, 0}});
+    nest.data[kBias] = copy->host();
     stride = item;
     return copy;  // it follows one axis alone
   }
@@ -117,7 +117,7 @@ class PaddedCopy {
     int64_t index[kMaxDims] = {};
     int64_t rest = begin;
     for (size_t d = dims_.size(); d-- > 0; rest /= dims_[d].extent) index[d] = rest % dims_[d].extent;
-    char* to = copy_->data() + begin * row_.extent * item_;
+    char* to = copy_->host() + begin * row_.extent * item_;
     for (int64_t row = begin; row < end; ++row, to += row_.extent * item_) {
       write_row(to, index);
       for (size_t d = dims_.size(); d-- > 0;) {
@@ -138,7 +138,7 @@ class PaddedCopy {
     if (!is_inside) return static_cast<void>(std::memset(to, 0, static_cast<size_t>(row_.extent * item_)));
     const Run run{{inside_, 1}, {item_, 0}, {row_.stride, 0}};
     std::memset(to, 0, static_cast<size_t>(before_ * item_));
-    convert(source_.dtype, to + before_ * item_, source_.dtype, source_.data() + place, run);
+    convert(source_.dtype, to + before_ * item_, source_.dtype, source_.host() + place, run);
     const int64_t end = before_ + inside_;
     std::memset(to + end * item_, 0, static_cast<size_t>((row_.extent - end) * item_));
   }
@@ -154,7 +154,7 @@ class PaddedCopy {
 // Lets operand `k` of the product be a copy of what it reads.
 void place_copy(TensorImpl& copy, const Reaches& reaches, Placement& nest, int k) {
   const int64_t item = static_cast<int64_t>(item_size(copy.dtype));
-  nest.data[k] = copy.data();
+  nest.data[k] = copy.host();
   std::fill_n(nest.strides[k], nest.axes, 0);
   for (size_t d = 0; d < reaches.size(); ++d) {
     const int64_t stride = copy.strides[d] * item;

@@ -149,7 +149,7 @@ class LaneBlock {
 
   void run() {
     move_to(0);
-    Frame inner(*body_.plan, whole_.frame.call, inputs_, false);
+    Frame inner(*body_.plan, whole_.frame.call, inputs_);
     if (!inner.bind(whole_.frame, body_.bound))
       raise(ErrorKind::Runtime, "the step of a recurrence has a guard that fails");
     run_element(inner, 0);

@@ -12,6 +12,7 @@
 #include "kernels/reduce.h"
 #include "kernels/true_flags.h"
 #include "plan/block_driver.h"
+#include "plan/host_step.h"
 #include "plan/library.h"
 #include "plan/product_driver.h"
 #include "plan/recurrence.h"
@@ -32,7 +33,7 @@ Tensor dense_operand(const Frame& frame, const Operand& operand, const Placement
   const int64_t item = static_cast<int64_t>(item_size(tensor.dtype));
   int64_t strides[kMaxAxes];
   for (int a = 0; a < nest.axes; ++a) strides[a] = nest.strides[k][a] / item;
-  const int64_t offset = tensor.offset + (nest.data[k] - tensor.data()) / item;
+  const int64_t offset = tensor.offset + (nest.data[k] - tensor.host()) / item;
   const size_t axes = static_cast<size_t>(nest.axes);
   return row_major(*make_view(tensor, {nest.extents, axes}, {strides, axes}, offset, true));
 }
@@ -69,7 +70,7 @@ int64_t run_row_step(Frame& frame, const Step& step, int num_stored) {
     for (int k = first; k < nest.operands; ++k) {
       TensorImpl& copy = *copies.emplace_back(dense_operand(frame, step.inputs[k - first], nest, k));
       const int64_t item = static_cast<int64_t>(item_size(copy.dtype));
-      nest.data[k] = copy.data();
+      nest.data[k] = copy.host();
       for (int a = 0; a < nest.axes; ++a) nest.strides[k][a] = copy.strides[a] * item;
     }
   }
@@ -251,7 +252,7 @@ struct NestArguments {
         const bool copied = operand.value < frame.plan.num_inputs && should_copy(*whole, channels_innermost, points);
         TensorImpl& tensor = copied ? frame.copied_input(operand.value, channels_innermost) : *whole;
         const int64_t item = static_cast<int64_t>(item_size(tensor.dtype));
-        data[count++] = tensor.data();
+        data[count++] = tensor.host();
         for (int d = 0; d < tensor.ndim; ++d) {
           *next_size++ = tensor.sizes[d];
           *next_stride++ = tensor.strides[d] * item;
@@ -376,7 +377,7 @@ void run_nonzero_step(Frame& frame, const Step& step) {
   frame.registers[step.count].integer = flags.count();
   const int64_t sizes[2] = {flags.count(), packed->ndim};
   Tensor result = empty({sizes, 2}, DType::Int64);
-  flags.write_places(result->data_as<int64_t>());
+  flags.write_places(result->host_as<int64_t>());
   frame.set(step.outputs[0].value, result.leak());
 }
 
@@ -401,6 +402,12 @@ void StepScope::open(const Step& step) {
 
 void run_step(Frame& frame, const Step& step) {
   const StepScope event(step);
+  if (runs_on_device(frame)) [[unlikely]]
+    return run_device_step(frame, step);
+  run_step_here(frame, step);
+}
+
+void run_step_here(Frame& frame, const Step& step) {
   int64_t status = 0;
   switch (step.kind) {
     case StepKind::Map:

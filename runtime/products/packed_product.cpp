@@ -216,7 +216,7 @@ class Packed {
     const int64_t panels = ceil_div(band.size, height_);
     const int64_t item_bytes = panels * copied_depth() * tiling_.a_row_bytes(), elements[] = {items.size * item_bytes};
     const Tensor copy = empty(elements, DType::UInt8);
-    char* const packed = copy->data();
+    char* const packed = copy->host();
     const int64_t tasks = ceil_div(panels, kPanelsPerTask);
     make_copies({items.size * tasks * slices_, items.size * band.size * copied_depth(),
                  [&](int64_t number) {
@@ -301,7 +301,7 @@ class Packed {
   }
 
   char* panel_of_b(int64_t copy, const Block& block, int64_t column) const {
-    return packed_b_->data() + (copy * copied_depth() + block.place) * b_row_bytes() +
+    return packed_b_->host() + (copy * copied_depth() + block.place) * b_row_bytes() +
            column * block.depth.size * tiling_.element_bytes;
   }
 
@@ -380,7 +380,7 @@ class Packed {
     Sums sums{c, c_row()};
     if (rounds) sums = {own.data(), n.size * bytes};
     if (slices_ > 1)
-      sums = {partial_->data() + ((piece.slice * own_ * sharing_ + piece.batch) * m_ * n_ + row * n_ + n.begin) * bytes,
+      sums = {partial_->host() + ((piece.slice * own_ * sharing_ + piece.batch) * m_ * n_ + row * n_ + n.begin) * bytes,
               n_ * bytes};
     const bool in_place = slices_ == 1 && !rounds;
     if (const int64_t status = sum_piece(piece, data, sums, in_place)) return status;
@@ -452,7 +452,7 @@ class Packed {
       char* data[kProductOperands];
       std::copy_n(product_.data, kProductOperands, data);
       move_to(data, product_.groups[kBatch], batch);
-      const Sums sums{partial_->data() + batch * m_ * n_ * bytes, n_ * bytes};
+      const Sums sums{partial_->host() + batch * m_ * n_ * bytes, n_ * bytes};
       if (const int64_t status = finish(data, m_, {0, n_}, sums, slices_, own_ * sharing_ * m_ * n_ * bytes))
         return status;
     }

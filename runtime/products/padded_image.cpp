@@ -144,7 +144,7 @@ class PaddedImage {
   }
 
   char* panel_of_a(int64_t item, Range taps, int64_t panel) const {
-    return packed_a_->data() + ((item * points(taps_) + taps.begin) * panels_ + panel * taps.size) * channels_.extent *
+    return packed_a_->host() + ((item * points(taps_) + taps.begin) * panels_ + panel * taps.size) * channels_.extent *
                                    tiling_.a_row_bytes();
   }
 

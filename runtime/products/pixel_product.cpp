@@ -120,7 +120,7 @@ class PixelProduct {
   }
 
   char* panel_of_b(int64_t copy, const Block& block, int64_t column) const {
-    return packed_b_->data() + (copy * points(depth_) + block.depth.begin) * b_row_bytes() +
+    return packed_b_->host() + (copy * points(depth_) + block.depth.begin) * b_row_bytes() +
            column * block.depth.size * item_;
   }
 

@@ -210,7 +210,7 @@ class SharedWindows {
       find_runs(here, runs);
       for (int64_t panel = first; panel < last; ++panel) {
         copy_channels(b.data(), here, panel);
-        char* const sums = sums_->data() + (slice * m_ + m.begin) * row_bytes_ + panel * width_bytes();
+        char* const sums = sums_->host() + (slice * m_ + m.begin) * row_bytes_ + panel * width_bytes();
         if (const int64_t status = add_taps(sums, m.size, a.data(), b.data(), runs, number != start)) return status;
       }
     }
@@ -284,7 +284,7 @@ class SharedWindows {
       const int64_t row = block * kRowsTogether, count = std::min(kRowsTogether, m_ - row);
       const int64_t columns = row_bytes_ / tiling_.element_bytes;
       const Scratch total(static_cast<size_t>(count * columns * item_));
-      char* data[] = {total.data(), sums_->data() + row * row_bytes_, nullptr};
+      char* data[] = {total.data(), sums_->host() + row * row_bytes_, nullptr};
       const int64_t sizes[] = {1, count * columns, slices_.count}, strides[] = {0, 0, 0, 0, m_ * row_bytes_};
       if (const int64_t status = run_part(product_.kernel, kFinish, data, sizes, strides)) return status;
       const int64_t c_row = *joint_stride(rows(), kC), taps = points(taps_);

@@ -74,7 +74,7 @@ class Convolution {
 
   int64_t filter_bytes() const { return points(windows_.items) * panels_ * kTilePlaces * panel_bytes(); }
   char* filters_of(int64_t item, int64_t panel) const {
-    return filters_->data() + (item * panels_ + panel) * kTilePlaces * panel_bytes();
+    return filters_->host() + (item * panels_ + panel) * kTilePlaces * panel_bytes();
   }
 
   int64_t transform_filters() {

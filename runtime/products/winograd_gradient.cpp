@@ -74,7 +74,7 @@ class FilterGradient {
 
   int64_t slice_bytes() const { return points(windows_.items) * kTilePlaces * m_ * row_bytes_; }
   char* sums_of(int64_t item, int64_t slice, int64_t place) const {
-    return sums_->data() + ((item * slices_.count + slice) * kTilePlaces + place) * m_ * row_bytes_;
+    return sums_->host() + ((item * slices_.count + slice) * kTilePlaces + place) * m_ * row_bytes_;
   }
 
   // ------------------------------------------------------------ pieces: rows, channels and a slice of the blocks

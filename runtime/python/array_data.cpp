@@ -4,7 +4,10 @@
 #include <cstring>
 
 #include "autograd/tensor_history.h"
+#include "core/backend.h"
+#include "core/device_names.h"
 #include "core/hooks.h"
+#include "kernels/host_shadow.h"
 #include "python/data_in.h"
 #include "python/function_protocol.h"
 #include "python/tensor_type.h"
@@ -100,7 +103,7 @@ int export_buffer(PyObject* self, Py_buffer* buffer, int) {
     shape->strides[i] = tensor.strides[i] * item;
   }
   static char nothing;
-  buffer->buf = tensor.numel ? tensor.data() : &nothing;
+  buffer->buf = tensor.numel ? tensor.host() : &nothing;
   buffer->obj = new_reference(self);
   buffer->len = tensor.numel * item;
   buffer->itemsize = item;
@@ -136,7 +139,7 @@ PyObject* make_exporter(PyObject* self, PyObject* lasting) {
       raise(ErrorKind::Type, "NumPy has no dtype for %s: convert the tensor first, for example with float()",
             std::string(name(tensor.dtype)).c_str());
     note_value_read("a NumPy array or buffer");
-    tensor.data();
+    tensor.host();
     before_write(*tensor.storage);
     if (lasting == Py_True) let_escape(*tensor.storage);
     Object exporter = own(exporter_type.tp_alloc(&exporter_type, 0));
@@ -167,8 +170,7 @@ CreationOptions read_options(const char* function, PyObject* dtype, PyObject* de
       raise(ErrorKind::Type, "%s(): argument 'device' must be device or str, not %s", function,
             Py_TYPE(device)->tp_name);
     options.has_device = true;
-    if (options.device.type != DeviceType::CPU && options.device.type != DeviceType::Meta)
-      raise_absent_device(options.device);
+    require_device(options.device);
   }
   options.requires_grad = requires_grad != 0;
   return options;
@@ -176,6 +178,7 @@ CreationOptions read_options(const char* function, PyObject* dtype, PyObject* de
 
 PyObject* finish(Tensor tensor, const CreationOptions& options) {
   if (options.device.type == DeviceType::Meta) tensor = empty(tensor->shape(), tensor->dtype, options.device);
+  else if (options.device.type != DeviceType::CPU) tensor = copy_to_device(*tensor, options.device);
   if (options.requires_grad) {
     if (!is_differentiable(tensor->dtype))
       raise(ErrorKind::Runtime,

@@ -200,12 +200,6 @@ PyMappingMethods size_mapping = {};
 PyTypeObject device_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 PyTypeObject size_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 
-std::string device_name(Device device) {
-  std::string name = device_type_name(device.type);
-  if (device.index >= 0) name += ":" + std::to_string(device.index);
-  return name;
-}
-
 PyObject* device_object(Device device) {
   auto* object = checked(device_type.tp_alloc(&device_type, 0));
   reinterpret_cast<DeviceObject*>(object)->device = device;

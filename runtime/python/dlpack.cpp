@@ -5,6 +5,7 @@
 #include <array>
 
 #include "autograd/tensor_history.h"
+#include "core/device_names.h"
 #include "core/hooks.h"
 #include "python/boundary.h"
 #include "python/data_in.h"
@@ -91,7 +92,7 @@ PyObject* to_dlpack(PyObject* self, PyObject*, PyObject*) {
     std::copy_n(tensor.strides, tensor.ndim, exported->geometry + kMaxDims);
     const DLDataType dtype{code_of(tensor.dtype), static_cast<uint8_t>(item_size(tensor.dtype) * 8), 1};
     exported->managed = {
-        {tensor.data(), {kCpu, 0}, tensor.ndim, dtype, exported->geometry, exported->geometry + kMaxDims, 0},
+        {tensor.host(), {kCpu, 0}, tensor.ndim, dtype, exported->geometry, exported->geometry + kMaxDims, 0},
         exported,
         delete_exported};
     before_write(*tensor.storage);

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "core/device_names.h"
 #include "core/layout.h"
 #include "python/boundary.h"
 #include "python/tensor_object.h"
@@ -75,7 +76,7 @@ PyObject* get_state(PyObject* self, PyObject*) {
     pass_boundary("get_state");
     Tensor state = empty(std::array<int64_t, 1>{Generator::kStateBytes}, DType::UInt8);
     generator_of(self)->get_state(
-        std::span<uint8_t, Generator::kStateBytes>(state->data_as<uint8_t>(), Generator::kStateBytes));
+        std::span<uint8_t, Generator::kStateBytes>(state->host_as<uint8_t>(), Generator::kStateBytes));
     return wrap(std::move(state));
   });
 }
@@ -86,7 +87,7 @@ PyObject* set_state(PyObject* self, PyObject* object) {
       raise(ErrorKind::Type, "set_state(): the state must be a contiguous uint8 tensor, as get_state() gives it");
     pass_boundary("set_state");
     TensorImpl& state = *tensor_of(object);
-    generator_of(self)->set_state({state.data_as<uint8_t>(), static_cast<size_t>(state.numel)});
+    generator_of(self)->set_state({state.host_as<uint8_t>(), static_cast<size_t>(state.numel)});
     return new_reference(self);
   });
 }

@@ -13,6 +13,7 @@
 #include "core/format.h"
 #include "core/hooks.h"
 #include "core/named_ops.h"
+#include "kernels/host_shadow.h"
 #include "python/call_lines.h"
 #include "python/convert.h"
 #include "python/data_in.h"
@@ -123,7 +124,7 @@ struct AdvancedIndices {
 
 Tensor mask_of(bool value) {
   Tensor mask = empty(std::array<int64_t, 1>{1}, DType::Bool);
-  *mask->data_as<bool>() = value;
+  *mask->host_as<bool>() = value;
   return mask;
 }
 
@@ -144,7 +145,7 @@ struct Item {
 Item tensor_item(Tensor tensor) {
   if (tensor->ndim > 0 || tensor->wrapper || category(tensor->dtype) > DTypeCategory::Integral)
     return {.kind = Item::Index, .tensor = std::move(tensor)};
-  Object number = own(element_object(tensor->data(), tensor->dtype));
+  Object number = own(element_object(on_host(*tensor)->host(), tensor->dtype));
   int64_t value = 0;
   if (is_mask(*tensor)) return {.kind = Item::Boolean, .integer = PyObject_IsTrue(number.get())};
   to_integer(number.get(), value);
@@ -348,7 +349,7 @@ Tensor as_element(Tensor value, DType dtype) {
   if (value->dtype == dtype) return value;
   if (!value->wrapper && value->device.type != DeviceType::Meta) {
     Tensor probe = empty({}, dtype);
-    write_element(probe->data(), dtype, own(element_object(value->data(), value->dtype)).get());
+    write_element(probe->host(), dtype, own(element_object(on_host(*value)->host(), value->dtype)).get());
   }
   return call_op(NamedOp::ToCopy, {Value::of(value.get()), Value::of_dtype(dtype)});
 }
@@ -365,7 +366,7 @@ void assign(TensorImpl& target, const AdvancedIndices& advanced, PyObject* value
       return;
     }
     source = empty({}, target.dtype);
-    write_element(source->data(), target.dtype, value);
+    write_element(source->host(), target.dtype, value);
   } else {
     raise(ErrorKind::Type,
           "elements of a tensor can be set to a Tensor or a number, not to a %s\n"

@@ -4,6 +4,7 @@
 
 #include "core/defaults.h"
 #include "kernels/conversion.h"
+#include "kernels/host_shadow.h"
 #include "python/convert.h"
 #include "python/data_in.h"
 #include "python/numbers.h"
@@ -147,7 +148,8 @@ void convert_dims(TensorImpl& to, char* to_address, TensorImpl& from, char* from
 
 Tensor cast_copy(TensorImpl& source, DType dtype) {
   Tensor copy = empty(source.shape(), dtype);
-  if (source.numel) convert_dims(*copy, copy->data(), source, source.data(), 0);
+  const Tensor readable = on_host(source);
+  if (source.numel) convert_dims(*copy, copy->host(), *readable, readable->host(), 0);
   return copy;
 }
 
@@ -161,7 +163,7 @@ Tensor copy_of_data(PyObject* object, std::optional<DType> dtype) {
   const DType chosen = dtype ? *dtype : infer_dtype(object).value_or(default_dtype());
   Tensor tensor = empty(sizes, chosen);
   if (sizes.empty() && !PyNumber_Check(object)) raise_no_number(object);
-  fill(*tensor, 0, tensor->data(), object);
+  fill(*tensor, 0, tensor->host(), object);
   return tensor;
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/float8.h"
 #include "core/number_range.h"
+#include "kernels/host_shadow.h"
 #include "python/convert.h"
 
 namespace pellucid::python {
@@ -173,7 +174,8 @@ uint16_t float_to_bfloat16(float value) {
 Scalar read_scalar(TensorImpl& tensor, int64_t index) {
   if (tensor.device.type == DeviceType::Meta)
     raise(ErrorKind::Runtime, "a meta tensor has a shape but no elements: its values cannot be read");
-  return read_element(tensor.data() + index * static_cast<int64_t>(item_size(tensor.dtype)), tensor.dtype);
+  const Tensor readable = on_host(tensor);
+  return read_element(readable->host() + index * static_cast<int64_t>(item_size(tensor.dtype)), tensor.dtype);
 }
 
 PyObject* number_object(const Value& number) {

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <vector>
 
+#include "core/backend.h"
 #include "core/geometry.h"
 #include "core/hooks.h"
 #include "python/tensor_type.h"
@@ -65,10 +66,10 @@ PyObject* storage_new(PyTypeObject* type, PyObject* args, PyObject*) {
       throw;
     }
     if (buffer.obj) {
-      std::memcpy(storage->data, buffer.buf, nbytes);
+      std::memcpy(storage->host, buffer.buf, nbytes);
       PyBuffer_Release(&buffer);
     } else if (nbytes) {
-      std::memset(storage->data, 0, nbytes);
+      std::memset(storage->host, 0, nbytes);
     }
     return wrap_storage_object(std::move(storage), type);
   });
@@ -80,7 +81,7 @@ void deallocate(PyObject* self) {
 }
 
 PyObject* nbytes(PyObject* self, PyObject*) { return PyLong_FromSize_t(storage_of(self).nbytes); }
-PyObject* data_ptr(PyObject* self, PyObject*) { return PyLong_FromVoidPtr(storage_of(self).data); }
+PyObject* data_ptr(PyObject* self, PyObject*) { return PyLong_FromUnsignedLongLong(storage_of(self).address()); }
 PyObject* identity(PyObject* self, void*) { return PyLong_FromVoidPtr(&storage_of(self)); }
 PyObject* get_device(PyObject* self, void*) {
   return guarded([&] { return device_object(storage_of(self).device); });
@@ -93,7 +94,14 @@ PyObject* get_byte(PyObject* self, Py_ssize_t index) {
     PyErr_Format(PyExc_IndexError, "index %zd is out of range for a storage of %zu bytes", index, storage.nbytes);
     return nullptr;
   }
-  return PyLong_FromLong(static_cast<const unsigned char*>(storage.data)[index]);
+  return guarded([&] {
+    unsigned char byte = 0;
+    if (storage.host) byte = static_cast<const unsigned char*>(storage.host)[index];
+    else
+      backend_of(storage.device)
+          .to_host(storage.device, &byte, storage.device_address + static_cast<uint64_t>(index), 1);
+    return PyLong_FromLong(byte);
+  });
 }
 
 void release_whole(Storage* part) { Ref<Storage>::adopt(static_cast<Storage*>(part->context)); }
@@ -105,7 +113,7 @@ PyObject* part_of(Storage& whole, PyObject* slice) {
   const Py_ssize_t count = PySlice_AdjustIndices(static_cast<Py_ssize_t>(whole.nbytes), &start, &stop, step);
   if (step != 1) raise(ErrorKind::Runtime, "a storage is cut in steps of 1, not %zd", step);
   let_escape(whole);
-  Ref<Storage> part = wrap_storage(static_cast<char*>(whole.data) + start, static_cast<size_t>(count), release_whole,
+  Ref<Storage> part = wrap_storage(static_cast<char*>(whole.host) + start, static_cast<size_t>(count), release_whole,
                                    Ref<Storage>::share(&whole).leak());
   part->escaped = true;
   return wrap_storage_object(std::move(part));
@@ -120,7 +128,7 @@ PyObject* get_item(PyObject* self, PyObject* index) {
   });
 }
 
-void unmap(Storage* storage) { munmap(storage->data, storage->nbytes); }
+void unmap(Storage* storage) { munmap(storage->host, storage->nbytes); }
 
 // from_file(filename, shared=False, nbytes=0): the file's first bytes, mapped.
 PyObject* from_file(PyObject*, PyObject* args, PyObject* kwargs) {
@@ -158,8 +166,12 @@ PyObject* from_file(PyObject*, PyObject* args, PyObject* kwargs) {
 }
 
 PyObject* to_bytes(PyObject* self, PyObject*) {
-  const Storage& storage = storage_of(self);
-  return PyBytes_FromStringAndSize(static_cast<const char*>(storage.data), static_cast<Py_ssize_t>(storage.nbytes));
+  return guarded([&] {
+    const Storage& storage = storage_of(self);
+    Object bytes = own(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(storage.nbytes)));
+    read_storage(storage, PyBytes_AS_STRING(bytes.get()), storage.nbytes);
+    return bytes.leak();
+  });
 }
 
 PyObject* tolist(PyObject* self, PyObject*) { return PySequence_List(self); }
@@ -185,7 +197,7 @@ PyObject* clone(PyObject* self, PyObject*) {
   return guarded([&] {
     const Storage& storage = storage_of(self);
     Ref<Storage> copy = allocate_storage(storage.nbytes);
-    if (storage.nbytes) std::memcpy(copy->data, storage.data, storage.nbytes);
+    read_storage(storage, copy->host, storage.nbytes);
     return wrap_storage_object(std::move(copy));
   });
 }
@@ -228,7 +240,7 @@ PyMappingMethods mapping_methods = {};
 PyObject* untyped_storage(PyObject* self, PyObject*) {
   return guarded([&] {
     TensorImpl& tensor = *tensor_of(self);
-    if (tensor.device.type == DeviceType::CPU) tensor.data();
+    if (tensor.device.type == DeviceType::CPU) tensor.host();
     if (tensor.storage) {
       before_write(*tensor.storage);
       tensor.storage->escaped = true;
@@ -261,7 +273,7 @@ PyObject* tensor_over(PyObject*, PyObject* args) {
             strides.size());
     Storage& storage = storage_of(source);
     check_in_storage(sizes, strides, offset, item_size(dtype_of(dtype)), storage.nbytes);
-    Tensor tensor = empty(std::array<int64_t, 1>{0}, dtype_of(dtype));
+    Tensor tensor = empty(std::array<int64_t, 1>{0}, dtype_of(dtype), storage.device);
     Ref<Storage>::adopt(std::exchange(tensor->storage, Ref<Storage>::share(&storage).leak()));
     tensor->offset = offset;
     set_geometry(*tensor, sizes, strides);

@@ -64,10 +64,10 @@ PyObject* data_ptr(PyObject* self, PyObject*) {
   return guarded([&] {
     TensorImpl& tensor = *tensor_of(self);
     if (!tensor.numel) return PyLong_FromVoidPtr(nullptr);
-    void* const address = tensor.data();
+    const uint64_t address = tensor.address();
     before_write(*tensor.storage);
     tensor.storage->escaped = true;  // who has the address may write
-    return PyLong_FromVoidPtr(address);
+    return PyLong_FromUnsignedLongLong(address);
   });
 }
 PyObject* get_device(PyObject* self, PyObject*) {

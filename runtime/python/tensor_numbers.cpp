@@ -1,4 +1,5 @@
 // Tensors as Python values: item, tolist, bool(), int(), float(), complex(), index, len().
+#include "kernels/host_shadow.h"
 #include "python/call_lines.h"
 #include "python/function_protocol.h"
 #include "python/numbers.h"
@@ -26,7 +27,9 @@ Object only_element(PyObject* self, ErrorKind kind, const char* purpose) {
   note_value_read(purpose);
   note_line();
   const TextScope event(EventKind::Read, "aten::item");
-  return own(element_object(tensor.data(), tensor.dtype));
+  if (tensor.is_off_host()) [[unlikely]]
+    return own(element_object(on_host(tensor)->host(), tensor.dtype));
+  return own(element_object(tensor.host(), tensor.dtype));
 }
 
 PyObject* item(PyObject* self, PyObject*) {
@@ -51,7 +54,8 @@ PyObject* tolist(PyObject* self, PyObject*) {
     note_value_read("tolist()");
     note_line();
     const TextScope event(EventKind::Read, "tolist");
-    return nested_list(tensor, tensor.numel ? tensor.data() : nullptr, 0);
+    const Tensor readable = on_host(tensor);
+    return nested_list(*readable, tensor.numel ? readable->host() : nullptr, 0);
   });
 }
 

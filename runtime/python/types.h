@@ -31,7 +31,6 @@ inline DType dtype_of(PyObject* object) { return static_cast<DType>(reinterpret_
 bool to_dtype(PyObject* object, DType& out);
 // A device, a string such as "cpu" or "cuda:1", or an index. False: not a device at all.
 bool to_device(PyObject* object, Device& out);
-std::string device_name(Device device);
 
 PyObject* size_object(std::span<const int64_t> sizes);  // new reference
 

@@ -100,7 +100,7 @@ void Recorder::note(Event::Kind kind, const OpRecord* op, int64_t numel, std::st
 }
 
 int Recorder::find_value(const TensorImpl& tensor) const {
-  if (!(tensor.flags & TensorImpl::kNoMemory) || tensor.wrapper || tensor.storage->data) return -1;
+  if (!(tensor.flags & TensorImpl::kNoMemory) || tensor.wrapper || tensor.storage->host) return -1;
   const auto* value = static_cast<const Value*>(tensor.storage->context);
   if (!value || value->recorder != this) return -1;
   const Space& space = segment_->spaces[value->space];
@@ -228,7 +228,7 @@ bool Recorder::record(const PreparedMap& map, OpCall& call, std::span<TensorImpl
     return false;
   for (TensorImpl* tensor : tensors) {
     if (tensor->storage->escaped) return false;
-    if (tensor->flags & TensorImpl::kNoMemory && find_value(*tensor) < 0) tensor->data();
+    if (tensor->flags & TensorImpl::kNoMemory && find_value(*tensor) < 0) tensor->host();
   }
   if (is_full()) run("the segment is full");
   if (!is_known(function)) return false;
@@ -273,7 +273,7 @@ const char* Recorder::record(OpCall& call) {
   for (int k = 0; k < function.num_params; ++k) params[k] = parameter_bits(call, function.params[k]);
   // A view of a recorded value is read like other memory, which it gets now.
   for (size_t k = 0; k < num_tensors; ++k)
-    if (tensors[k]->flags & TensorImpl::kNoMemory && find_value(*tensors[k]) < 0) tensors[k]->data();
+    if (tensors[k]->flags & TensorImpl::kNoMemory && find_value(*tensors[k]) < 0) tensors[k]->host();
   strides_for_operands(shape, {tensors, num_tensors}, strides);
   if (is_full()) run("the segment is full");
   function.kernel.get();  // may call Python, which a run may not
@@ -298,7 +298,7 @@ void Recorder::clear() {
   for (Input& input : segment_->inputs) input.storage->awaited.fetch_sub(1, std::memory_order_relaxed);
   for (Value& value : segment_->values) {
     value.storage->context = nullptr;
-    if (value.tensor->storage == value.storage.get() && value.storage->data)
+    if (value.tensor->storage == value.storage.get() && value.storage->host)
       value.tensor->flags &= static_cast<uint16_t>(~TensorImpl::kNoMemory);
   }
   // What dies now may call back.
@@ -334,7 +334,7 @@ namespace {
 bool find_recorded(TensorImpl& tensor) {
   Storage& storage = *tensor.storage;
   if (storage.nbytes == 0 || storage.deleter) return false;
-  if (!storage.data) {
+  if (!storage.host) {
     const auto* value = static_cast<const Value*>(storage.context);
     if (!value) return false;
     value->recorder->run("a recorded value is read");

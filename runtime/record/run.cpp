@@ -211,7 +211,7 @@ class SegmentRun {
     const Node& node = segment_.nodes[number];
     const auto drop = [&](uint16_t value) {
       Storage& storage = *segment_.values[value].storage;
-      if (plan_.live[value] || plan_.last_reader[value] > number || !storage.data) return;
+      if (plan_.live[value] || plan_.last_reader[value] > number || !storage.host) return;
       empty_storage(storage);
     };
     for (const Operand& operand : segment_.operands_of(node))
@@ -231,11 +231,11 @@ class SegmentRun {
     void add(const Operand& operand, DType kernel_dtype) {
       if (operand.is_value) {
         const Value& value = segment_.values[operand.number];
-        return add(value, static_cast<char*>(value.storage->data), kernel_dtype);
+        return add(value, static_cast<char*>(value.storage->host), kernel_dtype);
       }
       const Input& input = segment_.inputs[operand.number];
       char* data =
-          static_cast<char*>(input.storage->data) + input.offset * static_cast<int64_t>(item_size(input.dtype));
+          static_cast<char*>(input.storage->host) + input.offset * static_cast<int64_t>(item_size(input.dtype));
       add(data, input.dtype, kernel_dtype, {input.sizes, static_cast<size_t>(input.ndim)}, input.strides);
     }
     void run(KernelRef& kernel, int num_outputs, const uint64_t* params, const OpRecord* op) {

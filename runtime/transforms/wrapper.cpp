@@ -2,6 +2,7 @@
 
 #include "autograd/gradient_ops.h"
 #include "autograd/tensor_history.h"
+#include "core/backend.h"
 #include "core/error.h"
 #include "core/hooks.h"
 #include "core/named_ops.h"
@@ -22,7 +23,7 @@ TensorImpl* detach_wrapped(TensorImpl& tensor) {
 
 Tensor zeros_like_geometry(const TensorImpl& tensor) {
   Tensor made = empty_strided(tensor.shape(), tensor.stride(), tensor.dtype, tensor.device);
-  if (made->storage->data) std::memset(made->storage->data, 0, made->storage->nbytes);
+  clear_storage(*made->storage);
   return made;
 }
 
@@ -128,7 +129,7 @@ void find_memory(TensorImpl& tensor) {
     raise(ErrorKind::Runtime,
           "the values of a tensor inside vmap cannot be read (item(), numpy(), tolist(), a condition on a tensor):\n"
           "they differ between the examples. Write the choice with torch.where, or read them outside of vmap.");
-  wrapper.value->data();
+  static_cast<void>(wrapper.value->address());
   Storage* storage = wrapper.value->storage;
   if (storage == tensor.storage) return;
   storage->retain();

@@ -17,8 +17,10 @@ from collections.abc import Callable
 from typing import IO, Any
 
 import pellucid
+from pellucid import _C
 from pellucid._serialization.archive import Archive, naming_damage
 from pellucid._serialization.writer import Writer, bytes_of
+from pellucid.storage import UntypedStorage
 
 _File = str | os.PathLike[str] | IO[bytes]
 # What `map_location` may be.
@@ -73,21 +75,22 @@ def load(
     and containers are refused with UnpicklingError, unless their class was given to
     :func:`add_safe_globals`. ``weights_only=False`` takes whole models and anything
     else, and runs what the file says: only for files that you trust. Tensors come to
-    the CPU. A function ``map_location`` is called with each storage and the device that
-    the file names for it, and returns the storage to take, or None for that one.
+    the device that they were saved on, if it has a backend here, else to the CPU;
+    ``map_location``, a device or a dict from saved devices to devices, names others. A
+    function ``map_location`` is called with each storage and the device that the file
+    names for it, and returns the storage to take, or None for that one.
 
     Example::
 
         model.load_state_dict(torch.load("model.pt"))
     """
-    _check_location(map_location)
+    placement = _placement(map_location)
     if mmap and not isinstance(f, str | os.PathLike):
         raise ValueError("load: mmap=True needs the path of a file, not an open one")
     if weights_only and pickle_module is not None:
         raise RuntimeError("load: weights_only=True reads without a pickle_module")
     with _opened(f) as file:
         with naming_damage():
-            placement = map_location if callable(map_location) else None
             archive = Archive(file, placement)
             if weights_only is not False:
                 return archive.load(_safe_classes())
@@ -118,16 +121,37 @@ def _opened(f: _File) -> zipfile.ZipFile:
         raise
 
 
-def _check_location(map_location: Any) -> None:
-    if map_location is None or callable(map_location):
-        return
-    wanted = map_location.values() if isinstance(map_location, dict) else [map_location]
-    for location in wanted:
-        if pellucid.device(location).type != "cpu":
+def _placement(map_location: Any) -> Callable[[UntypedStorage, str], Any]:
+    """The storage to take for one that was read and the device it was saved on."""
+    if callable(map_location):
+        place: Callable[[UntypedStorage, str], Any] = map_location
+        return place
+    by_name = map_location if isinstance(map_location, dict) else {}
+    chosen = None if map_location is None or by_name else map_location
+    for location in by_name.values() if by_name else [chosen or "cpu"]:
+        if not _is_present(location):
             raise RuntimeError(
-                f"tensors cannot be loaded to {location}: Pellucid runs on the CPU; "
+                f"tensors cannot be loaded to {location}: no backend serves it; "
                 "use map_location='cpu'"
             )
+
+    def put(found: UntypedStorage, saved_on: str) -> UntypedStorage:
+        location = chosen or by_name.get(saved_on, saved_on)
+        try:
+            is_elsewhere = str(location) != "cpu" and _is_present(location)
+        except RuntimeError:  # the name of a backend that is not registered here
+            is_elsewhere = False
+        if not is_elsewhere:
+            return found
+        whole = pellucid.empty(0, dtype=pellucid.uint8).set_(found)
+        return whole.to(location).untyped_storage()
+
+    return put
+
+
+def _is_present(location: Any) -> bool:
+    device = pellucid.device(location)
+    return device.type == "cpu" or _C._has_backend(device)
 
 
 _safe_globals: list[Any] = []

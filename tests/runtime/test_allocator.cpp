@@ -124,7 +124,7 @@ TEST(out_of_memory_empties_the_caches_then_raises_and_loses_nothing) {
   {
     const int64_t sizes[] = {100000};
     Tensor kept = empty(sizes, DType::Float32);
-    kept->data_as<float>()[99999] = 5;
+    kept->host_as<float>()[99999] = 5;
     free_block(allocate_block(500000, size_class(500000)), size_class(500000));
     CHECK(allocator_statistics().reserved_bytes > 900000);
     memory_left = false;
@@ -132,7 +132,7 @@ TEST(out_of_memory_empties_the_caches_then_raises_and_loses_nothing) {
     const int64_t larger[] = {1000000};
     CHECK_RAISES("not enough memory", empty(larger, DType::Float64));
     CHECK(refusals == 2);  // asked, emptied the caches, asked again
-    CHECK(allocator_statistics().num_out_of_memory >= 1 && kept->data_as<float>()[99999] == 5);
+    CHECK(allocator_statistics().num_out_of_memory >= 1 && kept->host_as<float>()[99999] == 5);
     CHECK_RAISES("cannot be exchanged", set_base_allocator(before));
     memory_left = true;
     empty(larger, DType::Float64);
@@ -156,17 +156,17 @@ TEST(the_hook_sees_every_block) {
 
 TEST(storages_resize_in_place) {
   Ref<Storage> storage = allocate_storage(100);
-  CHECK(storage->data == storage.get() + 1);
-  static_cast<char*>(storage->data)[99] = 7;
+  CHECK(storage->host == storage.get() + 1);
+  static_cast<char*>(storage->host)[99] = 7;
   resize_storage(*storage, 10000);
-  CHECK(storage->nbytes == 10000 && static_cast<char*>(storage->data)[99] == 7);
+  CHECK(storage->nbytes == 10000 && static_cast<char*>(storage->host)[99] == 7);
   resize_storage(*storage, 20000);
   resize_storage(*storage, 0);
   CHECK(storage->nbytes == 0);
   Ref<Storage> empty_storage = allocate_storage(0);
-  CHECK(!empty_storage->data);
+  CHECK(!empty_storage->host);
   resize_storage(*empty_storage, 64);
-  CHECK(empty_storage->data);
+  CHECK(empty_storage->host);
   char foreign[8];
   Ref<Storage> wrapped =
       wrap_storage(foreign, 8, [](Storage* dying) { ++*static_cast<int*>(dying->context); }, &refusals);

@@ -75,7 +75,7 @@ struct Random {
 template <class T>
 Tensor random_tensor(std::span<const int64_t> sizes, DType dtype, Random& random) {
   Tensor tensor = empty(sizes, dtype);
-  for (int64_t i = 0; i < tensor->numel; ++i) tensor->data_as<T>()[i] = static_cast<T>(random.below(100));
+  for (int64_t i = 0; i < tensor->numel; ++i) tensor->host_as<T>()[i] = static_cast<T>(random.below(100));
   return tensor;
 }
 
@@ -96,7 +96,7 @@ void for_each_index(std::span<const int64_t> sizes, Visit&& visit) {
 inline char* element(TensorImpl& tensor, const std::vector<int64_t>& index) {
   int64_t offset = 0;
   for (size_t i = 0; i < index.size(); ++i) offset += index[i] * tensor.strides[i];
-  return tensor.data() + offset * static_cast<int64_t>(item_size(tensor.dtype));
+  return tensor.host() + offset * static_cast<int64_t>(item_size(tensor.dtype));
 }
 
 }  // namespace kernels_for_tests

@@ -63,9 +63,9 @@ TEST(map_equals_the_naive_loop_for_every_layout_and_dtype) {
     const Tensor a = random_view(sizes, kDTypes[random.below(4)], random, true);
     const Tensor b = random_view(sizes, kDTypes[random.below(4)], random, true);
     const auto out_strides = byte_strides(*out), a_strides = byte_strides(*a), b_strides = byte_strides(*b);
-    const MapOperand operands[] = {{out->data(), out->dtype, DType::Float32, out_strides.data()},
-                                   {a->data(), a->dtype, DType::Float32, a_strides.data()},
-                                   {b->data(), b->dtype, DType::Float32, b_strides.data()}};
+    const MapOperand operands[] = {{out->host(), out->dtype, DType::Float32, out_strides.data()},
+                                   {a->host(), a->dtype, DType::Float32, a_strides.data()},
+                                   {b->host(), b->dtype, DType::Float32, b_strides.data()}};
     uint64_t params[1];
     std::memcpy(params, &scale, sizeof scale);
     CHECK(run_map({kernel, sizes, operands, 1, params}) == 0);
@@ -87,13 +87,13 @@ TEST(large_map_runs_on_threads) {
   const Tensor a = random_tensor<float>(sizes, DType::Float32, random),
                b = random_tensor<float>(sizes, DType::Float32, random);
   const Tensor out = empty(sizes, DType::Float32);
-  const MapOperand operands[] = {{out->data(), DType::Float32, DType::Float32, dense},
-                                 {a->data(), DType::Float32, DType::Float32, transposed},
-                                 {b->data(), DType::Float32, DType::Float32, repeated}};
+  const MapOperand operands[] = {{out->host(), DType::Float32, DType::Float32, dense},
+                                 {a->host(), DType::Float32, DType::Float32, transposed},
+                                 {b->host(), DType::Float32, DType::Float32, repeated}};
   CHECK(run_map({kernel, sizes, operands, 1, params}) == 0);
   for (int64_t i = 0; i < 300; ++i)
     for (int64_t j = 0; j < 700; ++j)
-      CHECK(out->data_as<float>()[i * 700 + j] == a->data_as<float>()[j * 300 + i] + b->data_as<float>()[j]);
+      CHECK(out->host_as<float>()[i * 700 + j] == a->host_as<float>()[j * 300 + i] + b->host_as<float>()[j]);
   set_num_threads(1);
 }
 
@@ -128,8 +128,8 @@ void check_sum(const std::vector<int64_t>& sizes, uint64_t mask, Random& random)
   for (size_t i = 0; i < sizes.size(); ++i)
     if (mask >> i & 1) out_strides[i] = 0;
   const auto a_strides = byte_strides(*a);
-  const MapOperand operands[] = {{out->data(), DType::Float64, DType::Float64, out_strides.data()},
-                                 {a->data(), DType::Float32, DType::Float32, a_strides.data()}};
+  const MapOperand operands[] = {{out->host(), DType::Float64, DType::Float64, out_strides.data()},
+                                 {a->host(), DType::Float32, DType::Float32, a_strides.data()}};
   CHECK(run_reduce({direct, direct, combine, DType::Float64, false, sizes, mask, operands, {}}) == 0);
   std::vector<double> expected(static_cast<size_t>(out->numel));
   for_each_index(sizes, [&](const std::vector<int64_t>& index) {
@@ -137,7 +137,7 @@ void check_sum(const std::vector<int64_t>& sizes, uint64_t mask, Random& random)
     for (size_t i = 0; i < index.size(); ++i) place += out_strides[i] / 8 * index[i];
     expected[static_cast<size_t>(place)] += value_of(*a, index);
   });
-  for (int64_t i = 0; i < out->numel; ++i) CHECK(out->data_as<double>()[i] == expected[static_cast<size_t>(i)]);
+  for (int64_t i = 0; i < out->numel; ++i) CHECK(out->host_as<double>()[i] == expected[static_cast<size_t>(i)]);
 }
 
 }  // namespace
@@ -176,16 +176,16 @@ TEST(argmax_of_blocks_finds_the_first) {
       const Tensor values = empty(kept, DType::Float32), indices = empty(kept, DType::Int64);
       const int64_t value_strides[] = {mask == 3 ? 0 : 4, 0}, index_strides[] = {mask == 3 ? 0 : 8, 0};
       const int64_t strides[] = {4 * sizes[1], 4};
-      const MapOperand operands[] = {{values->data(), DType::Float32, DType::Float32, value_strides},
-                                     {indices->data(), DType::Int64, DType::Int64, index_strides},
-                                     {a->data(), DType::Float32, DType::Float32, strides}};
+      const MapOperand operands[] = {{values->host(), DType::Float32, DType::Float32, value_strides},
+                                     {indices->host(), DType::Int64, DType::Int64, index_strides},
+                                     {a->host(), DType::Float32, DType::Float32, strides}};
       const uint64_t params[] = {0};
       CHECK(run_reduce({kernel, kernel, kernel, DType::Float32, true, sizes, mask, operands, params}) == 0);
       const int64_t count = mask == 3 ? sizes[0] * sizes[1] : sizes[1];
       for (int64_t row = 0; row < kept[0]; ++row) {
-        const float* begin = a->data_as<float>() + row * count;
-        CHECK(indices->data_as<int64_t>()[row] == std::max_element(begin, begin + count) - begin);
-        CHECK(values->data_as<float>()[row] == *std::max_element(begin, begin + count));
+        const float* begin = a->host_as<float>() + row * count;
+        CHECK(indices->host_as<int64_t>()[row] == std::max_element(begin, begin + count) - begin);
+        CHECK(values->host_as<float>()[row] == *std::max_element(begin, begin + count));
       }
     }
   }
@@ -198,12 +198,12 @@ TEST(transposed_copies_equal_the_naive_loop) {
     const int64_t from_sizes[] = {columns, rows + 3}, to_sizes[] = {rows, columns + 2};
     const Tensor a = random_tensor<float>(from_sizes, DType::Float32, random), b = empty(to_sizes, DType::Float32);
     const Tensor c = random_tensor<double>(from_sizes, DType::Float64, random), d = empty(to_sizes, DType::Float64);
-    transpose(b->data(), 4 * b->strides[0], a->data(), 4 * a->strides[0], rows, columns, 4);
-    transpose(d->data(), 8 * d->strides[0], c->data(), 8 * c->strides[0], rows, columns, 8);
+    transpose(b->host(), 4 * b->strides[0], a->host(), 4 * a->strides[0], rows, columns, 4);
+    transpose(d->host(), 8 * d->strides[0], c->host(), 8 * c->strides[0], rows, columns, 8);
     for (int64_t row = 0; row < rows; ++row)
       for (int64_t column = 0; column < columns; ++column) {
-        CHECK(b->data_as<float>()[row * b->strides[0] + column] == a->data_as<float>()[column * a->strides[0] + row]);
-        CHECK(d->data_as<double>()[row * d->strides[0] + column] == c->data_as<double>()[column * c->strides[0] + row]);
+        CHECK(b->host_as<float>()[row * b->strides[0] + column] == a->host_as<float>()[column * a->strides[0] + row]);
+        CHECK(d->host_as<double>()[row * d->strides[0] + column] == c->host_as<double>()[column * c->strides[0] + row]);
       }
   }
 }

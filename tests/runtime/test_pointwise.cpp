@@ -88,7 +88,7 @@ Tensor add(const Tensor& a, const Tensor& b) { return add(a, Value::of(b.get()))
 template <class T>
 Tensor tensor(std::vector<T> values, std::vector<int64_t> sizes, DType dtype) {
   Tensor result = empty(sizes, dtype);
-  std::copy(values.begin(), values.end(), result->data_as<T>());
+  std::copy(values.begin(), values.end(), result->host_as<T>());
   return result;
 }
 Tensor floats(std::vector<float> values, std::vector<int64_t> sizes) {
@@ -138,9 +138,9 @@ void check_numbers(const OpCall&, const ScalarFunction&) {}
 TEST(add_of_equal_shapes_and_numbers) {
   const Tensor a = floats({1, 2, 3, 4}, {2, 2}), b = floats({10, 20, 30, 40}, {2, 2});
   const Tensor c = add(a, b);
-  CHECK(c->data_as<float>()[3] == 44 && c->is_contiguous() && c->dtype == DType::Float32);
-  CHECK(add(a, Value::of_float(0.5))->data_as<float>()[0] == 1.5f);
-  CHECK(add(a, Value::of(b.get()), Value::of_int(2))->data_as<float>()[0] == 21);
+  CHECK(c->host_as<float>()[3] == 44 && c->is_contiguous() && c->dtype == DType::Float32);
+  CHECK(add(a, Value::of_float(0.5))->host_as<float>()[0] == 1.5f);
+  CHECK(add(a, Value::of(b.get()), Value::of_int(2))->host_as<float>()[0] == 21);
   const int before = lookups;
   add(a, b);
   CHECK(lookups == before);
@@ -148,11 +148,11 @@ TEST(add_of_equal_shapes_and_numbers) {
 
 TEST(promotion_follows_rank_and_category) {
   const Tensor i = ints({1, 2}, {2}), f = floats({0.5f, 1.5f}, {2}), d0 = tensor<double>({2.5}, {}, DType::Float64);
-  CHECK(add(i, f)->dtype == DType::Float32 && add(i, f)->data_as<float>()[1] == 3.5f);
-  CHECK(add(f, d0)->dtype == DType::Float32 && add(f, d0)->data_as<float>()[0] == 3);
-  CHECK(add(i, d0)->dtype == DType::Float64 && add(i, d0)->data_as<double>()[0] == 3.5);
+  CHECK(add(i, f)->dtype == DType::Float32 && add(i, f)->host_as<float>()[1] == 3.5f);
+  CHECK(add(f, d0)->dtype == DType::Float32 && add(f, d0)->host_as<float>()[0] == 3);
+  CHECK(add(i, d0)->dtype == DType::Float64 && add(i, d0)->host_as<double>()[0] == 3.5);
   CHECK(add(i, Value::of_float(0.5))->dtype == DType::Float32);
-  CHECK(add(i, Value::of_int(5))->dtype == DType::Int64 && add(i, Value::of_int(5))->data_as<int64_t>()[0] == 6);
+  CHECK(add(i, Value::of_int(5))->dtype == DType::Int64 && add(i, Value::of_int(5))->host_as<int64_t>()[0] == 6);
   CHECK(add(d0, f)->dtype == DType::Float32 && add(d0, d0)->dtype == DType::Float64 && add(d0, d0)->ndim == 0);
   CHECK(promote_classes(DType::Bool, std::nullopt, DType::Int64) == DType::Int64);
   CHECK(promote_classes(DType::Int32, DType::Int64, std::nullopt) == DType::Int32);
@@ -160,21 +160,21 @@ TEST(promotion_follows_rank_and_category) {
 
 TEST(broadcasting_and_layouts) {
   const Tensor a = floats({1, 2, 3, 4, 5, 6}, {2, 3}), row = floats({10, 20, 30}, {3}), column = floats({1, 2}, {2, 1});
-  CHECK(add(a, row)->data_as<float>()[5] == 36 && add(row, column)->data_as<float>()[5] == 32);
+  CHECK(add(a, row)->host_as<float>()[5] == 36 && add(row, column)->host_as<float>()[5] == 32);
   CHECK(sizes_of(add(row, column)) == (List{2, 3}));
   CHECK_RAISES("(3) must match the size of tensor b (2) at non-singleton dimension 1", add(a, floats({1, 2}, {2})));
   const int64_t sizes[] = {3, 2}, transposed[] = {1, 3};
   const Tensor t = make_view(*a, sizes, transposed, 0);
   CHECK(strides_of(add(t, t)) == (List{1, 3}));
   CHECK(strides_of(add(t, Value::of_float(1))) == (List{1, 3}));
-  CHECK(add(t, floats({1, 1, 1, 1, 1, 1}, {3, 2}))->data_as<float>()[1] == 3);
+  CHECK(add(t, floats({1, 1, 1, 1, 1, 1}, {3, 2}))->host_as<float>()[1] == 3);
   CHECK(add(floats({}, {0, 3}), row)->numel == 0);
 }
 
 TEST(channels_last_is_kept) {
   const int64_t sizes[] = {2, 3, 4, 5}, strides[] = {60, 1, 15, 3};
   const Tensor x = empty_strided(sizes, strides, DType::Float32);
-  std::fill_n(x->data_as<float>(), 120, 1.0f);
+  std::fill_n(x->host_as<float>(), 120, 1.0f);
   CHECK(strides_of(add(x, x)) == (List{60, 1, 15, 3}));
   CHECK(strides_of(add(x, floats({1, 2, 3}, {3, 1, 1}))) == (List{60, 1, 15, 3}));
 }
@@ -182,9 +182,9 @@ TEST(channels_last_is_kept) {
 TEST(in_place_checks_shape_and_dtype_and_bumps_the_version) {
   const Tensor a = floats({1, 2}, {2}), i = ints({1, 2}, {2});
   const Tensor r = call(ops().add_, {Value::of(a.get()), Value::of_float(1), Value::of_int(1)});
-  CHECK(r.get() == a.get() && a->data_as<float>()[1] == 3 && a->version() == 1);
+  CHECK(r.get() == a.get() && a->host_as<float>()[1] == 3 && a->version() == 1);
   call(ops().add_, {Value::of(a.get()), Value::of(i.get()), Value::of_int(1)});
-  CHECK(a->data_as<float>()[1] == 5 && a->version() == 2);
+  CHECK(a->host_as<float>()[1] == 5 && a->version() == 2);
   CHECK_RAISES("result type Float can't be cast to the desired output type Long",
                call(ops().add_, {Value::of(i.get()), Value::of(a.get()), Value::of_int(1)}));
   const Tensor wide = floats({1, 2, 3, 4}, {2, 2});
@@ -204,15 +204,15 @@ TEST(in_place_checks_shape_and_dtype_and_bumps_the_version) {
 TEST(out_is_resized_and_cast) {
   const Tensor a = floats({1, 2}, {2}), empty_out = floats({}, {0}), wide = tensor<double>({0, 0}, {2}, DType::Float64);
   call(ops().add_out, {Value::of(a.get()), Value::of_float(1), Value::of_int(1), Value::of(empty_out.get())});
-  CHECK(sizes_of(empty_out) == (List{2}) && empty_out->data_as<float>()[1] == 3);
+  CHECK(sizes_of(empty_out) == (List{2}) && empty_out->host_as<float>()[1] == 3);
   call(ops().add_out, {Value::of(a.get()), Value::of_float(1), Value::of_int(1), Value::of(wide.get())});
-  CHECK(wide->data_as<double>()[1] == 3);
+  CHECK(wide->host_as<double>()[1] == 3);
 }
 
 TEST(comparison_gives_bool_and_meta_gives_shapes) {
   const Tensor a = floats({1, 5}, {2}), i = ints({3, 3}, {2});
   const Tensor less_than = call(ops().lt, {Value::of(a.get()), Value::of(i.get())});
-  CHECK(less_than->dtype == DType::Bool && less_than->data_as<bool>()[0] && !less_than->data_as<bool>()[1]);
+  CHECK(less_than->dtype == DType::Bool && less_than->host_as<bool>()[0] && !less_than->host_as<bool>()[1]);
   const int64_t sizes[] = {4, 1};
   const Tensor meta = empty(sizes, DType::Int64, {DeviceType::Meta, -1});
   const Tensor both = call(ops().add, {Value::of(meta.get()), Value::of(meta.get()), Value::of_int(1)});
@@ -227,7 +227,7 @@ TEST(wide_calls_use_threads_and_give_the_same) {
                b = random_tensor<float>(sizes, DType::Float32, random);
   const Tensor c = add(a, b);
   for (int64_t i = 0; i < a->numel; ++i)
-    CHECK(c->data_as<float>()[i] == a->data_as<float>()[i] + b->data_as<float>()[i]);
+    CHECK(c->host_as<float>()[i] == a->host_as<float>()[i] + b->host_as<float>()[i]);
 }
 
 TEST(foreach_runs_every_element_of_the_lists) {
@@ -247,7 +247,7 @@ TEST(foreach_runs_every_element_of_the_lists) {
       values.push_back(random_tensor<float>(sizes, DType::Float32, random));
       grads.push_back(count == 3 ? random_tensor<double>(sizes, DType::Float64, random)  // the general way
                                  : random_tensor<float>(sizes, DType::Float32, random));
-      before.emplace_back(values.back()->data_as<float>(), values.back()->data_as<float>() + count);
+      before.emplace_back(values.back()->host_as<float>(), values.back()->host_as<float>() + count);
       value_list.push_back(values.back().get());
       grad_list.push_back(grads.back().get());
     }
@@ -257,8 +257,8 @@ TEST(foreach_runs_every_element_of_the_lists) {
     for (size_t t = 0; t < values.size(); ++t) {
       CHECK(values[t]->version() == 1);
       for (int64_t i = 0; i < values[t]->numel; ++i) {
-        const double grad = t == 0 ? grads[t]->data_as<double>()[i] : grads[t]->data_as<float>()[i];
-        CHECK(values[t]->data_as<float>()[i] == before[t][static_cast<size_t>(i)] - 2 * grad);
+        const double grad = t == 0 ? grads[t]->host_as<double>()[i] : grads[t]->host_as<float>()[i];
+        CHECK(values[t]->host_as<float>()[i] == before[t][static_cast<size_t>(i)] - 2 * grad);
       }
     }
     args[1].length = 3;
@@ -282,5 +282,5 @@ TEST(random_words_follow_the_memory_order) {
   CHECK(call(noise, {Value::of(t.get()), argument}).get() == t.get() && t->version() == 1);
   std::lock_guard lock(same.mutex);
   for (int i = 0; i < 6; ++i)
-    CHECK(t->data_as<float>()[i] == static_cast<float>(static_cast<int32_t>(same.random32_locked())));
+    CHECK(t->host_as<float>()[i] == static_cast<float>(static_cast<int32_t>(same.random32_locked())));
 }

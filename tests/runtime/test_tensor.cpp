@@ -14,7 +14,7 @@ namespace {
 using List = std::vector<int64_t>;
 Tensor iota(List sizes) {
   Tensor tensor = empty(sizes, DType::Float32);
-  for (int64_t i = 0; i < tensor->numel; ++i) tensor->data_as<float>()[i] = static_cast<float>(i);
+  for (int64_t i = 0; i < tensor->numel; ++i) tensor->host_as<float>()[i] = static_cast<float>(i);
   return tensor;
 }
 List strides_of(const TensorImpl& tensor) { return {tensor.strides, tensor.strides + tensor.ndim}; }
@@ -57,12 +57,12 @@ TEST(views_share_storage_version_and_base) {
 TEST(memory_of_a_wrapper_is_asked_for_by_its_reader) {
   Tensor t = iota({2});
   t->flags |= TensorImpl::kNoMemory;
-  CHECK_RAISES("without memory of its own", t->data());
+  CHECK_RAISES("without memory of its own", t->host());
   core_hooks.find_memory = [](TensorImpl& tensor) {
     tensor.flags = static_cast<uint16_t>(tensor.flags & ~TensorImpl::kNoMemory);
-    tensor.data_as<float>()[0] = 9;
+    tensor.host_as<float>()[0] = 9;
   };
-  CHECK(t->data_as<float>()[0] == 9);
+  CHECK(t->host_as<float>()[0] == 9);
   core_hooks.find_memory = nullptr;
 }
 
@@ -179,9 +179,9 @@ TEST(resizing_keeps_the_leading_elements) {
   const Tensor t = iota({2, 2});
   const List larger{3, 2000}, smaller{3};
   resize_tensor(*t, larger);
-  CHECK(t->numel == 6000 && t->is_contiguous() && t->data_as<float>()[3] == 3);
+  CHECK(t->numel == 6000 && t->is_contiguous() && t->host_as<float>()[3] == 3);
   resize_tensor(*t, smaller);
-  CHECK(t->ndim == 1 && t->data_as<float>()[2] == 2);
+  CHECK(t->ndim == 1 && t->host_as<float>()[2] == 2);
 }
 
 TEST(copies_convert_and_broadcast) {
@@ -189,16 +189,16 @@ TEST(copies_convert_and_broadcast) {
   const List swapped{4, 3}, strides{1, 4};
   const Tensor transposed = make_view(*t, swapped, strides, 0);
   const Tensor dense = clone_row_major(*transposed);
-  CHECK(dense->is_contiguous() && dense->data_as<float>()[1] == 4);
+  CHECK(dense->is_contiguous() && dense->host_as<float>()[1] == 4);
   CHECK(strides_of(*clone_elements(*transposed)) == strides);
   const Tensor integers = convert_elements(*t, DType::Int64);
-  CHECK(integers->data_as<int64_t>()[11] == 11);
+  CHECK(integers->host_as<int64_t>()[11] == 11);
   const Tensor row = iota({4});
   copy_elements(*t, *row);
-  CHECK(t->data_as<float>()[7] == 3);
+  CHECK(t->host_as<float>()[7] == 3);
   CHECK_RAISES("cannot be broadcast", copy_elements(*row, *t));
   fill_elements(*integers, Value::of_float(2.9));
-  CHECK(integers->data_as<int64_t>()[5] == 2);
+  CHECK(integers->host_as<int64_t>()[5] == 2);
   fill_elements(*transposed, Value::of_bool(true));
-  CHECK(t->data_as<float>()[5] == 1);
+  CHECK(t->host_as<float>()[5] == 1);
 }

@@ -31,6 +31,7 @@ ENGINE = {
     },
     "pack": {"abi", "codegen", "codegen/schedules", "codegen/targets"},
     "lower": {"abi", "ir", "ir/primitives", "passes", "codegen"},
+    "devices": {"ir", "ir/primitives", "codegen"},
     "specialise": {
         *("abi", "ir", "ir/primitives", "transforms", "passes", "declare"),
         *("codegen", "lower"),
@@ -106,11 +107,11 @@ API = {
     "distributions": {"autograd", "linalg", "nn", "nn/functional", "special"},
     # Files, memory, data
     "storage": set(),
-    "serialization": {"_serialization"},
+    "serialization": {"_serialization", "storage"},
     "safetensors": set(),
     "utils/_pytree": set(),
     "utils": {
-        *("_ops", "_package", "_timeline", "autograd", "hub", "nn", "nn/modules"),
+        *("_ops", "_timeline", "autograd", "hub", "nn", "nn/modules"),
         "nn/utils",
         *("overrides", "random", "storage", "utils/data"),
         "utils/_pytree",
@@ -132,6 +133,7 @@ API = {
     "backends": {"_package"},
     "cpu": {"amp"},
     "cuda": {"_package", "amp"},
+    "devices": {"_runtime", "utils", "pellucid_compiler"},
     "mps": {"_package"},
     "mtia": {"_package"},
     "xpu": {"_package"},

@@ -20,6 +20,7 @@ MODULES = (
         "compiler",
         "cpu",
         "cuda",
+        "devices",
         "diagnose",
         "distributed",
         "distributions",

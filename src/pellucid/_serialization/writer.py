@@ -67,13 +67,14 @@ class Writer(_Pickler):  # type: ignore[misc]
 
     def __init__(self, file: IO[bytes], protocol: int) -> None:
         super().__init__(file, protocol)
-        self.storages: dict[int, tuple[str, Tensor]] = {}
+        self.storages: dict[tuple[str, int], tuple[str, Tensor]] = {}
 
     def persistent_id(self, value: object) -> Any:
         if isinstance(value, UntypedStorage):
             value = TypedStorage(wrap_storage=value, dtype=pellucid.uint8)
         if isinstance(value, TypedStorage):
-            value = self._storage_of(pellucid.empty(0, dtype=value.dtype).set_(value))
+            like = pellucid.empty(0, dtype=value.dtype, device=value.device)
+            value = self._storage_of(like.set_(value))
         return value.identifier if isinstance(value, _StorageReference) else None
 
     def reducer_override(self, value: Any) -> Any:
@@ -105,7 +106,7 @@ class Writer(_Pickler):  # type: ignore[misc]
         return _REBUILD_SUBCLASS, (function, kind, arguments, state)
 
     def _reduce_tensor(self, tensor: Tensor) -> Any:
-        if tensor.device.type != "cpu":
+        if tensor.device.type != "cpu" and not pellucid._C._has_backend(tensor.device):
             raise ValueError(
                 f"a tensor on {tensor.device} has no values to save; move it to the CPU"
             )
@@ -126,7 +127,8 @@ class Writer(_Pickler):  # type: ignore[misc]
         dtype = _dtype_name(tensor.dtype)
         count = storage.nbytes() // tensor.element_size()
         # Storages without memory are all different ones.
-        address = storage.data_ptr() or -1 - len(self.storages)
+        location = str(tensor.device)
+        address = location, storage.data_ptr() or -1 - len(self.storages)
         if address not in self.storages:
             whole = tensor.detach().as_strided((count,), (1,), 0)
             # Kept alive, so that no later storage gets the same address.
@@ -140,7 +142,7 @@ class Writer(_Pickler):  # type: ignore[misc]
         name = _STORAGE_NAMES.get(dtype, _BYTES)
         if name is _BYTES:
             count *= tensor.element_size()
-        identifier = ("storage", name, key, "cpu", count)
+        identifier = ("storage", name, key, location, count)
         return _StorageReference(identifier)
 
     def save_name(self, value: _Name) -> None:
@@ -177,4 +179,4 @@ def bytes_of(whole: Tensor) -> bytes:
     """The memory of a storage, given as a tensor of one dimension."""
     if whole.numel() == 0:
         return b""
-    return bytes(whole.view(pellucid.uint8)._buffer(False))
+    return bytes(whole.cpu().view(pellucid.uint8)._buffer(False))

@@ -10,7 +10,6 @@ from typing import Any
 
 import pellucid
 from pellucid import _C
-from pellucid._package.settings import user_backend
 
 
 def rename_privateuse1_backend(backend_name: str) -> None:
@@ -36,7 +35,9 @@ def _add(kind: type, name: str, value: Any) -> None:
 
 
 def _moved(backend: str, device: Any) -> Any:
-    index = device if device is not None else user_backend().current_device()
+    index = device
+    if device is None:
+        index = vars(pellucid)[backend].current_device()
     if isinstance(index, int):
         return pellucid.device(backend, index)
     chosen = pellucid.device(index)
@@ -60,41 +61,69 @@ def generate_methods_for_privateuse1_backend(
     RuntimeError where a name is taken.
     """
     name = _C._get_privateuse1_backend_name()
-    marks = property(lambda self: self.device.type == name)
+    if for_tensor:
+        _add_to_tensors(name)
+    if for_storage:
+        _add_to_storages(name, unsupported_dtype or [])
+    if for_module:
+        _add_to_modules(name)
+    if for_packed_sequence:
+        _add_to_packed_sequences(name)
 
+
+def add_device_methods(name: str) -> None:
+    """``.name()`` and ``.is_name`` for tensors, modules and packed sequences."""
+    _add_to_tensors(name)
+    _add_to_modules(name)
+    _add_to_packed_sequences(name)
+
+
+def _mark(name: str) -> property:
+    return property(lambda self: self.device.type == name)
+
+
+def _mover(name: str) -> Any:
     def move(
         self: Any, device: Any = None, non_blocking: bool = False, **kw: Any
     ) -> Any:
         """Moved to the device of the user's backend."""
         return self.to(_moved(name, device), non_blocking=non_blocking, **kw)
 
-    if for_tensor:
-        _add(pellucid.Tensor, f"is_{name}", marks)
-        _add(pellucid.Tensor, name, move)
-    if for_storage:
-        unsupported = unsupported_dtype or []
+    return move
 
-        def move_storage(self: Any, device: Any = None, **kw: Any) -> Any:
-            """A copy in the memory of the user's backend."""
-            if getattr(self, "dtype", None) in unsupported:
-                raise RuntimeError(
-                    f"Cannot create {self.dtype} storage on {name}: the backend does "
-                    "not take the dtype"
-                )
-            moved = pellucid.empty(0, device=_moved(name, device))
-            return type(self)(wrap_storage=moved.untyped_storage())
 
-        storage = pellucid.storage.UntypedStorage
-        _add(storage, f"is_{name}", marks)
-        _add(storage, name, move_storage)
-    if for_module:
+def _add_to_tensors(name: str) -> None:
+    _add(pellucid.Tensor, f"is_{name}", _mark(name))
+    _add(pellucid.Tensor, name, _mover(name))
 
-        def move_module(self: Any, device: Any = None) -> Any:
-            """Moves all parameters and buffers to the user's backend."""
-            return self._apply(lambda t: move(t, device))
 
-        _add(pellucid.nn.Module, name, move_module)
-    if for_packed_sequence:
-        packed = pellucid.nn.utils.rnn.PackedSequence
-        _add(packed, f"is_{name}", property(lambda self: self.data.device.type == name))
-        _add(packed, name, move)
+def _add_to_storages(name: str, unsupported: list[Any]) -> None:
+    def move_storage(self: Any, device: Any = None, **kw: Any) -> Any:
+        """A copy in the memory of the user's backend."""
+        if getattr(self, "dtype", None) in unsupported:
+            raise RuntimeError(
+                f"Cannot create {self.dtype} storage on {name}: the backend does "
+                "not take the dtype"
+            )
+        moved = pellucid.empty(0, device=_moved(name, device))
+        return type(self)(wrap_storage=moved.untyped_storage())
+
+    storage = pellucid.storage.UntypedStorage
+    _add(storage, f"is_{name}", _mark(name))
+    _add(storage, name, move_storage)
+
+
+def _add_to_modules(name: str) -> None:
+    move = _mover(name)
+
+    def move_module(self: Any, device: Any = None) -> Any:
+        """Moves all parameters and buffers to the user's backend."""
+        return self._apply(lambda t: move(t, device))
+
+    _add(pellucid.nn.Module, name, move_module)
+
+
+def _add_to_packed_sequences(name: str) -> None:
+    packed = pellucid.nn.utils.rnn.PackedSequence
+    _add(packed, f"is_{name}", property(lambda self: self.data.device.type == name))
+    _add(packed, name, _mover(name))

@@ -235,13 +235,14 @@ class PackedSteps:
     have, always.
     """
 
-    def __init__(self, batch_sizes):
+    def __init__(self, batch_sizes, device):
         sizes = batch_sizes.tolist()
         self.time, self.batch = len(sizes), sizes[0]
         self.active = None
         if sizes[-1] < self.batch:
             examples = api.arange(self.batch)
-            self.active = examples < batch_sizes.unsqueeze(1)
+            active = examples < batch_sizes.cpu().unsqueeze(1)
+            self.active = active.to(device)
             self.rows = self.active.flatten().nonzero().squeeze(1)
 
     def pad(self, data):
@@ -261,7 +262,7 @@ def run_stack(mode, x, state, weights, directions, dropout, batch_sizes):
     """All layers: (outputs of the last, last states stacked as ``state`` is)."""
     last = []
     layers = len(weights) // directions
-    steps = None if batch_sizes is None else PackedSteps(batch_sizes)
+    steps = None if batch_sizes is None else PackedSteps(batch_sizes, x.device)
     for layer in range(layers):
         outputs = []
         for direction in range(directions):

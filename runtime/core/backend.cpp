@@ -1,0 +1,109 @@
+#include "core/backend.h"
+
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include "core/device_names.h"
+#include "core/error.h"
+
+namespace pellucid {
+namespace {
+
+constexpr int kFirst = static_cast<int>(DeviceType::PrivateUse);
+constexpr int kCount = static_cast<int>(DeviceType::PrivateUse3) - kFirst + 1;
+
+std::atomic<Backend*> backends[kCount];  // never destroyed: storages release their memory until the process ends
+constinit thread_local int8_t current[kCount] = {};
+
+int slot_of(DeviceType type) { return static_cast<int>(type) - kFirst; }
+
+std::optional<DeviceType> free_type(std::string_view name, std::optional<DeviceType> wanted) {
+  const std::optional<DeviceType> named = find_device_type(name);
+  if (!named) return wanted ? wanted : unnamed_user_device();
+  if (!is_user_device(*named))
+    raise(ErrorKind::Runtime, "a backend cannot be named '%.*s': this is a type of device that PyTorch has",
+          static_cast<int>(name.size()), name.data());
+  if (find_backend(*named))
+    raise(ErrorKind::Runtime, "the device type '%.*s' has a backend already; a process registers it once",
+          static_cast<int>(name.size()), name.data());
+  return named;
+}
+
+}  // namespace
+
+void Backend::copy_within(Device device, uint64_t to, uint64_t from, size_t nbytes) {
+  std::vector<char> bytes(nbytes);
+  to_host(device, bytes.data(), from, nbytes);
+  from_host(device, to, bytes.data(), nbytes);
+}
+
+DeviceType add_backend(std::string_view name, std::unique_ptr<Backend> backend, std::optional<DeviceType> wanted) {
+  static auto* mutex = new std::mutex;
+  const std::lock_guard lock(*mutex);
+  const std::optional<DeviceType> type = free_type(name, wanted);
+  if (!type)
+    raise(ErrorKind::Runtime, "no type of device is left for the backend '%.*s': a process has at most %d",
+          static_cast<int>(name.size()), name.data(), kCount);
+  name_user_backend(name, *type);
+  backend->type = *type;
+  backends[slot_of(*type)].store(backend.release(), std::memory_order_release);
+  return *type;
+}
+
+Backend* find_backend(DeviceType type) {
+  return is_user_device(type) ? backends[slot_of(type)].load(std::memory_order_acquire) : nullptr;
+}
+
+Backend& backend_of(Device device) {
+  Backend* const backend = find_backend(device.type);
+  if (!backend) raise_absent_device(device);
+  return *backend;
+}
+
+int current_device(DeviceType type) { return find_backend(type) ? current[slot_of(type)] : 0; }
+
+Device with_index(Device device) {
+  Backend* const backend = find_backend(device.type);
+  if (!backend) return device;
+  if (device.index < 0) return {device.type, current[slot_of(device.type)]};
+  if (const int count = backend->device_count(); device.index >= count)
+    raise(ErrorKind::Runtime, "invalid device ordinal: %s was given, and there are %d devices of this type",
+          device_name(device).c_str(), count);
+  return device;
+}
+
+void set_current_device(Device device) {
+  static_cast<void>(backend_of(device));
+  current[slot_of(device.type)] = with_index(device).index;
+}
+
+Key key_of_device(DeviceType type) { return static_cast<Key>(static_cast<int>(Key::PrivateUse1) + slot_of(type)); }
+
+void clear_storage(Storage& storage) {
+  if (storage.host) {
+    std::memset(storage.host, 0, storage.nbytes);
+  } else if (storage.nbytes && find_backend(storage.device.type)) {
+    const std::vector<char> zeros(storage.nbytes);
+    write_storage(storage, zeros.data(), zeros.size());
+  }
+}
+
+void write_storage(Storage& storage, const void* bytes, size_t nbytes) {
+  if (storage.host) std::memcpy(storage.host, bytes, nbytes);
+  else if (Backend* const backend = find_backend(storage.device.type))
+    backend->from_host(storage.device, storage.device_address, bytes, nbytes);
+}
+
+void read_storage(const Storage& storage, void* bytes, size_t nbytes) {
+  if (!nbytes) return;
+  if (storage.host) std::memcpy(bytes, storage.host, nbytes);
+  else backend_of(storage.device).to_host(storage.device, bytes, storage.device_address, nbytes);
+}
+
+void require_device(Device device) {
+  if (device.type == DeviceType::CPU || device.type == DeviceType::Meta) return;
+  static_cast<void>(backend_of(device));
+}
+
+}  // namespace pellucid

@@ -1,0 +1,33 @@
+// Launch: a kernel with its whole nest, as a device is asked to run it (Backend::launch).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/backend.h"
+#include "core/dtype.h"
+#include "kernels/kernel_ref.h"
+
+namespace pellucid {
+
+// A value in the device's memory: a size and a stride in bytes per axis of the launch, or of a nest per dim of the value.
+struct LaunchOperand {
+  uint64_t address;
+  DType dtype;
+  std::span<const int64_t> sizes, strides;
+};
+
+// The first `num_stored` axes number the results; a reduction, the passes over a row, a scan or a product's sum run over
+// the others. Outputs come first. What it names is valid during the call alone.
+struct Launch {
+  const char* op;
+  const KernelRef& kernel;
+  Device device;
+  std::span<const int64_t> extents;
+  int num_stored;
+  std::span<const LaunchOperand> operands;
+  int num_outputs;
+  std::span<const uint64_t> params;
+};
+
+}  // namespace pellucid

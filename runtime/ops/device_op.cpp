@@ -1,0 +1,192 @@
+#include "ops/device_op.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/backend.h"
+#include "core/device_names.h"
+#include "core/dispatcher.h"
+#include "core/error.h"
+#include "core/layout.h"
+#include "core/named_ops.h"
+#include "kernels/copy.h"
+#include "kernels/fallback.h"
+#include "kernels/host_shadow.h"
+#include "kernels/pointwise.h"
+#include "ops/graph_op.h"
+
+namespace pellucid {
+namespace {
+
+template <class Visit>
+void each_tensor(const Value& value, Visit&& visit) {
+  if (value.tag == Tag::Tensor) return visit(*value.tensor);
+  if (value.tag != Tag::TensorList && value.tag != Tag::OptionalTensorList) return;
+  for (TensorImpl* tensor : value.list())
+    if (tensor) visit(*tensor);
+}
+
+bool names_device(const Value& value) { return value.tag == Tag::Device; }
+
+// Where the call's tensors are, or where a factory is to make one.
+Device device_of(const OpCall& call) {
+  const Value *const begin = call.args, *const end = begin + call.num_args;
+  const Value* const named = std::find_if(begin, end, names_device);
+  const bool is_factory = call.op->kind == OpKind::Factory;
+  if (is_factory && named != end) return with_index(decode_device(named->integer));
+  Device found;
+  for (const Value* value = begin; value != end; ++value)
+    each_tensor(*value, [&](const TensorImpl& tensor) {
+      if (tensor.is_off_host() && found.type == DeviceType::CPU) found = tensor.device;
+    });
+  if (found.type == DeviceType::CPU && named != end) return with_index(decode_device(named->integer));
+  return found;
+}
+
+// Numbers may be on the CPU beside tensors of a device; so may indices, and what is copied.
+void require_one_device(const OpCall& call, Device device) {
+  if (call.op->kind == OpKind::DataDependent || call.op->kind == OpKind::Factory) return;
+  const OpRecord& functional = call.op->functional ? *call.op->functional : *call.op;
+  const OpRecord& copy = named_op(NamedOp::Copy);
+  const bool copies = &functional == (copy.functional ? copy.functional : &copy);
+  for (int k = 0; k < call.num_args && !copies; ++k) {
+    if (call.args[k].tag == Tag::OptionalTensorList) continue;  // indices
+    each_tensor(call.args[k], [&](const TensorImpl& tensor) {
+      if (tensor.device == device || (tensor.ndim == 0 && tensor.device.type == DeviceType::CPU)) return;
+      raise(ErrorKind::Runtime,
+            "Expected all tensors to be on the same device, but found at least two devices, %s and %s! "
+            "(when checking argument '%s' of %s)\nMove one of them: tensor.to(device)",
+            device_name(device).c_str(), device_name(tensor.device).c_str(),
+            call.op->schema.arguments[static_cast<size_t>(k)].name.c_str(), call.op->qualified_name.c_str());
+    });
+  }
+}
+
+// Whether tensors of several devices go together, which copies take: numbers aside.
+bool crosses_devices(const OpCall& call, Device device) {
+  bool crosses = false;
+  for (int k = 0; k < call.num_args; ++k)
+    each_tensor(call.args[k], [&](const TensorImpl& tensor) { crosses |= tensor.ndim && tensor.device != device; });
+  return crosses;
+}
+
+// A call with shadows in its tensors' places.
+class HostCall {
+ public:
+  explicit HostCall(OpCall& call) : call_(call), device_(device_of(call)), target_(device_) {
+    const auto& arguments = call.op->schema.arguments;
+    for (int k = 0; k < call.num_args; ++k)
+      each_tensor(call.args[k],
+                  [&](TensorImpl& tensor) { shadows_.add(tensor, arguments[static_cast<size_t>(k)].written); });
+    shadows_.copy();
+    lists_.reserve(call.num_args);
+    for (int k = 0; k < call.num_args; ++k) args_.push_back(on_host(call.args[k]));
+  }
+
+  void run(KernelEntry kernel) {
+    OpCall on_cpu{call_.op, args_.data(), call_.rets, call_.num_args, Key::CPU};
+    kernel.function(on_cpu, kernel.context);
+    write_back();
+    for (size_t k = 0; k < call_.op->schema.returns.size(); ++k) give_to_device(call_.rets[k]);
+  }
+
+ private:
+  struct Pair {
+    TensorImpl* original;
+    Tensor shadow;
+  };
+
+  TensorImpl* shadow_of(TensorImpl* tensor) {
+    if (!tensor || !tensor->is_off_host()) return tensor;
+    const auto known = std::ranges::find(pairs_, tensor, &Pair::original);
+    if (known != pairs_.end()) return known->shadow.get();
+    return pairs_.emplace_back(Pair{tensor, shadows_.shadow(*tensor)}).shadow.get();
+  }
+
+  Value on_host(const Value& given) {
+    Value value = given;
+    if (value.tag == Tag::Tensor) value.tensor = shadow_of(value.tensor);
+    if (value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList) {
+      std::vector<TensorImpl*>& list = lists_.emplace_back();
+      for (TensorImpl* tensor : value.list()) list.push_back(shadow_of(tensor));
+      value.tensors = list.data();
+    }
+    if (value.tag != Tag::Device) return value;
+    target_ = with_index(decode_device(value.integer));
+    return {};
+  }
+
+  void write_back() {
+    shadows_.write_back();
+    const auto& arguments = call_.op->schema.arguments;
+    for (int k = 0; k < call_.num_args; ++k)
+      if (arguments[static_cast<size_t>(k)].written)
+        each_tensor(call_.args[k], [&](TensorImpl& tensor) { finish_written(tensor); });
+  }
+
+  // out= may have got another shape, and with it other memory.
+  void finish_written(TensorImpl& tensor) {
+    TensorImpl& shadow = *shadow_of(&tensor);
+    if (&shadow == &tensor) return;
+    if (!std::ranges::equal(shadow.shape(), tensor.shape())) {
+      resize_tensor(tensor, shadow.shape());
+      copy_elements(tensor, shadow);
+    }
+    tensor.bump_version();
+  }
+
+  Tensor on_device(TensorImpl& result) {
+    for (const Pair& pair : pairs_)
+      if (pair.shadow.get() == &result) return Tensor::share(pair.original);
+    bool is_given = false;
+    for (int k = 0; k < call_.num_args; ++k)
+      each_tensor(call_.args[k], [&](const TensorImpl& tensor) { is_given |= &tensor == &result; });
+    if (is_given || result.device.type != DeviceType::CPU || target_.type == DeviceType::CPU)
+      return Tensor::share(&result);
+    if (Tensor view = shadows_.view_of_original(result); view.get() && target_ == device_) return view;
+    return copy_to_device(result, target_);
+  }
+
+  void give_to_device(Value& value) {
+    if (value.tag == Tag::Tensor) {
+      const Tensor result = Tensor::adopt(std::exchange(value, Value()).tensor);
+      value = Value::of(on_device(*result).leak());
+    } else if (value.tag == Tag::TensorList) {
+      auto* const list = const_cast<TensorImpl**>(value.tensors);
+      for (uint32_t k = 0; k < value.length; ++k) {
+        const Tensor result = Tensor::adopt(std::exchange(list[k], nullptr));
+        list[k] = on_device(*result).leak();
+      }
+    }
+  }
+
+  OpCall& call_;
+  const Device device_;  // of the operands
+  Device target_;        // of the results
+  HostShadows shadows_;
+  std::vector<Pair> pairs_;
+  std::vector<std::vector<TensorImpl*>> lists_;
+  std::vector<Value> args_;
+};
+
+void run_on_device(OpCall& call, void*) {
+  const KernelEntry on_cpu = call.op->table[static_cast<int>(Key::CPU)];
+  if (const KernelEntry every = catch_all_of(*call.op); every.function) return every.function(call, every.context);
+  if (!on_cpu.function) raise_no_kernel(call);
+  const Device device = device_of(call);
+  require_one_device(call, device);
+  if (on_cpu.function == handle_pointwise && !crosses_devices(call, device))
+    return handle_pointwise_on_device(call, nullptr);
+  if (on_cpu.function == handle_foreach) return handle_foreach(call, nullptr);
+  if (on_cpu.function == run_graph_op && device.type != DeviceType::CPU) return run_graph_op_on(call, device);
+  if (Backend* const backend = find_backend(device.type))
+    note_fallback(*backend, call.op->qualified_name, call.op->schema.name.c_str());
+  HostCall(call).run(on_cpu);
+}
+
+}  // namespace
+
+void serve_ops_on(DeviceType type) { register_fallback(key_of_device(type), {run_on_device, nullptr}); }
+
+}  // namespace pellucid

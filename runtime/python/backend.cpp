@@ -1,0 +1,237 @@
+// Backends: those written in Python, and what Python asks of all. Public through pellucid/devices.
+#include "core/backend.h"
+
+#include <map>
+#include <mutex>
+#include <type_traits>
+
+#include "core/device_names.h"
+#include "device/twin.h"
+#include "kernels/device_launch.h"
+#include "ops/device_op.h"
+#include "python/contexts.h"
+#include "python/types.h"
+
+namespace pellucid::python {
+namespace {
+
+// Methods of a Python object, as a Backend. The object lives as long as the process.
+class PythonBackend final : public Backend {
+ public:
+  PythonBackend(Object methods, std::string name, int count, bool launches)
+      : methods_(methods.leak()), name_(std::move(name)), count_(count), launches_(launches) {}
+
+  int device_count() override { return count_; }
+
+  uint64_t allocate(Device device, size_t nbytes) override {
+    const HoldGil gil;
+    Object given = own(PyObject_CallMethod(methods_, "allocate", "in", device.index, static_cast<Py_ssize_t>(nbytes)));
+    const uint64_t address = PyLong_Check(given.get()) ? PyLong_AsUnsignedLongLong(given.get()) : 0;
+    if (PyErr_Occurred()) PyErr_Clear();
+    if (!address || address == UINT64_MAX)
+      raise(ErrorKind::Runtime, "%s: allocate(%d, %zu) returned %s; expected the address of the bytes, a positive int",
+            name_.c_str(), device.index, nbytes, text_of(given.get()).c_str());
+    add_block(device, address, nbytes);
+    return address;
+  }
+
+  void release(Device device, uint64_t address, size_t nbytes) noexcept override {
+    if (_Py_IsFinalizing()) return;
+    const HoldGil gil;
+    {
+      const std::lock_guard lock(mutex_);
+      blocks_.erase({device.index, address});
+    }
+    Object done =
+        Object::steal(PyObject_CallMethod(methods_, "release", "iKn", device.index,
+                                          static_cast<unsigned long long>(address), static_cast<Py_ssize_t>(nbytes)));
+    if (!done) PyErr_WriteUnraisable(methods_);
+  }
+
+  void to_host(Device device, void* to, uint64_t from, size_t nbytes) override {
+    const HoldGil gil;
+    copy("to_host", device, from,
+         own(PyMemoryView_FromMemory(static_cast<char*>(to), Py_ssize_t(nbytes), PyBUF_WRITE)));
+  }
+
+  void from_host(Device device, uint64_t to, const void* from, size_t nbytes) override {
+    const HoldGil gil;
+    char* const bytes = const_cast<char*>(static_cast<const char*>(from));
+    copy("from_host", device, to, own(PyMemoryView_FromMemory(bytes, Py_ssize_t(nbytes), PyBUF_READ)));
+  }
+
+  bool launches_kernels() const override { return launches_; }
+
+  bool launch(const Launch& given) override {
+    const HoldGil gil;
+    static constinit LateImport receive("pellucid.devices.launching", "receive");
+    Object operands = own(PyTuple_New(static_cast<Py_ssize_t>(given.operands.size())));
+    for (size_t k = 0; k < given.operands.size(); ++k) {
+      const LaunchOperand& operand = given.operands[k];
+      PyTuple_SET_ITEM(operands.get(), k,
+                       checked(Py_BuildValue("(KsNN)", static_cast<unsigned long long>(operand.address),
+                                             std::string(pellucid::name(operand.dtype)).c_str(), numbers(operand.sizes),
+                                             numbers(operand.strides))));
+    }
+    Object ran = own(PyObject_CallFunction(
+        receive.get(), "Osy#iNiON", methods_, given.op, reinterpret_cast<const char*>(given.kernel.id.data()),
+        static_cast<Py_ssize_t>(given.kernel.id.size()), given.device.index, numbers(given.extents), given.num_stored,
+        operands.get(), numbers(given.params)));
+    return PyObject_IsTrue(ran.get()) == 1;
+  }
+
+  void note_fallback(const std::string& op, const char* kernel) override {
+    const HoldGil gil;
+    static constinit LateImport fell_back("pellucid.devices.launching", "fell_back");
+    own(PyObject_CallFunction(fell_back.get(), "Oss", methods_, op.c_str(), kernel));
+  }
+
+  void synchronize(Device device) override {
+    const HoldGil gil;
+    own(PyObject_CallMethod(methods_, "synchronize", "i", device.index));
+  }
+
+ private:
+  template <class Number>
+  static PyObject* numbers(std::span<const Number> list) {
+    Object tuple = own(PyTuple_New(static_cast<Py_ssize_t>(list.size())));
+    for (size_t k = 0; k < list.size(); ++k)
+      PyTuple_SET_ITEM(tuple.get(), k,
+                       checked(std::is_signed_v<Number> ? PyLong_FromLongLong(static_cast<long long>(list[k]))
+                                                        : PyLong_FromUnsignedLongLong(list[k])));
+    return tuple.leak();
+  }
+
+  static std::string text_of(PyObject* object) {
+    Object text = own(PyObject_Repr(object));
+    return checked_text(PyUnicode_AsUTF8(text.get()));
+  }
+  static const char* checked_text(const char* text) {
+    if (!text) raise_python();
+    return text;
+  }
+
+  // Blocks that overlap would give wrong numbers much later.
+  void add_block(Device device, uint64_t address, size_t nbytes) {
+    const std::lock_guard lock(mutex_);
+    const auto next = blocks_.lower_bound({device.index, address});
+    const auto meets = [&](const auto& block) {
+      return block.first.first == device.index && block.first.second < address + nbytes &&
+             address < block.first.second + block.second;
+    };
+    if ((next != blocks_.end() && meets(*next)) || (next != blocks_.begin() && meets(*std::prev(next))))
+      raise(ErrorKind::Runtime, "%s: allocate(%d, %zu) returned 0x%llx, inside of a block that is not released yet",
+            name_.c_str(), device.index, nbytes, static_cast<unsigned long long>(address));
+    blocks_.emplace(std::pair(device.index, address), nbytes);
+  }
+
+  // The view ends with the call: a backend that stores it reads freed memory.
+  void copy(const char* method, Device device, uint64_t address, Object view) {
+    Object done = Object::steal(PyObject_CallMethod(methods_, method, "iKO", device.index,
+                                                    static_cast<unsigned long long>(address), view.get()));
+    if (!done) raise_python();
+    own(PyObject_CallMethod(view.get(), "release", nullptr));
+  }
+
+  PyObject* const methods_;
+  const std::string name_;
+  const int count_;
+  const bool launches_;
+  std::mutex mutex_;
+  std::map<std::pair<int8_t, uint64_t>, size_t> blocks_;
+};
+
+// _add_backend(name, count, methods, launches)
+PyObject* add_python_backend(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    const char* name;
+    int count;
+    PyObject* methods;
+    int launches;
+    if (!PyArg_ParseTuple(args, "siOp:_add_backend", &name, &count, &methods, &launches)) return nullptr;
+    serve_ops_on(add_backend(name, std::make_unique<PythonBackend>(Object::borrow(methods), name, count, launches)));
+    return none();
+  });
+}
+
+// _add_twin(name, count)
+PyObject* add_twin(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    const char* name;
+    int count;
+    if (!PyArg_ParseTuple(args, "si:_add_twin", &name, &count)) return nullptr;
+    // The last type: programs take the first for the accelerator.
+    serve_ops_on(add_backend(name, make_twin(count), DeviceType::PrivateUse3));
+    return none();
+  });
+}
+
+Device device_argument(PyObject* object) {
+  Device device;
+  if (!to_device(object, device))
+    raise(ErrorKind::Type, "a device or its name was expected, not a %s", Py_TYPE(object)->tp_name);
+  return device;
+}
+
+PyObject* has_backend(PyObject*, PyObject* device) {
+  return guarded([&] { return PyBool_FromLong(find_backend(device_argument(device).type) != nullptr); });
+}
+PyObject* count_devices(PyObject*, PyObject* device) {
+  return guarded([&] { return PyLong_FromLong(backend_of(device_argument(device)).device_count()); });
+}
+PyObject* get_current(PyObject*, PyObject* device) {
+  return guarded([&] {
+    const Device given = device_argument(device);
+    static_cast<void>(backend_of(given));
+    return PyLong_FromLong(current_device(given.type));
+  });
+}
+PyObject* set_current(PyObject*, PyObject* device) {
+  return guarded([&] { return set_current_device(device_argument(device)), none(); });
+}
+PyObject* synchronize(PyObject*, PyObject* device) {
+  return guarded([&] {
+    const Device given = with_index(device_argument(device));
+    return backend_of(given).synchronize(given), none();
+  });
+}
+
+// _backend_counts(device): (steps launched, steps that ran on the CPU).
+PyObject* counts(PyObject*, PyObject* device) {
+  return guarded([&] {
+    const Backend& backend = backend_of(device_argument(device));
+    return Py_BuildValue("KK", static_cast<unsigned long long>(backend.launches.load()),
+                         static_cast<unsigned long long>(backend.fallbacks.load()));
+  });
+}
+
+// _set_fallback(device, policy): 0 allow, 1 warn, 2 error.
+PyObject* set_fallback(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject* device;
+    int policy;
+    if (!PyArg_ParseTuple(args, "Oi:_set_fallback", &device, &policy)) return nullptr;
+    backend_of(device_argument(device)).policy.store(static_cast<FallbackPolicy>(policy));
+    return none();
+  });
+}
+
+PyMethodDef functions[] = {
+    {"_add_backend", add_python_backend, METH_VARARGS,
+     "_add_backend(name, count, methods, launches): a type of Python's."},
+    {"_add_twin", add_twin, METH_VARARGS, "_add_twin(name, count): the device whose memory the CPU cannot touch."},
+    {"_has_backend", has_backend, METH_O, "Whether tensors can be made on devices of the type."},
+    {"_device_count", count_devices, METH_O, "The number of devices of the type."},
+    {"_current_device", get_current, METH_O, "The index of this thread's device of the type."},
+    {"_set_current_device", set_current, METH_O, "Makes a device this thread's current one of its type."},
+    {"_synchronize_device", synchronize, METH_O, "Waits for what was launched on the device."},
+    {"_backend_counts", counts, METH_O, "(steps launched, steps run on the CPU) of the device type."},
+    {"_set_fallback", set_fallback, METH_VARARGS, "_set_fallback(device, policy): 0 allow, 1 warn, 2 error."},
+    {},
+};
+
+}  // namespace
+
+void add_backends(PyObject* module) { checked(PyModule_AddFunctions(module, functions)); }
+
+}  // namespace pellucid::python

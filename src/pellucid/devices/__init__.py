@@ -1,0 +1,200 @@
+"""Backends: devices written in Python, and the twin, which finds stray reads.
+
+A backend has memory; what it does not launch runs on the CPU over copies of its
+operands. ``docs/devices.md`` has an example that runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal
+
+import pellucid
+from pellucid import _C
+
+if TYPE_CHECKING:
+    from pellucid.devices.launching import Event
+    from pellucid_compiler.devices.reference import Launch
+
+__all__ = [
+    "Backend",
+    "counts",
+    "register",
+    "register_twin",
+    "set_fallback",
+    "synchronize",
+    "trace",
+]
+
+Policy = Literal["allow", "warn", "error"]
+_POLICIES = ("allow", "warn", "error")
+
+
+class Backend:
+    """What a kind of devices is: subclass it, and pass an object to :func:`register`.
+
+    ``name`` is the type in ``torch.device(name)``; ``count`` the number of devices. An
+    address is any positive int; the runtime adds offsets to it and never reads there.
+
+    Example::
+
+        class Ram(Backend):
+            name = "ram"
+
+            def __init__(self):
+                self.blocks, self.next = {}, 4096
+
+            def allocate(self, device, nbytes):
+                ...
+    """
+
+    name: str = ""
+    count: int = 1
+    forms: frozenset[str] = frozenset({"map", "reduce", "rows", "scan", "nest", "gemm"})
+
+    def allocate(self, device: int, nbytes: int) -> int:
+        """The address of ``nbytes`` bytes of device number ``device``."""
+        raise NotImplementedError(f"{type(self).__name__} has no allocate()")
+
+    def release(self, device: int, address: int, nbytes: int) -> None:
+        """Takes back what ``allocate`` gave. Not called while the process ends."""
+        raise NotImplementedError(f"{type(self).__name__} has no release()")
+
+    def to_host(self, device: int, address: int, into: memoryview) -> None:
+        """Copies ``len(into)`` bytes at ``address`` to ``into``, which ends with the
+        call."""
+        raise NotImplementedError(f"{type(self).__name__} has no to_host()")
+
+    def from_host(self, device: int, address: int, data: memoryview) -> None:
+        """Copies ``data``, which ends with the call, to ``address``."""
+        raise NotImplementedError(f"{type(self).__name__} has no from_host()")
+
+    def launch(self, launch: Launch) -> Any:
+        """Runs a kernel with its whole nest; NotImplemented leaves it to the CPU.
+
+        Called for the ``forms`` alone. ``reference.run`` says what each means.
+        """
+        return NotImplemented
+
+    def synchronize(self, device: int) -> None:
+        """Waits until all that was started on the device is done."""
+
+
+class DeviceModule(ModuleType):
+    """``torch.<name>``: what programs ask of a type of device."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"pellucid.{name}", f"Devices of the type {name}.")
+        self._type = name
+
+    def is_available(self) -> bool:
+        """Whether there is a device."""
+        return self.device_count() > 0
+
+    def is_initialized(self) -> bool:
+        """Whether the device type can be used, which it always can."""
+        return True
+
+    def device_count(self) -> int:
+        """The number of devices."""
+        return _C._device_count(self._type)
+
+    def current_device(self) -> int:
+        """The index that a device without one means in this thread."""
+        return _C._current_device(self._type)
+
+    def set_device(self, device: Any) -> None:
+        """Makes ``device``, an index or a device, this thread's current one."""
+        index = device if isinstance(device, int) else pellucid.device(device).index
+        if index is not None:
+            _C._set_current_device(pellucid.device(self._type, index))
+
+    def synchronize(self, device: Any = None) -> None:
+        """Waits for what was started on the device."""
+        _C._synchronize_device(self._type if device is None else device)
+
+    def _is_in_bad_fork(self) -> bool:
+        return False
+
+    def manual_seed_all(self, seed: int) -> None:
+        """Draws come from the CPU's generator, which ``torch.manual_seed`` sets."""
+
+
+def _install(name: str) -> None:
+    from pellucid.utils.backend_registration import add_device_methods
+
+    setattr(pellucid, name, DeviceModule(name))
+    add_device_methods(name)
+
+
+def register(backend: Backend) -> None:
+    """Makes ``torch.device(backend.name)`` a device that tensors can be on.
+
+    A process has at most three backends. ValueError for a name of anything but
+    letters or a count below 1; RuntimeError for a name that is taken.
+
+    Example::
+
+        pellucid.devices.register(Ram())
+        torch.ones(3, device="ram") + 1
+    """
+    name, count = backend.name, backend.count
+    if not (isinstance(name, str) and name.isidentifier() and name.isalpha()):
+        raise ValueError(
+            f"a backend's name is letters alone, as in 'toy'; {name!r} was given"
+        )
+    if not isinstance(count, int) or not 1 <= count <= 127:
+        raise ValueError(f"{name}: count must be an int in 1..127, not {count!r}")
+    if hasattr(pellucid, name):
+        raise RuntimeError(f"a backend cannot be named {name!r}: torch.{name} exists")
+    launches = type(backend).launch is not Backend.launch
+    _C._add_backend(name, count, backend, launches)
+    _install(name)
+
+
+def register_twin(name: str = "twin", count: int = 2) -> None:
+    """Makes ``torch.device("twin")`` a device in the CPU's memory that ends the
+    process, naming itself, when anything but its backend touches it."""
+    _C._add_twin(name, count)
+
+
+def set_fallback(device: Any, policy: Policy) -> None:
+    """What happens where a kernel is not launched and runs on the CPU: nothing
+    (``"allow"``), a warning (``"warn"``), NotImplementedError (``"error"``)."""
+    if policy not in _POLICIES:
+        raise ValueError(f"policy must be one of {_POLICIES}, not {policy!r}")
+    _C._set_fallback(device, _POLICIES.index(policy))
+
+
+def counts(device: Any) -> dict[str, int]:
+    """How many steps of plans and ops were ``launched``, and how many ran on the CPU
+    (``fallbacks``), over all devices of the type."""
+    launched, fallbacks = _C._backend_counts(device)
+    return {"launched": launched, "fallbacks": fallbacks}
+
+
+@contextmanager
+def trace() -> Iterator[list[Event]]:
+    """The steps that Python backends are offered within: op, form, device, outcome.
+
+    Example::
+
+        with torch.devices.trace() as log:
+            model(x)
+        print([event.op for event in log if event.outcome != "launched"])
+    """
+    from pellucid.devices.launching import LOGS
+
+    log: list[Event] = []
+    LOGS.append(log)
+    try:
+        yield log
+    finally:
+        LOGS[:] = [other for other in LOGS if other is not log]
+
+
+def synchronize(device: Any) -> None:
+    """Waits until all that was started on the device is done."""
+    _C._synchronize_device(device)

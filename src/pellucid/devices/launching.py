@@ -1,0 +1,88 @@
+"""Launches as a Python backend receives them: kernels by their definitions, a log.
+
+The runtime calls ``receive`` for every step that a backend may run
+(``runtime/python/backend.cpp``). Definitions are those that ship beside the kernel pack
+and those that this process traced.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from pellucid_compiler.codegen.kernel import Kernel
+from pellucid_compiler.devices.definitions import shipped_definitions
+from pellucid_compiler.devices.reference import Launch, Operand
+
+if TYPE_CHECKING:
+    from pellucid.devices import Backend
+
+_SHIPPED = Path(__file__).parents[1] / "definitions.bin"
+
+
+class Event(NamedTuple):
+    """A step that a backend was offered, and what became of it: ``"launched"``, or
+    ``"host: "`` and why the CPU ran it; then ``form`` is the kernel's name."""
+
+    op: str
+    form: str
+    device: str
+    outcome: str
+
+
+LOGS: list[list[Event]] = []
+"""Of the traces that are open."""
+
+
+@cache
+def definition(kernel_id: bytes) -> Kernel | None:
+    """The kernel of an id; None for one that nothing defines."""
+    from pellucid._runtime.tracing import traced_kernel
+
+    return traced_kernel(kernel_id) or shipped_definitions(_SHIPPED).get(kernel_id)
+
+
+def receive(
+    backend: Backend,
+    op: str,
+    kernel_id: bytes,
+    device: int,
+    extents: tuple[int, ...],
+    stored: int,
+    operands: tuple[tuple[int, str, tuple[int, ...], tuple[int, ...]], ...],
+    params: tuple[int, ...],
+) -> bool:
+    """Hands a launch to the backend; False where the CPU is to run it."""
+    kernel = definition(kernel_id)
+    if kernel is None:
+        return _refused("no definition")
+    made = tuple(Operand(*operand) for operand in operands)
+    launch = Launch(op, kernel, device, extents, stored, made, params)
+    if launch.form not in backend.forms:
+        return _refused(f"{launch.form} is not in forms")
+    if backend.launch(launch) is NotImplemented:
+        return _refused(f"{launch.form} declined")
+    _log(Event(op, launch.form, f"{backend.name}:{device}", "launched"))
+    return True
+
+
+def fell_back(backend: Backend, op: str, kernel: str) -> None:
+    """Logs a step that the CPU runs: one refused just now, or one never offered."""
+    reason = getattr(_refusal, "reason", None) or "not a kernel"
+    _refusal.reason = None
+    _log(Event(op, kernel, backend.name, f"host: {reason}"))
+
+
+_refusal = threading.local()
+
+
+def _refused(reason: str) -> bool:
+    _refusal.reason = reason
+    return False
+
+
+def _log(event: Event) -> None:
+    for log in LOGS:
+        log.append(event)

@@ -1,0 +1,9 @@
+"""What launched kernels mean, in NumPy: ``run(launch, view)``.
+
+The engine's executor under the name that backends import
+(``pellucid_compiler/devices/reference.py``).
+"""
+
+from pellucid_compiler.devices.reference import Launch, Operand, run
+
+__all__ = ["Launch", "Operand", "run"]
