@@ -122,7 +122,7 @@ CASES = [
     (
         lambda x: F.max_pool1d(x, 2),
         [(1, 2, 4)],
-        "unsqueeze max_pool2d_with_indices_backward squeeze.dim",
+        "view max_pool2d_with_indices_backward squeeze.dim",
     ),
     (
         lambda x: F.binary_cross_entropy_with_logits(x, torch.ones(4)),
@@ -270,6 +270,22 @@ def test_gradients_of_wrappers_need_no_memory(function, shapes):
     wrapped = function(*wrappers)
     found = torch.autograd.grad(wrapped, wrappers, Wrapper(cotangent))
     torch.testing.assert_close([g.inner for g in found], list(wanted))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: aten.mul.Scalar(x, 3.0), lambda x: F.multi_margin_loss(x, LABELS[:3])],
+)
+def test_watched_calls_of_further_overloads_and_composites_have_gradients(function):
+    torch.manual_seed(0)
+    x = leaf(3, 3)
+    (wanted,) = torch.autograd.grad(function(x).sum(), x)
+    with Seen():
+        (found,) = torch.autograd.grad(function(x).sum(), x)
+    torch.testing.assert_close(found, wanted)
+    wrapper = Wrapper(x)
+    (of_wrapper,) = torch.autograd.grad(function(wrapper).sum(), wrapper)
+    torch.testing.assert_close(of_wrapper.inner, wanted)
 
 
 def test_handlers_record_gradients_where_they_ask_for_it():
