@@ -125,6 +125,7 @@ API = {
     "viz": {"nn/modules", "overrides"},
     "_timeline": {"pellucid_compiler"},
     "diagnose": {"_timeline", "profiler", "pellucid_compiler"},
+    "memory": {"_timeline", "optim"},
     "profiler": {"_decomp", "_timeline", "diagnose", "pellucid_compiler"},
     # Devices and settings
     "accelerator": {"_package"},
@@ -153,9 +154,18 @@ API = {
         "autograd",
     },
     "distributed/_composable": {"distributed/fsdp"},
-    "distributed/fsdp": {"nn"},
-    "distributed/checkpoint": set(),
-    "distributed/tensor": set(),
+    "distributed/fsdp": {
+        *("autograd", "distributed", "distributed/tensor", "nn", "nn/utils"),
+        "utils/_pytree",
+    },
+    "distributed/checkpoint": {
+        *("_serialization", "distributed/tensor", "nn", "optim"),
+    },
+    "distributed/tensor": {
+        *("autograd", "distributed", "nn", "overrides", "pellucid_compiler"),
+        *("random", "utils/_pytree"),
+    },
+    "distributed/tensor/parallel": {"distributed", "distributed/tensor", "nn"},
     "distributed/_group": {
         "distributed",
         "distributed/_stores",
@@ -180,6 +190,7 @@ API = {
     "distributed/launcher": {"distributed/_launch"},
     "distributed/nn": {"autograd"},
     "distributed/optim": {"optim"},
+    "distributed/pipelining": {"autograd", "nn"},
     "distributed/rpc": {
         "distributed",
         "distributed/_stores",
