@@ -122,7 +122,7 @@ CASES = [
     (
         lambda x: F.max_pool1d(x, 2),
         [(1, 2, 4)],
-        "view max_pool2d_with_indices_backward squeeze.dim",
+        "unsqueeze max_pool2d_with_indices_backward squeeze.dim",
     ),
     (
         lambda x: F.binary_cross_entropy_with_logits(x, torch.ones(4)),
@@ -130,6 +130,8 @@ CASES = [
         "sigmoid sub.Tensor mul.Tensor div.Scalar",
     ),
     (lambda x: x.roll(1, 0), [(3, 2)], "roll"),
+    (lambda x: x.amax(1), [(3, 4)], None),
+    (torch.max, [(3, 4)], None),
     (lambda x: x.repeat(2, 1), [(3, 2)], "view sum.dim_IntList"),
     # The ops that a traced function consists of.
     (torch.div, [(4,), (4,)], "div.Tensor neg div.Tensor mul.Tensor"),

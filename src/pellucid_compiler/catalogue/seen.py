@@ -57,12 +57,12 @@ def scattered(grad, size, dim, indices):
     return grad.new_zeros(size).scatter(dim, indices, grad)
 
 
-def share_of_equals(grad, size, x, result, dim=(), keepdim=False):
+def share_of_equals(grad, self, result, dim=(), keepdim=False):
     """The gradient of a greatest or least element, shared by those equal to it."""
-    result, grad = (restored(t, dim, keepdim, len(size)) for t in (result, grad))
-    mask = result == x
+    result, grad = (restored(t, dim, keepdim, self.dim()) for t in (result, grad))
+    mask = result == self
     count = mask.sum(dim, True) if dim else mask.sum()
-    return grad / count * mask
+    return grad * (mask / count)
 
 
 def as_convolution(dims, transposed):

@@ -277,7 +277,11 @@ def squeeze_dim(x, dim):
     return squeeze_given(x, [dim])
 
 
-squeeze_dim.gradients_seen_as(self=lambda grad, size: grad.reshape(size))
+squeeze_dim.gradients_seen_as(
+    self=lambda grad, size, dim: (
+        grad if grad.dim() == len(size) else grad.unsqueeze(dim)
+    )
+)
 
 
 @view(
