@@ -64,6 +64,7 @@ from pellucid_compiler.declare.late_forms import (
 )
 from pellucid_compiler.declare.op import REGISTRY, SCALAR_KINDS, Op
 from pellucid_compiler.declare.schema import Schema
+from pellucid_compiler.declare.seen import seen_rows
 from pellucid_compiler.declare.variants import inplace_schema, out_schema
 from pellucid_compiler.ir.dtypes import is_float
 from pellucid_compiler.ir.expr import Expr, cast, intern_expr, load
@@ -357,7 +358,10 @@ def machinery() -> list[Path]:
     """What traces and lowers: a change here traces everything again."""
     folders = ("abi", "ir", "transforms", "passes", "declare", "specialise", "lower")
     # Further schemas, headers and documents: nothing is traced by these.
-    names = ("variants.py", "late_forms.py", "headers.py", "pages.py", "pack_file.py")
+    names = (
+        *("variants.py", "late_forms.py", "seen.py"),
+        *("headers.py", "pages.py", "pack_file.py"),
+    )
     found = [
         path
         for folder in folders
@@ -494,6 +498,7 @@ def freeze_catalogue(cache: TraceCache) -> tuple[bytes, dict[bytes, Kernel]]:
         conversions=tuple(conversions),
         programs=encode(program_table(programs)),
         late=encode_late_ops(late_ops(REGISTRY, all_composites())),
+        seen=tuple(seen_rows(REGISTRY.values())),
     )
     return FROZEN_MAGIC + encode(encode_record(file)), kernels
 

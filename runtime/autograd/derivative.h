@@ -79,6 +79,9 @@ struct DerivativePlan {
 // interpreter lock during a backward pass, and may take it on a miss.
 using DerivativeFinder = const DerivativePlan* (*)(const OpCall& call, uint64_t needs_grad);
 
+// Whether the gradients that dispatch modes see of an op may read its results (ops/op_table.cpp).
+bool seen_gradient_reads_results(const OpRecord& op);
+
 constexpr int kNumRules = kNumCodes<Rule>;
 const DerivativePlan* find_rule(Rule rule, const OpCall& call, uint64_t mask);
 inline const DerivativePlan* find_derivative(const OpCall& call, uint64_t needs_grad) {

@@ -20,6 +20,11 @@
 namespace pellucid {
 namespace {
 
+// Whether dispatch modes or subclasses see an op on these: they are to see no write that PyTorch does not make.
+bool is_watched(const TensorImpl& a, const TensorImpl& b) {
+  return ((a.keys | b.keys | thread_state.include) - thread_state.exclude).has(Key::PythonDispatch);
+}
+
 void open_event(TimelineScope& scope, const Node& node, int64_t pass) {
   uint8_t flags = 0;
   const void* identity = node.timeline_identity(flags);
@@ -354,7 +359,8 @@ void BackwardPass::deliver(NodeTask& task, std::span<Tensor> grads_out) {
           grad = fit_gradient(std::move(grad), info, &node, i);
         Tensor& slot = target.gradients[edge.input];
         if (!slot) slot = std::move(grad);
-        else if (!options_.create_graph && slot->is_contiguous() && owns_memory_alone(*slot) && !grad->wrapper)
+        else if (!options_.create_graph && slot->is_contiguous() && owns_memory_alone(*slot) && !grad->wrapper &&
+                 !is_watched(*slot, *grad))
           add_into(*slot, *grad);
         else slot = add(*slot, *grad);
       }

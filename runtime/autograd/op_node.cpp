@@ -208,7 +208,10 @@ void OpNode::save_results(const OpCall& call) {
 
 void OpNode::save_watched_results(const OpCall& call) {
   std::vector<Tensor> found;
-  for_each_result(call, [&](TensorImpl* tensor) { found.push_back(tensor ? detached(*tensor) : Tensor()); });
+  for_each_result(call, [&](TensorImpl* tensor) {
+    const bool is_saved = plan().saved_results >> found.size() & 1;
+    found.push_back(tensor && !is_saved ? detached(*tensor) : Tensor());
+  });
   extras_of(*this).results = std::move(found);
 }
 

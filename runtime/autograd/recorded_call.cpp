@@ -37,7 +37,7 @@ void record_call(const OpCall& call, Ref<NodeFacts> facts, std::span<const Tenso
   Ref<OpNode> node = make_op_node(call, std::move(facts));
   node->save_results(call);
   node->save_extra(extra);
-  if (is_watched(call) && call.op->schema.returns.size() > 1 && !thread_state.packs_saved_tensors) [[unlikely]]
+  if (is_watched(call) && !thread_state.packs_saved_tensors && seen_gradient_reads_results(node->op())) [[unlikely]]
     node->save_watched_results(call);
   if (thread_state.anomaly_mode) [[unlikely]]
     remember_forward_trace(*node);

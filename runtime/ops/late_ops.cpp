@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/call_op.h"
 #include "core/dispatcher.h"
@@ -27,6 +28,7 @@ struct LateOps {
   std::recursive_mutex mutex;
   std::unordered_map<std::string_view, std::span<const uint8_t>> undefined;  // op name: its records, encoded
   std::vector<LateBinding> bindings;
+  std::unordered_set<const OpRecord*> defined;
 };
 LateOps& late_ops() {
   static auto* made = new LateOps;
@@ -146,6 +148,7 @@ Redirection* redirection_to(const OpRecord& target, const Schema& from) {
 
 void define_late(const encoded::LateRow& given) {
   OpRecord& record = *define_op(given.schema);
+  late_ops().defined.insert(&record);
   record.variant = given.variant;
   const LateBody body = given.body;
   const std::string named(given.named);
@@ -208,6 +211,12 @@ void define_all_late_ops() {
   LateOps& all = late_ops();
   std::lock_guard lock(all.mutex);
   while (!all.undefined.empty()) define_late_ops(all.undefined.begin()->first);
+}
+
+bool is_late(const OpRecord& op) {
+  LateOps& all = late_ops();
+  std::lock_guard lock(all.mutex);
+  return all.defined.contains(&op);
 }
 
 std::span<const LateBinding> late_bindings() { return late_ops().bindings; }

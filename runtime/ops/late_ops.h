@@ -43,4 +43,7 @@ void define_all_late_ops();
 
 std::span<const LateBinding> late_bindings();
 
+// Whether the record was defined so: it has no node of its own, and gradients are those of what it calls.
+bool is_late(const OpRecord& op);
+
 }  // namespace pellucid

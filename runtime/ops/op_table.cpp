@@ -10,8 +10,10 @@
 #include <deque>
 #include <mutex>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
+#include "autograd/derivative.h"
 #include "autograd/handler.h"
 #include "core/dispatcher.h"
 #include "core/error.h"
@@ -34,6 +36,7 @@ struct OpTable {
   std::deque<FrozenOp> ops;        // stable addresses
   std::vector<FrozenOp*> by_id;    // by record id
   std::vector<OpRecord*> records;  // of the file, in its order
+  std::vector<SeenOp> seen;
 };
 
 OpTable& table() {
@@ -121,7 +124,21 @@ void load_op_table(const std::string& path) {
   for (const encoded::ConversionRow& row : given.conversions) install_conversion(row.target, row.source, row.kernel);
   add_programs(given.programs);
   install_late_ops(given.late);
+  for (const auto& [op, gradient, keywords, composed, composed_gradients] : given.seen)
+    table().seen.push_back({op, gradient, keywords, composed, composed_gradients});
   define_missing_ops = define_late_ops;
+}
+
+std::span<const SeenOp> seen_ops() { return table().seen; }
+
+bool seen_gradient_reads_results(const OpRecord& op) {
+  static const auto* reading = [] {
+    auto* made = new std::unordered_set<std::string>;
+    for (const SeenOp& seen : seen_ops())
+      if (seen.given.find("result") != std::string_view::npos) made->insert("aten::" + std::string(seen.op));
+    return made;
+  }();
+  return op.schema.returns.size() > 1 || reading->contains(op.qualified_name);
 }
 
 FrozenOp& frozen_op(const OpRecord& op) {

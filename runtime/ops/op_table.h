@@ -39,6 +39,15 @@ bool is_scalar(OpKind kind);  // whether the meaning of such ops is a function o
 // Maps `path` and defines its records; called once, at import. Raises Value errors for damaged files.
 void load_op_table(const std::string& path);
 
+// What dispatch modes see in place of an op: pellucid_compiler/declare/seen.py.
+struct SeenOp {
+  std::string_view op;        // "conv2d"
+  std::string_view gradient;  // the op that gives its gradient; empty: none
+  std::string_view given;     // what declared gradients read, and by `name=` what that op is given
+  bool composed, composed_gradients;
+};
+std::span<const SeenOp> seen_ops();
+
 FrozenOp& frozen_op(const OpRecord& op);
 const std::string* derivative_origin(const OpRecord& op);  // null: an op with a name of its own
 

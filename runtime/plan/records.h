@@ -547,12 +547,32 @@ inline LateRow LateRow::read(Decoder& in) {
   };
 }
 
+struct SeenRow {
+  static constexpr size_t kFields = 5;
+  std::string_view op;
+  std::string_view gradient;
+  std::string_view given;
+  bool composed;
+  bool composed_gradients;
+  static SeenRow read(Decoder& in);
+};
+inline SeenRow SeenRow::read(Decoder& in) {
+  return {
+      .op = in.text(),
+      .gradient = in.text(),
+      .given = in.text(),
+      .composed = in.boolean(),
+      .composed_gradients = in.boolean(),
+  };
+}
+
 struct FrozenFile {
-  static constexpr size_t kFields = 4;
+  static constexpr size_t kFields = 5;
   std::vector<OpRow> ops;
   std::vector<ConversionRow> conversions;
   std::span<const uint8_t> programs;
   std::span<const uint8_t> late;
+  std::vector<SeenRow> seen;
   static FrozenFile read(Decoder& in);
 };
 inline FrozenFile FrozenFile::read(Decoder& in) {
@@ -561,6 +581,7 @@ inline FrozenFile FrozenFile::read(Decoder& in) {
       .conversions = in.list_of<ConversionRow>([&] { return in.record<ConversionRow>(); }),
       .programs = in.bytes(),
       .late = in.bytes(),
+      .seen = in.list_of<SeenRow>([&] { return in.record<SeenRow>(); }),
   };
 }
 

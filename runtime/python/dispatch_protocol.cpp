@@ -9,6 +9,7 @@
 #include "core/inline_vector.h"
 #include "core/layout.h"
 #include "ops/derivation.h"
+#include "ops/late_ops.h"
 #include "ops/op_table.h"
 #include "python/arguments.h"
 #include "python/boxing.h"
@@ -159,6 +160,19 @@ bool decomposed_derivative(OpCall& call) {
   return true;
 }
 
+// Whether the call needs a gradient that autograd did not record above: of a late op, which has no node of its own.
+bool is_unrecorded(const OpCall& call) {
+  if (call.op->registered.has(Key::Autograd) || !thread_state.grad_mode) return false;
+  return (gather_keys(call) - thread_state.exclude).has(Key::Autograd) && is_late(*call.op);
+}
+
+// The op as the ops that it calls, each of which is seen and recorded.
+void run_seen_inside(OpCall& call) {
+  call.keys = call.keys - kWatched;
+  const KernelEntry& entry = call.op->table[static_cast<int>(call.keys.highest())];
+  entry.function(call, entry.context);
+}
+
 // The fallback of every op at the PythonDispatch key.
 void dispatch_to_python(OpCall& call, void*) {
   HoldGil gil;
@@ -169,7 +183,9 @@ void dispatch_to_python(OpCall& call, void*) {
     return dispatch(call, call.keys);
   }
   if (decomposed_derivative(call)) return;
-  ExcludeKeys above(kAbove);
+  const bool is_to_record = is_unrecorded(call);
+  if (is_to_record && !overriding.types().empty()) return run_seen_inside(call);
+  ExcludeKeys above(is_to_record ? KeySet() : kAbove);
   Object types = overriding.as_tuple();
   Object args, kwargs;
   pack_given_arguments(call, args, kwargs);

@@ -6,7 +6,7 @@
 
 #include "core/dispatcher.h"
 #include "core/format.h"
-#include "ops/late_ops.h"
+#include "ops/op_table.h"
 #include "python/boxing.h"
 #include "python/contexts.h"
 #include "python/op_overload.h"
@@ -137,22 +137,25 @@ void print_dispatches_if_asked() {
   if (asked && std::string_view(asked) == "1") add_dispatch_observer({print_step, end_printed_step, nullptr});
 }
 
-// _backward_ops(): {op: the op that PyTorch computes its gradient by}.
-PyObject* list_backward_ops(PyObject*, PyObject*) {
+// _seen_ops(): {op: (gradient op, what it is given, whether the op is composed, whether its gradients are)}.
+PyObject* list_seen_ops(PyObject*, PyObject*) {
   return guarded([] {
     Object found = own(PyDict_New());
-    for (const LateBinding& binding : late_bindings())
-      if (!binding.is_method && !binding.is_function)
-        checked(PyDict_SetItem(found.get(), to_string(std::string(binding.original)).get(),
-                               to_string(std::string(binding.name)).get()));
+    for (const SeenOp& seen : seen_ops()) {
+      const auto size = [](std::string_view text) { return static_cast<Py_ssize_t>(text.size()); };
+      Object facts =
+          own(Py_BuildValue("(s#s#OO)", seen.gradient.data(), size(seen.gradient), seen.given.data(), size(seen.given),
+                            seen.composed ? Py_True : Py_False, seen.composed_gradients ? Py_True : Py_False));
+      checked(PyDict_SetItem(found.get(), to_string(std::string(seen.op)).get(), facts.get()));
+    }
     return found.leak();
   });
 }
 
 PyMethodDef functions[] = {
     {"_overloads", overloads, METH_O, "_overloads(name): the callables of an op's overloads, by overload name."},
-    {"_backward_ops", list_backward_ops, METH_NOARGS,
-     "_backward_ops(): the names of gradient ops, by the op whose gradient they give."},
+    {"_seen_ops", list_seen_ops, METH_NOARGS,
+     "_seen_ops(): what dispatch modes see in place of ops and of their gradients, by op."},
     {"_start_dispatch_trace", start_trace, METH_NOARGS, "Begins to record this thread's dispatches."},
     {"_stop_dispatch_trace", stop_trace, METH_NOARGS, "[(depth, op, key, arguments, failed)] since the start."},
     {},

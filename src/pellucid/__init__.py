@@ -126,23 +126,21 @@ bind_ops(globals())
 legacy_contiguous_format = contiguous_format
 chalf = complex32
 
-from pellucid._functions import compositions as _compositions
-from pellucid._functions import draws as _draws
+from pellucid._functions import forms as _forms
 from pellucid._functions import products as _products
-from pellucid._functions import queries as _queries
 from pellucid._functions import shapes as _shapes
-from pellucid._functions.compositions import *
-from pellucid._functions.draws import *
+from pellucid._functions import uniqueness as _uniqueness
+from pellucid._functions.forms import *
 from pellucid._functions.products import *
 from pellucid._functions.queries import *
 from pellucid._functions.shapes import *
+from pellucid._functions.uniqueness import *
 from pellucid._package.lazy_exports import bind_lazy
 from pellucid._calls.overridable import make_overridable
 from pellucid.version import __version__ as __version__
 
-for _part in (_compositions, _draws, _products, _shapes):
+for _part in (_forms, _products, _shapes, _uniqueness):
     make_overridable(globals(), _part.__all__)
-make_overridable(globals(), _queries.OF_TENSORS)
 bind_lazy(globals())
 
 if TYPE_CHECKING:  # what the op table gives

@@ -96,6 +96,43 @@ CASES = [
     (lambda x: F.glu(x, 0), [(4, 2)], "glu_backward"),
     (lambda x: F.softshrink(x, 0.3), [(4,)], "softshrink_backward"),
     (lambda x: F.hardshrink(x, 0.3), [(4,)], "hardshrink_backward"),
+    (
+        lambda x, w, b: F.group_norm(x, 2, w, b),
+        [(2, 4, 3), (4,), (4,)],
+        "native_group_norm_backward",
+    ),
+    (
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+        [(1, 2, 3, 4)] * 3,
+        "_scaled_dot_product_flash_attention_for_cpu_backward",
+    ),
+    (
+        lambda x: F.adaptive_avg_pool2d(x, 2),
+        [(1, 2, 5, 5)],
+        "_adaptive_avg_pool2d_backward",
+    ),
+    (F.selu, [(4,)], "elu_backward"),
+    (
+        lambda x: x.logsumexp(1),
+        [(3, 4)],
+        "unsqueeze unsqueeze sub.Tensor exp mul.Tensor",
+    ),
+    (lambda x: x.var(), [(3, 4)], "mean sub.Tensor mul.Scalar mul.Tensor"),
+    (lambda x: x[LABELS[:2]], [(3, 2)], "new_zeros index_put"),
+    (
+        lambda x: F.max_pool1d(x, 2),
+        [(1, 2, 4)],
+        "unsqueeze max_pool2d_with_indices_backward squeeze.dim",
+    ),
+    (
+        lambda x: F.binary_cross_entropy_with_logits(x, torch.ones(4)),
+        [(4,)],
+        "sigmoid sub.Tensor mul.Tensor div.Scalar",
+    ),
+    (lambda x: x.roll(1, 0), [(3, 2)], "roll"),
+    (lambda x: x.amax(1), [(3, 4)], None),
+    (torch.max, [(3, 4)], None),
+    (lambda x: x.repeat(2, 1), [(3, 2)], "view sum.dim_IntList"),
     # The ops that a traced function consists of.
     (torch.div, [(4,), (4,)], "div.Tensor neg div.Tensor mul.Tensor"),
     (lambda x: x.exp().sqrt(), [(4,)], None),
@@ -117,7 +154,7 @@ CASES = [
     (
         lambda x: x.max(1)[0],
         [(3, 4)],
-        "new_zeros unsqueeze unsqueeze scatter.src",
+        "unsqueeze unsqueeze new_zeros scatter.src",
     ),
 ]
 
@@ -235,6 +272,22 @@ def test_gradients_of_wrappers_need_no_memory(function, shapes):
     wrapped = function(*wrappers)
     found = torch.autograd.grad(wrapped, wrappers, Wrapper(cotangent))
     torch.testing.assert_close([g.inner for g in found], list(wanted))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: aten.mul.Scalar(x, 3.0), lambda x: F.multi_margin_loss(x, LABELS[:3])],
+)
+def test_watched_calls_of_further_overloads_and_composites_have_gradients(function):
+    torch.manual_seed(0)
+    x = leaf(3, 3)
+    (wanted,) = torch.autograd.grad(function(x).sum(), x)
+    with Seen():
+        (found,) = torch.autograd.grad(function(x).sum(), x)
+    torch.testing.assert_close(found, wanted)
+    wrapper = Wrapper(x)
+    (of_wrapper,) = torch.autograd.grad(function(wrapper).sum(), wrapper)
+    torch.testing.assert_close(of_wrapper.inner, wanted)
 
 
 def test_handlers_record_gradients_where_they_ask_for_it():

@@ -21,7 +21,7 @@ ENGINE = {
         *("abi", "ir", "ir/primitives", "transforms", "passes", "composites"),
     },
     "catalogue/routines": set(),
-    "catalogue": {"ir", "declare", "catalogue/routines"},
+    "catalogue": {"ir", "declare", "composites", "catalogue/routines"},
     "codegen": {"abi", "ir", "codegen/elementary"},
     "codegen/elementary": {"codegen"},
     "codegen/targets": {"codegen"},

@@ -1,20 +1,21 @@
 """What PyTorch's composites and their derivatives are made of: ``linear`` is ``addmm``.
 
 Where ``__torch_dispatch__`` watches, composites run as these ops, above autograd, and
-derivatives of products and views as the ops that PyTorch computes them by: policies
-and counters name those. Elsewhere nothing of this runs. The runtime
+derivatives as the ops that PyTorch computes them by: policies and counters name those.
+Elsewhere nothing of this runs. Which ops they are the declarations say
+(``pellucid_compiler/declare/seen.py``). The runtime
 (``runtime/python/dispatch_protocol.cpp``) imports this before the first tensor or mode
-is watched. Read next: products.py, layers.py, derivatives.py.
+is watched. Read next: registry.py, derivatives.py.
 """
 
 from __future__ import annotations
 
-from pellucid._decomp import layers as layers
-from pellucid._decomp import native_backward as native_backward
-from pellucid._decomp import products as products
 from pellucid._decomp.derivatives import decompose_derivative as decompose_derivative
 from pellucid._decomp.registry import decomposition_table as decomposition_table
 from pellucid._decomp.registry import get_decompositions as get_decompositions
+from pellucid._decomp.registry import install
 from pellucid._decomp.registry import register_decomposition as register_decomposition
 
 __all__ = ["decomposition_table", "get_decompositions", "register_decomposition"]
+
+install()

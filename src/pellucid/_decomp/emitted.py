@@ -15,9 +15,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pellucid
-from pellucid import Tensor
+from pellucid import _C, Tensor
 from pellucid._decomp.registry import unseen
-from pellucid._ops import OpOverload
+from pellucid._ops import OpOverload, ops
 from pellucid._runtime.tracing import derivative_function
 
 if TYPE_CHECKING:
@@ -51,6 +51,14 @@ def _as_condition(value: Any) -> Tensor:
     return pellucid.as_tensor(value, dtype=pellucid.bool)
 
 
+# Those that PyTorch's formulas apply to a number by an overload of its own; with the
+# number first, the op of the exchanged operands.
+_WITH_NUMBER = {
+    **{name: name for name in ("add", "sub", "mul", "div", "eq", "ne", "lt", "le")},
+    "pow": "pow",
+}
+_NUMBER_FIRST = {"add": "add", "mul": "mul", "eq": "eq", "ne": "ne"}
+_NUMBER_FIRST |= {"lt": "gt", "le": "ge"}
 _LEAVES = ("const", "sym", "load", "cast")
 _MOST_STEPS = 64
 
@@ -70,17 +78,33 @@ def emitted(op: OpOverload) -> Callable[[tuple[Any, ...]], list[Tensor]] | None:
     if len(steps) > _MOST_STEPS or not all(map(_is_known, steps)):
         return None
     names = {a.name: k for k, a in enumerate(op._schema.arguments)}
+    for_tensors = _numbers_for_tensors(op)
     keeps_width = _is_one_step(steps)
 
     def run(args: tuple[Any, ...]) -> list[Tensor]:
         tensors = [a for a in args if isinstance(a, Tensor)]
         full = pellucid.broadcast_shapes(*(t.shape for t in tensors))
         like = next(t for t in tensors if t.is_floating_point() or t.is_complex())
-        call = _Call(args, names, keeps_width, values={})
+        call = _Call(args, names, for_tensors, keeps_width, values={})
         found = (_value(e, call) for e in function.outputs)
         return [_like(value, full, like) for value in found]
 
     return run
+
+
+def _numbers_for_tensors(op: OpOverload) -> frozenset[str]:
+    """The arguments that are tensors in the forward op's schema: a number given for one
+    is seen as a tensor.
+    """
+    _, forward, sources, *_ = _C._derived_from(op.name())
+    declared = forward._schema.arguments
+    return frozenset(
+        argument.name
+        for argument, (source, index, _) in zip(
+            op._schema.arguments, sources, strict=True
+        )
+        if source == "argument" and "Tensor" in declared[index].type
+    )
 
 
 def _is_known(e: Expr) -> bool:
@@ -99,6 +123,7 @@ class _Call(NamedTuple):
 
     args: tuple[Any, ...]
     names: dict[str, int]
+    for_tensors: frozenset[str]
     keeps_width: bool
     values: dict[Expr, Any]
 
@@ -118,12 +143,35 @@ def _computed(e: Expr, call: _Call) -> Any:
     operands = [_value(a, call) for a in parts]
     if e.op == "cast":
         return _cast(operands[0], e.dtype, call.keeps_width)
-    run = _OPERATORS["div"] if parts is not e.args else _meaning(e.op)
+    name = "div" if parts is not e.args else e.op
+    by_number = _by_number(name, parts, operands, call)
+    if by_number is not None:
+        return by_number
+    run = _meaning(name)
     assert run is not None
     if any(isinstance(x, Tensor) for x in operands):
         return run(*operands)
     with unseen():  # numbers alone, of which Python refuses some (1 / 0)
         return run(*map(_wide_scalar, operands)).item()
+
+
+def _by_number(
+    name: str, parts: Sequence[Expr], operands: Sequence[Any], call: _Call
+) -> Tensor | None:
+    """The op on a tensor and a number of the formula, by the overload for numbers."""
+    if len(operands) != 2 or sum(isinstance(x, Tensor) for x in operands) != 1:
+        return None
+    number_first = isinstance(operands[1], Tensor)
+    found = (_NUMBER_FIRST if number_first else _WITH_NUMBER).get(name)
+    number = parts[0 if number_first else 1]
+    while number.op == "cast":
+        number = number.args[0]
+    if found is None or (number.op == "sym" and number.attr in call.for_tensors):
+        return None
+    tensor, value = reversed(operands) if number_first else operands
+    overload = "Tensor_Scalar" if found == "pow" else "Scalar"
+    result: Tensor = getattr(getattr(ops.aten, found), overload)(tensor, value)
+    return result
 
 
 def _wide_scalar(value: complex) -> Tensor:

@@ -1,46 +1,71 @@
-"""The table of decompositions: functions by the op that they replace.
+"""The table of decompositions: what watched calls of an op run in its place.
 
-``decomposes`` makes the runtime use one; ``register_decomposition`` is PyTorch's name,
-which only notes it for who asks ``get_decompositions``.
+The bodies are declared beside the ops (``pellucid_compiler/declare/seen.py``) and found
+when they are first called. ``register_decomposition`` is PyTorch's name, which only
+notes a function for who asks ``get_decompositions``.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, TypeVar
 
+import pellucid._runtime.composites  # noqa: F401 - gives the bodies their framework
 from pellucid import _C, Tensor
-from pellucid._ops import OpOverload, OpOverloadPacket, ops
+from pellucid._ops import OpOverload, OpOverloadPacket
+from pellucid._runtime.gradients import overload_of
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 decomposition_table: dict[Any, Callable[..., Any]] = {}
 
 
-def decomposes(*names: str) -> Callable[[_F], _F]:
-    """Decorates what watched calls of the aten ops of these names run.
+def declared(name: str) -> Any:
+    """The declaration of an aten op, ``"max.dim"``."""
+    import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
+    from pellucid_compiler.declare import REGISTRY
 
-    The function gets all arguments, those with defaults too. It may return
-    NotImplemented: then the op is seen as itself.
-    """
+    return REGISTRY[name]
 
-    def register(function: _F) -> _F:
-        @functools.wraps(function)
-        def run(*args: Any, **kwargs: Any) -> Any:
-            if _runs_as_itself((*args, *kwargs.values())):
-                return NotImplemented
-            return function(*args, **kwargs)
 
-        for full_name in names:
-            name, _, overload = full_name.partition(".")
-            op = getattr(getattr(ops.aten, name), overload or "default")
-            decomposition_table[op] = function
-            _C._register_decomposition(f"aten::{full_name}", run)
-        return function
+class Composed:
+    """An op by the ops that its declaration says modes see."""
 
-    return register
+    def __init__(self, name: str) -> None:
+        self.__name__ = self._name = name
+
+    @cached_property
+    def results(self) -> Callable[..., Any]:
+        """The declared body. It may give more than the op, for the gradient."""
+        body: Callable[..., Any] = declared(self._name).seen.body
+        return body
+
+    @cached_property
+    def _count(self) -> int:
+        return len(overload_of(self._name)._schema.returns)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        found = self.results(*args, **kwargs)
+        if not isinstance(found, tuple):
+            return found
+        return found[0] if self._count == 1 else found[: self._count]
+
+    def run_watched(self, *args: Any, **kwargs: Any) -> Any:
+        """What the runtime calls."""
+        if _runs_as_itself((*args, *kwargs.values())):
+            return NotImplemented
+        return self(*args, **kwargs)
+
+
+def install() -> None:
+    """Makes watched calls of all ops whose declarations say so run as others."""
+    for name, (_, _, is_composed, _) in _C._seen_ops().items():
+        if is_composed:
+            composed = Composed(name)
+            decomposition_table[overload_of(name)] = composed
+            _C._register_decomposition(f"aten::{name}", composed.run_watched)
 
 
 def is_observer(mode: object) -> bool:

@@ -1,4 +1,4 @@
-"""Functions of shapes whose arguments no schema expresses: meshgrid, nonzero.
+"""Functions of places whose arguments no schema expresses: meshgrid, nonzero.
 
 Thin forms of declared ops, as in PyTorch. Used by ``pellucid/__init__.py`` through
 ``__all__``.
@@ -16,7 +16,7 @@ TYPE_CHECKING = False  # importing typing takes a fifth of all of this
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["meshgrid", "nonzero"]
+__all__ = ["meshgrid", "nonzero", "unravel_index"]
 
 
 _meshgrid = _C._op_named("meshgrid.indexing")
@@ -50,3 +50,21 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
 
 
 Tensor.nonzero = nonzero  # type: ignore[assignment, method-assign]
+
+
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """Flat places in a tensor of ``shape`` as one index tensor per dim."""
+    sizes = [shape] if isinstance(shape, int) else [int(n) for n in shape]
+    found = []
+    for size in reversed(sizes):
+        found.append(indices % size)
+        indices = indices // size
+    return tuple(reversed(found))
+
+
+def _where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """``self`` where ``condition``, else ``other``: the function puts it second."""
+    return pellucid.where(condition, self, other)
+
+
+Tensor.where = _where  # type: ignore[assignment, method-assign]

@@ -3,7 +3,7 @@
 A declaration names its gradient op (``backward=``); the name stores no formula. The
 body of that op is made here: its arguments are matched by name with those of the
 forward op, and the derivative that the forward op has gives the gradients. Where modes
-watch, `Shown` does the reverse. Found by composites.py; read next: ``_decomp``.
+watch, ``_decomp`` does the reverse. Found by composites.py.
 """
 
 from __future__ import annotations
@@ -24,10 +24,13 @@ _SIZES: dict[str, tuple[str, Callable[[Tensor, Any], Sequence[int]]]] = {
     "bias_sizes": ("bias", lambda grad, sizes: sizes or [grad.shape[1]]),
     "num_weights": ("weight", lambda grad, rows: (rows, grad.shape[-1])),
 }
-_RENAMED = {"self_or_result": "self", "dim": "dimension"}
+RENAMED = {"self_or_result": "self", "dim": "dimension"}
 _record: Callable[..., Sequence[Tensor | None]] = recorded_gradients
 # What gradient ops call the forward op's results.
-RESULTS = {"output": 0, "result": 0, "indices": 1, "buffer": 1, "total_weight": 1}
+RESULTS = {
+    **dict.fromkeys(("output", "result", "out", "cdist"), 0),
+    **dict.fromkeys(("indices", "buffer", "total_weight", "logsumexp"), 1),
+}
 
 
 def overload_of(full_name: str) -> OpOverload:
@@ -51,8 +54,12 @@ class _Given(NamedTuple):
     wanted: list[bool]
 
 
-def _given(forward: OpOverload, names: Sequence[str], args: Sequence[Any]) -> _Given:
-    """The call of ``forward`` whose gradients the gradient op gives."""
+def _given(
+    forward: OpOverload, names: Sequence[str], args: Sequence[Any], count: int
+) -> _Given:
+    """The call of ``forward`` whose gradients the gradient op gives, ``count`` of them
+    unless its ``output_mask`` says otherwise.
+    """
     grad, *rest = args
     declared = forward._schema.arguments
     called_so = {a.name for a in declared}
@@ -66,7 +73,7 @@ def _given(forward: OpOverload, names: Sequence[str], args: Sequence[Any]) -> _G
             results[RESULTS[name]] = value
         else:
             found[name] = value
-    for name, called in _RENAMED.items():
+    for name, called in RENAMED.items():
         if name in found and called in called_so:
             found[called] = found[name]
     first = next(a.name for a in declared if "Tensor" in a.type)
@@ -74,7 +81,7 @@ def _given(forward: OpOverload, names: Sequence[str], args: Sequence[Any]) -> _G
         found[first] = stand_in(grad, results[0].shape)
     values = [found[a.name] if a.name in found else _unread(a, grad) for a in declared]
     tensors = [a.name for a in declared if "Tensor" in a.type]
-    mask = found.get("output_mask", [True])
+    mask = found.get("output_mask", [True] * count)
     wanted = [bool(k < len(mask) and mask[k]) for k in range(len(tensors))]
     return _Given(grad, values, (results.get(0), results.get(1)), wanted)
 
@@ -108,10 +115,11 @@ def _body(
 
     def body(*args: Any, **kwargs: Any) -> Any:
         ordered = (*args, *(kwargs[n] for n in keyword_only))
-        found = gradients(forward, _given(forward, names, ordered))
-        if len(schema.returns) == 1:
+        count = len(schema.returns)
+        found = gradients(forward, _given(forward, names, ordered, count))
+        if count == 1:
             return _required(found[0], forward, ordered[0])
-        return tuple(found[: len(schema.returns)])
+        return tuple(found[:count])
 
     return body
 

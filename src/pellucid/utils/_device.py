@@ -71,7 +71,7 @@ class DeviceContext(TorchFunctionMode):
 
 
 def get_default_device() -> Any:
-    """The device of factories that are not told one."""
+    """The device of factories that are given none."""
     for mode in reversed(_C._torch_function_modes()):
         if isinstance(mode, DeviceContext):
             return mode.device

@@ -131,6 +131,21 @@ class LateRow:
 
 
 @dataclass(frozen=True)
+class SeenRow:
+    """What dispatch modes see in place of an op. ``gradient``: the op that gives its
+    gradient; ``given``: what the declared gradients read, and by ``name=`` what that op
+    is given beside the op's arguments. ``composed``, ``composed_gradients``: whether
+    there are bodies for the op and for gradients (declare/seen.py).
+    """
+
+    op: str
+    gradient: str
+    given: str
+    composed: bool
+    composed_gradients: bool
+
+
+@dataclass(frozen=True)
 class FrozenFile:
     """``programs``: bytes of a list of Program; ``late``: of a list of LateOpRow."""
 
@@ -138,6 +153,7 @@ class FrozenFile:
     conversions: tuple[ConversionRow, ...]
     programs: bytes
     late: bytes
+    seen: tuple[SeenRow, ...]
 
 
 # ------------------------------------------------------------------------------ keys
@@ -476,7 +492,16 @@ class TileProgram:
 
 
 RECORDS: Final = (
-    *(OpRow, ConversionRow, Program, BindingRow, LateOpRow, LateRow, FrozenFile),
+    *(
+        OpRow,
+        ConversionRow,
+        Program,
+        BindingRow,
+        LateOpRow,
+        LateRow,
+        SeenRow,
+        FrozenFile,
+    ),
     *(KeyedPlan, PointwiseKey, KeyedFunction, KeyedDerivative),
     *(FunctionInput, FunctionParameter, NumberChecks, Function),
     *(DerivedOp, SourceRow, SizeRow, PassedRow, DerivativeRow, GuardedDerivative),

@@ -1,6 +1,7 @@
 """Activation functions."""
 
 from pellucid_compiler.catalogue.real_only import refuse_bool, require_float
+from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
     cast,
     cosh,
@@ -63,7 +64,10 @@ def _(x, beta, threshold, y):
     return where(x * beta > threshold, 1.0, logistic(x * beta))
 
 
-@pointwise("relu(Tensor self) -> Tensor")
+@pointwise(
+    "relu(Tensor self) -> Tensor",
+    backward="threshold_backward(self=result, threshold=0)",
+)
 def relu(x):
     """``max(x, 0)``."""
     refuse_bool("relu", x)
@@ -125,11 +129,20 @@ def elu(x, alpha, scale, input_scale):
     return where(x > 0, x * scale, expm1(x * input_scale) * (alpha * scale))
 
 
+_SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
+
+
 @pointwise("selu(Tensor self) -> Tensor", node="EluBackward0")
 def selu(x):
     """elu with the self-normalising constants of Klambauer et al. 2017."""
-    alpha, scale = 1.6732632423543772, 1.0507009873554805
-    return where(x > 0, x * scale, expm1(x) * (alpha * scale))
+    return where(x > 0, x * _SELU_SCALE, expm1(x) * (_SELU_ALPHA * _SELU_SCALE))
+
+
+@selu.seen_as
+def _(x):
+    if not x.is_floating_point():
+        return NotImplemented
+    return api.ops.aten.elu.default(x, _SELU_ALPHA, _SELU_SCALE)
 
 
 @pointwise("celu(Tensor self, Scalar alpha=1.0) -> Tensor")
@@ -138,6 +151,13 @@ def celu(x, alpha):
     require_float("celu", x)
     require(alpha != 0, "celu: alpha is 0, and the negative elements are divided by it")
     return where(x > 0, x, expm1(x / alpha) * alpha)
+
+
+@celu.seen_as
+def _(x, alpha):
+    if not x.is_floating_point() or not alpha:
+        return NotImplemented
+    return api.ops.aten.elu.default(x, alpha, 1, 1 / alpha)
 
 
 @pointwise(
@@ -259,6 +279,11 @@ def softsign(x):
     return x / (1 + abs(x))
 
 
+@softsign.seen_as
+def _(x):
+    return x / (x.abs() + 1) if x.is_floating_point() else NotImplemented
+
+
 @softsign.partials("accuracy: the derived slope cancels for large x")
 def _(x, y):
     bound = 1 + abs(x)
@@ -274,6 +299,11 @@ def _(x, y):
 def tanhshrink(x):
     """``x - tanh(x)``."""
     return x - tanh(x)
+
+
+@tanhshrink.seen_as
+def _(x):
+    return x - x.tanh() if x.is_floating_point() else NotImplemented
 
 
 @tanhshrink.partials("accuracy: the derived slope cancels for small x")

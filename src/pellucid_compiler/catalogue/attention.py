@@ -5,6 +5,7 @@ queries times keys, are never in memory, nor saved: the gradient computes them a
 """
 
 from pellucid_compiler.catalogue.contraction import matmul
+from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
     INF,
     ask,
@@ -99,6 +100,22 @@ def attention(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa):
         error=NotImplementedError,
     )
     return _attention(q, k, v, mask, None, 0.0, is_causal, scale, enable_gqa)
+
+
+@attention.seen_as
+def _(query, key, value, mask, dropout_p, is_causal, *, scale, enable_gqa):
+    """The kernel that PyTorch takes for heads of one size."""
+    same = query.shape[-1:] == key.shape[-1:] == value.shape[-1:]
+    if query.dim() != 4 or not same or dropout_p or enable_gqa:
+        return NotImplemented
+    if mask is not None and (mask.requires_grad or is_causal):
+        return NotImplemented
+    if mask is not None and mask.dtype == api.bool:
+        least = api.zeros_like(mask, dtype=query.dtype)
+        mask = least.masked_fill(mask.logical_not(), -INF)
+    return api.ops.aten._scaled_dot_product_flash_attention_for_cpu.default(
+        query, key, value, dropout_p, is_causal, attn_mask=mask, scale=scale
+    )
 
 
 @contraction(

@@ -1,5 +1,7 @@
 """Contractions: matmul, linear, convolution."""
 
+from pellucid_compiler.catalogue.seen import as_convolution
+from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
     TensorKey,
     ask,
@@ -64,6 +66,43 @@ def matmul(a, b):
     return tabulate([*leading, *rows, *cols], element)
 
 
+@matmul.seen_as
+def _(a, b):
+    if a.dim() == 0 or b.dim() == 0 or a.dtype != b.dtype:
+        return NotImplemented
+    if a.shape[-1] != b.shape[-min(b.dim(), 2)]:
+        return NotImplemented
+    if b.dim() == 1:
+        return _seen_with_vector(a, b)
+    if a.dim() == 1:
+        return api.matmul(a.unsqueeze(0), b).squeeze(-2)
+    if a.dim() == b.dim() == 2:
+        return a.mm(b)
+    if b.dim() == 2:
+        rows = a.reshape(-1, a.shape[-1])
+        return rows.mm(b).view(*a.shape[:-1], b.shape[-1])
+    return _seen_as_batches(a, b)
+
+
+def _seen_with_vector(a, vector):
+    if a.dim() == 1:
+        return a.dot(vector)
+    if a.dim() == 2:
+        return a.mv(vector)
+    return a.reshape(-1, a.shape[-1]).mv(vector).view(a.shape[:-1])
+
+
+def _seen_as_batches(a, b):
+    try:
+        leading = api.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    except RuntimeError:
+        return NotImplemented
+    first, second = (
+        t.expand(*leading, *t.shape[-2:]).reshape(-1, *t.shape[-2:]) for t in (a, b)
+    )
+    return first.bmm(second).view(*leading, a.shape[-2], b.shape[-1])
+
+
 def _shape_text(t):
     """What a message says of a shape, whose sizes fill the places."""
     return "x".join(["{}"] * t.rank)
@@ -105,6 +144,22 @@ def linear(x, weight, bias):
     return y if bias is None else y + bias
 
 
+@linear.seen_as
+def _(x, weight, bias):
+    if weight.dim() != 2 or x.dim() == 0 or x.shape[-1] != weight.shape[1]:
+        return NotImplemented
+    if x.dtype != weight.dtype:
+        return NotImplemented
+    if bias is None:
+        return api.matmul(x, weight.t())
+    if bias.shape != weight.shape[:1] or bias.dtype != x.dtype:
+        return NotImplemented
+    if x.dim() == 2:
+        return api.addmm(bias, x, weight.t())
+    rows = x.reshape(-1, x.shape[-1])
+    return api.addmm(bias, rows, weight.t()).view(*x.shape[:-1], weight.shape[0])
+
+
 @contraction(
     "conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, "
     "SymInt[2] padding=0, SymInt[2] dilation=1, SymInt groups=1) -> Tensor",
@@ -112,10 +167,14 @@ def linear(x, weight, bias):
     node="ConvolutionBackward0",
     layout="images",
     autocast="lower",
+    backward="convolution_backward(transposed=False, output_padding=[0, 0])",
 )
 def conv2d(x, weight, bias, stride, padding, dilation, groups):
     """Cross-correlation of images with ``weight``; a load outside an image is zero."""
     return convolution(x, weight, bias, stride, padding, padding, dilation, groups, 2)
+
+
+conv2d.seen_as(as_convolution(2, transposed=False))
 
 
 @conv2d.vjp("schedule: of one channel a group, adding tap after tap costs more")

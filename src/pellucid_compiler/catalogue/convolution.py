@@ -9,6 +9,7 @@ from pellucid_compiler.catalogue.contraction import (
     convolution_gradients,
     same_padding,
 )
+from pellucid_compiler.catalogue.seen import as_convolution
 from pellucid_compiler.declare import (
     ask,
     const,
@@ -36,12 +37,15 @@ def _declare(dims):
         node="ConvolutionBackward0",
         layout="images",
         autocast="lower",
+        backward=f"convolution_backward(transposed=False, output_padding={[0] * dims})",
     )
     def conv(x, weight, bias, stride, padding, dilation, groups):
         """Cross-correlation with ``weight``; a load outside the input is zero."""
         return convolution(
             x, weight, bias, stride, padding, padding, dilation, groups, dims
         )
+
+    conv.seen_as(as_convolution(dims, transposed=False))
 
     @conv.vjp("schedule: of one channel a group, adding tap after tap costs more")
     def _(x, weight, bias, stride, padding, dilation, groups, y, grad, derived):
@@ -83,6 +87,7 @@ def _declare_transposed(dims):
         node="ConvolutionBackward0",
         layout="images",
         autocast="lower",
+        backward="convolution_backward(transposed=True)",
     )
     def conv_transpose(
         x, weight, bias, stride, padding, output_padding, groups, dilation
@@ -106,6 +111,8 @@ def _declare_transposed(dims):
             name, x, weight, stride, padding, output_padding, groups, dilation
         )
         return y if bias is None else _add_bias(y, bias, 1)
+
+    conv_transpose.seen_as(as_convolution(dims, transposed=True))
 
     @conv_transpose.vjp("schedule: the derived rule of a stride scatters; this gathers")
     def _(

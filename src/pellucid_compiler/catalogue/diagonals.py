@@ -1,6 +1,7 @@
 """Diagonals written and read, and padding: diag, diag_embed, constant_pad_nd."""
 
 from pellucid_compiler.catalogue.views import diagonal
+from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
     cast,
     loop,
@@ -87,3 +88,8 @@ def constant_pad_nd(x, pad, value):
             [i - left for i, left in zip(p, before, strict=True)]
         ],
     )
+
+
+constant_pad_nd.gradients_seen_as(
+    self=lambda grad, pad: api.constant_pad_nd(grad, [-n for n in pad])
+)

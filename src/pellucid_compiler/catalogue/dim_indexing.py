@@ -32,6 +32,11 @@ def index_select(x, dim, index):
     return tabulate(shape, lambda *p: x[[*p[:dim], index[p[dim]], *p[dim + 1 :]]])
 
 
+index_select.gradients_seen_as(
+    self=lambda grad, size, dim, index: grad.new_zeros(size).index_add(dim, index, grad)
+)
+
+
 def vector_of_indices(name, index):
     """``index`` as a vector of integers."""
     require(

@@ -1,6 +1,7 @@
 """Distances of rows."""
 
 from pellucid_compiler.catalogue.statistics import vector_norm
+from pellucid_compiler.composites import api
 from pellucid_compiler.declare import reduction_op, require, unsqueeze
 
 
@@ -10,6 +11,9 @@ from pellucid_compiler.declare import reduction_op, require, unsqueeze
     autocast="float32",
     method=False,
     out=False,
+    backward="_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, "
+    "Tensor cdist) -> Tensor",
+    backward_out="out",
 )
 def cdist(a, b, p, compute_mode):
     """The norm of order ``p`` of each row of ``x1`` less each row of ``x2``.
@@ -21,3 +25,10 @@ def cdist(a, b, p, compute_mode):
     require(p >= 0, "cdist: the order {} is negative", p)
     gaps = unsqueeze(a, a.rank - 1) - unsqueeze(b, b.rank - 2)
     return vector_norm(gaps, p, [gaps.rank - 1], False, None)
+
+
+cdist.gradients_seen_as(
+    x2=lambda grad, x1, x2, p, result: api.ops.aten._cdist_backward.default(
+        grad.mT.contiguous(), x2, x1, p, result.mT.contiguous()
+    )
+)

@@ -2,6 +2,8 @@
 
 from pellucid_compiler.catalogue.loss import reduce_loss
 from pellucid_compiler.catalogue.real_only import require_real
+from pellucid_compiler.composites import api
+from pellucid_compiler.composites.losses import reduced
 from pellucid_compiler.declare import (
     cast,
     exp,
@@ -37,6 +39,13 @@ def mse_loss(x, target, reduction):
     return _loss(reduction, lambda a, b: (a - b) * (a - b), x, target)
 
 
+mse_loss.gradients_seen_as(
+    target=lambda grad, self, target, reduction: api.ops.aten.mse_loss_backward.default(
+        grad, target, self, reduction
+    )
+)
+
+
 @fused(
     "l1_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
     method=False,
@@ -48,6 +57,13 @@ def mse_loss(x, target, reduction):
 def l1_loss(x, target, reduction):
     """``|x - target|``."""
     return _loss(reduction, lambda a, b: abs(a - b), x, target)
+
+
+@l1_loss.seen_as
+def _(x, target, reduction):
+    if x.dtype != target.dtype:
+        return NotImplemented
+    return reduced((x - target).abs(), reduction)
 
 
 @fused(
@@ -70,6 +86,15 @@ def smooth_l1_loss(x, target, reduction, beta):
         return where(abs(d) < beta, 0.5 * d * d / beta, abs(d) - 0.5 * beta)
 
     return _loss(reduction, distance, x, target)
+
+
+smooth_l1_loss.gradients_seen_as(
+    target=lambda grad, self, target, reduction, beta: (
+        api.ops.aten.smooth_l1_loss_backward.default(
+            grad, target, self, reduction, beta
+        )
+    )
+)
 
 
 @fused(
@@ -95,6 +120,13 @@ def huber_loss(x, target, reduction, delta):
         return where(abs(d) <= delta, 0.5 * d * d, delta * (abs(d) - 0.5 * delta))
 
     return _loss(reduction, distance, x, target)
+
+
+huber_loss.gradients_seen_as(
+    target=lambda grad, self, target, reduction, delta: (
+        api.ops.aten.huber_loss_backward.default(grad, target, self, reduction, delta)
+    )
+)
 
 
 @fused(
@@ -154,6 +186,16 @@ def binary_cross_entropy_with_logits(x, target, weight, pos_weight, reduction):
     return _loss(reduction, distance, x, target, *weights)
 
 
+def _of_logits(grad, self, target, weight, pos_weight, reduction):
+    if weight is not None or pos_weight is not None:
+        return NotImplemented
+    slope = (self.sigmoid() - target) * grad
+    return api.ops.aten.div.Scalar(slope, self.numel()) if reduction == 1 else slope
+
+
+binary_cross_entropy_with_logits.gradients_seen_as(self=_of_logits)
+
+
 @fused(
     "kl_div(Tensor self, Tensor target, int reduction=Mean, *, bool "
     "log_target=False) -> Tensor",
@@ -170,6 +212,14 @@ def kl_div(x, target, reduction, log_target):
         return where(t == 0, 0.0, t * log(t)) - t * a
 
     return _loss(reduction, distance, x, target)
+
+
+@kl_div.seen_as
+def _(x, target, reduction, *, log_target):
+    if log_target:
+        return reduced(target.exp() * (target - x), reduction)
+    weighted = target * x
+    return reduced(target.xlogy(target) - weighted, reduction)
 
 
 @fused(

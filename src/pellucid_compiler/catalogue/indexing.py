@@ -36,6 +36,13 @@ def gather(x, dim, index, sparse_grad):
     return tabulate(index.shape, lambda *p: x[[*p[:dim], index[p], *p[dim + 1 :]]])
 
 
+gather.gradients_seen_as(
+    self=lambda grad, size, dim, index: grad.new_zeros(size).scatter_add(
+        dim, index, grad
+    )
+)
+
+
 @loop(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     inplace=True,
@@ -116,6 +123,13 @@ def index(x, indices):
     """
     shape, source = index_map(x, indices)
     return tabulate(shape, lambda *p: x[source(p)])
+
+
+index.gradients_seen_as(
+    self=lambda grad, size, indices: grad.new_zeros(size).index_put(
+        indices, grad, accumulate=True
+    )
+)
 
 
 @loop(

@@ -4,6 +4,7 @@ classification.
 
 from pellucid_compiler.catalogue.normalization import log_softmax
 from pellucid_compiler.catalogue.real_only import require_real
+from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
     INF,
     ask,
@@ -81,6 +82,21 @@ def cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing):
     return reduce_loss(loss, reduction, count)
 
 
+@cross_entropy.seen_as
+def _(x, target, weight, reduction, ignore_index, label_smoothing):
+    if not x.is_floating_point() or label_smoothing:
+        return NotImplemented
+    dim, labels = min(x.dim() - 1, 1), not target.is_floating_point()
+    if x.dim() not in (1, 2, 4) if labels else weight is not None or ignore_index >= 0:
+        return NotImplemented
+    if not labels and (x.dim() == 0 or target.shape != x.shape):
+        return NotImplemented
+    logarithms = api.ops.aten._log_softmax.default(x, dim, False)
+    if not labels:
+        return _seen_of_probabilities(logarithms, target, reduction, dim)
+    return _seen_as_forward(logarithms, target, weight, reduction, ignore_index)
+
+
 @fused(
     "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, "
     "SymInt ignore_index=-100) -> Tensor",
@@ -92,6 +108,25 @@ def cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing):
 def nll_loss(x, target, weight, reduction, ignore_index):
     """``-x[target]`` for log-probabilities x; classes in dim 1, or 0 for one sample."""
     return nll_with_weight(x, target, weight, reduction, ignore_index)[0]
+
+
+def _seen_as_forward(x, target, weight, reduction, ignore_index):
+    if x.dim() not in (1, 2, 4):
+        return NotImplemented
+    ops = api.ops.aten
+    forward = ops.nll_loss2d_forward if x.dim() == 4 else ops.nll_loss_forward
+    return forward.default(x, target, weight, reduction, ignore_index)
+
+
+def _seen_of_probabilities(x, target, reduction, dim):
+    if reduction == NONE:
+        return -(x * target).sum(dim)
+    total = -(x * target).sum()
+    count = x.numel() / max(x.shape[dim], 1)
+    return total if reduction == SUM else api.ops.aten.div.Scalar(total, count)
+
+
+nll_loss.seen_as(_seen_as_forward)
 
 
 def nll_with_weight(x, target, weight, reduction, ignore_index):

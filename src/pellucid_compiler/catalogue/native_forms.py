@@ -2,7 +2,7 @@
 ``layer_norm``, ``convolution`` for ``conv2d``.
 
 They compute what the layers' ops compute and give what PyTorch keeps for the gradient
-as well, which is not differentiable. ``_decomp/layers.py`` has the mapping.
+as well, which is not differentiable. The layers say that they are seen so.
 """
 
 from pellucid_compiler.catalogue.attention import attention
@@ -92,6 +92,7 @@ def _statistics(x, dims, eps):
     "Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
     method=False,
     rare=True,
+    backward="native_layer_norm_backward(mean=result1, rstd=result2)",
 )
 def native_layer_norm(x, normalized_shape, weight, bias, eps):
     """``layer_norm``, the means, and one over the standard deviations."""
@@ -105,6 +106,7 @@ def native_layer_norm(x, normalized_shape, weight, bias, eps):
     method=False,
     symbolic=("group",),
     rare=True,
+    backward="native_group_norm_backward(mean=result1, rstd=result2)",
 )
 def native_group_norm(x, weight, bias, samples, channels, pixels, groups, eps):
     """``group_norm``, the means, and one over the standard deviations."""
@@ -191,6 +193,8 @@ def convolution(
     "_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
     method=False,
     rare=True,
+    backward="_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor",
+    backward_out="out",
 )
 def _adaptive_avg_pool2d(x, output_size):
     """``adaptive_avg_pool2d``."""
@@ -204,6 +208,11 @@ def _adaptive_avg_pool2d(x, output_size):
     "-> (Tensor output, Tensor logsumexp)",
     method=False,
     rare=True,
+    backward="_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, "
+    "Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, "
+    "float dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? scale=None) "
+    "-> (Tensor grad_query, Tensor grad_key, Tensor grad_value)",
+    backward_out="",
 )
 def flash_attention(q, k, v, dropout_p, is_causal, mask, scale):
     """``scaled_dot_product_attention`` and the logarithms of its rows' sums."""

@@ -1,9 +1,11 @@
 """Softmax and normalizations: compositions that run as one kernel over a row."""
 
 import operator
+from math import prod
 
 from pellucid_compiler.catalogue.real_only import require_float, require_real
 from pellucid_compiler.catalogue.statistics import moments
+from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
     cast,
     detach,
@@ -30,12 +32,21 @@ from pellucid_compiler.declare import (
 @fused(
     "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
     forms=("special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",),
+    backward="_softmax_backward_data()",
 )
 def softmax(x, dim, dtype):
     """``exp(x - m) / sum exp(x - m)`` along ``dim``, m the greatest element."""
     x, dim = _as_float("softmax", x, dtype), [wrap_dim(dim, x.rank)]
     e = exp(x - detach(greatest_over(x, dim, keepdim=True)))
     return e / total_over(e, dim, keepdim=True)
+
+
+@softmax.seen_as
+def _(x, dim, dtype):
+    x = x if dtype is None or dtype == x.dtype else x.to(dtype)
+    if not x.is_floating_point():
+        return NotImplemented
+    return api.ops.aten._softmax.default(x, dim, False)
 
 
 @fused("_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")
@@ -77,12 +88,21 @@ for op in (softmax, safe_softmax):
         "special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) "
         "-> Tensor",
     ),
+    backward="_log_softmax_backward_data()",
 )
 def log_softmax(x, dim, dtype):
     """``x - m - log sum exp(x - m)`` along ``dim``, m the greatest element."""
     x, dim = _as_float("log_softmax", x, dtype), [wrap_dim(dim, x.rank)]
     x = x - detach(greatest_over(x, dim, keepdim=True))
     return x - log(total_over(exp(x), dim, keepdim=True))
+
+
+@log_softmax.seen_as
+def _(x, dim, dtype):
+    x = x if dtype is None or dtype == x.dtype else x.to(dtype)
+    if not x.is_floating_point():
+        return NotImplemented
+    return api.ops.aten._log_softmax.default(x, dim, False)
 
 
 def log_softmax_gradient(x, dim, _, y, grad, derived):
@@ -108,6 +128,7 @@ def _standardized(x, dim, eps):
     method=False,
     out=False,
     node="NativeLayerNormBackward0",
+    backward="native_layer_norm_backward(mean=result1, rstd=result2)",
 )
 def layer_norm(x, normalized_shape, weight, bias, eps, cudnn_enable):
     """``(x - mean) / sqrt(var + eps) * weight + bias`` over the last dims (Ba 2016)."""
@@ -125,6 +146,11 @@ def layer_norm(x, normalized_shape, weight, bias, eps, cudnn_enable):
     y = _standardized(x, [-1 - d for d in range(count)], eps)
     y = y if weight is None else y * weight
     return to(y if bias is None else y + bias, x.dtype)
+
+
+@layer_norm.seen_as
+def _(x, normalized_shape, weight, bias, eps, cudnn_enable):
+    return api.native_layer_norm(x, normalized_shape, weight, bias, eps)
 
 
 @layer_norm.vjp("speed: two sums over each row, where transposing makes five")
@@ -193,6 +219,21 @@ def rms_norm(x, normalized_shape, weight, eps):
     return y if weight is None else to(y * weight, x.dtype)
 
 
+@rms_norm.seen_as
+def _(x, normalized_shape, weight, eps):
+    count = len(normalized_shape)
+    sizes = list(normalized_shape)
+    if not count or list(x.shape[-count:]) != sizes or not x.is_floating_point():
+        return NotImplemented
+    if weight is not None and (list(weight.shape) != sizes or weight.dtype != x.dtype):
+        return NotImplemented
+    wide = x.float() if x.dtype in (api.half, api.bfloat16) else x
+    eps = api.finfo(wide.dtype).eps if eps is None else eps
+    mean = wide.pow(2).mean([-1 - d for d in range(count)], True)
+    y = wide * (mean + eps).rsqrt()
+    return (y if weight is None else y * weight).type_as(x)
+
+
 @fused(
     "group_norm(Tensor input, int num_groups, Tensor? weight=None, "
     "Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
@@ -234,6 +275,16 @@ def group_norm(x, num_groups, weight, bias, eps, cudnn_enabled):
     y = y if weight is None else _map_grouped(operator.mul, y, weight)
     y = y if bias is None else _map_grouped(operator.add, y, bias)
     return reshape(to(y, x.dtype), x.shape)
+
+
+@group_norm.seen_as
+def _(x, groups, weight, bias, eps, cudnn_enabled):
+    if x.dim() < 2 or groups <= 0 or x.shape[1] % groups:
+        return NotImplemented
+    samples, channels, *pixels = x.shape
+    return api.native_group_norm(
+        x, weight, bias, samples, channels, prod(pixels), groups, eps
+    )
 
 
 def _in_groups(x, num_groups):

@@ -1,6 +1,7 @@
 """Pooling: the greatest element or the mean of every window of the last dims."""
 
 from pellucid_compiler.catalogue.real_only import require_real
+from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
     argmax_of,
     ask,
@@ -193,6 +194,18 @@ def _out_with_indices(name, options, dims):
     return (f"{name}.out({options}, *, {results}) -> (Tensor(a!), Tensor(b!))",)
 
 
+def _seen_max_of_rows(x, kernel, stride, padding, dilation, ceil_mode):
+    sizes = [1, *kernel], [1, *(stride or kernel)], [0, *padding], [1, *dilation]
+    images = api.ops.aten.max_pool2d_with_indices.default
+    return images(x.unsqueeze(-2), *sizes, ceil_mode)[0].squeeze(-2)
+
+
+def _seen_mean_of_rows(x, kernel, stride, padding, ceil_mode, count_include_pad):
+    sizes = [1, *kernel], [1, *(stride or kernel)], [0, *padding]
+    images = api.ops.aten.avg_pool2d.default
+    return images(x.unsqueeze(-2), *sizes, ceil_mode, count_include_pad).squeeze(-2)
+
+
 def _declare_max_pool(dims):
     options = (
         f"Tensor self, int[{dims}] kernel_size, int[{dims}] stride=[], "
@@ -247,6 +260,13 @@ def _declare_max_pool(dims):
             return tabulate([*x.shape[:2], *windows.size], window)
 
         return _batched(run, x, dims)
+
+    if dims == 1:
+        max_pool.seen_as(_seen_max_of_rows)
+    else:
+        max_pool.seen_as(
+            lambda *given: getattr(api.ops.aten, f"{name}_with_indices").default(*given)
+        )
 
     @max_pool.vjp(
         "PyTorch's gradient is not the derivative: the first of ties takes all of it"
@@ -333,6 +353,9 @@ def avg_pool1d(x, kernel, stride, padding, ceil_mode, count_include_pad):
     return _mean_of_windows(
         x, kernel, stride, padding, ceil_mode, count_include_pad, None, 1
     )
+
+
+avg_pool1d.seen_as(_seen_mean_of_rows)
 
 
 def _declare_avg_pool(dims):
@@ -452,6 +475,12 @@ def _sums_along(x, windows, d):
     return tabulate([*before, size, *behind], window)
 
 
+def _seen_adaptive_mean(x, output_size):
+    if all(n == 1 for n in output_size) and x.dim() in (3, 4):
+        return x.mean((-1, -2), True)
+    return api.ops.aten._adaptive_avg_pool2d.default(x, output_size)
+
+
 def _declare_adaptive(dims):
     avg, greatest_name = f"adaptive_avg_pool{dims}d", f"adaptive_max_pool{dims}d"
     hidden = "nn.functional" if dims > 1 else ""
@@ -484,6 +513,9 @@ def _declare_adaptive(dims):
             return tabulate(sums.shape, mean)
 
         return _batched(run, x, dims)
+
+    if dims == 2:
+        adaptive_avg_pool.seen_as(_seen_adaptive_mean)
 
     options = f"Tensor self, int[{dims}] output_size"
 

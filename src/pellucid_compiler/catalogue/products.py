@@ -1,6 +1,7 @@
 """Products of matrices and vectors of fixed rank, and such products added up."""
 
 from pellucid_compiler.catalogue.contraction import matmul
+from pellucid_compiler.catalogue.seen import adjoint, conjugated, scaled, summed
 from pellucid_compiler.declare import (
     ask,
     broadcast_element,
@@ -28,6 +29,12 @@ def mm(a, b):
     return matmul(a, b)
 
 
+mm.gradients_seen_as(
+    self=lambda grad, mat2: grad.mm(adjoint(mat2)),
+    mat2=lambda grad, self: adjoint(self).mm(grad),
+)
+
+
 @contraction("bmm(Tensor self, Tensor mat2) -> Tensor", autocast="lower")
 def bmm(a, b):
     """The products of matrices, pair by pair along the first dim."""
@@ -41,6 +48,12 @@ def bmm(a, b):
     return matmul(a, b)
 
 
+bmm.gradients_seen_as(
+    self=lambda grad, mat2: grad.bmm(adjoint(mat2)),
+    mat2=lambda grad, self: adjoint(self).bmm(grad),
+)
+
+
 @contraction("mv(Tensor self, Tensor vec) -> Tensor")
 def mv(a, v):
     """The product of a matrix and a vector."""
@@ -48,11 +61,23 @@ def mv(a, v):
     return matmul(a, v)
 
 
+mv.gradients_seen_as(
+    self=lambda grad, vec: grad.outer(conjugated(vec)),
+    vec=lambda grad, self: conjugated(self.t()).mv(grad),
+)
+
+
 @contraction("dot(Tensor self, Tensor tensor) -> Tensor")
 def dot(a, b):
     """The sum of the products of two vectors' elements."""
     _require_ranks("dot", self=(a, 1), tensor=(b, 1))
     return matmul(a, b)
+
+
+dot.gradients_seen_as(
+    self=lambda grad, tensor: grad * conjugated(tensor),
+    tensor=lambda grad, self: grad * conjugated(self),
+)
 
 
 @contraction(
@@ -66,6 +91,13 @@ def outer(a, b):
     return tabulate([a.shape[0], b.shape[0]], lambda i, j: a[i] * b[j])
 
 
+@outer.seen_as
+def _(a, b):
+    if a.dim() != 1 or b.dim() != 1:
+        return NotImplemented
+    return a.view(-1, 1) * b
+
+
 @contraction(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) "
     "-> Tensor",
@@ -76,6 +108,13 @@ def addmm(x, a, b, beta, alpha):
     """``beta x + alpha a b``; x is not read where ``beta`` is 0."""
     _require_ranks("addmm", mat1=(a, 2), mat2=(b, 2))
     return _added("addmm", x, matmul(a, b), beta, alpha)
+
+
+addmm.gradients_seen_as(
+    mat1=lambda grad, mat2, alpha=1: scaled(grad.mm(adjoint(mat2)), alpha),
+    mat2=lambda grad, mat1, alpha=1: scaled(adjoint(mat1).mm(grad), alpha),
+    self=lambda grad, size, beta: scaled(summed(grad, size), beta),
+)
 
 
 @contraction(
@@ -99,6 +138,13 @@ def baddbmm(x, a, b, beta, alpha):
     """``beta x + alpha a b`` for every pair of matrices."""
     _require_ranks("baddbmm", batch1=(a, 3), batch2=(b, 3))
     return _added("baddbmm", x, bmm(a, b), beta, alpha)
+
+
+baddbmm.gradients_seen_as(
+    batch1=lambda grad, batch2, alpha=1: scaled(grad.bmm(adjoint(batch2)), alpha),
+    batch2=lambda grad, batch1, alpha=1: scaled(adjoint(batch1).bmm(grad), alpha),
+    self=lambda grad, size, beta: scaled(summed(grad, size), beta),
+)
 
 
 @contraction(

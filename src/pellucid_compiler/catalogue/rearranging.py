@@ -36,6 +36,9 @@ def flip(x, dims):
     return tabulate(x.shape, element)
 
 
+flip.gradients_seen_as(self=lambda grad, dims: grad.flip(dims))
+
+
 @loop("roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor")
 def roll(x, shifts, dims):
     """The elements moved by ``shifts`` along ``dims``, those past the end first.
@@ -56,6 +59,11 @@ def roll(x, shifts, dims):
     for shift, dim in zip(shifts, dims, strict=True):
         x = _rolled(x, shift, wrap_dim(dim, x.rank))
     return x
+
+
+roll.gradients_seen_as(
+    self=lambda grad, shifts, dims: grad.roll([-n for n in shifts], dims)
+)
 
 
 def _rolled(x, shift, dim):
@@ -94,6 +102,19 @@ def repeat(x, repeats):
     pairs = [part for pair in zip(counts, x.shape, strict=True) for part in pair]
     copies = tabulate([*repeats[:added], *pairs], lambda *p: x[p[added + 1 :: 2]])
     return reshape(copies, [*repeats[:added], *sizes])
+
+
+def _summed_copies(grad, size, repeats):
+    if 0 in repeats or not repeats:
+        return NotImplemented
+    added = len(repeats) - len(size)
+    counts = zip(repeats[added:], size, strict=True)
+    split = [*repeats[:added], *(n for pair in counts for n in pair)]
+    dims = [*range(added), *range(added, len(split), 2)]
+    return grad.reshape(split).sum(dims)
+
+
+repeat.gradients_seen_as(self=_summed_copies)
 
 
 def _spread(shape, counts):
@@ -195,10 +216,16 @@ def tril(x, diagonal):
     return _triangle("tril", x, lambda row, column: column <= row + diagonal)
 
 
+tril.gradients_seen_as(self=lambda grad, diagonal: grad.tril(diagonal))
+
+
 @loop("triu(Tensor self, SymInt diagonal=0) -> Tensor", inplace=True)
 def triu(x, diagonal):
     """x on and above a diagonal of the last two dims, zeros below."""
     return _triangle("triu", x, lambda row, column: column >= row + diagonal)
+
+
+triu.gradients_seen_as(self=lambda grad, diagonal: grad.triu(diagonal))
 
 
 def _triangle(name, x, inside):

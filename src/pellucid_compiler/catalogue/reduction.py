@@ -2,6 +2,13 @@
 
 from pellucid_compiler.catalogue.real_only import refuse_bool, require_real
 from pellucid_compiler.catalogue.scans import along_dim
+from pellucid_compiler.catalogue.seen import (
+    conjugated,
+    restored,
+    scattered,
+    share_of_equals,
+    spread,
+)
 from pellucid_compiler.declare import (
     argmax_of,
     argmin_of,
@@ -51,6 +58,9 @@ def sum_all(x, dtype):
     return total_over(_summable(x, dtype))
 
 
+sum_all.gradients_seen_as(self=lambda grad, size: grad.expand(size))
+
+
 @reduction_op(
     "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, "
     "ScalarType? dtype=None) -> Tensor",
@@ -59,6 +69,9 @@ def sum_all(x, dtype):
 def sum_dim(x, dim, keepdim, dtype):
     """The sum over ``dim``; integers and bools are summed as int64."""
     return total_over(_summable(x, dtype), dim, keepdim)
+
+
+sum_dim.gradients_seen_as(self=spread)
 
 
 @reduction_op(
@@ -222,6 +235,14 @@ def logsumexp(x, dim, keepdim):
     return y if keepdim else squeeze_dims(y, wrap_dims(dim, x.rank))
 
 
+def _softmax_of(grad, size, self, result, dim, keepdim):
+    grad, result = (restored(t, dim, keepdim, len(size)) for t in (grad, result))
+    return grad * conjugated((self - result).exp())
+
+
+logsumexp.gradients_seen_as(self=_softmax_of)
+
+
 @logsumexp.vjp("saved values: saves x and y, not the exponentials and their sum")
 def _(x, dim, keepdim, y, grad, derived):
     if not keepdim:
@@ -247,11 +268,17 @@ def amax(x, dim, keepdim):
     return greatest_over(x, dim, keepdim)
 
 
+amax.gradients_seen_as(self=share_of_equals)
+
+
 @reduction_op("amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor")
 def amin(x, dim, keepdim):
     """The least element over the dims; equal ones share the gradient."""
     _require_elements("amin", x, dim)
     return least_over(x, dim, keepdim)
+
+
+amin.gradients_seen_as(self=share_of_equals)
 
 
 @reduction_op(
@@ -271,11 +298,17 @@ def max_all(x):
     return greatest_over(x)
 
 
+max_all.gradients_seen_as(self=share_of_equals)
+
+
 @reduction_op("min(Tensor self) -> Tensor", out="unary_out", node="MinBackward1")
 def min_all(x):
     """The least of all elements; equal ones share the gradient."""
     _require_any("min", x)
     return least_over(x)
+
+
+min_all.gradients_seen_as(self=share_of_equals)
 
 
 def _require_any(name, x):
@@ -321,6 +354,9 @@ def max_dim(x, dim, keepdim):
     return _extreme("max", argmax_of, x, dim, keepdim)
 
 
+max_dim.gradients_seen_as(self=scattered)
+
+
 @reduction_op(
     "min.dim(Tensor self, int dim, bool keepdim=False) "
     "-> (Tensor values, Tensor indices)",
@@ -330,6 +366,9 @@ def max_dim(x, dim, keepdim):
 def min_dim(x, dim, keepdim):
     """The least element along ``dim`` and its index: the first one, or a NaN."""
     return _extreme("min", argmin_of, x, dim, keepdim)
+
+
+min_dim.gradients_seen_as(self=scattered)
 
 
 def _extreme(name, choose, x, dim, keepdim):

@@ -53,6 +53,9 @@ def cumsum(x, dim, dtype):
     return along_dim(x, dim, lambda carry, x_t: carry + x_t, 0)
 
 
+cumsum.gradients_seen_as(self=lambda grad, dim: grad.flip(dim).cumsum(dim).flip(dim))
+
+
 @scan_op("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)")
 def cummax(x, dim):
     """The greatest element so far along ``dim`` and its place, the last one of ties.

@@ -1,5 +1,6 @@
 """Choosing between elements: where, masked_fill, clamp, maximum, nan_to_num."""
 
+from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
     INF,
     cast,
@@ -49,6 +50,11 @@ def masked_fill(x, mask, value):
     """``value`` where ``mask`` else ``x``, in the dtype of ``x``."""
     _require_mask(mask)
     return where(mask, cast(value, x.dtype), x)
+
+
+masked_fill.gradients_seen_as(
+    self=lambda grad, mask: api.ops.aten.masked_fill.Scalar(grad, mask, 0)
+)
 
 
 @loop(

@@ -6,6 +6,7 @@ order is stable: equal elements by their place, NaN after every number.
 
 from pellucid_compiler.catalogue.real_only import refuse_bool
 from pellucid_compiler.catalogue.scans import cumsum
+from pellucid_compiler.catalogue.seen import scattered
 from pellucid_compiler.declare import (
     NAN,
     ROUTINES,
@@ -45,6 +46,9 @@ from pellucid_compiler.declare import (
 def sort(x, dim, descending):
     """The elements in order along ``dim``, and where they were."""
     return _with_values(x, dim, _order(x, dim, descending))
+
+
+sort.gradients_seen_as(self=scattered)
 
 
 @library_op(
@@ -109,6 +113,9 @@ def topk(x, k, dim, largest, sorted):
     return _with_values(x, dim, _chosen(x, dim, k, largest))
 
 
+topk.gradients_seen_as(self=scattered)
+
+
 @library_op(
     "kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) "
     "-> (Tensor values, Tensor indices)",
@@ -124,6 +131,9 @@ def kthvalue(x, k, dim, keepdim):
         size_of(x, dim),
     )
     return _picked(x, dim, lambda p: k - 1, keepdim)
+
+
+kthvalue.gradients_seen_as(self=scattered)
 
 
 @library_op(

@@ -1,5 +1,9 @@
 """Means, variances and norms."""
 
+from math import prod
+
+from pellucid_compiler.catalogue.seen import restored, spread
+from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
     INF,
     ask,
@@ -57,10 +61,19 @@ def _averaged(name, x, dtype):
     return x
 
 
+def _averaged_back(grad, size, dim=None, keepdim=False):
+    count = prod(size) / max(grad.numel(), 1)
+    wide = spread(grad, size, dim, keepdim) if dim else grad.expand(size)
+    return api.ops.aten.div.Scalar(wide, count)
+
+
 @reduction_op("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", out="dtype_out")
 def mean(x, dtype):
     """The mean of all elements."""
     return mean_over(_averaged("mean", x, dtype))
+
+
+mean.gradients_seen_as(self=_averaged_back)
 
 
 @reduction_op(
@@ -72,6 +85,9 @@ def mean(x, dtype):
 def mean_dim(x, dim, keepdim, dtype):
     """The mean over ``dim``."""
     return mean_over(_averaged("mean", x, dtype), dim, keepdim)
+
+
+mean_dim.gradients_seen_as(self=_averaged_back)
 
 
 def moments(x, dim, correction, keepdim):
@@ -105,6 +121,21 @@ def var_mean(x, dim, correction, keepdim):
 def var(x, dim, correction, keepdim):
     """``sum((x - mean)²) / max(0, n - correction)``; by default the correction is 1."""
     return var_mean(x, dim, correction, keepdim)[0]
+
+
+def _deviations(grad, self, dim, correction, keepdim):
+    """The gradient of a variance."""
+    size, dims = self.shape, dim or None
+    grad = restored(grad, dims, keepdim, len(size))
+    center = self.mean(dims, True) if dims else self.mean()
+    count = prod(size[d] for d in (dims or range(len(size))))
+    freedom = count - (1 if correction is None else correction)
+    if freedom <= 0:
+        return NotImplemented
+    return grad * api.ops.aten.mul.Scalar(self - center, 2 / freedom)
+
+
+var.gradients_seen_as(self=_deviations)
 
 
 @reduction_op("var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)")
@@ -154,6 +185,14 @@ def _root(x):
 def std(x, dim, correction, keepdim):
     """The square root of ``var``."""
     return std_mean(x, dim, correction, keepdim)[0]
+
+
+def _of_root(grad, self, result, dim, correction, keepdim):
+    slope = (grad / api.ops.aten.mul.Scalar(result, 2)).masked_fill(result == 0, 0)
+    return _deviations(slope, self, dim, correction, keepdim)
+
+
+std.gradients_seen_as(self=_of_root)
 
 
 @reduction_op("std(Tensor self, bool unbiased=True) -> Tensor", out=False)
@@ -222,6 +261,16 @@ def vector_norm(x, ord, dim, keepdim, dtype):
     if ask(ord == -INF):
         return least_over(size, dim, keepdim)
     return power(total_over(power(size, ord), dim, keepdim), 1 / ord)
+
+
+def _direction(grad, size, self, result, ord, dim, keepdim):
+    if ord != 2:
+        return NotImplemented
+    grad, result = (restored(t, dim, keepdim, len(size)) for t in (grad, result))
+    return self * (grad / result).masked_fill(result == 0, 0)
+
+
+vector_norm.gradients_seen_as(self=_direction)
 
 
 @vector_norm.vjp("at 0 PyTorch's gradient is 0; a scaled power does not overflow")

@@ -4,6 +4,7 @@ A view is a loop whose body is one element at an affine index; sizes, strides an
 of the result are read off that index, and so is its gradient.
 """
 
+from pellucid_compiler.catalogue.seen import summed
 from pellucid_compiler.declare import (
     ask,
     broadcast_element,
@@ -30,6 +31,9 @@ def alias(x):
     return tabulate(x.shape, lambda *p: x[p])
 
 
+alias.gradients_seen_as(self=lambda grad: grad)
+
+
 @view("view(Tensor(a) self, SymInt[] size) -> Tensor(a)", function=False)
 def view_op(x, size):
     """The elements in row-major order under another shape, without a copy.
@@ -37,6 +41,9 @@ def view_op(x, size):
     One size may be -1: it is what the others leave.
     """
     return reshape(x, inferred_size(x, size))
+
+
+view_op.gradients_seen_as(self=lambda grad, size: grad.reshape(size))
 
 
 def inferred_size(x, size):
@@ -79,6 +86,9 @@ def t(x):
     return transpose_last(x) if x.rank == 2 else alias(x)
 
 
+t.gradients_seen_as(self=lambda grad: grad.t())
+
+
 @view("transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", inplace=True)
 def transpose(x, dim0, dim1):
     """x with two dims exchanged."""
@@ -87,6 +97,9 @@ def transpose(x, dim0, dim1):
     if x.rank:
         order[first], order[second] = second, first
     return permute(x, order)
+
+
+transpose.gradients_seen_as(self=lambda grad, dim0, dim1: grad.transpose(dim0, dim1))
 
 
 @view("permute(Tensor(a) self, int[] dims) -> Tensor(a)")
@@ -102,6 +115,14 @@ def permute_op(x, dims):
         f"permute was given {list(dims)}: each dim must be there once",
     )
     return permute(x, order)
+
+
+def _permuted_back(grad, dims):
+    dims = [d % grad.dim() for d in dims]
+    return grad.permute(sorted(range(len(dims)), key=dims.__getitem__))
+
+
+permute_op.gradients_seen_as(self=_permuted_back)
 
 
 @view(
@@ -135,6 +156,9 @@ def expand(x, size, implicit):
             require(n >= 0, "expand: the size {} is negative", n)
             shape.append(n)
     return tabulate(shape, lambda *p: broadcast_element(x, p, shape))
+
+
+expand.gradients_seen_as(self=lambda grad, size: summed(grad, size))
 
 
 @view(
@@ -231,10 +255,16 @@ def unsqueeze_op(x, dim):
     return unsqueeze(x, wrap_dim(dim, x.rank + 1))
 
 
+unsqueeze_op.gradients_seen_as(self=lambda grad, dim: grad.squeeze(dim))
+
+
 @view("squeeze(Tensor(a) self) -> Tensor(a)", inplace=True)
 def squeeze(x):
     """x without its dims of size 1."""
     return squeeze_dims(x, [d for d, n in enumerate(x.shape) if ask(n == 1)])
+
+
+squeeze.gradients_seen_as(self=lambda grad, size: grad.reshape(size))
 
 
 @view(
@@ -245,6 +275,13 @@ def squeeze(x):
 def squeeze_dim(x, dim):
     """x without ``dim``, if its size is 1."""
     return squeeze_given(x, [dim])
+
+
+squeeze_dim.gradients_seen_as(
+    self=lambda grad, size, dim: (
+        grad if grad.dim() == len(size) else grad.unsqueeze(dim)
+    )
+)
 
 
 @view(

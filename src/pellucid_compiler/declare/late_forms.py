@@ -18,6 +18,7 @@ from pellucid_compiler.abi.records import BindingRow, LateOpRow, LateRow
 from pellucid_compiler.composites import Composite
 from pellucid_compiler.declare.op import Op
 from pellucid_compiler.declare.schema import Schema, parse_schema
+from pellucid_compiler.declare.seen import declares_gradient
 from pellucid_compiler.declare.variants import (
     copy_schema,
     implied_inplace,
@@ -122,7 +123,7 @@ def _add_declared(table: dict[str, LateOp], op: Op) -> None:
         _enter(table, record._replace(module=home or module))
         if home:
             _bind(table, form.name, home, False, True)
-    if options.backward:
+    if declares_gradient(options.backward):
         _add_gradient(
             table, op.schema, options.backward, options.backward_out, _DERIVED
         )
@@ -142,9 +143,6 @@ def _add_gradient(
     if out:
         form = implied_out(schema, out)
         _enter(table, _record(form, OUT_OF, schema.full_name))
-    if body == _DERIVED:  # where modes look for what to show (_C._backward_ops)
-        binding = Binding("", of.full_name, False, False)
-        table[schema.name].bindings.append(binding)
 
 
 def _add_copies(table: dict[str, LateOp], op: Op) -> None:

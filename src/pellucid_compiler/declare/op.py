@@ -32,6 +32,7 @@ from pellucid_compiler.declare.kinds import check_kind
 from pellucid_compiler.declare.loops import tabulate
 from pellucid_compiler.declare.scalar_function import ScalarFunction, element_of
 from pellucid_compiler.declare.schema import Schema, parse_schema
+from pellucid_compiler.declare.seen import Seen
 from pellucid_compiler.declare.tensor import Tensor, broadcast_shapes, lift
 from pellucid_compiler.declare.tracing import Questions, default_dtype, tracer, tracing
 from pellucid_compiler.ir.bounded import Bounded
@@ -130,6 +131,7 @@ class Op:
         self.options = options
         self.hand_vjp: HandRule | None = None
         self.hand_partials: HandRule | None = None
+        self.seen = Seen()
         self.traces: Bounded[tuple[str, Key], list[Traced]] = Bounded(MOST_TRACED)
         self.__doc__ = function.__doc__
 
@@ -180,6 +182,18 @@ class Op:
             return self
 
         return declare
+
+    # -------------------------------------------------------------- what modes see
+
+    def seen_as(self, body: Callable[..., Any]) -> Op:
+        """Declare what dispatch modes see of a call: the ops that ``body`` calls."""
+        self.seen = self.seen._replace(body=body)
+        return self
+
+    def gradients_seen_as(self, /, **rules: Callable[..., Any]) -> Op:
+        """Declare what dispatch modes see of the gradients of these arguments."""
+        self.seen = self.seen._replace(gradients={**self.seen.gradients, **rules})
+        return self
 
     # -------------------------------------------------------------- inside other bodies
 

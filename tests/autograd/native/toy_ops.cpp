@@ -284,6 +284,8 @@ Table& table() {
 namespace pellucid {
 
 // Plans with sizes depend on the rank of the argument; made once per rank.
+bool seen_gradient_reads_results(const OpRecord&) { return false; }
+
 const DerivativePlan* find_rule(Rule rule, const OpCall& call, uint64_t needs_grad) {
   if (rule != Rule::Vjp) return nullptr;
   const OpRecord& op = call.op->functional ? *call.op->functional : *call.op;

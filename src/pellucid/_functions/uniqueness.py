@@ -1,7 +1,6 @@
-"""Draws by numbers or tensors, and sets of values: normal, unique.
+"""Sets of values: unique. Which results there are depends on what a call asks.
 
-Used by ``pellucid/__init__.py`` through ``__all__``; those in ``_METHODS`` are
-methods of Tensor too.
+Used by ``pellucid/__init__.py`` through ``__all__``.
 """
 
 from __future__ import annotations
@@ -14,11 +13,7 @@ TYPE_CHECKING = False  # importing typing takes a fifth of all of this
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = [
-    "unique",
-]
-
-_METHODS = ("unique",)
+__all__ = ["unique", "unique_consecutive"]
 
 
 def unique(
@@ -43,5 +38,19 @@ def unique(
     return parts[0] if len(parts) == 1 else tuple(parts)
 
 
-for _name in _METHODS:
-    setattr(Tensor, _name, globals()[_name])
+def unique_consecutive(
+    input: Tensor,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """``input`` without elements (slices along ``dim``) that equal the one before."""
+    op = _C._op_named("unique_consecutive")
+    found = op(input, return_inverse, return_counts, dim)
+    parts = found[: 1 + return_inverse]
+    parts += found[2:] if return_counts else ()
+    return parts[0] if len(parts) == 1 else parts
+
+
+Tensor.unique = unique  # type: ignore[method-assign, assignment]
+Tensor.unique_consecutive = unique_consecutive  # type: ignore[method-assign, assignment]

@@ -1,0 +1,108 @@
+"""Gradients as modes see them: by the gradient op that a declaration names.
+
+A derivative op has no name that programs know. Where modes watch, the gradients of an
+op that declares ``backward=`` are seen as that op, whose body runs the same derivative
+(``pellucid/_runtime/gradients.py``) or is a composite. Arguments are matched by name,
+after those that the declaration gives; `_FORMS` has those that are another form of a
+forward argument. Read next: derivatives.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+from pellucid import Tensor
+from pellucid._decomp.call import Call
+from pellucid._ops import OpOverload
+from pellucid._runtime.gradients import RENAMED, RESULTS, overload_of
+
+# What gradient ops say of a forward argument, where it is not the argument itself.
+_FORMS: dict[str, Callable[[Call], Any]] = {
+    "input_sizes": lambda call: list(call.size_of("self")),
+    "input_size": lambda call: list(call.size_of("self")),
+    "bias_sizes": lambda call: (
+        list(call.size_of("bias")) if "bias" in call.wanted else None
+    ),
+    "num_weights": lambda call: call.size_of("weight")[0],
+    "is_result": lambda call: False,
+    "self_is_result": lambda call: False,
+    "buffer": lambda call: call.grad.new_empty(0),
+    "input_dtype": lambda call: call.grad.dtype,
+    "start": lambda call: call.value("start") or 0,
+    "end": lambda call: sys.maxsize if call.value("end") is None else call.value("end"),
+}
+
+
+class GradientOp:
+    """The op ``name`` as the one that gives the gradients of ``forward``; ``given`` is
+    what the declaration says of its arguments: ``"self=result, threshold=0"``.
+    """
+
+    def __init__(self, forward: OpOverload, name: str, given: str) -> None:
+        self.forward = forward
+        self.name = name
+        self.given = _keywords(given)
+
+    @cached_property
+    def op(self) -> OpOverload:
+        """The op, looked up at first use."""
+        return overload_of(self.name)
+
+    @cached_property
+    def tensors(self) -> list[str]:
+        """The arguments that have gradients, in the order of the results."""
+        declared = self.forward._schema.arguments
+        found = [a.name for a in declared if "Tensor" in a.type]
+        return found[: len(self.op._schema.returns)]
+
+    def gradients(self, call: Call, wanted: Sequence[str]) -> dict[str, Tensor]:
+        """The gradients of these arguments, by name."""
+        for name in wanted:
+            if name not in self.tensors:
+                call.unread(name)
+        arguments = self.op._schema.arguments[1:]
+        mask = [name in wanted for name in self.tensors]
+        values = {a.name: self._value(call, a, mask) for a in arguments}
+        given = [values.pop(a.name) for a in arguments if not a.kwarg_only]
+        found = self.op(call.grad, *given, **values)
+        results = [found] if isinstance(found, Tensor) else found
+        pairs = zip(self.tensors, results, strict=True)
+        return {name: gradient for name, gradient in pairs if name in wanted}
+
+    def _value(self, call: Call, argument: Any, mask: list[bool]) -> Any:
+        name = argument.name
+        if name in self.given:
+            return _evaluated(self.given[name], call)
+        if name == "output_mask":
+            return mask
+        declared = {a.name: a for a in self.forward._schema.arguments}
+        if name in _FORMS:
+            return _FORMS[name](call)
+        called = name if name in declared else RENAMED.get(name, name)
+        if called in declared:
+            return call.argument(declared[called])
+        if name in RESULTS:
+            return call.result(RESULTS[name])
+        return call.unread(name)
+
+
+def _keywords(text: str) -> dict[str, ast.expr]:
+    call = ast.parse(f"given({text})", mode="eval").body
+    assert isinstance(call, ast.Call)
+    return {str(k.arg): k.value for k in call.keywords}
+
+
+def _evaluated(value: ast.expr, call: Call) -> Any:
+    """A literal, a result (``result``, ``result1``), or a forward argument."""
+    if not isinstance(value, ast.Name):
+        return ast.literal_eval(value)
+    name = value.id
+    if name.startswith("result"):
+        return call.result(int(name.removeprefix("result") or 0))
+    return call.argument(
+        next(a for a in call.forward._schema.arguments if a.name == name)
+    )

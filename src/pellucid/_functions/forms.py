@@ -1,0 +1,105 @@
+"""Functions of a tensor that are more than one op: norm, asarray, questions.
+
+Used by ``pellucid/__init__.py`` through ``__all__``. Read next: products.py.
+"""
+
+from __future__ import annotations
+
+from pellucid import _C
+from pellucid._tensor import Tensor
+
+TYPE_CHECKING = False  # importing typing takes a fifth of all of this
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["asarray", "is_floating_point", "is_inference", "norm", "numel", "zero_"]
+
+
+def asarray(
+    obj: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`obj` as a tensor: sharing memory unless `copy`, or never if it is False."""
+    if isinstance(obj, _C.StorageBase):
+        obj = _C._tensor_over(obj, _C.uint8, 0, (obj.nbytes(),), (1,))
+    if copy:
+        result = (
+            obj.to(dtype=dtype or obj.dtype, device=device, copy=True)
+            if isinstance(obj, Tensor)
+            else _C.tensor(obj, dtype=dtype, device=device)
+        )
+    else:
+        result = _C.as_tensor(obj, dtype=dtype, device=device)
+        shares = isinstance(obj, Tensor) and result.data_ptr() == obj.data_ptr()
+        if copy is False and not shares and not hasattr(obj, "__array_interface__"):
+            raise ValueError(
+                "asarray() cannot share the memory of this object, and copy=False "
+                "forbids a copy"
+            )
+    if result.requires_grad and not requires_grad:
+        return result.detach()
+    return result if result.requires_grad else result.requires_grad_(requires_grad)
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the dtype is floating point."""
+    return input.is_floating_point()
+
+
+def is_inference(input: Tensor) -> bool:
+    """Whether the tensor was made in inference mode."""
+    return input.is_inference()
+
+
+def norm(
+    input: Tensor,
+    p: Any = "fro",
+    dim: Any = None,
+    keepdim: bool = False,
+    out: Tensor | None = None,
+    dtype: Any = None,
+) -> Tensor:
+    """The p-norm of the elements over `dim`; ``"fro"`` is the 2-norm."""
+    from importlib import import_module
+
+    linalg: Any = import_module("pellucid.linalg")
+    options = {} if out is None else {"out": out}
+    if p == "nuc":
+        dims = (-2, -1) if dim is None else dim
+        result: Tensor = linalg.matrix_norm(
+            input, "nuc", dims, keepdim, dtype=dtype, **options
+        )
+        return result
+    order = 2 if p in (None, "fro") else p
+    result = linalg.vector_norm(input, order, dim, keepdim, dtype=dtype, **options)
+    return result
+
+
+def _norm_method(
+    self: Tensor,
+    p: Any = "fro",
+    dim: Any = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+) -> Tensor:
+    """The p-norm of the elements over `dim`."""
+    return norm(self, p, dim, keepdim, dtype=dtype)
+
+
+_norm_method.__name__ = "norm"
+_norm_method.__qualname__ = "Tensor.norm"
+Tensor.norm = _norm_method  # type: ignore[method-assign, assignment]
+
+
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return input.numel()
+
+
+def zero_(input: Tensor) -> Tensor:
+    """``input`` with zero in every element."""
+    return input.zero_()

@@ -1,0 +1,85 @@
+"""What the gradients that dispatch modes see share: functions of the framework's
+tensors (declare/seen.py), not of traced ones.
+"""
+
+from pellucid_compiler.composites import api
+
+
+def conjugated(x):
+    """Of a tensor, or of a number given for one."""
+    if isinstance(x, api.Tensor):
+        return x.conj() if x.is_complex() else x
+    return x.conjugate()
+
+
+def adjoint(x):
+    """The conjugated transpose of a matrix, or of several."""
+    return conjugated(x.t() if x.dim() == 2 else x.transpose(1, 2))
+
+
+def scaled(x, factor):
+    """``conj(factor) x``, nothing where the factor is 1."""
+    return x if factor == 1 else api.ops.aten.mul.Scalar(x, conjugated(factor))
+
+
+def summed(x, size):
+    """``x`` summed over the dims that broadcasting to its shape repeated."""
+    if x.shape == size:
+        return x
+    missing = x.dim() - len(size)
+    dims = [
+        d
+        for d in range(x.dim())
+        if d < missing or (size[d - missing] == 1 and x.shape[d] != 1)
+    ]
+    return x.sum(dims, True).view(size)
+
+
+def restored(x, dims, keepdim, rank):
+    """A reduction's result with the dims of size 1 that it dropped."""
+    dims = [dims] if isinstance(dims, int) else dims
+    if keepdim or not rank or not dims:
+        return x  # it broadcasts
+    for d in sorted(d % rank for d in dims):
+        x = x.unsqueeze(d)
+    return x
+
+
+def spread(grad, size, dim, keepdim):
+    """The gradient of a sum over some dims, at every element."""
+    return restored(grad, dim, keepdim, len(size)).expand(size)
+
+
+def scattered(grad, size, dim, indices):
+    """The gradient of chosen elements, at the places where they were found."""
+    if len(size) > indices.dim():
+        indices, grad = indices.unsqueeze(dim), grad.unsqueeze(dim)
+    return grad.new_zeros(size).scatter(dim, indices, grad)
+
+
+def share_of_equals(grad, self, result, dim=(), keepdim=False):
+    """The gradient of a greatest or least element, shared by those equal to it."""
+    result, grad = (restored(t, dim, keepdim, self.dim()) for t in (result, grad))
+    mask = result == self
+    count = mask.sum(dim, True) if dim else mask.sum()
+    return grad * (mask / count)
+
+
+def as_convolution(dims, transposed):
+    """What ``conv2d`` and its like are seen as: ``convolution`` of a batch."""
+
+    def run(x, weight, bias, stride, padding, output_padding, groups, dilation):
+        if x.dim() not in (dims + 1, dims + 2) or weight.dim() != dims + 2:
+            return NotImplemented
+        images = x if x.dim() == dims + 2 else x.unsqueeze(0)
+        y = api.ops.aten.convolution.default(
+            images, weight, bias, stride, padding, dilation, transposed, output_padding,
+            groups,
+        )  # fmt: skip
+        return y if images is x else y.squeeze(0)
+
+    if transposed:
+        return run
+    return lambda x, weight, bias, stride, padding, dilation, groups: run(
+        x, weight, bias, stride, padding, [0] * dims, groups, dilation
+    )

@@ -1,0 +1,78 @@
+"""What dispatch modes see in place of an op, where that is not the op itself.
+
+PyTorch's modes see ``linear`` as ``addmm``, and the gradient of ``mm`` as two more
+``mm``; programs count and choose by these names. A declaration says so beside its op:
+
+    @linear.seen_as
+    def _(x, weight, bias): ...
+
+    mm.gradients_seen_as(self=lambda grad, mat2: grad.mm(mat2.t()), ...)
+
+Both are functions of tensors of the framework, ``composites.api``, as the bodies of
+composites are; they run only where a mode watches. A body gets every argument of the
+op, and may give more results than the op: those that its gradient op reads. A rule
+names what it reads: ``grad``, ``size`` (of the gradient), the op's arguments,
+``result``, and ``indices``, its second one; a default is taken for what the derivative
+does not read. NotImplemented, of either, leaves the op as itself.
+
+A gradient that PyTorch computes by one op is declared by ``backward=`` instead, by the
+op's schema or by ``"threshold_backward(self=result, threshold=0)"`` where another op
+declares it: a call that says what the forward op's arguments do not. Called by
+``pellucid/_decomp``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pellucid_compiler.abi.records import SeenRow
+    from pellucid_compiler.declare.op import Op
+
+_NO_RULES: Mapping[str, Callable[..., Any]] = MappingProxyType({})
+
+
+class Seen(NamedTuple):
+    """``body`` for the op, ``gradients`` by argument."""
+
+    body: Callable[..., Any] | None = None
+    gradients: Mapping[str, Callable[..., Any]] = _NO_RULES
+
+
+def named_gradient(backward: str) -> tuple[str, str]:
+    """(name, what it is given) of the gradient op that ``backward=`` says."""
+    name, _, given = backward.partition("(")
+    return name, "" if declares_gradient(backward) else given.removesuffix(")")
+
+
+def declares_gradient(backward: str) -> bool:
+    """Whether ``backward=`` is the schema of an op that it declares."""
+    return "->" in backward
+
+
+def seen_rows(ops: Iterable[Op]) -> Iterator[SeenRow]:
+    """The rows of ops that modes see otherwise, or whose gradients."""
+    # Programs import this file when they trace, the build alone needs these.
+    from inspect import signature
+
+    from pellucid_compiler.abi.records import SeenRow
+
+    for op in ops:
+        gradient, given = named_gradient(op.options.backward)
+        rules = op.seen.gradients
+        read = dict.fromkeys(
+            n for rule in rules.values() for n in signature(rule).parameters
+        )
+        row = SeenRow(
+            op=op.full_name,
+            gradient=gradient,
+            given=", ".join([*read, *filter(None, [given])]),
+            composed=op.seen.body is not None,
+            composed_gradients=bool(rules),
+        )
+        if gradient or row.composed or row.composed_gradients:
+            yield row
