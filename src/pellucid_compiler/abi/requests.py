@@ -57,7 +57,7 @@ _Request = TypeVar("_Request", PlanRequest, FunctionRequest)
 def read_request(kind: type[_Request], request: bytes) -> _Request:
     """The fields of an encoded request."""
     given: Any = decode(request)
-    values = zip(fields_of(kind), given, strict=True)
+    values = zip(fields_of(kind), given, strict=True)  # type: ignore[arg-type]
     return kind(*(_read(item.field, value) for item, value in values))
 
 
