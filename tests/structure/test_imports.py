@@ -46,13 +46,13 @@ API = {
     "_runtime": {"_ops", "pellucid_compiler"},
     "_ops": {"_higher_order_ops"},
     "_decomp": {"_ops", "_runtime", "pellucid_compiler"},
-    "_library": {"_ops", "ops", "autograd", "utils", "testing"},
+    "_library": {"_ops", "ops", "autograd", "utils", "testing", "utils/_pytree"},
     "_serialization": {"storage", "nn"},
     "_functions": {"_runtime", "linalg", "storage", "pellucid_compiler"},
     # Private modules of PyTorch that libraries use
     "_compile/capture": {
         *("_compile", "_dynamo", "_dynamo/backends", "_ops", "_subclasses"),
-        *("fx", "nn", "overrides", "utils"),
+        *("fx", "nn", "overrides", "utils/_pytree"),
     },
     "_compile": {
         "_compile/capture",
@@ -67,8 +67,8 @@ API = {
         "ops",
         "overrides",
     },
-    "_higher_order_ops": {"utils"},
-    "_subclasses": {"_decomp", "_symbolic", "nn", "utils"},
+    "_higher_order_ops": {"utils/_pytree"},
+    "_subclasses": {"_decomp", "_symbolic", "nn", "utils", "utils/_pytree"},
     "_tensor_str": set(),
     "_utils": set(),
     "_C_modules": {"func"},
@@ -84,8 +84,8 @@ API = {
     "quasirandom": set(),
     "testing": set(),
     # Gradients and transforms
-    "func": {"utils", "nn/modules"},
-    "autograd": {"_runtime", "func", "profiler", "utils"},
+    "func": {"nn/modules", "utils/_pytree"},
+    "autograd": {"_runtime", "func", "profiler", "utils/_pytree"},
     "overrides": {"_package", "fft", "linalg", "nn/functional", "special"},
     "library": {"_library"},
     "ops": {"_ops"},
@@ -93,8 +93,8 @@ API = {
     "_audio": {"_library"},
     "_custom_ops": set(),
     # Layers and training
-    "nn": {"linalg", "nn/functional", "nn/modules", "nn/parallel", "nn/utils"},
-    "nn/functional": {"_runtime", "utils", "pellucid_compiler"},
+    "nn": {"linalg", "nn/functional", "nn/modules", "nn/parallel", "nn/utils", "ops"},
+    "nn/functional": {"_runtime", "nn", "utils", "pellucid_compiler"},
     "nn/modules": {
         *("__future__", "nn", "nn/functional", "nn/utils", "utils"),
         "pellucid_compiler",
@@ -108,10 +108,12 @@ API = {
     "storage": set(),
     "serialization": {"_serialization"},
     "safetensors": set(),
+    "utils/_pytree": set(),
     "utils": {
         *("_ops", "_package", "_timeline", "autograd", "hub", "nn", "nn/modules"),
         "nn/utils",
         *("overrides", "random", "storage", "utils/data"),
+        "utils/_pytree",
     },
     "utils/data": set(),
     "utils/data/_utils": {"utils/data"},
@@ -123,6 +125,7 @@ API = {
     "viz": {"nn/modules", "overrides"},
     "_timeline": {"pellucid_compiler"},
     "diagnose": {"_timeline", "profiler", "pellucid_compiler"},
+    "memory": {"_timeline", "optim"},
     "profiler": {"_decomp", "_timeline", "diagnose", "pellucid_compiler"},
     # Devices and settings
     "accelerator": {"_package"},
@@ -151,9 +154,18 @@ API = {
         "autograd",
     },
     "distributed/_composable": {"distributed/fsdp"},
-    "distributed/fsdp": {"nn"},
-    "distributed/checkpoint": set(),
-    "distributed/tensor": set(),
+    "distributed/fsdp": {
+        *("autograd", "distributed", "distributed/tensor", "nn", "nn/utils"),
+        "utils/_pytree",
+    },
+    "distributed/checkpoint": {
+        *("_serialization", "distributed/tensor", "nn", "optim"),
+    },
+    "distributed/tensor": {
+        *("autograd", "distributed", "nn", "overrides", "pellucid_compiler"),
+        *("random", "utils/_pytree"),
+    },
+    "distributed/tensor/parallel": {"distributed", "distributed/tensor", "nn"},
     "distributed/_group": {
         "distributed",
         "distributed/_stores",
@@ -191,15 +203,15 @@ API = {
         "func",
         "nn/modules",
         "random",
-        "utils",
+        "utils/_pytree",
     },
     # What Pellucid lacks and programs ask about
     "ao": {"nn"},
-    "compiler": {"_compile", "_dynamo", "_dynamo/backends", "utils"},
+    "compiler": {"_compile", "_dynamo", "_dynamo/backends", "utils/_pytree"},
     "futures": set(),
     "fx": {
         *("_ops", "fx/passes/utils", "nn", "nn/functional", "ops", "overrides"),
-        "utils",
+        "utils/_pytree",
     },
     "fx/experimental": {
         "_decomp",
@@ -210,6 +222,7 @@ API = {
         "nn",
         "ops",
         "utils",
+        "utils/_pytree",
     },
     "_symbolic": set(),
     "_functorch": {
@@ -219,9 +232,17 @@ API = {
         "fx",
         "fx/experimental",
         "nn",
-        "utils",
+        "utils/_pytree",
     },
-    "export": {"_symbolic", "func", "fx", "fx/experimental", "nn", "ops", "utils"},
+    "export": {
+        "_symbolic",
+        "func",
+        "fx",
+        "fx/experimental",
+        "nn",
+        "ops",
+        "utils/_pytree",
+    },
     "fx/passes": {"_subclasses", "fx", "fx/passes/utils", "nn"},
     "fx/passes/infra": {"fx", "nn"},
     "fx/passes/utils": {"fx", "fx/passes", "nn"},

@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Final
 
+from pellucid import _C
 from pellucid._compile.compilation import Compilation
 from pellucid._compile.settings import Settings
 
@@ -37,14 +38,7 @@ def compile_function(fn: Callable[..., Any], settings: Settings) -> Callable[...
     """A function that calls ``fn`` in a region, under its name and signature."""
     fn = innermost(fn)
     runner = make_runner(fn, settings)
-    run = runner.run
-
-    def compiled(*args: Any, **kwargs: Any) -> Any:
-        if runner.left:
-            runner.left -= 1
-            return fn(*args, **kwargs)
-        return run(fn, args, kwargs)
-
+    compiled = _C.CompiledFunction(fn, runner)
     functools.update_wrapper(compiled, fn)
     marked: Any = compiled
     marked._torchdynamo_orig_callable = fn

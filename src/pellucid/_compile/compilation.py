@@ -32,10 +32,8 @@ class Event(NamedTuple):
     place: str
 
 
-class Compilation:
+class Compilation(_C.CompilationBase):
     """The state of one compiled callable."""
-
-    left: int
 
     def __init__(self, name: str, settings: Settings) -> None:
         self.name = name

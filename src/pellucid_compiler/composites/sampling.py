@@ -149,7 +149,8 @@ def _refuse_draw(x, num_samples):
     require(num_samples > 0, "multinomial cannot draw {} samples", num_samples)
     require(
         False,
-        "multinomial cannot draw {} different samples from {}: pass replacement=True",
+        "multinomial: cannot sample n_sample > prob_dist.size(-1) samples without "
+        "replacement: {} of {}; pass replacement=True",
         num_samples,
         x.shape[-1],
     )

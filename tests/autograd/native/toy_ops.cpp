@@ -221,8 +221,8 @@ void define_strided() {
     return &op;
   };
   OpRecord* view = strided("as_strided", "Tensor(a) self", "Tensor(a)", intrinsics::as_strided_geometry, OpKind::View);
-  OpRecord* backward = strided("as_strided_backward", "Tensor self", "Tensor", intrinsics::as_strided_backward,
-                               OpKind::Loop);
+  OpRecord* backward =
+      strided("as_strided_backward", "Tensor self", "Tensor", intrinsics::as_strided_backward, OpKind::Loop);
   OpRecord* gather = strided("as_strided_gather", "Tensor self", "Tensor", intrinsics::as_strided_gather, OpKind::Loop);
   const auto differentiate = [](OpRecord* op, OpRecord* derivative) {
     DerivativePlan plan;
