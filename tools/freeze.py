@@ -55,6 +55,7 @@ from pellucid_compiler.abi.records import (
 from pellucid_compiler.codegen.kernel import Kernel, Map
 from pellucid_compiler.codegen.targets.x86 import TARGETS, host_target, target_named
 from pellucid_compiler.composites import all_composites
+from pellucid_compiler.declare.intrinsics import INTRINSICS
 from pellucid_compiler.declare.late_forms import (
     FUNCTIONAL,
     IN_PLACE,
@@ -359,7 +360,7 @@ def machinery() -> list[Path]:
     folders = ("abi", "ir", "transforms", "passes", "declare", "specialise", "lower")
     # Further schemas, headers and documents: nothing is traced by these.
     names = (
-        *("variants.py", "late_forms.py", "seen.py"),
+        *("variants.py", "late_forms.py", "seen.py", "intrinsics.py", "named_ops.py"),
         *("headers.py", "pages.py", "pack_file.py"),
     )
     found = [
@@ -495,6 +496,7 @@ def freeze_catalogue(cache: TraceCache) -> tuple[bytes, dict[bytes, Kernel]]:
     programs.update(encoded_programs(common))
     file = FrozenFile(
         ops=tuple(table),
+        intrinsics=tuple(op.row() for op in INTRINSICS.values()),
         conversions=tuple(conversions),
         programs=encode(program_table(programs)),
         late=encode_late_ops(late_ops(REGISTRY, all_composites())),

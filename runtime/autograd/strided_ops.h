@@ -6,14 +6,20 @@
 // carried as integers, since a saved base would be refused after the next write.
 #pragma once
 
-#include "autograd/derivative.h"
 #include "core/op_record.h"
 #include "core/tensor.h"
 
 namespace pellucid {
 
-// Defines the records; once, at start-up.
-void define_strided_ops();
+namespace intrinsics {
+
+// Kernels. The first three take the sizes, strides and offset of the view, then those of the base.
+void as_strided_geometry(OpCall& call, void*);  // base -> view of it
+void as_strided_backward(OpCall& call, void*);  // of the view's shape -> base's geometry, zeros outside the view
+void as_strided_gather(OpCall& call, void*);    // of the base's shape -> the view's elements
+void as_strided(OpCall& call, void*);           // as users call it
+
+}  // namespace intrinsics
 
 // The as_strided call equivalent to `view`, a view of `view.base`. It points into itself.
 struct StridedCall {
@@ -22,6 +28,4 @@ struct StridedCall {
   OpCall call;
   Value args[7], rets[1];
 };
-const DerivativePlan& strided_derivative();  // of such a call
-
 }  // namespace pellucid

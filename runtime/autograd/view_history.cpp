@@ -1,4 +1,5 @@
 #include "autograd/view_history.h"
+#include "autograd/fixed_derivative.h"
 
 #include "autograd/copy_slices.h"
 #include "autograd/op_node.h"
@@ -28,7 +29,7 @@ void refuse_other_dtype(const TensorImpl& view) {
 Node* record_as_strided(TensorImpl& view) {
   refuse_other_dtype(view);
   const StridedCall strided(view);
-  Ref<OpNode> node = make_op_node(strided.call, node_facts_of(strided.call, strided_derivative()));
+  Ref<OpNode> node = make_op_node(strided.call, node_facts_of(strided.call, fixed_derivative(*strided.call.op)));
   OpNode* made = node.get();
   set_history(view, Ref<Node>::adopt(node.leak()), 0);
   return made;

@@ -4,7 +4,8 @@
 #include <vector>
 
 #include "autograd/tensor_history.h"
-#include "composite/define.h"
+#include "composite/give.h"
+#include "composite/kernels.h"
 #include "composite/layout.h"
 #include "composite/repeat.h"
 #include "core/backend.h"
@@ -13,15 +14,6 @@
 
 namespace pellucid::composite {
 namespace {
-
-void contiguous(OpCall& call, void*) {
-  TensorImpl& self = *call.args[0].tensor;
-  const MemoryFormat format = format_or(call.args[1], MemoryFormat::Contiguous);
-  if (format == MemoryFormat::Preserve)
-    raise(ErrorKind::Runtime, "contiguous(): preserve_format names no order of memory; leave it out");
-  if (has_format(self, format)) return give_unchanged(call);
-  give(call, copy_in_format(self, self.dtype, format));
-}
 
 struct Target {
   DType dtype;
@@ -71,6 +63,21 @@ void convert_to(OpCall& call, const Target& target) {
   give_call(call, named_op(NamedOp::ToCopy), {Value::of_dtype(target.dtype)});
 }
 
+DType dtype_or(const Value& value, DType otherwise) {
+  return value.is_none() ? otherwise : static_cast<DType>(value.integer);
+}
+
+}  // namespace
+
+void contiguous(OpCall& call, void*) {
+  TensorImpl& self = *call.args[0].tensor;
+  const MemoryFormat format = format_or(call.args[1], MemoryFormat::Contiguous);
+  if (format == MemoryFormat::Preserve)
+    raise(ErrorKind::Runtime, "contiguous(): preserve_format names no order of memory; leave it out");
+  if (has_format(self, format)) return give_unchanged(call);
+  give(call, copy_in_format(self, self.dtype, format));
+}
+
 // view(dtype): the same memory read as another dtype. Elements of another width join, or part, along the last dim,
 // which must be dense.
 void view_dtype(OpCall& call, void*) {
@@ -98,10 +105,6 @@ void view_dtype(OpCall& call, void*) {
   Tensor view = make_view(self, sizes, strides, offset, true);
   view->dtype = dtype;
   give(call, std::move(view));
-}
-
-DType dtype_or(const Value& value, DType otherwise) {
-  return value.is_none() ? otherwise : static_cast<DType>(value.integer);
 }
 
 void to_dtype(OpCall& call, void*) {
@@ -144,30 +147,6 @@ void detach_view(OpCall& call, void*) {
 void detach_self(OpCall& call, void*) {
   detach_in_place(*innermost_value(call.args[0].tensor));
   give_itself(call, *call.args[0].tensor);
-}
-
-}  // namespace
-
-void define_conversions() {
-  define("contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)", contiguous,
-         kMethod);
-  define("view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", view_dtype, kMethod);
-  const std::string rest = "bool non_blocking=False, bool copy=False, ",
-                    format = "MemoryFormat? memory_format=None) -> Tensor(a)";
-  define(("to.dtype(Tensor(a) self, ScalarType dtype, " + rest + format).c_str(), to_dtype, kMethod);
-  define(("to.device(Tensor(a) self, Device device, ScalarType dtype, " + rest + format).c_str(), to_device, 0);
-  define(("to.other(Tensor(a) self, Tensor other, " + rest + format).c_str(), to_other, kMethod);
-  define(("to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
-          "bool? pin_memory=None, " +
-          rest + format)
-             .c_str(),
-         to_layout, 0);
-  // As Python says it: x.to("cpu") gives no dtype, and x.to(dtype=...) no device.
-  define(("python::to(Tensor(a) self, Device? device=None, ScalarType? dtype=None, " + rest + "*, " + format).c_str(),
-         to_device, kMethod);
-  define("type_as(Tensor self, Tensor other) -> Tensor", type_as, kMethod);
-  define("detach(Tensor(a) self) -> Tensor(a)", detach_view, kMethod | kFunction | kLeaf);
-  define("detach_(Tensor(a!) self) -> Tensor(a!)", detach_self, kMethod | kFunction | kLeaf);
 }
 
 }  // namespace pellucid::composite

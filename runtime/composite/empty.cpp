@@ -1,5 +1,6 @@
 // empty and its like: memory whose values are arbitrary.
-#include "composite/define.h"
+#include "composite/give.h"
+#include "composite/kernels.h"
 #include "composite/layout.h"
 #include "composite/repeat.h"
 #include "core/backend.h"
@@ -25,6 +26,8 @@ Options read_options(const Value* options, DType dtype, Device device) {
   require_device(device);
   return {dtype, device};
 }
+
+}  // namespace
 
 void empty_sizes(OpCall& call, void*) {
   if (ran_on_named_device(call)) return;
@@ -66,20 +69,6 @@ void empty_with_strides(OpCall& call, void*) {
     raise(ErrorKind::Runtime, "empty_strided(): %zu sizes and %zu strides do not belong together", sizes.size(),
           strides.size());
   give(call, empty_strided(sizes, strides, options.dtype, options.device));
-}
-
-}  // namespace
-
-#define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
-
-void define_factories() {
-  define("empty.memory_format(SymInt[] size, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", empty_sizes,
-         kFunction | kLeaf);
-  define("empty_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", empty_like,
-         kFunction | kLeaf);
-  define("new_empty(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_empty, kMethod | kLeaf);
-  define("empty_strided(SymInt[] size, SymInt[] stride, *, " OPTIONS ") -> Tensor", empty_with_strides,
-         kFunction | kLeaf);
 }
 
 }  // namespace pellucid::composite

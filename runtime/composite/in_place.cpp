@@ -5,7 +5,8 @@
 #include "autograd/accumulate_grad.h"
 #include "autograd/tensor_history.h"
 #include "autograd/view_history.h"
-#include "composite/define.h"
+#include "composite/give.h"
+#include "composite/kernels.h"
 #include "composite/layout.h"
 #include "core/hooks.h"
 #include "core/named_ops.h"
@@ -71,6 +72,8 @@ void resize_self(OpCall& call, std::span<const int64_t> sizes, const Value& form
   give_itself(call, self);
 }
 
+}  // namespace
+
 void resize(OpCall& call, void*) {
   const auto given = call.args[1].ints();
   for (int64_t size : given)
@@ -117,25 +120,14 @@ void change_view(OpCall& call, void*) {
   give_itself(call, *call.args[0].tensor);
 }
 
-void register_change(OpRecord& op, void*) {
-  if (op.kind != OpKind::View || op.variant != Variant::InPlace) return;
-  register_catch_all(op, {change_view, nullptr});
-  for (const Key key : {Key::Autograd, Key::ViewInPlace, Key::Transforms}) register_fall_through(op, key);
-}
-
-}  // namespace
-
-void define_changes() {
-  for_each_op(register_change, nullptr);
-  constexpr int kLeafMethod = kMethod | kLeaf, kBoth = kLeafMethod | kFunction;
-  define("as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a!)",
-         change_view, kBoth);
-  define("resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)", resize,
-         kLeafMethod);
-  define("resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
-         resize_as, kBoth);
-  define("set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)", set_from, kLeafMethod);
-  define("set_(Tensor(a!) self) -> Tensor(a!)", set_empty, kLeafMethod);
+void install_in_place_views() {
+  for_each_op(
+      [](OpRecord& op, void*) {
+        if (op.kind != OpKind::View || op.variant != Variant::InPlace) return;
+        register_catch_all(op, {change_view, nullptr});
+        for (const Key key : {Key::Autograd, Key::ViewInPlace, Key::Transforms}) register_fall_through(op, key);
+      },
+      nullptr);
 }
 
 }  // namespace pellucid::composite

@@ -1,6 +1,6 @@
 #include "composite/layout.h"
 
-#include "composite/define.h"
+#include "composite/give.h"
 #include "core/geometry.h"
 #include "core/named_ops.h"
 #include "core/thread_state.h"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "composite/define.h"
+#include "composite/give.h"
 #include "core/call_facts.h"
 
 namespace pellucid::composite {

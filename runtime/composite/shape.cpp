@@ -1,12 +1,8 @@
 // reshape, flatten and the shapes of other tensors: a view where strides allow one, else a copy; unbind, split and chunk: many views.
-//
-// unbind, split and split_with_sizes are one node each, whose gradient joins the gradients of all parts:
-// a node per part would make a tensor of the whole size for each.
 #include <memory>
 
-#include "autograd/derivative.h"
-#include "autograd/handler.h"
-#include "composite/define.h"
+#include "composite/give.h"
+#include "composite/kernels.h"
 #include "composite/layout.h"
 #include "composite/repeat.h"
 #include "core/format.h"
@@ -37,6 +33,41 @@ void reshape_to_given(OpCall& call, Sizes given) {
   reshape_to(call, {sizes, given.size()});
 }
 
+// A list result is a block that the caller takes.
+class TensorBlock {
+ public:
+  explicit TensorBlock(int64_t count) : tensors_(new Tensor[static_cast<size_t>(count)]), count_(count) {}
+  Tensor& operator[](int64_t index) { return tensors_[static_cast<size_t>(index)]; }
+  void give(OpCall& call) {
+    auto** block = new TensorImpl*[static_cast<size_t>(count_)];
+    for (int64_t i = 0; i < count_; ++i) block[i] = (*this)[i].leak();
+    call.rets[0] = Value::of(std::span<TensorImpl* const>(block, static_cast<size_t>(count_)));
+  }
+
+ private:
+  std::unique_ptr<Tensor[]> tensors_;
+  int64_t count_;
+};
+
+int64_t required_dim(const TensorImpl& self, int64_t dim, const char* function, ErrorKind kind = ErrorKind::Runtime) {
+  if (!self.ndim) raise(kind, "%s(): a 0-dimensional tensor has no dimension to cut", function);
+  return wrap_dim(dim, self.ndim);
+}
+
+Tensor narrow_to(TensorImpl& self, int64_t dim, int64_t start, int64_t length) {
+  return call_op(NamedOp::Narrow, {Value::of(&self), Value::of_int(dim), Value::of_int(start), Value::of_int(length)});
+}
+
+void give_chunks(OpCall& call_, TensorImpl& self, int64_t dim, int64_t piece) {
+  const int64_t size = self.sizes[dim];
+  const int64_t count = piece == 0 ? 1 : std::max<int64_t>(1, (size + piece - 1) / piece);
+  TensorBlock parts(count);
+  for (int64_t i = 0; i < count; ++i) parts[i] = narrow_to(self, dim, i * piece, std::min(piece, size - i * piece));
+  parts.give(call_);
+}
+
+}  // namespace
+
 void reshape(OpCall& call, void*) { reshape_to_given(call, call.args[1].ints()); }
 
 void flatten(OpCall& call, void*) {
@@ -59,31 +90,12 @@ void flatten(OpCall& call, void*) {
 void expand_as(OpCall& call, void*) {
   give_call(call, named_op(NamedOp::Expand), {Value::of(call.args[1].tensor->shape()), Value::of_bool(false)});
 }
+
 void view_as(OpCall& call, void*) {
   give_call(call, named_op(NamedOp::View), {Value::of(call.args[1].tensor->shape())});
 }
+
 void reshape_as(OpCall& call, void*) { reshape_to_given(call, call.args[1].tensor->shape()); }
-
-// A list result is a block that the caller takes.
-class TensorBlock {
- public:
-  explicit TensorBlock(int64_t count) : tensors_(new Tensor[static_cast<size_t>(count)]), count_(count) {}
-  Tensor& operator[](int64_t index) { return tensors_[static_cast<size_t>(index)]; }
-  void give(OpCall& call) {
-    auto** block = new TensorImpl*[static_cast<size_t>(count_)];
-    for (int64_t i = 0; i < count_; ++i) block[i] = (*this)[i].leak();
-    call.rets[0] = Value::of(std::span<TensorImpl* const>(block, static_cast<size_t>(count_)));
-  }
-
- private:
-  std::unique_ptr<Tensor[]> tensors_;
-  int64_t count_;
-};
-
-int64_t required_dim(const TensorImpl& self, int64_t dim, const char* function, ErrorKind kind = ErrorKind::Runtime) {
-  if (!self.ndim) raise(kind, "%s(): a 0-dimensional tensor has no dimension to cut", function);
-  return wrap_dim(dim, self.ndim);
-}
 
 void unbind(OpCall& call_, void*) {
   TensorImpl& self = *call_.args[0].tensor;
@@ -91,18 +103,6 @@ void unbind(OpCall& call_, void*) {
   TensorBlock parts(self.sizes[dim]);
   for (int64_t i = 0; i < self.sizes[dim]; ++i)
     parts[i] = call_op(NamedOp::Select, {Value::of(&self), Value::of_int(dim), Value::of_int(i)});
-  parts.give(call_);
-}
-
-Tensor narrow_to(TensorImpl& self, int64_t dim, int64_t start, int64_t length) {
-  return call_op(NamedOp::Narrow, {Value::of(&self), Value::of_int(dim), Value::of_int(start), Value::of_int(length)});
-}
-
-void give_chunks(OpCall& call_, TensorImpl& self, int64_t dim, int64_t piece) {
-  const int64_t size = self.sizes[dim];
-  const int64_t count = piece == 0 ? 1 : std::max<int64_t>(1, (size + piece - 1) / piece);
-  TensorBlock parts(count);
-  for (int64_t i = 0; i < count; ++i) parts[i] = narrow_to(self, dim, i * piece, std::min(piece, size - i * piece));
   parts.give(call_);
 }
 
@@ -155,55 +155,6 @@ void chunk(OpCall& call_, void*) {
 void split_list(OpCall& call_, void*) {
   OpCall split{&named_op(NamedOp::SplitWithSizes), call_.args, call_.rets, call_.num_args, {}};
   dispatch(split);
-}
-
-// ------------------------------------------------------------------------------- gradients of parts
-
-DerivativePlan joining_plan(NamedOp op, int16_t dim_argument) {
-  DerivativePlan plan;
-  plan.op = &named_op(op);
-  plan.arguments = {{ArgumentSource::From::Gradients, 0, -1}, {ArgumentSource::From::Argument, dim_argument, -1}};
-  plan.results = {0};
-  return plan;
-}
-
-const DerivativePlan* stacked(const OpCall&, uint64_t) {
-  static const DerivativePlan plan = joining_plan(NamedOp::Stack, 1);
-  return &plan;
-}
-const DerivativePlan* joined(const OpCall&, uint64_t) {
-  static const DerivativePlan plan = joining_plan(NamedOp::Cat, 2);
-  return &plan;
-}
-
-template <DerivativeFinder finder>
-void define_parts(const char* schema, BoxedKernel kernel) {
-  static DerivativeFinder context = finder;
-  OpRecord& op = *define_op(schema);
-  op.kind = OpKind::View;
-  op.is_method = op.is_function = true;
-  register_catch_all(op, {kernel, nullptr});
-  register_kernel(op, Key::Autograd, {autograd_handler, &context});
-  register_kernel(op, Key::ViewInPlace, {view_handler, nullptr});
-  register_fall_through(op, Key::Transforms);
-}
-
-}  // namespace
-
-void define_shapes() {
-  constexpr int kBoth = kMethod | kFunction;
-  define("reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", reshape, kBoth);
-  define("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)", flatten, kBoth);
-  define("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", expand_as, kMethod);
-  define("view_as(Tensor(a) self, Tensor other) -> Tensor(a)", view_as, kMethod);
-  define("reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", reshape_as, kMethod);
-  define_parts<stacked>("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", unbind);
-  define_parts<joined>("split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]", split);
-  define("split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]", split_list, kBoth);
-  define("split(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]", split_list, 0);
-  define_parts<joined>("split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
-                       split_sizes);
-  define("chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", chunk, kBoth);
 }
 
 }  // namespace pellucid::composite

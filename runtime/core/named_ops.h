@@ -1,48 +1,15 @@
-// The ops that C++ calls: the only place where it has their names (tests/structure/test_named_ops.py).
+// The ops that C++ calls by name: those of abi/named_ops.h, which is generated (tests/structure/test_named_ops.py).
 //
-// C++ holds the name of an op here, with the reason, or where a library is called. The records are found when the
-// op table is loaded, which fails if one is missing, or at the first call before that.
+// The records are found when the op table is loaded, which fails if one is missing, or at the first call before that.
 #pragma once
 
 #include <atomic>
-#include <cstdint>
 #include <initializer_list>
 
+#include "abi/named_ops.h"
 #include "core/op_record.h"
 
 namespace pellucid {
-
-enum class NamedOp : uint8_t {
-  Add,
-  AddInPlace,
-  Alias,
-  AsStrided,
-  BoxMuller,
-  Cat,
-  Clone,
-  Copy,
-  Detach,
-  Expand,
-  FillScalar,
-  Index,
-  IndexPut,
-  Narrow,
-  OnesLike,
-  Select,
-  Slice,
-  SplitEven,
-  SplitWithSizes,
-  Stack,
-  Sum,
-  ToCopy,
-  Unsqueeze,
-  View,
-  ViewAsComplexCopy,
-  ViewAsRealCopy,
-  Zero,
-  ZerosLike,
-};
-constexpr int kNumNamedOps = static_cast<int>(NamedOp::ZerosLike) + 1;
 
 extern std::atomic<OpRecord*> named_op_records[kNumNamedOps];
 OpRecord& find_named_op(NamedOp op);  // raises when the op table has no such op

@@ -7,13 +7,13 @@
 #include <string>
 
 #include "autograd/handler.h"
-#include "composite/composite.h"
+#include "composite/kernels.h"
 #include "core/named_ops.h"
-#include "intrinsics/random_ops.h"
 #include "kernels/pack.h"
 #include "library/lapack.h"
 #include "library/linear_algebra.h"
 #include "library/sort.h"
+#include "module/intrinsics.h"
 #include "ops/call_log.h"
 #include "ops/op_table.h"
 #include "ops/trace.h"
@@ -118,9 +118,9 @@ PyObject* start(PyObject*, PyObject* directory) {
     open_pack_if_there(folder + "/kernels-" + isa_level() + ".pack");
     register_autograd();
     register_transforms();
-    load_op_table(folder + "/frozen.bin");
-    define_composites();
-    define_random_ops();
+    load_op_table(folder + "/frozen.bin", intrinsic_kernels());
+    composite::install_in_place_views();
+    register_strided_rule();
     find_named_ops();
     trace_function = ask_python;
     set_kernel_resolver(compile_kernel);

@@ -21,12 +21,7 @@ thread_local CallLog* active = nullptr;
 
 void enter(const OpCall& call, Key key, void*) {
   if (!active) return;
-  Encoder request;
-  request.list(3);
-  encode_op_reference(request, *call.op);
-  encode_arguments(request, call);
-  request.integer(0);
-  active->calls.push_back({call.op->qualified_name, std::string(name(key)), active->depth++, request.data()});
+  active->calls.push_back({call.op->qualified_name, std::string(name(key)), active->depth++, plan_request(call, 0)});
 }
 
 void leave(const OpCall&, Key, bool, void*) {

@@ -112,21 +112,24 @@ OpRecord* define_frozen(const encoded::OpRow& given) {
 
 }  // namespace
 
-void load_op_table(const std::string& path) {
+void load_op_table(const std::string& path, std::span<const Intrinsic> kernels) {
   const std::span<const uint8_t> file = map_file(path);
   if (file.size() < kFrozenMagic.size() || std::memcmp(file.data(), kFrozenMagic.data(), kFrozenMagic.size()) != 0)
     raise(ErrorKind::Value, "%s is not an op table of this version of pellucid.\nRebuild or reinstall pellucid.",
           path.c_str());
   Decoder in(file.subspan(kFrozenMagic.size()));
   const auto given = in.record<encoded::FrozenFile>();
-  std::lock_guard lock(table().mutex);
-  for (const encoded::OpRow& op : given.ops) table().records.push_back(define_frozen(op));
+  {
+    std::lock_guard lock(table().mutex);
+    for (const encoded::OpRow& op : given.ops) table().records.push_back(define_frozen(op));
+  }
   for (const encoded::ConversionRow& row : given.conversions) install_conversion(row.target, row.source, row.kernel);
   add_programs(given.programs);
   install_late_ops(given.late);
   for (const auto& [op, gradient, keywords, composed, composed_gradients] : given.seen)
     table().seen.push_back({op, gradient, keywords, composed, composed_gradients});
   define_missing_ops = define_late_ops;
+  define_intrinsics(given.intrinsics, kernels);
 }
 
 std::span<const SeenOp> seen_ops() { return table().seen; }

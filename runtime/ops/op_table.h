@@ -14,6 +14,7 @@
 #include "core/op_record.h"
 #include "ops/derivatives.h"
 #include "ops/graph_op.h"
+#include "ops/intrinsics.h"
 #include "ops/scalar_functions.h"
 
 namespace pellucid {
@@ -36,8 +37,9 @@ struct FrozenOp {
 
 bool is_scalar(OpKind kind);  // whether the meaning of such ops is a function of single elements
 
-// Maps `path` and defines its records; called once, at import. Raises Value errors for damaged files.
-void load_op_table(const std::string& path);
+// Maps `path` and defines its records; called once, at import, with the kernels of intrinsics. Raises Value errors for
+// damaged files.
+void load_op_table(const std::string& path, std::span<const Intrinsic> kernels);
 
 // What dispatch modes see in place of an op: pellucid_compiler/declare/seen.py.
 struct SeenOp {

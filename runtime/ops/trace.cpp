@@ -3,6 +3,7 @@
 #include "core/defaults.h"
 #include "core/error.h"
 #include "ops/op_table.h"
+#include "plan/requests.h"
 #include "plan/tile_program.h"
 #include "timeline/recorder.h"
 
@@ -93,49 +94,41 @@ std::string ask_python(std::string_view what, const OpCall& call, const std::str
   return {found.begin(), found.end()};
 }
 
+// An argument of a pointwise op behind promotion.
+void encode_operand(Encoder& out, const Value& value, PointwiseKey key, int argument) {
+  if (key.code(argument) == PointwiseKey::None) return out.none();
+  const bool is_static = key.code(argument) == PointwiseKey::Static, is_tensor = key.is_tensor(argument);
+  out.list(is_static || is_tensor ? 2 : 1);
+  out.code(is_static ? ItemKind::Static : is_tensor ? ItemKind::Tensor : ItemKind::Number);
+  if (is_static) encode_value(out, value);
+  else if (is_tensor) out.integer(key.code(argument));
+}
+
 }  // namespace
 
 std::string pointwise_request(const OpCall& call, PointwiseKey key) {
   const OpRecord& functional = call.op->functional ? *call.op->functional : *call.op;
   const size_t count = functional.schema.arguments.size();
-  Encoder request;
-  request.list(4);
-  encode_op_reference(request, *call.op);
-  request.list(count);
-  for (size_t k = 0; k < count; ++k) {
-    const int argument = static_cast<int>(k);
-    if (key.code(argument) == PointwiseKey::None) {
-      request.none();
-      continue;
-    }
-    if (key.code(argument) == PointwiseKey::Static) {
-      request.list(2);
-      request.code(ItemKind::Static);
-      encode_value(request, call.args[k]);
-      continue;
-    }
-    const bool is_tensor = key.is_tensor(argument);
-    request.list(is_tensor ? 2 : 1);
-    request.code(is_tensor ? ItemKind::Tensor : ItemKind::Number);
-    if (is_tensor) request.integer(key.code(argument));
-  }
-  request.code(key.common());
-  request.code(default_dtype());
-  return request.data();
+  const auto arguments = [&](Encoder& out) {
+    out.list(count);
+    for (size_t k = 0; k < count; ++k) encode_operand(out, call.args[k], key, static_cast<int>(k));
+  };
+  const auto op = [&](Encoder& out) { encode_op_reference(out, *call.op); };
+  return encode_function_request(op, arguments, key.common(), default_dtype());
 }
 
 std::string trace_pointwise(const OpCall& call, PointwiseKey key) {
   return ask_python("scalar_function", call, pointwise_request(call, key));
 }
 
+std::string plan_request(const OpCall& call, int64_t mask) {
+  const auto op = [&](Encoder& out) { encode_op_reference(out, *call.op); };
+  const auto arguments = [&](Encoder& out) { encode_arguments(out, call); };
+  return encode_plan_request(op, arguments, mask, default_dtype());
+}
+
 std::string trace(std::string_view what, const OpCall& call, int64_t mask) {
-  Encoder request;
-  request.list(4);
-  encode_op_reference(request, *call.op);
-  encode_arguments(request, call);
-  request.integer(mask);
-  request.code(default_dtype());
-  return ask_python(what, call, request.data());
+  return ask_python(what, call, plan_request(call, mask));
 }
 
 }  // namespace pellucid

@@ -17,13 +17,14 @@ namespace pellucid {
 using TraceFunction = std::string (*)(std::string_view what, std::string_view request);
 extern TraceFunction trace_function;
 
-// [op reference, [argument, ...]]; an op reference is the frozen name, or how a derivative op was made.
+// An op reference is the frozen name, or how a derivative op was made.
 void encode_op_reference(Encoder& out, const OpRecord& op);
 void encode_arguments(Encoder& out, const OpCall& call);
 std::string trace(std::string_view what, const OpCall& call, int64_t mask = 0);
-// For a pointwise op after promotion: [op reference, [argument, ...], common dtype]; tensors have compute dtypes.
+// For a pointwise op after promotion; tensors have compute dtypes.
 std::string trace_pointwise(const OpCall& call, PointwiseKey key);
-// What it asks Python.
+// What these ask Python: a PlanRequest, a FunctionRequest (abi/requests.py).
+std::string plan_request(const OpCall& call, int64_t mask);
 std::string pointwise_request(const OpCall& call, PointwiseKey key);
 
 }  // namespace pellucid

@@ -566,9 +566,56 @@ inline SeenRow SeenRow::read(Decoder& in) {
   };
 }
 
+struct SourceRow {
+  static constexpr size_t kFields = 3;
+  ArgumentOrigin origin;
+  int16_t index;
+  int16_t element;
+  static SourceRow read(Decoder& in);
+};
+inline SourceRow SourceRow::read(Decoder& in) {
+  return {
+      .origin = in.code<ArgumentOrigin>(),
+      .index = in.integer_as<int16_t>(),
+      .element = in.integer_as<int16_t>(),
+  };
+}
+
+struct IntrinsicRow {
+  static constexpr size_t kFields = 11;
+  std::string_view schema;
+  OpKind kind;
+  Variant variant;
+  bool is_method;
+  bool is_function;
+  bool is_seen;
+  bool is_transparent;
+  std::string_view instead;
+  CastRule autocast;
+  std::string_view gradient;
+  std::vector<SourceRow> sources;
+  static IntrinsicRow read(Decoder& in);
+};
+inline IntrinsicRow IntrinsicRow::read(Decoder& in) {
+  return {
+      .schema = in.text(),
+      .kind = in.code<OpKind>(),
+      .variant = in.code<Variant>(),
+      .is_method = in.boolean(),
+      .is_function = in.boolean(),
+      .is_seen = in.boolean(),
+      .is_transparent = in.boolean(),
+      .instead = in.text(),
+      .autocast = in.code<CastRule>(),
+      .gradient = in.text(),
+      .sources = in.list_of<SourceRow>([&] { return in.record<SourceRow>(); }),
+  };
+}
+
 struct FrozenFile {
-  static constexpr size_t kFields = 5;
+  static constexpr size_t kFields = 6;
   std::vector<OpRow> ops;
+  std::vector<IntrinsicRow> intrinsics;
   std::vector<ConversionRow> conversions;
   std::span<const uint8_t> programs;
   std::span<const uint8_t> late;
@@ -578,6 +625,7 @@ struct FrozenFile {
 inline FrozenFile FrozenFile::read(Decoder& in) {
   return {
       .ops = in.list_of<OpRow>([&] { return in.record<OpRow>(); }),
+      .intrinsics = in.list_of<IntrinsicRow>([&] { return in.record<IntrinsicRow>(); }),
       .conversions = in.list_of<ConversionRow>([&] { return in.record<ConversionRow>(); }),
       .programs = in.bytes(),
       .late = in.bytes(),
@@ -727,21 +775,6 @@ inline DerivedOp DerivedOp::read(Decoder& in) {
       .promoted = in.integer_as<uint32_t>(),
       .origin = in.bytes(),
       .keys = in.bytes(),
-  };
-}
-
-struct SourceRow {
-  static constexpr size_t kFields = 3;
-  ArgumentOrigin origin;
-  int16_t index;
-  int16_t element;
-  static SourceRow read(Decoder& in);
-};
-inline SourceRow SourceRow::read(Decoder& in) {
-  return {
-      .origin = in.code<ArgumentOrigin>(),
-      .index = in.integer_as<int16_t>(),
-      .element = in.integer_as<int16_t>(),
   };
 }
 

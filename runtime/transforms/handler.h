@@ -12,7 +12,8 @@
 namespace pellucid {
 
 void transform_handler(OpCall& call, void*);  // the key's fallback
-void register_transforms();                   // once, when autograd's ops are defined
+void register_transforms();                   // once, at start-up
+void register_strided_rule();                 // once, when the op table is loaded: as_strided of wrapped tensors
 
 void run_batched(OpCall& call, const Level& level);
 void run_forward(OpCall& call, const Level& level);

@@ -73,7 +73,8 @@ void register_transforms() {
   install_wrapper_hooks();
   register_fallback(Key::Transforms, {transform_handler, nullptr});
   copy_of_wrapped = copy_strided;
-  register_kernel(named_op(NamedOp::AsStrided), Key::Transforms, {run, nullptr});
 }
+
+void register_strided_rule() { register_kernel(named_op(NamedOp::AsStrided), Key::Transforms, {run, nullptr}); }
 
 }  // namespace pellucid

@@ -1,10 +1,16 @@
-"""C++ has names of ops in one place: runtime/core/named_ops.cpp."""
+"""C++ has names of ops in generated lists: what it calls, and what it carries out."""
 
 import re
 from pathlib import Path
 
+import pellucid_compiler.catalogue  # noqa: F401 - fills both registries
+from pellucid_compiler.abi.named_ops import NAMED_OPS
+from pellucid_compiler.declare.intrinsics import INTRINSICS
+from pellucid_compiler.declare.op import REGISTRY
+
 RUNTIME = Path(__file__).parents[2] / "runtime"
-LIST = RUNTIME / "core" / "named_ops.cpp"
+# The kernels of intrinsics, by the names of their declarations.
+KERNELS = RUNTIME / "module" / "intrinsics.cpp"
 LOOK_UP = re.compile(r"\b(?:find_op|required_op)\(")
 # Who else looks ops up, and whose names these are.
 NAMES_FROM_OUTSIDE = {
@@ -12,6 +18,8 @@ NAMES_FROM_OUTSIDE = {
     "core/call_op.h": "the caller's",
     "core/dispatcher.cpp": "the caller's",
     "core/dispatcher.h": "the caller's",
+    "core/named_ops.cpp": "those of abi/named_ops.py",
+    "ops/intrinsics.cpp": "the ops that a declaration names",
     "ops/join.cpp": "the view that a declaration names",
     "ops/late_ops.cpp": "the op that a declaration names",
     "ops/op_table.cpp": "a derivative's, made of its schema",
@@ -25,7 +33,7 @@ NAMES_FROM_OUTSIDE = {
 
 def sources():
     for path in sorted(RUNTIME.rglob("*")):
-        if path.suffix in {".h", ".cpp"} and path != LIST:
+        if path.suffix in {".h", ".cpp"}:
             yield path.relative_to(RUNTIME).as_posix(), path.read_text()
 
 
@@ -40,8 +48,29 @@ def test_no_op_is_looked_up_by_a_literal():
     assert [name for name, text in sources() if literal.search(text)] == []
 
 
-def test_every_named_op_is_used():
-    names = re.findall(r"^    \{NamedOp::(\w+), ", LIST.read_text(), re.MULTILINE)
+def test_records_are_defined_from_declarations_alone():
+    defining = {name for name, text in sources() if re.search(r"\bdefine_op\(", text)}
+    assert defining == {
+        *("core/dispatcher.cpp", "core/dispatcher.h"),
+        *("ops/intrinsics.cpp", "ops/late_ops.cpp", "ops/op_table.cpp"),
+        "python/python_kernels.cpp",
+    }
+
+
+def test_every_named_op_is_used_and_has_a_reason():
+    names = [row.symbol for row in NAMED_OPS]
     assert len(names) == len(set(names)) > 20
+    assert [row.name for row in NAMED_OPS if len(row.why.split()) < 3] == []
     text = "\n".join(text for _, text in sources())
     assert [name for name in names if f"NamedOp::{name}" not in text] == []
+
+
+def test_every_intrinsic_has_one_kernel():
+    listed = re.findall(
+        r'^ +\{"([^"]+)", \w+::\w+\},$', KERNELS.read_text(), re.MULTILINE
+    )
+    assert listed == list(INTRINSICS)
+
+
+def test_no_intrinsic_has_a_declaration_with_a_body():
+    assert not INTRINSICS.keys() & REGISTRY.keys()

@@ -6,12 +6,10 @@
 #include "autograd/engine.h"
 #include "autograd/hooks.h"
 #include "autograd/op_node.h"
-#include "autograd/strided_ops.h"
 #include "autograd/tensor_history.h"
 #include "core/hooks.h"
 #include "core/inline_vector.h"
 #include "core/thread_state.h"
-#include "intrinsics/complex_views.h"
 #include "python/autograd/autograd.h"
 #include "python/autograd/saved.h"
 #include "python/call_lines.h"
@@ -370,8 +368,6 @@ void add_engine(PyObject* module) {
   }
   PyType_Modified(&node_base_type);
   current_stack_trace = stack_trace;
-  define_strided_ops();
-  define_complex_views();
   checked(PyModule_AddFunctions(module, functions));
 }
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pellucid_compiler.abi.encode import decode
+from pellucid_compiler.abi.requests import PlanRequest, read_request
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.lower.plan import (
     show_plan,
@@ -98,11 +98,10 @@ def sections_of(calls: list[tuple[str, str, int, bytes]]) -> Iterator[Section]:
 
 def explain_request(name: str, keys: Sequence[str], request: bytes) -> Section:
     """The section of one dispatched call."""
-    fields: Any = decode(request)
-    reference, arguments, _ = fields
+    asked = read_request(PlanRequest, request)
     head = [name, f"  keys       {' -> '.join(keys)}"]
     try:
-        op = resolve(reference, arguments)
+        op = resolve(asked.op, asked.arguments)
     except NotImplementedError:
         return Section("\n".join([*head, "  a composite or a kernel of its own"]), ())
     return explain_op(op, head)

@@ -16,11 +16,13 @@ from pellucid_compiler.abi import (
     codes,
     dtypes,
     limits,
+    named_ops,
     opcodes,
     pack_file,
     parts,
     plan,
     records,
+    requests,
 )
 from pellucid_compiler.abi.fields import Alternatives, fields_of
 
@@ -46,8 +48,10 @@ def headers() -> dict[str, str]:
         "abi/limits.h": _limits(),
         "abi/opcodes.h": _opcodes(),
         "abi/parts.h": _parts(),
+        "abi/named_ops.h": _named_ops(),
         "kernels/pack_file.h": _pack_file(),
         "plan/records.h": _records(),
+        "plan/requests.h": _requests(),
     }
 
 
@@ -265,6 +269,25 @@ def _parts() -> str:
     return _header(summary, "parts.py", "<cstdint>", body)
 
 
+def _named_ops() -> str:
+    rows = named_ops.NAMED_OPS
+    body = [
+        "enum class NamedOp : uint8_t {",
+        *(f"  {row.symbol}," for row in rows),
+        "};",
+        f"constexpr int kNumNamedOps = {len(rows)};",
+        "",
+        "struct NamedOpRow {",
+        "  const char *name, *why;  // what needs it, for the error",
+        "};",
+        "inline constexpr NamedOpRow kNamedOps[] = {",
+        *(f'    {{"{row.name}", "{row.why}"}},' for row in rows),
+        "};",
+    ]
+    summary = "The ops that C++ calls by name."
+    return _header(summary, "named_ops.py", "<cstdint>", body)
+
+
 def _pack_file() -> str:
     body: list[str] = []
     groups = (("PackHeader", pack_file.HEADER), ("PackEntry", pack_file.ENTRY))
@@ -341,4 +364,40 @@ def _alternatives(group: Alternatives) -> Iterator[str]:
         )
     yield "  }"
     yield "  in.refuse_code();"
+    yield "}"
+
+
+# --------------------------------------------------------------------------- requests
+
+
+def _requests() -> str:
+    body = [
+        "// Appends a part of a request.",
+        "template <class F>",
+        "concept Writer = std::invocable<F, Encoder&>;",
+    ]
+    for record in requests.REQUESTS:
+        body += ["", *_request(record)]
+    summary = "Requests: what the runtime asks Python for, encoded."
+    included = '<concepts> <string> "abi/dtypes.h" "plan/decode.h"'
+    return _header(summary, "requests.py", included, body)
+
+
+def _request(record: type) -> Iterator[str]:
+    fields = fields_of(record)
+    name = "".join(f"_{c.lower()}" if c.isupper() else c for c in record.__name__)[1:]
+    taken = ", ".join(
+        f"{f.field.cpp.replace('uint64_t', 'int64_t') or 'Writer auto&&'} {f.name}"
+        for f in fields
+    )
+    yield f"inline std::string encode_{name}({taken}) {{"
+    yield "  Encoder out;"
+    yield f"  out.list({len(fields)});"
+    for item in fields:
+        if item.field.cpp == requests.SPLICED:
+            yield f"  {item.name}(out);"
+        else:
+            kind = "code" if item.field.cpp == "DType" else "integer"
+            yield f"  out.{kind}({item.name});"
+    yield "  return out.data();"
     yield "}"

@@ -32,7 +32,7 @@ STATUS_SHIFT: Final = 48  # a kernel returns code << STATUS_SHIFT | detail
 OUTSIDE_BITS: Final = 21  # of the element and of the extent in OUTSIDE_OPERAND's detail
 
 WORKSPACE_BYTES: Final = 3 << 19  # that a driver lends a product's kernel
-FROZEN_MAGIC: Final = b"PLCDFRZ2"  # begins frozen.bin, with its version
+FROZEN_MAGIC: Final = b"PLCDFRZ3"  # begins frozen.bin, with its version
 PACK_MAGIC: Final = b"PLCDPACK"  # begins a kernel pack
 PACK_VERSION: Final = 1
 PACK_ALIGNMENT: Final = 64  # of a kernel in a pack, as pack/link.py aligns it

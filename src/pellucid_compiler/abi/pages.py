@@ -10,7 +10,15 @@ import inspect
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from pellucid_compiler.abi import codes, opcodes, pack_file, parts, plan, records
+from pellucid_compiler.abi import (
+    codes,
+    opcodes,
+    pack_file,
+    parts,
+    plan,
+    records,
+    requests,
+)
 from pellucid_compiler.abi.dtypes import CATEGORIES, DTYPES
 from pellucid_compiler.abi.fields import Alternatives, fields_of
 from pellucid_compiler.abi.limits import FROZEN_MAGIC, PACK_MAGIC, PACK_VERSION
@@ -49,6 +57,8 @@ def page() -> str:
     lines += _records(records.RECORDS)
     lines += ["## Plans", "", _about(plan), ""]
     lines += _records(plan.RECORDS)
+    lines += ["## Requests", "", _about(requests), ""]
+    lines += _records(requests.REQUESTS)
     lines += ["## Instructions", "", _about(opcodes), "", *_opcodes()]
     lines += ["## Codes", ""]
     for enumeration in codes.ALL:

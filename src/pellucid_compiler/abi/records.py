@@ -146,10 +146,40 @@ class SeenRow:
 
 
 @dataclass(frozen=True)
+class SourceRow:
+    """Where an argument of a derived op comes from; ``element`` of a list, or -1."""
+
+    origin: Annotated[str, code(ORIGIN)]
+    index: Int16
+    element: Int16
+
+
+@dataclass(frozen=True)
+class IntrinsicRow:
+    """An op that C++ carries out. ``is_seen``: modes see it; ``is_transparent``:
+    function transforms let it run; ``instead``: the op that they run in its place;
+    ``gradient``: the op that computes it, of ``sources``. Texts may be empty.
+    """
+
+    schema: str
+    kind: OpKind
+    variant: Annotated[str, code(VARIANT)]
+    is_method: bool
+    is_function: bool
+    is_seen: bool
+    is_transparent: bool
+    instead: str
+    autocast: CastRule
+    gradient: str
+    sources: tuple[SourceRow, ...]
+
+
+@dataclass(frozen=True)
 class FrozenFile:
     """``programs``: bytes of a list of Program; ``late``: of a list of LateOpRow."""
 
     ops: tuple[OpRow, ...]
+    intrinsics: tuple[IntrinsicRow, ...]
     conversions: tuple[ConversionRow, ...]
     programs: bytes
     late: bytes
@@ -258,15 +288,6 @@ class DerivedOp:
     promoted: UInt32
     origin: bytes
     keys: bytes
-
-
-@dataclass(frozen=True)
-class SourceRow:
-    """Where an argument of a derived op comes from; ``element`` of a list, or -1."""
-
-    origin: Annotated[str, code(ORIGIN)]
-    index: Int16
-    element: Int16
 
 
 @dataclass(frozen=True)
@@ -492,19 +513,11 @@ class TileProgram:
 
 
 RECORDS: Final = (
-    *(
-        OpRow,
-        ConversionRow,
-        Program,
-        BindingRow,
-        LateOpRow,
-        LateRow,
-        SeenRow,
-        FrozenFile,
-    ),
+    *(OpRow, ConversionRow, Program, BindingRow, LateOpRow, LateRow, SeenRow),
+    *(SourceRow, IntrinsicRow, FrozenFile),
     *(KeyedPlan, PointwiseKey, KeyedFunction, KeyedDerivative),
     *(FunctionInput, FunctionParameter, NumberChecks, Function),
-    *(DerivedOp, SourceRow, SizeRow, PassedRow, DerivativeRow, GuardedDerivative),
+    *(DerivedOp, SizeRow, PassedRow, DerivativeRow, GuardedDerivative),
     *(SLOTS, ScalarProgram, PASSES, StoreRow, FORMS, TileProgram),
 )
 """All records beside those of plans, each behind those that it holds."""

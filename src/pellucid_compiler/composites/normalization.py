@@ -14,21 +14,35 @@ def _update(running, found, momentum):
             running.lerp_(found.to(running.dtype), momentum)
 
 
-def _by_batch(x, weight, bias, running_mean, running_var, momentum, eps):
+def by_batch(x, weight, bias, running_mean, running_var, momentum, eps):
     """(the result, means, biased variances), which move the running ones."""
     output, mean, variance = api._batch_norm_with_batch(x, weight, bias, eps)
-    if running_mean is not None or running_var is not None:
-        count = x.numel() // max(x.shape[1], 1)
-        _update(running_mean, mean, momentum)
-        _update(running_var, variance * (count / max(count - 1, 1)), momentum)
+    if running_mean is None and running_var is None:
+        return output, mean, variance
+    with api.no_grad():
+        if running_mean is not None:
+            running_mean.lerp_(_in_dtype_of(running_mean, mean), momentum)
+        if running_var is not None:
+            count = x.numel() // max(x.shape[1], 1)
+            unbiased = variance * (count / max(count - 1, 1))
+            running_var.lerp_(_in_dtype_of(running_var, unbiased), momentum)
     return output, mean, variance
 
 
-def _by_running(x, weight, bias, running_mean, running_var, eps):
-    if running_mean is None or running_var is None:
+def _in_dtype_of(like, x):
+    return x if x.dtype is like.dtype else x.to(like.dtype)
+
+
+def require_running(mean, variance):
+    """Raises RuntimeError where running statistics are missing."""
+    if mean is None or variance is None:
         raise RuntimeError(
             "batch_norm without training needs running_mean and running_var"
         )
+
+
+def _by_running(x, weight, bias, running_mean, running_var, eps):
+    require_running(running_mean, running_var)
     return api._batch_norm_with_statistics(
         x, running_mean, running_var, weight, bias, eps
     )
@@ -47,7 +61,7 @@ def batch_norm(
     them by ``momentum``; otherwise the running ones serve.
     """
     if training:
-        return _by_batch(x, weight, bias, running_mean, running_var, momentum, eps)[0]
+        return by_batch(x, weight, bias, running_mean, running_var, momentum, eps)[0]
     return _by_running(x, weight, bias, running_mean, running_var, eps)
 
 
@@ -71,7 +85,7 @@ def native_batch_norm(
     if not training:
         unused = x.new_empty(x.shape[1] if x.is_meta else 0)  # on Meta as PyTorch's
         return _by_running(*given, eps), unused, unused.clone()
-    output, mean, variance = _by_batch(*given, momentum, eps)
+    output, mean, variance = by_batch(*given, momentum, eps)
     return output, mean.detach(), (variance.detach() + eps).rsqrt()
 
 

@@ -109,7 +109,13 @@ def binomial(count, prob, generator):
 )
 def multinomial(x, num_samples, replacement, *, generator):
     """Places in the last dim, drawn with the weights that it holds."""
-    _check_draw(x, num_samples, replacement)
+    if (
+        x.dim() not in (1, 2)
+        or not x.is_floating_point()
+        or num_samples <= 0
+        or (not replacement and num_samples > x.shape[-1])
+    ):
+        _refuse_draw(x, num_samples)
     weights = x.detach()
     totals = weights.sum(-1, keepdim=True)
     valid = (weights >= 0) & (weights < math.inf) & (totals > 0)
@@ -128,7 +134,8 @@ def multinomial(x, num_samples, replacement, *, generator):
     return passed.sum(-1)
 
 
-def _check_draw(x, num_samples, replacement):
+def _refuse_draw(x, num_samples):
+    """Raises the error of the first condition that does not hold."""
     require(
         x.dim() in (1, 2),
         "multinomial takes one or two dimensions of weights, not {}",
@@ -141,7 +148,7 @@ def _check_draw(x, num_samples, replacement):
     )
     require(num_samples > 0, "multinomial cannot draw {} samples", num_samples)
     require(
-        replacement or num_samples <= x.shape[-1],
+        False,
         "multinomial: cannot sample n_sample > prob_dist.size(-1) samples without "
         "replacement: {} of {}; pass replacement=True",
         num_samples,

@@ -7,13 +7,16 @@ origin (the op it came from, the arguments it was traced for, the mask).
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Final
 
-from pellucid_compiler.abi.dtypes import DTYPES
 from pellucid_compiler.abi.encode import Decoded, decode
 from pellucid_compiler.abi.plan import (
     encode_plan,
+)
+from pellucid_compiler.abi.requests import (
+    FunctionRequest,
+    PlanRequest,
+    read_request,
 )
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.declare.op import REGISTRY, SCALAR_KINDS, Op
@@ -93,46 +96,48 @@ def _derive(rule: str, op: GraphOp | PointwiseOp, mask: int) -> Any:
 
 
 def answer(what: str, request: bytes, kernels: Kernels) -> bytes:
-    """The encoded answer to ``[reference, arguments, detail, default dtype]``."""
-    fields: Any = decode(request)
-    reference, arguments, detail, default = fields
-    with with_default_dtype(DTYPES[default].name):
-        return _ANSWERS[what](reference, arguments, detail, kernels)
+    """The encoded answer to a FunctionRequest for a "scalar_function", else to a
+    PlanRequest.
+    """
+    if what == "scalar_function":
+        function = read_request(FunctionRequest, request)
+        with with_default_dtype(function.default_dtype):
+            return _answer_function(function, kernels)
+    plan = read_request(PlanRequest, request)
+    with with_default_dtype(plan.default_dtype):
+        if what == "plan":
+            return _answer_plan(plan, kernels)
+        return _answer_rule(what, plan, kernels)
 
 
-def _answer_plan(reference: Any, arguments: Any, _: Any, kernels: Kernels) -> bytes:
-    """An encoded plan; the detail is 0."""
-    op = resolve(reference, arguments)
+def _answer_plan(request: PlanRequest, kernels: Kernels) -> bytes:
+    """An encoded plan."""
+    op = resolve(request.op, request.arguments)
     assert isinstance(op, GraphOp)
     lowered = op.lower()
     kernels.update(lowered.kernels)
     return encode_plan(lowered.plan)
 
 
-def _answer_scalar_function(
-    reference: Any, items: Any, code: Any, kernels: Kernels
-) -> bytes:
+def _answer_function(request: FunctionRequest, kernels: Kernels) -> bytes:
     """An encoded function of items after promotion, to their common dtype."""
-    if isinstance(reference, bytes):
-        found = resolve(reference, [])
+    if isinstance(request.op, bytes):
+        found = resolve(request.op, [])
         assert isinstance(found, PointwiseOp)
         return found.lower(kernels)
-    op = declared_op(reference)
-    common = DTYPES[code].name
-    compute = compute_key(op.schema, items, common)
-    tensors = [k for k, item in enumerate(items) if _is_tensor(item)]
+    op = declared_op(request.op)
+    compute = compute_key(op.schema, request.arguments, request.common)
+    tensors = [k for k, item in enumerate(request.arguments) if _is_tensor(item)]
     function = op.scalar_function(compute.key)
-    rules = number_rules(op, function, common)
+    rules = number_rules(op, function, request.common)
     lowered = lower_function(function, tensors, op.schema, rules)
     return encode_function(lowered, kernels)
 
 
-def _answer_rule(
-    rule: str, reference: Any, arguments: Any, mask: Any, kernels: Kernels
-) -> bytes:
+def _answer_rule(rule: str, request: PlanRequest, kernels: Kernels) -> bytes:
     """An encoded derivative by the masked inputs, or that none is."""
-    op = resolve(reference, arguments)
-    derived = _derive(rule, op, mask)
+    op = resolve(request.op, request.arguments)
+    derived = _derive(rule, op, request.mask)
     if isinstance(op, PointwiseOp):
         return encode_pointwise_derivative(op, derived, kernels)
     return encode_derivative(op, derived, kernels)
@@ -140,13 +145,3 @@ def _answer_rule(
 
 def _is_tensor(item: Any) -> bool:
     return isinstance(item, list) and item[0] == TENSOR
-
-
-_ANSWERS: Final[dict[str, Callable[[Any, Any, Any, Kernels], bytes]]] = {
-    "plan": _answer_plan,
-    "scalar_function": _answer_scalar_function,
-    "vjp": partial(_answer_rule, "vjp"),
-    "jvp": partial(_answer_rule, "jvp"),
-    "batch": partial(_answer_rule, "batch"),
-    "saved_vjp": partial(_answer_rule, "saved_vjp"),
-}

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from pellucid_compiler.abi.dtypes import CODES, DTYPES
+from pellucid_compiler.abi.dtypes import CODES
 from pellucid_compiler.abi.encode import decode, encode
+from pellucid_compiler.abi.requests import FunctionRequest, read_request
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.declare.scalar_function import ScalarFunction, element_of
 from pellucid_compiler.declare.schema import Schema, parse_schema
@@ -47,15 +48,14 @@ class Group(NamedTuple):
 
 def member_of(request: bytes) -> Member:
     """The op that answers a request for a scalar function."""
-    fields: Any = decode(request)
-    reference, items, common, default = fields
-    with with_default_dtype(DTYPES[default].name):
-        if isinstance(reference, bytes):
-            found = resolve(reference, [])
+    asked = read_request(FunctionRequest, request)
+    with with_default_dtype(asked.default_dtype):
+        if isinstance(asked.op, bytes):
+            found = resolve(asked.op, [])
             assert isinstance(found, PointwiseOp)
             return Member(found.function, found.tensors, found.schema)
-        op = declared_op(reference)
-        compute = compute_key(op.schema, items, DTYPES[common].name)
+        op = declared_op(asked.op)
+        compute = compute_key(op.schema, asked.arguments, asked.common)
         positions = tensor_positions(compute.key)
         return Member(op.scalar_function(compute.key), positions, op.schema)
 

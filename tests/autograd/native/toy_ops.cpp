@@ -5,6 +5,7 @@
 #include <mutex>
 #include <string>
 
+#include "autograd/fixed_derivative.h"
 #include "autograd/handler.h"
 #include "autograd/op_node.h"
 #include "autograd/strided_ops.h"
@@ -209,6 +210,35 @@ OpRecord& define(const char* schema, BoxedKernel kernel, OpKind kind, const char
   return op;
 }
 
+// as_strided and its derivatives, as catalogue/intrinsics.py declares them.
+void define_strided() {
+  const std::string geometry =
+      ", int[] size, int[] stride, int storage_offset, int[] base_size, int[] base_stride, int base_offset) -> ";
+  const auto strided = [&](const char* name, const char* self, const char* result, BoxedKernel kernel, OpKind kind) {
+    OpRecord& op = *define_op(std::string(name) + ".geometry(" + self + geometry + result);
+    op.kind = kind;
+    register_catch_all(op, {kernel, nullptr});
+    return &op;
+  };
+  OpRecord* view = strided("as_strided", "Tensor(a) self", "Tensor(a)", intrinsics::as_strided_geometry, OpKind::View);
+  OpRecord* backward =
+      strided("as_strided_backward", "Tensor self", "Tensor", intrinsics::as_strided_backward, OpKind::Loop);
+  OpRecord* gather = strided("as_strided_gather", "Tensor self", "Tensor", intrinsics::as_strided_gather, OpKind::Loop);
+  const auto differentiate = [](OpRecord* op, OpRecord* derivative) {
+    DerivativePlan plan;
+    plan.op = derivative;
+    plan.arguments.push_back({From::Gradient, 0, -1});
+    for (int16_t i = 1; i <= 6; ++i) plan.arguments.push_back({From::Argument, i, -1});
+    plan.results = {0};
+    give_derivative(*op, std::move(plan));
+  };
+  differentiate(view, backward);
+  differentiate(backward, gather);
+  differentiate(gather, backward);
+  define("as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)",
+         intrinsics::as_strided, OpKind::Composite, nullptr, true);
+}
+
 ArgumentSource gradient() { return {From::Gradient, 0, -1}; }
 ArgumentSource argument(int index) { return {From::Argument, static_cast<int16_t>(index), -1}; }
 ArgumentSource result() { return {From::Result, 0, -1}; }
@@ -243,7 +273,7 @@ struct Table {
     define("sum(Tensor self) -> Tensor", k_sum_all, OpKind::Reduction);
     define("expand_to(Tensor grad, Tensor like) -> Tensor", k_expand_to, OpKind::Composite, nullptr, true);
     define("view(Tensor(a) self, SymInt[] size) -> Tensor(a)", k_view, OpKind::View);
-    define_strided_ops();
+    define_strided();
     define("select(Tensor(a) self, SymInt index) -> Tensor(a)", k_select, OpKind::View);
     define("select_vjp(Tensor grad, SymInt[] sizes, SymInt index) -> Tensor", k_select_vjp, OpKind::Loop);
     define("unbind(Tensor(a) self) -> Tensor(a)[]", k_unbind, OpKind::View);

@@ -15,9 +15,6 @@ __all__ = [
 ]
 
 
-_batch_norm = normalization.batch_norm.body  # a call of the op costs more
-
-
 def _require_many(size: list[int]) -> None:
     count = size[0]
     for n in size[2:]:
@@ -44,12 +41,17 @@ def batch_norm(
     With ``training`` the statistics are the batch's, and the running ones move towards
     them by ``momentum``; otherwise the running ones serve.
     """
+    normalized: Tensor  # by what the op runs: a call of the op costs more
     if training:
         _require_many(list(input.shape))
-    normalized: Tensor = _batch_norm(
-        input, weight, bias, running_mean, running_var, training, momentum, eps, False
+        normalized, _, _ = normalization.by_batch(
+            input, weight, bias, running_mean, running_var, momentum, eps
+        )
+        return normalized
+    normalization.require_running(running_mean, running_var)
+    return pellucid._batch_norm_with_statistics(
+        input, running_mean, running_var, weight, bias, eps
     )
-    return normalized
 
 
 def instance_norm(

@@ -64,16 +64,16 @@ def interpolate(
     the corners, on each other. ``antialias`` ("bilinear", "bicubic", and "lanczos",
     which needs it) takes the mean of all pixels that an output pixel covers.
     """
-    refuse_complex("interpolate", input)
     dims = input.dim() - 2
-    if mode not in _RANKS:
+    ranks = _RANKS.get(mode)
+    if ranks is None:
         raise NotImplementedError(
             f"there is no interpolation {mode!r}; give one of {', '.join(_RANKS)}"
         )
-    if input.dim() not in _RANKS[mode]:
+    if dims + 2 not in ranks:
         raise NotImplementedError(
             f"Got {input.dim()}D input, but {mode} mode needs "
-            f"{' or '.join(f'{rank}D' for rank in _RANKS[mode])} input"
+            f"{' or '.join(f'{rank}D' for rank in ranks)} input"
         )
     if mode in ("nearest", "nearest-exact", "area") and align_corners is not None:
         raise ValueError(f"align_corners has no meaning for mode {mode!r}")
@@ -86,13 +86,15 @@ def interpolate(
         raise ValueError("'lanczos' needs antialias=True, without align_corners")
     if recompute_scale_factor and size is not None:
         raise ValueError("recompute_scale_factor needs scale_factor, not size")
-    if not input.is_floating_point() and mode not in _OF_ANY_DTYPE:
-        wide = _as_floats(input, mode)
-        found = interpolate(
-            wide, size, scale_factor, mode, align_corners, recompute_scale_factor,
-            antialias,
-        )  # fmt: skip
-        return (found + 0.5).floor().clamp(0, 255).to(input.dtype)
+    if not input.is_floating_point():
+        refuse_complex("interpolate", input)
+        if mode not in _OF_ANY_DTYPE:
+            wide = _as_floats(input, mode)
+            found = interpolate(
+                wide, size, scale_factor, mode, align_corners, recompute_scale_factor,
+                antialias,
+            )  # fmt: skip
+            return (found + 0.5).floor().clamp(0, 255).to(input.dtype)
     sizes, scales = _target(
         input, size, scale_factor, bool(recompute_scale_factor or mode == "area"), dims
     )

@@ -1,0 +1,15 @@
+// What kernels of composites give. Included by the files of this folder only.
+#pragma once
+
+#include <algorithm>
+
+#include "core/call_op.h"
+#include "core/dispatcher.h"
+#include "core/error.h"
+
+namespace pellucid::composite {
+
+inline void give(OpCall& call, Tensor result) { call.rets[0] = Value::of(result.leak()); }
+inline void give_itself(OpCall& call, TensorImpl& tensor) { give(call, Tensor::share(&tensor)); }
+
+}  // namespace pellucid::composite

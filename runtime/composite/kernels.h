@@ -1,0 +1,46 @@
+// The kernels of this folder's ops; module/intrinsics.cpp names the ops.
+#pragma once
+
+#include "core/op_record.h"
+
+namespace pellucid::composite {
+
+// conversion.cpp. The tensor itself where it fits already, else a copy or an alias.
+void contiguous(OpCall& call, void*);
+void view_dtype(OpCall& call, void*);
+void to_dtype(OpCall& call, void*);
+void to_device(OpCall& call, void*);
+void to_other(OpCall& call, void*);
+void to_layout(OpCall& call, void*);
+void type_as(OpCall& call, void*);
+void detach_view(OpCall& call, void*);
+void detach_self(OpCall& call, void*);
+
+// shape.cpp. A view where strides allow one, else a copy; views of parts.
+void reshape(OpCall& call, void*);
+void flatten(OpCall& call, void*);
+void expand_as(OpCall& call, void*);
+void view_as(OpCall& call, void*);
+void reshape_as(OpCall& call, void*);
+void unbind(OpCall& call, void*);
+void split(OpCall& call, void*);
+void split_sizes(OpCall& call, void*);
+void split_list(OpCall& call, void*);
+void chunk(OpCall& call, void*);
+
+// empty.cpp. Memory without values.
+void empty_sizes(OpCall& call, void*);
+void empty_like(OpCall& call, void*);
+void new_empty(OpCall& call, void*);
+void empty_with_strides(OpCall& call, void*);
+
+// in_place.cpp. What a tensor is, changed.
+void resize(OpCall& call, void*);
+void resize_as(OpCall& call, void*);
+void set_from(OpCall& call, void*);
+void set_empty(OpCall& call, void*);
+void change_view(OpCall& call, void*);
+// The kernel of the in-place views that the op table has; once, when that is loaded.
+void install_in_place_views();
+
+}  // namespace pellucid::composite

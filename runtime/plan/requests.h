@@ -1,0 +1,36 @@
+// Requests: what the runtime asks Python for, encoded.
+//
+// Generated from src/pellucid_compiler/abi/requests.py by tools/build.py: change it there.
+// clang-format off
+#pragma once
+
+#include <concepts>
+#include <string>
+#include "abi/dtypes.h"
+#include "plan/decode.h"
+
+namespace pellucid {
+// Appends a part of a request.
+template <class F>
+concept Writer = std::invocable<F, Encoder&>;
+
+inline std::string encode_plan_request(Writer auto&& op, Writer auto&& arguments, int64_t mask, DType default_dtype) {
+  Encoder out;
+  out.list(4);
+  op(out);
+  arguments(out);
+  out.integer(mask);
+  out.code(default_dtype);
+  return out.data();
+}
+
+inline std::string encode_function_request(Writer auto&& op, Writer auto&& arguments, DType common, DType default_dtype) {
+  Encoder out;
+  out.list(4);
+  op(out);
+  arguments(out);
+  out.code(common);
+  out.code(default_dtype);
+  return out.data();
+}
+}  // namespace pellucid
