@@ -11,7 +11,6 @@
 #include "kernels/pack.h"
 #include "python/boundary.h"
 #include "python/contexts.h"
-#include "python/named_dtypes.h"
 #include "python/types.h"
 
 namespace pellucid::python {
@@ -56,7 +55,7 @@ PyObject* promote_dtypes(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *a, *b;
     if (!PyArg_ParseTuple(args, "O!O!:promote_types", &dtype_type, &a, &dtype_type, &b)) return nullptr;
-    return new_reference(dtype_object(promote(offered_dtype(a), offered_dtype(b))));
+    return new_reference(dtype_object(promote(dtype_of(a), dtype_of(b))));
   });
 }
 
@@ -67,7 +66,7 @@ PyObject* can_cast_dtypes(PyObject*, PyObject* args, PyObject* kwargs) {
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!:can_cast", const_cast<char**>(names), &dtype_type, &from,
                                      &dtype_type, &to))
       return nullptr;
-    return PyBool_FromLong(can_cast(offered_dtype(from), offered_dtype(to)));
+    return PyBool_FromLong(can_cast(dtype_of(from), dtype_of(to)));
   });
 }
 

@@ -158,9 +158,18 @@ API = {
         "autograd",
     },
     "distributed/_composable": {"distributed/fsdp"},
-    "distributed/fsdp": {"nn"},
-    "distributed/checkpoint": set(),
-    "distributed/tensor": set(),
+    "distributed/fsdp": {
+        *("autograd", "distributed", "distributed/tensor", "nn", "nn/utils"),
+        "utils/_pytree",
+    },
+    "distributed/checkpoint": {
+        *("_serialization", "distributed/tensor", "nn", "optim"),
+    },
+    "distributed/tensor": {
+        *("autograd", "distributed", "nn", "overrides", "pellucid_compiler"),
+        *("random", "utils/_pytree"),
+    },
+    "distributed/tensor/parallel": {"distributed", "distributed/tensor", "nn"},
     "distributed/_group": {
         "distributed",
         "distributed/_stores",

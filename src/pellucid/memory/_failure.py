@@ -12,7 +12,7 @@ import time
 from pellucid import _C
 
 _LEAST = 1 << 20
-_PAUSE = 10.0  # seconds: a program that tries again and again is told once
+_PAUSE = 10.0  # seconds: a program that tries again and again reads it once
 _last = float("-inf")
 _SHOWN = 4
 
