@@ -99,7 +99,7 @@ class Finding:
 @dataclass
 class Report:
     """The verdict: ``kind`` of the largest share, shares of the wall time that sum to
-    1, findings by weight, ``options`` that are no faults.
+    1, findings by weight, ``options`` that are not faults.
     """
 
     kind: str
