@@ -194,6 +194,7 @@ API = {
     "distributed/launcher": {"distributed/_launch"},
     "distributed/nn": {"autograd"},
     "distributed/optim": {"optim"},
+    "distributed/pipelining": {"autograd", "nn"},
     "distributed/rpc": {
         "distributed",
         "distributed/_stores",
@@ -248,7 +249,7 @@ API = {
         "utils/_pytree",
     },
     "fx/passes": {"_subclasses", "fx", "fx/passes/utils", "nn"},
-    "fx/passes/infra": {"fx", "nn"},
+    "fx/passes/infra": {"fx", "fx/passes", "fx/passes/utils", "nn"},
     "fx/passes/utils": {"fx", "fx/passes", "nn"},
     "jit": {"futures", "nn"},
     "onnx": set(),
