@@ -245,7 +245,7 @@ API = {
         "utils/_pytree",
     },
     "fx/passes": {"_subclasses", "fx", "fx/passes/utils", "nn"},
-    "fx/passes/infra": {"fx", "nn"},
+    "fx/passes/infra": {"fx", "fx/passes", "fx/passes/utils", "nn"},
     "fx/passes/utils": {"fx", "fx/passes", "nn"},
     "jit": {"futures", "nn"},
     "onnx": set(),
