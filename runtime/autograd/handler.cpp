@@ -13,6 +13,7 @@
 #include "autograd/view_history.h"
 #include "core/dispatcher.h"
 #include "core/error.h"
+#include "core/owned_results.h"
 #include "core/thread_state.h"
 
 namespace pellucid {
@@ -87,7 +88,7 @@ void record_functional(OpCall& call, void* finder) {
     else if (request) request->made = std::move(computation);
     return;
   }
-  ResultsUntilRecorded results(call);
+  OwnedResults results(call);
   if (const DerivativePlan* plan = derivative_of(call, needs, finder)) {
     const Ref<NodeFacts> facts = node_facts_of(call, *plan);
     record_call(call, facts, {});
@@ -95,7 +96,7 @@ void record_functional(OpCall& call, void* finder) {
   } else if (request) {
     request->made = std::move(computation);
   }
-  results.commit();
+  results.give_on();
 }
 
 // The number of the input that is `tensor`.
@@ -149,17 +150,17 @@ void record_in_place(OpCall& call, void* finder) {
   if (!plan) plan = &flat;  // a comparison or a draw: what it writes does not follow what was there
   Ref<OpNode> node = make_op_node(call, node_facts_of(call, *plan));
   call_below(call);
-  ResultsUntilRecorded results(call);
+  OwnedResults results(call);
   node->save_results(call);
   if (thread_state.anomaly_mode) [[unlikely]]
     remember_forward_trace(*node);
   TensorImpl* written = call.rets[0].tensor;
-  if (!is_differentiable(written->dtype)) return results.commit();  // x > 0 written into a mask
+  if (!is_differentiable(written->dtype)) return results.give_on();  // x > 0 written into a mask
   if (written->base) rebase_history(*written, Ref<Node>::share(node.get()), input_number(call, written));
   else attach_results(call, node);
   if (thread_state.packs_saved_tensors) [[unlikely]]
     node->pack_saved(call);
-  results.commit();
+  results.give_on();
 }
 
 bool written_requires_grad(const OpCall& call) {

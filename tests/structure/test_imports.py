@@ -125,7 +125,11 @@ API = {
     "explain": {"_compile", "autograd", "viz", "pellucid_compiler"},
     "viz": {"nn/modules", "overrides"},
     "_timeline": {"pellucid_compiler"},
-    "diagnose": {"_timeline", "profiler", "pellucid_compiler"},
+    "diagnose": {
+        *("_timeline", "diagnose/rules", "memory", "profiler", "run"),
+        "pellucid_compiler",
+    },
+    "diagnose/rules": {"_timeline", "diagnose"},
     "memory": {"_timeline", "optim"},
     "profiler": {"_decomp", "_timeline", "diagnose", "pellucid_compiler"},
     # Devices and settings
@@ -247,7 +251,7 @@ API = {
         "utils/_pytree",
     },
     "fx/passes": {"_subclasses", "fx", "fx/passes/utils", "nn"},
-    "fx/passes/infra": {"fx", "nn"},
+    "fx/passes/infra": {"fx", "fx/passes", "fx/passes/utils", "nn"},
     "fx/passes/utils": {"fx", "fx/passes", "nn"},
     "jit": {"futures", "nn"},
     "onnx": set(),
