@@ -66,7 +66,7 @@ class Toy(Backend):
         memoryview(self.memories[device].bytes)[at : at + len(data)] = data
 
     def launch(self, launch):
-        """Runs any kernel; sums over groups of rows are left to the host."""
+        """Runs any kernel but sums over groups of rows and what NumPy lacks."""
 
         def view(address, dtype, sizes, strides):
             return self.view(launch.device, address, dtype, sizes, strides)
@@ -79,7 +79,7 @@ class Toy(Backend):
 
     def view(self, device, address, dtype, sizes, strides):
         """Memory as an array; strides are in bytes, bfloat16 is uint16."""
-        kind = np.dtype("uint16" if dtype == "bfloat16" else dtype)
+        kind = np.dtype(reference.array_dtype(dtype))
         memory = self.memories[device].bytes
         whole = memory[address - BASE :][: kind.itemsize].view(kind)
         return as_strided(whole, sizes, strides)

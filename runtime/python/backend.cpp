@@ -42,10 +42,14 @@ class PythonBackend final : public Backend {
       const std::lock_guard lock(mutex_);
       blocks_.erase({device.index, address});
     }
+    // An error on its way to the program frees what it passes.
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
     Object done =
         Object::steal(PyObject_CallMethod(methods_, "release", "iKn", device.index,
                                           static_cast<unsigned long long>(address), static_cast<Py_ssize_t>(nbytes)));
     if (!done) PyErr_WriteUnraisable(methods_);
+    PyErr_Restore(type, value, traceback);
   }
 
   void to_host(Device device, void* to, uint64_t from, size_t nbytes) override {

@@ -84,6 +84,7 @@ print(weight.device, torch.accelerator.current_accelerator())
         ("name = 'cuda'", "torch.cuda exists"),
         ("count = 0", "1..127"),
         ("def to_host(self, *rest): raise OSError('bus')", "bus"),
+        ("def launch(self, launch): raise OSError('fire')", "fire"),
     ],
 )
 def test_a_broken_backend_gets_an_error_that_names_it(body, words):
@@ -96,7 +97,7 @@ class Broken(Toy):
 try:
     torch.devices.register(Broken())
     x, y = torch.ones(2, device="toy"), torch.ones(2, device="toy")
-    print(x.tolist(), y.tolist())
+    print(x.tolist(), (x + y).tolist())
 except Exception as error:
     print(error)
 """

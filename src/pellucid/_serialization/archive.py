@@ -150,7 +150,9 @@ def _rebuild_tensor(
             f"fit a storage of {storage.size()} elements"
         )
     dtype, memory = storage.dtype, storage.untyped()
-    view = pellucid.empty(0, dtype=dtype, device=memory.device).set_(memory, offset, size, stride)
+    view = pellucid.empty(0, dtype=dtype, device=memory.device).set_(
+        memory, offset, size, stride
+    )
     view = _finished(view, metadata or {})
     return view.requires_grad_(requires_grad) if requires_grad else view
 

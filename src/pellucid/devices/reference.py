@@ -4,6 +4,6 @@ The engine's executor under the name that backends import
 (``pellucid_compiler/devices/reference.py``).
 """
 
-from pellucid_compiler.devices.reference import Launch, Operand, run
+from pellucid_compiler.devices.reference import Launch, Operand, array_dtype, run
 
-__all__ = ["Launch", "Operand", "run"]
+__all__ = ["Launch", "Operand", "array_dtype", "run"]

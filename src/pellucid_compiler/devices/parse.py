@@ -27,7 +27,9 @@ from pellucid_compiler.codegen.kernel import (
     Scan,
     Store,
 )
+from pellucid_compiler.ir.dtypes import DTYPES
 from pellucid_compiler.ir.expr import LOADS, Expr, intern_expr
+from pellucid_compiler.ir.show import short_dtype
 
 _HEAD = re.compile(r"(\w+) \((.*?)\) \((.*?)\) -> \((.*?)\)")
 _NEST = re.compile(
@@ -35,8 +37,7 @@ _NEST = re.compile(
     r"(?: proved(?P<proved>(?: \d+\.\d+)+))?"
     r"(?: channels_last(?P<order>(?: \d+)+))?(?P<begins> begins)?"
 )
-_DTYPE = re.compile(r"(bf|f|c|u|i)(\d+)")
-_LONG = {"bf": "bfloat", "f": "float", "c": "complex", "u": "uint", "i": "int"}
+_LONG = {short_dtype(dtype): dtype for dtype in DTYPES}
 _OUTPUT_PASSES: dict[str, Callable[[Expr, int], Pass]] = {
     "map": RowMap,
     "store": RowStore,
@@ -46,8 +47,7 @@ _OUTPUT_PASSES: dict[str, Callable[[Expr, int], Pass]] = {
 
 def long_dtype(short: str) -> str:
     """``float32`` for ``f32``."""
-    found = _DTYPE.fullmatch(short)
-    return _LONG[found[1]] + found[2] if found else short
+    return _LONG.get(short, short)
 
 
 def parse_kernel(text: str) -> Kernel:

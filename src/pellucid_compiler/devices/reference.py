@@ -78,6 +78,21 @@ class Launch:
         ]
 
 
+def array_dtype(dtype: str) -> str:
+    """The NumPy dtype of an array over memory of ``dtype``; NotImplementedError where
+    NumPy has none.
+    """
+    import numpy
+
+    if dtype == "bfloat16":
+        return "uint16"
+    try:
+        numpy.dtype(dtype)
+    except TypeError:
+        raise NotImplementedError(f"NumPy has no arrays of {dtype}") from None
+    return dtype
+
+
 def run(launch: Launch, view: View) -> None:
     """Runs the kernel over the memory that ``view`` shows.
 

@@ -20,11 +20,11 @@ using namespace pellucid;
 using From = ArgumentSource::From;
 
 double read(TensorImpl& t, int64_t at) {
-  return t.dtype == DType::Float64 ? t.data_as<double>()[at] : t.data_as<float>()[at];
+  return t.dtype == DType::Float64 ? t.host_as<double>()[at] : t.host_as<float>()[at];
 }
 void write(TensorImpl& t, int64_t at, double value) {
-  if (t.dtype == DType::Float64) t.data_as<double>()[at] = value;
-  else t.data_as<float>()[at] = static_cast<float>(value);
+  if (t.dtype == DType::Float64) t.host_as<double>()[at] = value;
+  else t.host_as<float>()[at] = static_cast<float>(value);
 }
 
 // Element offsets of `t` seen with shape `sizes`, in row-major order.
