@@ -10,29 +10,45 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from pellucid_compiler.ir.expr import Expr, const, is_const, uses_axis
+from pellucid_compiler.ir.expr import Expr, bottom_up, const, is_const, uses_axis
 
 # A polynomial: product of atoms (sorted by their text) -> integer coefficient.
 Polynomial: TypeAlias = "dict[tuple[Expr, ...], int]"
 
+_ARITHMETIC = ("add", "sub", "mul", "neg")
+
 
 def linear_in(e: Expr, axis_number: int) -> tuple[Expr, Expr] | None:
     """(factor, rest), free of the axis, with ``e = factor * axis + rest``; or None."""
-    if e.op == "axis" and e.attr == axis_number:
-        return const(1, "int64"), const(0, "int64")
-    if not uses_axis(e, {axis_number}):
-        return const(0, "int64"), e
-    if e.op not in ("add", "sub", "mul", "neg"):
+    memo: dict[Expr, tuple[Expr, Expr] | None] = {}
+
+    def operands(node: Expr) -> tuple[Expr, ...]:
+        follows = node.op in _ARITHMETIC and uses_axis(node, {axis_number})
+        return node.args if follows else ()
+
+    def parts(node: Expr) -> tuple[Expr, Expr] | None:
+        if node.op == "axis" and node.attr == axis_number:
+            return const(1, "int64"), const(0, "int64")
+        if not uses_axis(node, {axis_number}):
+            return const(0, "int64"), node
+        if node.op not in _ARITHMETIC:
+            return None
+        return _linear_of(node.op, memo[node.args[0]], memo[node.args[-1]])
+
+    return bottom_up(e, memo, operands, parts)
+
+
+def _linear_of(
+    op: str, first: tuple[Expr, Expr] | None, last: tuple[Expr, Expr] | None
+) -> tuple[Expr, Expr] | None:
+    if first is None or last is None:
         return None
-    parts = [linear_in(a, axis_number) for a in e.args]
-    if parts[0] is None or parts[-1] is None:
-        return None
-    (f, r), (g, s) = parts[0], parts[-1]
-    if e.op == "neg":
+    (f, r), (g, s) = first, last
+    if op == "neg":
         return -f, -r
-    if e.op == "add":
+    if op == "add":
         return f + g, r + s
-    if e.op == "sub":
+    if op == "sub":
         return f - g, r - s
     if is_const(f, 0):
         return r * g, r * s
@@ -41,15 +57,22 @@ def linear_in(e: Expr, axis_number: int) -> tuple[Expr, Expr] | None:
 
 def polynomial(e: Expr) -> Polynomial:
     """``e`` as a polynomial over its syms, axes and whatever is not arithmetic."""
-    if e.op == "const":
-        return {(): int(e.attr)} if e.attr else {}
-    if e.op in ("add", "sub"):
-        return _sum(polynomial(e.args[0]), polynomial(e.args[1]), e.op == "sub")
-    if e.op == "neg":
-        return _sum({}, polynomial(e.args[0]), True)
-    if e.op == "mul":
-        return _product(polynomial(e.args[0]), polynomial(e.args[1]))
-    return {(e,): 1}
+    memo: dict[Expr, Polynomial] = {}
+
+    def operands(node: Expr) -> tuple[Expr, ...]:
+        return node.args if node.op in _ARITHMETIC else ()
+
+    def terms(node: Expr) -> Polynomial:
+        if node.op == "const":
+            return {(): int(node.attr)} if node.attr else {}
+        parts = [memo[a] for a in operands(node)]
+        if node.op in ("add", "sub"):
+            return _sum(parts[0], parts[1], node.op == "sub")
+        if node.op == "neg":
+            return _sum({}, parts[0], True)
+        return _product(parts[0], parts[1]) if node.op == "mul" else {(node,): 1}
+
+    return bottom_up(e, memo, operands, terms)
 
 
 def _sum(a: Polynomial, b: Polynomial, subtract: bool) -> Polynomial:
@@ -78,7 +101,7 @@ def _sorted(atoms: tuple[Expr, ...]) -> tuple[Expr, ...]:
 
 def simplify(e: Expr) -> Expr:
     """An index with its terms cancelled and collected, in a fixed order."""
-    if e.dtype != "int64" or e.op not in ("add", "sub", "neg", "mul"):
+    if e.dtype != "int64" or e.op not in _ARITHMETIC:
         return e
     terms = polynomial(e)
     out: Expr = const(0, e.dtype)
@@ -122,13 +145,22 @@ class Bounds:
 
     def decide(self, condition: Expr) -> bool | None:
         """Whether a comparison of indices always or never holds; None if neither."""
-        if condition.op == "const":
-            return bool(condition.attr)
-        if condition.op in ("and", "or"):
-            return self._decide_logic(condition)
-        if condition.op == "not":
-            inner = self.decide(condition.args[0])
-            return None if inner is None else not inner
+        known: dict[Expr, bool | None] = {}
+
+        def operands(e: Expr) -> tuple[Expr, ...]:
+            return e.args if e.op in ("and", "or", "not") else ()
+
+        def settled(e: Expr) -> bool | None:
+            if e.op == "const":
+                return bool(e.attr)
+            parts = [known[a] for a in operands(e)]
+            if e.op == "not":
+                return None if parts[0] is None else not parts[0]
+            return _decide_logic(e.op, parts) if parts else self._compare(e)
+
+        return bottom_up(condition, known, operands, settled)
+
+    def _compare(self, condition: Expr) -> bool | None:
         if condition.op not in ("lt", "le", "eq", "ne"):
             return None
         a, b = condition.args
@@ -141,13 +173,6 @@ class Bounds:
         same = not _sum(polynomial(a), polynomial(b), True)
         equal = _settled(same, self.is_less(a, b) or self.is_less(b, a))
         return equal if condition.op == "eq" or equal is None else not equal
-
-    def _decide_logic(self, condition: Expr) -> bool | None:
-        found = [self.decide(a) for a in condition.args]
-        settles = condition.op == "or"
-        if settles in found:
-            return settles
-        return None if None in found else not settles
 
     def _is_at_most(self, a: Expr, b: Expr) -> bool:
         return self._nonnegative(_sum(polynomial(b), polynomial(a), True))
@@ -211,6 +236,13 @@ def _difference(fact: Expr) -> Polynomial | None:
     low, high = map(polynomial, fact.args)
     one: Polynomial = {(): 1} if fact.op == "lt" else {}
     return _sum(_sum(high, low, True), one, True)
+
+
+def _decide_logic(op: str, parts: list[bool | None]) -> bool | None:
+    settles = op == "or"
+    if settles in parts:
+        return settles
+    return None if None in parts else not settles
 
 
 def _settled(always: bool, never: bool) -> bool | None:

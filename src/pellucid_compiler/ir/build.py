@@ -21,6 +21,7 @@ from pellucid_compiler.ir.expr import (
     as_expr,
     as_index,
     axis,
+    bottom_up,
     cast,
     const,
     intern_expr,
@@ -226,17 +227,22 @@ def _emit(
 def settle(e: Expr, bounds: Bounds) -> Expr:
     """``e`` without the selects whose condition always or never holds in the space."""
     memo: dict[Expr, Expr] = {}
+    taken: dict[Expr, Expr] = {}  # the branches of such selects
 
-    def visit(node: Expr) -> Expr:
-        if node not in memo:
-            choice = bounds.decide(node.args[0]) if node.op == "select" else None
-            if choice is None:
-                memo[node] = rebuild(node, tuple([visit(a) for a in node.args]))
-            else:
-                memo[node] = visit(node.args[1 if choice else 2])
-        return memo[node]
+    def operands(node: Expr) -> tuple[Expr, ...]:
+        if node.op == "select" and node not in taken:
+            choice = bounds.decide(node.args[0])
+            taken[node] = node if choice is None else node.args[1 if choice else 2]
+        branch = taken.get(node, node)
+        return node.args if branch is node else (branch,)
 
-    return visit(e)
+    def settled(node: Expr) -> Expr:
+        branch = taken.get(node, node)
+        if branch is not node:
+            return memo[branch]
+        return rebuild(node, tuple([memo[a] for a in node.args]))
+
+    return bottom_up(e, memo, operands, settled)
 
 
 def _is_identity(operands: Sequence[Value], attrs: LoopAttrs) -> bool:

@@ -25,8 +25,9 @@ from pellucid_compiler.ir.expr import (
     Expr,
     axes_of,
     is_loaded,
-    load_fill,
     load_index,
+    preorder,
+    value_operands,
     without_partials,
 )
 from pellucid_compiler.ir.graph import Graph, Node
@@ -93,18 +94,7 @@ def operation_class(e: Expr) -> str | None:
 
 def counted_operations(body: Expr) -> list[Expr]:
     """The operations that a point computes: those of values, not those of indices."""
-    found: dict[Expr, None] = {}
-
-    def visit(e: Expr) -> None:
-        if e in found:
-            return
-        found[e] = None
-        fill = load_fill(e) if e.op in LOADS else None
-        operands = e.args if e.op not in LOADS else () if fill is None else (fill,)
-        for operand in operands:
-            visit(operand)
-
-    visit(without_partials(body))
+    found = preorder([without_partials(body)], value_operands)
     return [e for e in found if operation_class(e) and (is_loaded(e) or axes_of(e))]
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from weakref import ref
 
 from pellucid_compiler.ir import dtypes
@@ -30,6 +30,7 @@ from pellucid_compiler.ir.fold import fold
 Number: TypeAlias = "bool | int | float | complex"
 ExprLike: TypeAlias = "Expr | bool | int | float | complex"
 PartialsRule: TypeAlias = "Callable[..., Any]"
+T = TypeVar("T")
 
 # What an Expr's ``below`` says there is in it: bits, then one for each axis.
 LOADED: Final = 1
@@ -414,6 +415,11 @@ def load_fill(e: Expr) -> Expr | None:
     return e.args[-1] if e.op == "padded_load" else None
 
 
+def value_operands(e: Expr) -> tuple[Expr, ...]:
+    """The operands that are values: of a load, what it gives out of bounds."""
+    return e.args[len(load_index(e)) :] if e.op in LOADS else e.args
+
+
 def with_operand(e: Expr, operand: Any, args: tuple[Expr, ...]) -> Expr:
     """The same kind of load from another operand."""
     return intern_expr(e.op, args, operand, e.dtype)
@@ -437,6 +443,31 @@ def rebuild(e: Expr, args: tuple[Expr, ...]) -> Expr:
     return _folded(e.op, args, e.dtype) if same_dtypes else make(e.op, *args)
 
 
+def bottom_up(
+    root: Expr,
+    memo: dict[Expr, T],
+    operands: Callable[[Expr], Iterable[Expr]],
+    make_result: Callable[[Expr], T],
+) -> T:
+    """``memo[root]``, where ``memo[e]`` is ``make_result(e)`` once the results of
+    ``operands(e)`` are in ``memo``.
+
+    Expressions nest as deeply as they like: nothing recurses. ``operands`` may tell
+    of some first and of others when these are known.
+    """
+    stack = [root]
+    while stack:
+        e = stack[-1]
+        if e not in memo:
+            missing = [a for a in operands(e) if a not in memo]
+            if missing:
+                stack += missing[::-1]
+                continue
+            memo[e] = make_result(e)
+        stack.pop()
+    return memo[root]
+
+
 def rewrite(
     e: Expr, leaf: Leaf, memo: dict[Expr, Expr] | None = None, within: int = 0
 ) -> Expr:
@@ -446,19 +477,20 @@ def rewrite(
     them.
     """
     memo = {} if memo is None else memo
-    found = memo.get(e)
-    if found is not None:
-        return found
-    if within and not e.below & within:
-        return e
-    args = e.args
-    if args:
-        args = tuple([rewrite(a, leaf, memo, within) for a in args])
-    new = leaf(e, args) if e.op in LEAVES else None
-    if new is None:
-        new = rebuild(e, args) if args else e
-    memo[e] = new
-    return new
+
+    def operands(node: Expr) -> tuple[Expr, ...]:
+        return () if within and not node.below & within else node.args
+
+    def rebuilt(node: Expr) -> Expr:
+        if within and not node.below & within:
+            return node
+        args = tuple([memo[a] for a in node.args])
+        new = leaf(node, args) if node.op in LEAVES else None
+        if new is not None:
+            return new
+        return rebuild(node, args) if args else node
+
+    return bottom_up(e, memo, operands, rebuilt)
 
 
 def substitute(e: Expr, replacement: Mapping[Expr, Expr]) -> Expr:
@@ -470,17 +502,19 @@ def without_partials(e: Expr) -> Expr:
     """``e`` as it is computed: hand partials matter to differentiation only."""
     memo: dict[Expr, Expr] = {}
 
-    def strip(node: Expr) -> Expr:
+    def operands(node: Expr) -> tuple[Expr, ...]:
+        if not node.below & HAND_PARTIALS:
+            return ()
+        return node.args[:1] if node.op == "with_partials" else node.args
+
+    def stripped(node: Expr) -> Expr:
         if not node.below & HAND_PARTIALS:
             return node
-        if node not in memo:
-            if node.op == "with_partials":
-                memo[node] = strip(node.args[0])
-            else:
-                memo[node] = rebuild(node, tuple([strip(a) for a in node.args]))
-        return memo[node]
+        if node.op == "with_partials":
+            return memo[node.args[0]]
+        return rebuild(node, tuple([memo[a] for a in node.args]))
 
-    return strip(e)
+    return bottom_up(e, memo, operands, stripped)
 
 
 def walk(*roots: Expr) -> list[Expr]:
@@ -489,14 +523,34 @@ def walk(*roots: Expr) -> list[Expr]:
 
 
 def _walk(
-    operands: tuple[Expr, ...], order: dict[Expr, None], within: int = -1
+    roots: tuple[Expr, ...], order: dict[Expr, None], within: int = -1
 ) -> dict[Expr, None]:
-    for e in operands:
+    stack = [*reversed(roots)]
+    while stack:
+        e = stack[-1]
         if e not in order:
             if e.args and (within < 0 or e.below & within):
-                _walk(e.args, order, within)
+                missing = [a for a in e.args if a not in order]
+                if missing:
+                    stack += missing[::-1]
+                    continue
             order[e] = None
+        stack.pop()
     return order
+
+
+def preorder(
+    roots: Iterable[Expr], operands: Callable[[Expr], tuple[Expr, ...]]
+) -> dict[Expr, None]:
+    """``roots``, the ``operands`` of each, and theirs: once, users before operands."""
+    found: dict[Expr, None] = {}
+    stack = [*roots][::-1]
+    while stack:
+        e = stack.pop()
+        if e not in found:
+            found[e] = None
+            stack += operands(e)[::-1]
+    return found
 
 
 def loads(*roots: Expr) -> list[Expr]:
@@ -513,20 +567,8 @@ def checked_loads(body: Expr) -> set[Expr]:
     """The loads that every point executes: where one is out of bounds, the loop has
     raised an error.
     """
-    found: set[Expr] = set()
-    seen: set[Expr] = set()
-
-    def visit(e: Expr) -> None:
-        if e in seen:
-            return
-        seen.add(e)
-        if e.op == "load":
-            found.add(e)
-        for a in e.args[:1] if e.op == "select" else e.args:
-            visit(a)
-
-    visit(body)
-    return found
+    executed = preorder([body], lambda e: e.args[:1] if e.op == "select" else e.args)
+    return {e for e in executed if e.op == "load"}
 
 
 def symbols(*roots: Expr) -> list[Expr]:

@@ -17,6 +17,7 @@ from pellucid_compiler.ir.expr import (
     LOADS,
     Expr,
     as_expr,
+    bottom_up,
     cast,
     const,
     is_const,
@@ -34,17 +35,24 @@ def partials(e: Expr, wanted: Callable[[Expr], bool]) -> Slopes:
     return _Partials(wanted).of(e)
 
 
+def _followed(e: Expr) -> tuple[Expr, ...]:
+    """The operands on whose slopes those of ``e`` depend."""
+    if has_no_slope(e) or e.op in LOADS:
+        return ()
+    return e.args[1:] if e.op in ("select", "with_partials") else e.args
+
+
 class _Partials:
     def __init__(self, wanted: Callable[[Expr], bool]) -> None:
         self.wanted = wanted
         self.memo: dict[Expr, Slopes] = {}
 
     def of(self, e: Expr) -> Slopes:
-        if e not in self.memo:
-            self.memo[e] = {} if has_no_slope(e) else self._compute(e)
-        return self.memo[e]
+        return bottom_up(e, self.memo, _followed, self._compute)
 
     def _compute(self, e: Expr) -> Slopes:
+        if has_no_slope(e):
+            return {}
         if e.op in LOADS:
             return self._load(e)
         if e.op == "select":

@@ -5,7 +5,7 @@ The text is stable: golden tests compare it, and the compiler names kernels by i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pellucid_compiler.ir.expr import LOADS, SCALAR_OPS, Expr, load_fill, load_index
@@ -34,42 +34,50 @@ def _operand_name(operand: Any) -> str:
 
 def show_expr(e: Expr, name: Callable[[Any], str] = _operand_name) -> str:
     """``e`` in infix form; ``name`` gives the name of a load's operand."""
-    memo: dict[Expr, str] = {}
+    text: list[str] = []
+    rest: list[Expr | str] = [e]
+    while rest:
+        part = rest.pop()
+        if isinstance(part, str):
+            text.append(part)
+        else:
+            rest += reversed(_parts(part, name))
+    return "".join(text)
 
-    def show(node: Expr) -> str:
-        if node not in memo:
-            memo[node] = _show(node, show, name)
-        return memo[node]
 
-    return show(e)
-
-
-def _show(e: Expr, show: Callable[[Expr], str], name: Callable[[Any], str]) -> str:
+def _parts(e: Expr, name: Callable[[Any], str]) -> list[Expr | str]:
+    """The text of ``e``, with its operands where theirs belongs."""
     if e.op == "const":
-        return _show_constant(e)
+        return [_show_constant(e)]
     if e.op == "sym":
-        return str(e.attr)
+        return [str(e.attr)]
     if e.op == "axis":
-        return axis_name(e.attr)
+        return [axis_name(e.attr)]
     if e.op in LOADS:
-        index = ", ".join(show(i) for i in load_index(e))
         fill = load_fill(e)
-        return f"{name(e.attr)}[{index}" + (
-            f" else {show(fill)}]" if fill is not None else "]"
-        )
-    args = [show(a) for a in e.args]
+        filled: list[Expr | str] = [] if fill is None else [" else ", fill]
+        return [f"{name(e.attr)}[", *_listed(load_index(e)), *filled, "]"]
+    args = e.args
     if e.op == "with_partials":
-        return args[0]
+        return [args[0]]
     if e.op == "select":
-        return f"({args[1]} if {args[0]} else {args[2]})"
-    if e.op == "cast":
-        return f"{short_dtype(e.dtype)}({args[0]})"
-    if e.op == "bitcast":
-        return f"bitcast_{short_dtype(e.dtype)}({args[0]})"
+        return ["(", args[1], " if ", args[0], " else ", args[2], ")"]
+    if e.op in ("cast", "bitcast"):
+        prefix = "bitcast_" if e.op == "bitcast" else ""
+        return [f"{prefix}{short_dtype(e.dtype)}(", args[0], ")"]
     symbol = SCALAR_OPS[e.op].symbol
     if symbol is None:
-        return f"{e.op}({', '.join(args)})"
-    return f"({args[0]} {symbol} {args[1]})" if len(args) == 2 else f"{symbol}{args[0]}"
+        return [f"{e.op}(", *_listed(args), ")"]
+    if len(args) == 2:
+        return ["(", args[0], f" {symbol} ", args[1], ")"]
+    return [symbol, args[0]]
+
+
+def _listed(exprs: Sequence[Expr]) -> list[Expr | str]:
+    separated: list[Expr | str] = []
+    for e in exprs:
+        separated += [", ", e]
+    return separated[1:]
 
 
 def _show_constant(e: Expr) -> str:

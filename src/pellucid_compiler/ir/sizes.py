@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pellucid_compiler.ir.dtypes import python_value
-from pellucid_compiler.ir.expr import Expr
+from pellucid_compiler.ir.expr import Expr, bottom_up
 
 
 def _divide(a: Any, b: Any) -> Any:
@@ -57,15 +57,35 @@ def size_value(e: Expr, env: Mapping[str, Any]) -> Any:
     """The value of ``e``; ``KeyError`` if it needs a symbol that ``env`` does
     not hold.
     """
+    values: dict[Expr, Any] = {}
+
+    def operands(node: Expr) -> tuple[Expr, ...]:
+        if node.op == "select":
+            return _select_operands(node, values)
+        return node.args[:1] if node.op == "with_partials" else node.args
+
+    def value(node: Expr) -> Any:
+        args = [values[a] for a in operands(node)]
+        return _value(node, args, env)
+
+    return bottom_up(e, values, operands, value)
+
+
+def _select_operands(e: Expr, values: Mapping[Expr, Any]) -> tuple[Expr, ...]:
+    """The condition and, once it is known, the branch that is taken."""
+    condition, first, second = e.args
+    if condition not in values:
+        return (condition,)
+    return condition, first if values[condition] else second
+
+
+def _value(e: Expr, args: list[Any], env: Mapping[str, Any]) -> Any:
     if e.op == "const":
         return e.attr
     if e.op == "sym":
         return env[e.attr]
-    if e.op == "with_partials":
-        return size_value(e.args[0], env)
-    if e.op == "select":
-        return size_value(e.args[1 if size_value(e.args[0], env) else 2], env)
-    args = [size_value(a, env) for a in e.args]
+    if e.op in ("select", "with_partials"):
+        return args[-1]
     if e.op == "cast":
         return python_value(args[0], e.dtype)
     if e.op not in _FUNCTIONS:

@@ -23,6 +23,7 @@ from pellucid_compiler.ir.expr import (
     Expr,
     axes_of,
     axis,
+    bottom_up,
     const,
     rebuild,
     substitute,
@@ -173,13 +174,14 @@ def _replace_indices(body: Expr, index: Callable[[int], Expr]) -> Expr:
     """``body`` with ``index(a)`` for every axis that it reads as a number."""
     memo: dict[Expr, Expr] = {}
 
-    def replace(e: Expr) -> Expr:
+    def operands(e: Expr) -> tuple[Expr, ...]:
+        return () if e.op in LOADS else e.args
+
+    def replaced(e: Expr) -> Expr:
         if e.op in LOADS:
             return e
         if e.op == "axis":
             return index(e.attr)
-        if e not in memo:
-            memo[e] = rebuild(e, tuple(replace(a) for a in e.args))
-        return memo[e]
+        return rebuild(e, tuple([memo[a] for a in e.args]))
 
-    return replace(body)
+    return bottom_up(body, memo, operands, replaced)

@@ -8,11 +8,14 @@ rounds in place.
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from pellucid_compiler.ir.build import element, emit_loop, emit_map
 from pellucid_compiler.ir.dtypes import HALF, is_float, is_weak, wide_dtype
 from pellucid_compiler.ir.expr import (
     LOADS,
     Expr,
+    bottom_up,
     cast,
     const,
     intern_expr,
@@ -94,10 +97,11 @@ def _widen_loop(g: Graph, node: Node, inputs: list[Value]) -> Value:
     attrs: LoopAttrs = node.attrs
     memo: dict[Expr, Expr] = {}
 
+    def widened(e: Expr) -> Expr:
+        return _widened(e, tuple([memo[a] for a in e.args]), inputs)
+
     def wide(e: Expr) -> Expr:
-        if e not in memo:
-            memo[e] = _widened(e, tuple(wide(a) for a in e.args), inputs)
-        return memo[e]
+        return bottom_up(e, memo, attrgetter("args"), widened)
 
     return emit_loop(
         g,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from pellucid_compiler.abi.dtypes import CODES, DTYPES
@@ -32,6 +33,7 @@ from pellucid_compiler.ir.complex_parts import IMAGINARY, REAL, ComplexParts
 from pellucid_compiler.ir.dtypes import is_complex, is_float, stored_dtype, wide_dtype
 from pellucid_compiler.ir.expr import (
     Expr,
+    bottom_up,
     intern_expr,
     is_loaded,
     load,
@@ -264,11 +266,13 @@ def _real_arithmetic(bodies: list[Expr]) -> list[Expr]:
 
 def rewrite_untyped(e: Expr, leaf: Any, memo: dict[Expr, Expr]) -> Expr:
     """As ``rewrite``, but without typing the nodes again: a parameter is not weak."""
-    if e not in memo:
-        args = tuple(rewrite_untyped(a, leaf, memo) for a in e.args)
-        new = leaf(e, args)
-        memo[e] = intern_expr(e.op, args, e.attr, e.dtype) if new is None else new
-    return memo[e]
+
+    def rebuilt(node: Expr) -> Expr:
+        args = tuple([memo[a] for a in node.args])
+        new = leaf(node, args)
+        return intern_expr(node.op, args, node.attr, node.dtype) if new is None else new
+
+    return bottom_up(e, memo, attrgetter("args"), rebuilt)
 
 
 def encode_function(lowered: LoweredFunction, kernels: dict[bytes, Kernel]) -> bytes:

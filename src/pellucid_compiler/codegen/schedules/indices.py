@@ -9,7 +9,16 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from pellucid_compiler.codegen.kernel import Store
-from pellucid_compiler.ir.expr import LOADS, Expr, const, is_const, load_index, walk
+from pellucid_compiler.ir.expr import (
+    LOADS,
+    Expr,
+    const,
+    is_const,
+    load_index,
+    preorder,
+    value_operands,
+    walk,
+)
 
 Access = tuple[int, tuple[Expr, ...]]
 """An operand and the index of one of its elements."""
@@ -61,17 +70,7 @@ class Levels:
 
     def _under_selects(self, roots: Sequence[Expr]) -> set[Expr]:
         """Expressions that are needed only under some select's condition."""
-        needed: set[Expr] = set()
-
-        def visit(e: Expr) -> None:
-            if e in needed:
-                return
-            needed.add(e)
-            for arg in e.args[:1] if e.op == "select" else e.args:
-                visit(arg)
-
-        for root in roots:
-            visit(root)
+        needed = preorder(roots, lambda e: e.args[:1] if e.op == "select" else e.args)
         return {e for e in walk(*roots) if e not in needed}
 
     def level(self, e: Expr) -> int:
@@ -92,19 +91,12 @@ class Levels:
 
 def value_nodes(stores: Sequence[Store]) -> list[Expr]:
     """What is computed as a value of some store, not as an index."""
-    found: dict[Expr, None] = {}
-
-    def visit(e: Expr) -> None:
-        if e not in found:
-            found[e] = None
-            for arg in e.args[len(load_index(e)) :] if e.op in LOADS else e.args:
-                visit(arg)
-
+    roots: list[Expr] = []
     for store in stores:
-        visit(store.value)
+        roots.append(store.value)
         if store.payload is not None:
-            visit(store.payload)
-    return list(found)
+            roots.append(store.payload)
+    return list(preorder(roots, value_operands))
 
 
 def lane_step(levels: Levels, e: Expr, axis: int) -> Expr | None:
