@@ -1,9 +1,10 @@
 """What the runtime calls when the frozen file lacks a key: trace, lower, encode.
 
 The runtime (runtime/ops/trace.cpp) holds a reference to ``answer`` and calls it with
-the interpreter lock held. Kernels that a traced plan uses are remembered, so that they
-can be compiled when the runtime requests their code. Importing this imports the op
-sources, once. One thread traces or compiles at a time: the state of a trace and LLVM's
+the interpreter lock held. Kernels that traced plans use are remembered, so that they
+can be compiled when the runtime requests their code, at the first run of a plan. Where
+thousands came since, it runs the kernel's tile program. The first answer imports the op
+sources. One thread traces or compiles at a time: the state of a trace and LLVM's
 context are the process's.
 Read next: specialise/answer.py.
 """
@@ -17,6 +18,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pellucid import _C
+from pellucid_compiler.ir.bounded import Bounded
 
 if TYPE_CHECKING:
     from pellucid import Tensor
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from pellucid_compiler.declare.scalar_function import ScalarFunction
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-_kernels: dict[bytes, Kernel] = {}
+_kernels: Bounded[bytes, Kernel] = Bounded(8192)
 _locks = [threading.RLock()]
 
 

@@ -34,6 +34,7 @@ from pellucid_compiler.declare.scalar_function import ScalarFunction, element_of
 from pellucid_compiler.declare.schema import Schema, parse_schema
 from pellucid_compiler.declare.tensor import Tensor, broadcast_shapes, lift
 from pellucid_compiler.declare.tracing import Questions, default_dtype, tracer, tracing
+from pellucid_compiler.ir.bounded import Bounded
 from pellucid_compiler.ir.dtypes import stored_dtype, wide_dtype
 from pellucid_compiler.ir.expr import Expr, as_expr, cast, const, sym, with_partials
 from pellucid_compiler.ir.graph import Graph, Value
@@ -42,6 +43,8 @@ from pellucid_compiler.ir.sizes import size_value
 from pellucid_compiler.ir.verify import verify
 
 REGISTRY: Final[dict[str, Op]] = {}
+
+MOST_TRACED: Final = 1024  # keys of an op whose Graphs are remembered
 
 SCALAR_KINDS: Final = ("pointwise", "random", "foreach")
 
@@ -126,7 +129,7 @@ class Op:
         self.options = options
         self.hand_vjp: HandRule | None = None
         self.hand_partials: HandRule | None = None
-        self.traces: dict[tuple[str, Key], list[Traced]] = {}
+        self.traces: Bounded[tuple[str, Key], list[Traced]] = Bounded(MOST_TRACED)
         self.__doc__ = function.__doc__
 
     @property
@@ -315,7 +318,8 @@ class Op:
 
         Traced once per key, default dtype and set of answers.
         """
-        known = self.traces.setdefault((default_dtype(), key), [])
+        place = (default_dtype(), key)
+        known = self.traces.get(place) or self.traces.put(place, [])
         for traced in known:
             if traced.serves(hints):
                 return traced

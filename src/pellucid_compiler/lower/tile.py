@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from pellucid_compiler.abi import records
 from pellucid_compiler.abi.encode import Encodable, encode
@@ -87,17 +88,11 @@ def program_table(programs: Mapping[bytes, bytes]) -> Encodable:
 
 
 _NONE = TileProgram(b"", {})
-_known: dict[bytes, TileProgram] = {}
 
 
+@lru_cache(8192)  # more than the pack has kernels
 def tile_program(kernel: Kernel) -> TileProgram:
-    """The program that replaces ``kernel``; made once per kernel."""
-    if kernel.kernel_id not in _known:
-        _known[kernel.kernel_id] = _make(kernel)
-    return _known[kernel.kernel_id]
-
-
-def _make(kernel: Kernel) -> TileProgram:
+    """The program that replaces ``kernel``; made once while it is remembered."""
     form = kernel.form
     kernels: dict[bytes, Kernel] = {}
     described: Encodable
