@@ -18,6 +18,7 @@
 #include "core/dispatcher.h"
 #include "core/error.h"
 #include "core/inline_vector.h"
+#include "core/owned_results.h"
 #include "core/thread_state.h"
 
 namespace pellucid {
@@ -152,22 +153,11 @@ void deliver(const DerivativePlan& plan, Value* rets, std::span<Tensor> grads_ou
     return;
   }
   size_t next = 0;
-  const auto give = [&](TensorImpl* tensor) {
+  OwnedResults({plan.op, nullptr, rets, 0, {}}).take_each([&](Tensor gradient) {
     const size_t result = next++;
-    Tensor gradient = Tensor::adopt(tensor);
     if (plan.per_element && result < grads_out.size()) grads_out[result] = std::move(gradient);
     else if (result < plan.results.size()) grads_out[static_cast<size_t>(plan.results[result])] = std::move(gradient);
-  };
-  const size_t count = plan.op->schema.returns.size();
-  for (size_t i = 0; i < count; ++i) {
-    const Value& ret = rets[i];
-    if (!is_tensor_list(ret)) {
-      give(ret.tag == Tag::Tensor ? ret.tensor : nullptr);
-      continue;
-    }
-    for (TensorImpl* tensor : ret.list()) give(tensor);
-    delete[] const_cast<TensorImpl**>(ret.tensors);
-  }
+  });
 }
 
 }  // namespace

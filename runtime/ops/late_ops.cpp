@@ -12,6 +12,7 @@
 #include "core/hooks.h"
 #include "core/layout.h"
 #include "core/named_ops.h"
+#include "core/owned_results.h"
 #include "ops/graph_op.h"
 #include "ops/op_table.h"
 #include "plan/records.h"
@@ -55,6 +56,7 @@ class TargetCall {
     call_ = {to.target, args_.data(), results, static_cast<uint8_t>(to.sources.size()), {}};
   }
   void run() { dispatch(call_); }
+  const OpCall& call() const { return call_; }
 
  private:
   static Value device_of_out(const OpCall& call) {
@@ -109,9 +111,11 @@ void run_into(OpCall& call, void* context) {
   const auto& to = *static_cast<const Redirection*>(context);
   refuse_gradients(call);
   Values<kMaxReturns> results(to.target->schema.returns.size());
-  TargetCall(call, to, results.data()).run();
+  TargetCall target(call, to, results.data());
+  target.run();
   std::vector<Tensor> owned;
-  for (size_t i = 0; i < to.target->schema.returns.size(); ++i) owned.push_back(Tensor::adopt(results[i].tensor));
+  OwnedResults(target.call()).take_each([&](Tensor result) { owned.push_back(std::move(result)); });
+  OwnedResults written(call);  // those that are there when a later one cannot be written
   const auto& arguments = call.op->schema.arguments;
   size_t next = 0;
   for (size_t i = 0; i < arguments.size() && next < owned.size(); ++i) {
@@ -121,6 +125,7 @@ void run_into(OpCall& call, void* context) {
     write_into(call, destination, *owned[next]);
     call.rets[next++] = Value::of(Tensor::share(&destination).leak());
   }
+  written.give_on();
 }
 
 // The mapping by names; the call's destinations are not arguments of the target.

@@ -9,6 +9,7 @@
 #include "autograd/tensor_history.h"
 #include "core/call_op.h"
 #include "core/dispatcher.h"
+#include "core/owned_results.h"
 #include "core/thread_state.h"
 #include "python/autograd/autograd.h"
 
@@ -172,14 +173,9 @@ int call_op(const char* name, const extension::Argument* arguments, size_t count
     dispatch(call);
     *num_results = 0;
     std::vector<Tensor> tensors;
-    for (size_t i = 0; i < op->schema.returns.size(); ++i) {
-      if (is_tensor_list(rets[i])) {
-        for (TensorImpl* tensor : rets[i].list()) tensors.push_back(Tensor::adopt(tensor));
-        delete[] const_cast<TensorImpl**>(rets[i].tensors);
-      } else if (rets[i].tag == Tag::Tensor) {
-        tensors.push_back(Tensor::adopt(rets[i].tensor));
-      }
-    }
+    OwnedResults(call).take_each([&](Tensor result) {
+      if (result) tensors.push_back(std::move(result));
+    });
     if (tensors.size() > capacity)
       raise(ErrorKind::Runtime, "%s returned %zu tensors; there is room for %zu", name, tensors.size(), capacity);
     for (Tensor& tensor : tensors) results[(*num_results)++] = handle_of(tensor.leak());

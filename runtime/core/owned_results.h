@@ -1,0 +1,60 @@
+// OwnedResults: the boxed results of a call that ran, which own a count each. What is neither taken nor given on is
+// released at the end of the scope, as it is where an exception leaves it.
+//
+// For whoever calls an op and takes its results apart, and for handlers that may fail after their op ran. A call that
+// raises leaves no results: make the scope after it.
+#pragma once
+
+#include <utility>
+
+#include "core/op_record.h"
+#include "core/tensor.h"
+
+namespace pellucid {
+
+class OwnedResults {
+ public:
+  explicit OwnedResults(const OpCall& call) : rets_(call.rets), count_(call.op->schema.returns.size()) {}
+  ~OwnedResults() {
+    if (rets_) [[unlikely]]
+      release();
+  }
+  OwnedResults(const OwnedResults&) = delete;
+  OwnedResults& operator=(const OwnedResults&) = delete;
+
+  // The results are from now on those of the caller's caller.
+  void give_on() { rets_ = nullptr; }
+
+  // Gives visit(Tensor) each tensor, those of lists one by one: null where there is none.
+  template <class Visit>
+  void take_each(Visit&& visit) {
+    for (size_t i = 0; i < count_; ++i) {
+      Value& result = rets_[i];
+      if (is_list(result)) {
+        for (TensorImpl*& tensor : elements(result)) visit(Tensor::adopt(std::exchange(tensor, nullptr)));
+        free_list(result);
+      } else {
+        visit(result.tag == Tag::Tensor ? Tensor::adopt(std::exchange(result.tensor, nullptr)) : Tensor());
+      }
+    }
+    rets_ = nullptr;
+  }
+
+ private:
+  static bool is_list(const Value& value) {
+    return value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList;
+  }
+  static std::span<TensorImpl*> elements(const Value& list) {
+    return {const_cast<TensorImpl**>(list.tensors), list.length};
+  }
+  static void free_list(Value& list) {
+    delete[] const_cast<TensorImpl**>(list.tensors);
+    list = Value{};
+  }
+  void release();
+
+  Value* rets_;  // null: given on, or taken
+  size_t count_;
+};
+
+}  // namespace pellucid
