@@ -6,6 +6,7 @@
 #include "autograd/op_node.h"
 #include "autograd/saved_value.h"
 #include "autograd/tensor_history.h"
+#include "core/owned_results.h"
 #include "core/thread_state.h"
 
 namespace pellucid {
@@ -40,21 +41,15 @@ void record_call(const OpCall& call, Ref<NodeFacts> facts, std::span<const Tenso
   }
 }
 
-void ResultsUntilRecorded::drop() {
-  for_each_result(*call_, [](TensorImpl* tensor) { Tensor::adopt(tensor); });
-  for (size_t i = 0; i < call_->op->schema.returns.size(); ++i)
-    if (is_tensor_list(call_->rets[i])) delete[] const_cast<TensorImpl**>(call_->rets[i].tensors);
-}
-
-Ref<NodeFacts> record_forward(OpCall& call, const OpCall& forward, const DerivativePlan& plan, Ref<NodeFacts> facts) {
+Ref<NodeFacts> record_forward(OpCall& call, const OpCall& forward, const SharedPlan& plan, Ref<NodeFacts> facts) {
   const size_t results = call.op->schema.returns.size(), all = forward.op->schema.returns.size();
   std::copy_n(forward.rets, results, call.rets);
-  ResultsUntilRecorded unrecorded(call);
+  OwnedResults unrecorded(call);
   Tensor extra[kMaxReturns];
   for (size_t i = results; i < all; ++i) extra[i - results] = Tensor::adopt(forward.rets[i].tensor);
   if (!facts) facts = node_facts_of(call, plan);
   record_call(call, facts, {extra, all - results});
-  unrecorded.commit();
+  unrecorded.give_on();
   return facts;
 }
 
@@ -75,14 +70,14 @@ bool RecordedCall::run(OpCall& call, std::span<TensorImpl* const> tensors) const
     OpCall forward{op, call.args, given, call.num_args, {}};
     if (!computation->run(forward, tensors)) [[unlikely]]
       return false;
-    record_forward(call, forward, *facts->plan, facts);
+    record_forward(call, forward, facts->plan_owner, facts);
     return true;
   }
   if (!computation->run(call, tensors)) [[unlikely]]
     return false;
-  ResultsUntilRecorded unrecorded(call);
+  OwnedResults unrecorded(call);
   record_call(call, facts, {});
-  unrecorded.commit();
+  unrecorded.give_on();
   return true;
 }
 

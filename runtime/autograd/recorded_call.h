@@ -17,26 +17,9 @@ struct OpNode;
 // Gives the results of a call their node.
 void attach_results(const OpCall& call, Ref<OpNode> node);
 
-// The results of a call that ran, freed when it cannot be recorded after all.
-class ResultsUntilRecorded {
- public:
-  explicit ResultsUntilRecorded(OpCall& call) : call_(&call) {}
-  ~ResultsUntilRecorded() {
-    if (call_) [[unlikely]]
-      drop();
-  }
-  ResultsUntilRecorded(const ResultsUntilRecorded&) = delete;
-  ResultsUntilRecorded& operator=(const ResultsUntilRecorded&) = delete;
-  void commit() { call_ = nullptr; }
-
- private:
-  void drop();
-  OpCall* call_;
-};
-
 // Records `call` by the results of `forward`, the plan's op that ran in its place. Returns the facts, which are made
 // where none are given.
-Ref<NodeFacts> record_forward(OpCall& call, const OpCall& forward, const DerivativePlan& plan, Ref<NodeFacts> facts);
+Ref<NodeFacts> record_forward(OpCall& call, const OpCall& forward, const SharedPlan& plan, Ref<NodeFacts> facts);
 
 // The prepared form of a recorded call, given that of its computation (of the plan's forward op if it has one).
 // Null without a computation.

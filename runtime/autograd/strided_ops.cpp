@@ -158,10 +158,10 @@ void run_public(OpCall& call, void*) {
   dispatch(inner);
 }
 
-const DerivativePlan* plan_of(const OpCall& call, uint64_t) {
+SharedPlan plan_of(const OpCall& call, uint64_t) {
   const Records& all = records();
-  if (call.op == all.view) return &all.of_view;
-  return call.op == all.backward ? &all.of_backward : &all.of_gather;
+  if (call.op == all.view) return permanent(&all.of_view);
+  return permanent(call.op == all.backward ? &all.of_backward : &all.of_gather);
 }
 
 DerivativePlan plan_with(const OpRecord* derivative) {

@@ -167,13 +167,13 @@ DerivativePlan joining_plan(NamedOp op, int16_t dim_argument) {
   return plan;
 }
 
-const DerivativePlan* stacked(const OpCall&, uint64_t) {
+SharedPlan stacked(const OpCall&, uint64_t) {
   static const DerivativePlan plan = joining_plan(NamedOp::Stack, 1);
-  return &plan;
+  return permanent(&plan);
 }
-const DerivativePlan* joined(const OpCall&, uint64_t) {
+SharedPlan joined(const OpCall&, uint64_t) {
   static const DerivativePlan plan = joining_plan(NamedOp::Cat, 2);
-  return &plan;
+  return permanent(&plan);
 }
 
 template <DerivativeFinder finder>

@@ -40,10 +40,10 @@ DerivativePlan plan_with(const OpRecord& derivative) {
   return plan;
 }
 
-const DerivativePlan* plan_of(const OpCall& call, uint64_t) {
+SharedPlan plan_of(const OpCall& call, uint64_t) {
   static const DerivativePlan of_real = plan_with(named_op(views[0].gradient)),
                               of_complex = plan_with(named_op(views[1].gradient));
-  return call.op == views[0].op ? &of_real : &of_complex;
+  return permanent(call.op == views[0].op ? &of_real : &of_complex);
 }
 
 }  // namespace

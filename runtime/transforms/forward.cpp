@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/geometry.h"
 #include "core/named_ops.h"
+#include "core/owned_results.h"
 #include "core/thread_state.h"
 #include "transforms/arguments.h"
 #include "transforms/handler.h"
@@ -92,17 +93,12 @@ std::vector<Tensor> tangents_of(const DerivativePlan& plan, const OpCall& primal
   dispatch(call);
   std::vector<Tensor> tangents;
   size_t next = 0;
-  const auto take = [&](TensorImpl* tensor) {
+  OwnedResults(call).take_each([&](Tensor tangent) {
+    if (!tangent) return;
     const auto result = static_cast<size_t>(plan.results[next++]);
     if (tangents.size() <= result) tangents.resize(result + 1);
-    tangents[result] = fitted(Tensor::adopt(tensor), *result_at(primal, static_cast<int>(result)));
-  };
-  for (size_t i = 0; i < plan.op->schema.returns.size(); ++i) {
-    if (rets[i].tag == Tag::Tensor) take(rets[i].tensor);
-    if (rets[i].tag != Tag::TensorList) continue;
-    for (TensorImpl* tensor : rets[i].list()) take(tensor);
-    delete[] rets[i].tensors;
-  }
+    tangents[result] = fitted(std::move(tangent), *result_at(primal, static_cast<int>(result)));
+  });
   return tangents;
 }
 
@@ -125,12 +121,7 @@ std::vector<Tensor> viewed_tangents(const OpCall& call, const Level& level) {
   OpCall viewed = arguments.call(*call.op, rets);
   dispatch(viewed);
   std::vector<Tensor> tangents;
-  change_results(viewed, [&](Tensor tensor, unsigned) { return tangents.emplace_back(std::move(tensor)); });
-  for_each_result(viewed, [](TensorImpl* tensor) {
-    if (tensor) Tensor::adopt(tensor);
-  });
-  for (size_t i = 0; i < call.op->schema.returns.size(); ++i)
-    if (rets[i].tag == Tag::TensorList) delete[] rets[i].tensors;
+  OwnedResults(viewed).take_each([&](Tensor tangent) { tangents.push_back(std::move(tangent)); });
   return tangents;
 }
 
@@ -144,7 +135,7 @@ void run_functional(OpCall& call, const Level& level, const TensorImpl* written 
   if (call.op->kind == OpKind::View) {
     tangents = viewed_tangents(call, level);
   } else if (call.op->derivative) {
-    if (const DerivativePlan* plan = find_rule(Rule::Jvp, primal, inputs.moving))
+    if (const SharedPlan plan = find_rule(Rule::Jvp, primal, inputs.moving))
       tangents = tangents_of(*plan, primal, inputs);
   } else if (call.op->kind != OpKind::Random) {
     raise(ErrorKind::NotImplemented,
