@@ -98,6 +98,25 @@ inline constexpr DTypeFacts kDTypeFacts[kNumDTypes] = {
     {"torch.complex64", "ComplexFloat", {"Zf", nullptr}, 5, 23, true, true, DType::Float32, DType::Complex64, DType::Complex64, INT64_C(0), 0x1.fffffe0000000p+127},
     {"torch.complex128", "ComplexDouble", {"Zd", nullptr}, 5, 52, true, true, DType::Float64, DType::Complex128, DType::Complex128, INT64_C(0), 0x1.fffffffffffffp+1023},
 };
+// Of dtypes that no tensor has.
+struct NamedDType {
+  const char* torch_name;
+  DTypeCategory category;
+  int item_size;
+  bool is_signed;
+};
+inline constexpr NamedDType kNamedDTypes[] = {
+    {"torch.float8_e4m3fn", DTypeCategory::Floating, 1, true},
+    {"torch.float8_e4m3fnuz", DTypeCategory::Floating, 1, true},
+    {"torch.float8_e5m2", DTypeCategory::Floating, 1, true},
+    {"torch.float8_e5m2fnuz", DTypeCategory::Floating, 1, true},
+    {"torch.float8_e8m0fnu", DTypeCategory::Floating, 1, false},
+    {"torch.float4_e2m1fn_x2", DTypeCategory::Floating, 1, true},
+    {"torch.uint16", DTypeCategory::Integral, 2, false},
+    {"torch.uint32", DTypeCategory::Integral, 4, false},
+    {"torch.uint64", DTypeCategory::Integral, 8, false},
+    {"torch.complex32", DTypeCategory::Complex, 4, true},
+};
 inline constexpr uint8_t kItemSizes[kNumDTypes] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16};
 inline constexpr DTypeCategory kCategories[kNumDTypes] = {DTypeCategory::Bool, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Floating, DTypeCategory::Floating, DTypeCategory::Floating, DTypeCategory::Floating, DTypeCategory::Complex, DTypeCategory::Complex};
 

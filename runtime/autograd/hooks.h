@@ -50,6 +50,7 @@ struct NodeExtras {
   std::mutex retained_mutex;
   std::vector<Retained> retained;  // tensors that keep their gradient
   std::vector<PackedSlot> packed;  // saved tensors that hooks hold
+  std::vector<Tensor> results;     // of a watched call with several: all, for the gradient op that modes see
   Ref<Attachment> metadata;        // Python's `metadata` dict
   std::string forward_trace;       // anomaly mode: where the forward call was made
 };

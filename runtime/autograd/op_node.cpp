@@ -206,6 +206,12 @@ void OpNode::save_results(const OpCall& call) {
   }
 }
 
+void OpNode::save_watched_results(const OpCall& call) {
+  std::vector<Tensor> found;
+  for_each_result(call, [&](TensorImpl* tensor) { found.push_back(tensor ? detached(*tensor) : Tensor()); });
+  extras_of(*this).results = std::move(found);
+}
+
 void OpNode::save_extra(std::span<const Tensor> extra) {
   for (size_t i = 0; i < plan().arguments.size() && !extra.empty(); ++i) {
     const ArgumentSource& source = plan().arguments[i];
@@ -349,8 +355,10 @@ void OpNode::release_saved() {
     saved[i].tag = Tag::None;
     released = true;
   }
-  if (extras) [[unlikely]]
+  if (extras) [[unlikely]] {
     extras->packed.clear();
+    extras->results.clear();
+  }
 }
 
 void OpNode::free_memory() {

@@ -36,6 +36,9 @@ struct OpNode final : Node {
   // Takes the forward results that the plan saves: without grad_fn and view base, so that nothing is
   // kept alive by itself. For in-place ops called after the write.
   void save_results(const OpCall& call);
+  // Takes all results of a call that dispatch modes or subclasses watch: the gradient op that these see may read more
+  // of them than the plan, as `native_layer_norm_backward` reads the mean.
+  void save_watched_results(const OpCall& call);
   // Takes its share of what the plan's forward op gave behind the results.
   void save_extra(std::span<const Tensor> extra);
   // Gives every saved tensor to this thread's pack hooks, which see results with their history.

@@ -27,10 +27,18 @@ void attach_results(const OpCall& call, Ref<OpNode> node) {
   });
 }
 
+namespace {
+
+bool is_watched(const OpCall& call) { return call.keys.has(Key::PythonDispatch); }
+
+}  // namespace
+
 void record_call(const OpCall& call, Ref<NodeFacts> facts, std::span<const Tensor> extra) {
   Ref<OpNode> node = make_op_node(call, std::move(facts));
   node->save_results(call);
   node->save_extra(extra);
+  if (is_watched(call) && call.op->schema.returns.size() > 1 && !thread_state.packs_saved_tensors) [[unlikely]]
+    node->save_watched_results(call);
   if (thread_state.anomaly_mode) [[unlikely]]
     remember_forward_trace(*node);
   if (thread_state.packs_saved_tensors) [[unlikely]] {

@@ -12,6 +12,8 @@ constexpr auto kSlot = static_cast<int64_t>(kSlotBytes);
 constexpr int64_t kDirectBytes = 64 * 1024;     // up to here everyone reads all of everyone
 constexpr int64_t kDirectTraffic = 256 * 1024;  // as long as that is at most this
 constexpr int64_t kCachedBytes = 512 * 1024;    // two of a rank's slots fit its second-level cache
+constexpr int64_t kReadBytes = 1024 * 1024;     // from here on operands are read where they are
+constexpr int64_t kReadPiece = 128 * 1024;      // of one rank, so that all ranks' stay in the second-level cache
 constexpr int64_t kPieceBytes = 16 * 1024;      // combined in the first-level cache, then copied to all
 
 int64_t item_bytes(const Call& call) { return static_cast<int64_t>(item_size(call.dtype)); }
@@ -52,6 +54,7 @@ void Group::in_chunks(int64_t nbytes, int64_t limit, Write write, Read read) {
 void Group::all_reduce(const Call& call) {
   const int64_t nbytes = total_bytes(call);
   if (find_place(call).block >= 0) return all_reduce_in_place(call);
+  if (reads_operands(nbytes)) return all_reduce_by_reading(call);
   if (nbytes > kDirectBytes || nbytes * size_ > kDirectTraffic) return all_reduce_in_slices(call);
   copy(next_payload(), call.input, nbytes);
   meet();
@@ -127,6 +130,7 @@ void Group::broadcast(const Call& call) {
 
 void Group::gather(const Call& call) {
   const int64_t nbytes = total_bytes(call);
+  if (call.kind == Kind::AllGather && reads_operands(nbytes)) return gather_by_reading(call);
   const bool gets = call.kind == Kind::AllGather || call.root == rank_;
   in_chunks(
       nbytes, kSlot, [&](int64_t offset, int64_t length, char* slot) { copy(slot, call.input + offset, length); },
@@ -149,6 +153,7 @@ void Group::scatter(const Call& call) {
 
 void Group::reduce_scatter(const Call& call) {
   const int64_t nbytes = total_bytes(call), limit = part_bytes(size_);
+  if (reads_operands(nbytes)) return reduce_scatter_by_reading(call);
   in_chunks(
       nbytes, limit,
       [&](int64_t offset, int64_t length, char* slot) {
@@ -159,6 +164,80 @@ void Group::reduce_scatter(const Call& call) {
         combine(call.dtype, call.reduction, sources(rank_ * limit, call.input + rank_ * nbytes + offset), factors_,
                 call.output + offset, length / item_bytes(call));
       });
+}
+
+bool Group::reads_operands(int64_t nbytes) {
+  if (nbytes < kReadBytes || size_ == 1) return false;
+  if (can_read_) return *can_read_;
+  // Every rank tries to read a word of every other, then all tell.
+  *reinterpret_cast<int64_t*>(next_payload()) = reinterpret_cast<int64_t>(next_payload());
+  meet();
+  bool can = true;
+  for (int rank = 0; rank < size_; ++rank) {
+    int64_t word = 0;
+    const auto address = *reinterpret_cast<const int64_t*>(payload(rank));
+    can &= processes_.read(rank, reinterpret_cast<const char*>(address), reinterpret_cast<char*>(&word), sizeof word) &&
+           word == address;
+  }
+  *next_payload() = can;
+  meet();
+  for (int rank = 0; rank < size_; ++rank) can &= *payload(rank);
+  can_read_ = can;
+  return can;
+}
+
+void Group::read_from(int rank, const char* address, char* target, int64_t nbytes) const {
+  if (nbytes > 0 && !processes_.read(rank, address, target, static_cast<size_t>(nbytes)))
+    throw Failure{Cause::Ended, {rank}};
+}
+
+void Group::combine_read(const Call& call, int64_t begin, int64_t nbytes, char* output) {
+  const int64_t piece = std::min(kReadPiece, nbytes);
+  std::vector<char> buffer(static_cast<size_t>(piece * size_));
+  std::vector<const char*> operands(static_cast<size_t>(size_));
+  for (int64_t done = 0; done < nbytes; done += piece) {
+    const int64_t length = std::min(piece, nbytes - done), at = begin + done;
+    for (int rank = 0; rank < size_; ++rank) {
+      const auto index = static_cast<size_t>(rank);
+      char* copied = buffer.data() + rank * piece;
+      if (rank != rank_) read_from(rank, inputs_[index] + at, copied, length);
+      operands[index] = rank == rank_ ? call.input + at : copied;
+    }
+    combine(call.dtype, call.reduction, operands, factors_, output + done, length / item_bytes(call));
+  }
+}
+
+// The last phase keeps operands as they are until all have read them.
+void Group::all_reduce_by_reading(const Call& call) {
+  const int64_t nbytes = total_bytes(call);
+  const Slice own = Slice::of(rank_, size_, nbytes);
+  meet();
+  combine_read(call, own.begin, own.length, call.output + own.begin);
+  meet();
+  for (int step = 1; step < size_; ++step) {
+    const int rank = (rank_ + step) % size_;
+    const Slice slice = Slice::of(rank, size_, nbytes);
+    read_from(rank, outputs_[static_cast<size_t>(rank)] + slice.begin, call.output + slice.begin, slice.length);
+  }
+  meet();
+}
+
+void Group::gather_by_reading(const Call& call) {
+  const int64_t nbytes = total_bytes(call);
+  meet();
+  copy(call.output + rank_ * nbytes, call.input, nbytes);
+  for (int step = 1; step < size_; ++step) {
+    const int rank = (rank_ + step) % size_;
+    read_from(rank, inputs_[static_cast<size_t>(rank)], call.output + rank * nbytes, nbytes);
+  }
+  meet();
+}
+
+void Group::reduce_scatter_by_reading(const Call& call) {
+  const int64_t nbytes = total_bytes(call);
+  meet();
+  combine_read(call, rank_ * nbytes, nbytes, call.output);
+  meet();
 }
 
 // The first phase tells all sizes to all; then parts follow, as many rounds as the largest needs.

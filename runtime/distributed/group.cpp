@@ -10,7 +10,8 @@ struct Group::Header {
   uint64_t sequence;
   int64_t count;
   double factor;
-  int64_t block, offset;  // where the operand is in shared memory; -1: elsewhere
+  int64_t block, offset;       // where the operand is in shared memory; -1: elsewhere
+  const char *input, *output;  // in the rank's address space
   int32_t root;
   Kind kind;
   DType dtype;
@@ -36,7 +37,8 @@ double seconds_now() { return monotonic_seconds(); }
 
 Group::Group(int descriptor, int rank, int size, std::span<const int> pids, Observer& observer)
     : rank_(rank), size_(size), segment_(descriptor, size), processes_(pids), observer_(observer),
-      patience_(Patience::of(size)), factors_(static_cast<size_t>(size), 1.0) {
+      patience_(Patience::of(size)), factors_(static_cast<size_t>(size), 1.0), inputs_(static_cast<size_t>(size)),
+      outputs_(static_cast<size_t>(size)) {
   static_assert(sizeof(Header) <= kHeaderBytes);
   set_presence(Presence::Here);
 }
@@ -73,8 +75,8 @@ void Group::check(const std::function<bool(int)>& is_missing, double start, doub
 void Group::begin(const Call& call, double timeout, Place place) {
   timeout_ = timeout;
   ++sequence_;
-  Header header{sequence_, call.count, call.factor, place.block,   place.offset,
-                call.root, call.kind,  call.dtype,  call.reduction};
+  Header header{sequence_,   call.count, call.factor, place.block, place.offset,  call.input,
+                call.output, call.root,  call.kind,   call.dtype,  call.reduction};
   std::memcpy(segment_.slot(rank_, phase_ + 1), &header, sizeof header);
   compares_ = true;
 }
@@ -98,7 +100,10 @@ void Group::compare_headers() {
   std::vector<int> different;
   for (int rank = 0; rank < size_; ++rank) {
     std::memcpy(&other, segment_.slot(rank, phase_), sizeof other);
-    factors_[static_cast<size_t>(rank)] = other.factor;
+    const auto index = static_cast<size_t>(rank);
+    factors_[index] = other.factor;
+    inputs_[index] = other.input;
+    outputs_[index] = other.output;
     if (!own.agrees_with(other)) different.push_back(rank);
   }
   if (different.empty()) return;

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -54,7 +55,7 @@ Patience Patience::of(int ranks_of_machine) {
 void pause_briefly() { _mm_pause(); }
 void yield_processor() { sched_yield(); }
 
-Processes::Processes(std::span<const int> pids) {
+Processes::Processes(std::span<const int> pids) : pids_(pids.begin(), pids.end()) {
   for (const int pid : pids) {
     const auto descriptor = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
     descriptors_.push_back(descriptor >= 0 ? descriptor : errno == ESRCH ? kEnded : kUnknown);
@@ -69,6 +70,18 @@ Processes::~Processes() {
 bool Processes::has_ended(int rank) const {
   pollfd watched{descriptors_[static_cast<size_t>(rank)], POLLIN, 0};
   return watched.fd == kEnded || (watched.fd >= 0 && poll(&watched, 1, 0) == 1);
+}
+
+bool Processes::read(int rank, const char* address, char* target, size_t nbytes) const {
+  while (nbytes > 0) {
+    const iovec here{target, nbytes}, there{const_cast<char*>(address), nbytes};
+    const ssize_t moved = process_vm_readv(pids_[static_cast<size_t>(rank)], &here, 1, &there, 1, 0);
+    if (moved <= 0) return false;
+    address += moved;
+    target += moved;
+    nbytes -= static_cast<size_t>(moved);
+  }
+  return true;
 }
 
 }  // namespace pellucid::distributed

@@ -75,8 +75,11 @@ class Processes {
   Processes(const Processes&) = delete;
   Processes& operator=(const Processes&) = delete;
   bool has_ended(int rank) const;
+  // Copies a process's memory; false where the kernel refuses or the process has ended.
+  bool read(int rank, const char* address, char* target, size_t nbytes) const;
 
  private:
+  std::vector<int> pids_;
   std::vector<int> descriptors_;
 };
 

@@ -14,9 +14,32 @@
 #include "products/pixel_product.h"
 #include "products/weight_gradient_panels.h"
 #include "products/winograd.h"
+#include "timeline/recorder.h"
+#include "timeline/routes.h"
 
 namespace pellucid {
 namespace {
+
+// Tells the step's event in the timeline which driver ran.
+void note_route(ProductRoute route) {
+  if (!is_watched(kWatchSteps)) [[likely]]
+    return;
+  const ThreadTimeline* timeline = thread_timeline();
+  if (!timeline || timeline->open == kNoEvent) return;
+  TimelineEvent& event = timeline->events[timeline->open];
+  if (event.kind == EventKind::Step) event.detail = static_cast<uint16_t>(route);
+}
+
+// What a driver that may refuse a product returned.
+std::optional<int64_t> noted(ProductRoute route, std::optional<int64_t> status) {
+  if (status) note_route(route);
+  return status;
+}
+
+int64_t noted(ProductRoute route, int64_t status) {
+  note_route(route);
+  return status;
+}
 
 constexpr int64_t kFewRows = 16;              // of a product that are not worth a call of their own
 constexpr int64_t kCallProducts = 1 << 11;    // multiply-adds in the time of the smallest product
@@ -54,7 +77,8 @@ class Contraction {
       if (points(groups_[group]) == 0) return 0;
     if (points(groups_[kDepth]) == 0) return run_empty_sums();
     if (has_lanes())
-      if (const std::optional<int64_t> status = run_channel_lanes(as_product())) return *status;
+      if (const std::optional<int64_t> status = noted(ProductRoute::ChannelLanes, run_channel_lanes(as_product())))
+        return *status;
     loop_outside(groups_[kRows], joint_suffix(groups_[kRows], kC));
     if (should_gather_columns()) return run_packed();
     loop_outside(groups_[kColumns], joint_suffix(groups_[kColumns], kC));
@@ -70,12 +94,12 @@ class Contraction {
     loop_outside(groups_[kRows], joint_suffix(groups_[kRows], kC));
     if (!should_gather_columns()) loop_outside(groups_[kColumns], joint_suffix(groups_[kColumns], kC));
     PackedProduct product = packed();
-    if (points(product.groups[kRows]) == 1) return run_single_row(product);
-    if (const std::optional<int64_t> status = run_winograd(product)) return *status;
-    if (shares_windows(product)) return run_shared_windows(product);
-    if (reads_padded_image(product)) return run_padded_image(product);
+    if (points(product.groups[kRows]) == 1) return noted(ProductRoute::SingleRow, run_single_row(product));
+    if (const std::optional<int64_t> status = noted(ProductRoute::Winograd, run_winograd(product))) return *status;
+    if (shares_windows(product)) return noted(ProductRoute::SharedWindows, run_shared_windows(product));
+    if (reads_padded_image(product)) return noted(ProductRoute::PaddedImage, run_padded_image(product));
     if (!reads_beyond(product)) return std::nullopt;
-    return run_packed_product(std::move(product));
+    return noted(ProductRoute::Panels, run_packed_product(std::move(product)));
   }
 
  private:
@@ -139,6 +163,7 @@ class Contraction {
   }
 
   int64_t run_products() {
+    note_route(ProductRoute::InPlace);
     const GemmCall one = product();
     const int64_t batch = points(groups_[kBatch]);
     call_.kernel.get();  // resolving may call Python: not from a thread that others wait for
@@ -192,11 +217,11 @@ class Contraction {
   int64_t run_packed() {
     PackedProduct product = packed();
     if (points(product.groups[kRows]) == 1 && !product.accumulates)
-      if (const std::optional<int64_t> status = run_single_row(product)) return *status;
-    if (const std::optional<int64_t> status = run_winograd(product)) return *status;
-    if (shares_windows(product)) return run_shared_windows(product);
-    if (const std::optional<int64_t> status = run_pixel_product(product)) return *status;
-    return run_packed_product(std::move(product));
+      if (const std::optional<int64_t> status = noted(ProductRoute::SingleRow, run_single_row(product))) return *status;
+    if (const std::optional<int64_t> status = noted(ProductRoute::Winograd, run_winograd(product))) return *status;
+    if (shares_windows(product)) return noted(ProductRoute::SharedWindows, run_shared_windows(product));
+    if (const std::optional<int64_t> status = noted(ProductRoute::Pixels, run_pixel_product(product))) return *status;
+    return noted(ProductRoute::Panels, run_packed_product(std::move(product)));
   }
 
   // C^T = B^T A^T, whose columns are contiguous.
@@ -234,6 +259,7 @@ int64_t run_matrix_product(const ContractionCall& call) {
     ++axis;
   }
   if (should_pack(product.m, product.n, product.k) && !reads_columns(product)) return Contraction(call).run();
+  note_route(ProductRoute::InPlace);
   return run_gemm(product);
 }
 

@@ -1,8 +1,13 @@
 #include "python/dispatch_keys.h"
 
+#include <algorithm>
+#include <cctype>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "core/device_names.h"
 #include "core/dispatcher.h"
 #include "core/tensor.h"
 #include "python/tensor_object.h"
@@ -161,6 +166,7 @@ PySequenceMethods keyset_as_sequence = {};
 // end with `del`, the others with `with` alone; either may be used as the other here.
 struct GuardObject {
   PyObject_HEAD KeySet include, exclude;  // what it adds
+  KeySet restored;                        // what it excludes no longer
   KeySet before_include, before_exclude;
   bool active;
 };
@@ -170,7 +176,7 @@ void activate(GuardObject& guard) {
   guard.before_include = thread_state.include;
   guard.before_exclude = thread_state.exclude;
   thread_state.include = thread_state.include | guard.include;
-  thread_state.exclude = thread_state.exclude | guard.exclude;
+  thread_state.exclude = (thread_state.exclude | guard.exclude) - guard.restored;
   guard.active = true;
 }
 
@@ -238,6 +244,16 @@ PyObject* new_below_views(PyTypeObject* type, PyObject*, PyObject*) {
   return guarded([&] { return make_guard(type, {}, KeySet(Key::Autograd) | Key::ViewInPlace, true); });
 }
 
+// What the dispatch that led to a __torch_dispatch__ handler excluded.
+PyObject* new_restoring(PyTypeObject* type, PyObject*, PyObject*) {
+  return guarded([&] {
+    PyObject* object = make_guard(type, {}, {}, false);
+    guard_of(object).restored = KeySet(Key::Autograd) | Key::ViewInPlace;
+    activate(guard_of(object));
+    return object;
+  });
+}
+
 struct GuardType {
   const char* name;
   newfunc make;
@@ -250,6 +266,7 @@ GuardType guard_types[] = {
     {"_ForceDispatchKeyGuard", new_force_guard, "Includes and excludes keys in this thread."},
     {"_AutoDispatchBelowAutograd", new_below_autograd, "Excludes Autograd in this thread."},
     {"_AutoDispatchBelowADInplaceOrView", new_below_views, "Excludes Autograd and ADInplaceOrView in this thread."},
+    {"_RestorePythonTLSSnapshot", new_restoring, "Lets a __torch_dispatch__ handler record gradients of its own."},
 };
 
 PyObject* included(PyObject*, PyObject*) {
@@ -285,6 +302,32 @@ PyObject* key_name_function(PyObject*, PyObject* key) {
   return nullptr;
 }
 
+bool equal_but_for_case(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+PyObject* key_for_device(PyObject*, PyObject* text) {
+  return guarded([&]() -> PyObject* {
+    const char* given = PyUnicode_AsUTF8(text);
+    if (!given) raise_python();
+    const std::optional<DeviceType> type = find_device_type(given);
+    if (!type)
+      raise(ErrorKind::Runtime, "Expected one of %s device type at start of device string: %s",
+            device_type_names().c_str(), given);
+    if (*type == DeviceType::PrivateUse) return to_string("PrivateUse1").leak();
+    for (const NamedKey& key : named_keys())
+      if (equal_but_for_case(key.name, given)) return to_string(key.name).leak();
+    raise(ErrorKind::Runtime, "ops have no kernels for devices of type %s: no dispatch key has its name", given);
+  });
+}
+PyObject* is_composite(PyObject*, PyObject* name) {
+  return guarded([&] {
+    const char* text = PyUnicode_AsUTF8(name);
+    if (!text) raise_python();
+    return PyBool_FromLong(key_named(text).composite);
+  });
+}
+
 PyMethodDef functions[] = {
     {"_dispatch_keys", keys_of_tensor, METH_O, "The DispatchKeySet that a tensor carries."},
     {"_dispatch_tls_local_include_set", included, METH_NOARGS, "The keys that this thread includes."},
@@ -292,6 +335,8 @@ PyMethodDef functions[] = {
     {"_dispatch_tls_is_dispatch_key_included", is_included, METH_O, "Whether this thread includes a key."},
     {"_dispatch_tls_is_dispatch_key_excluded", is_excluded, METH_O, "Whether this thread excludes a key."},
     {"_dispatch_key_parse", parse, METH_O, "The DispatchKey of a name."},
+    {"_dispatch_key_for_device", key_for_device, METH_O, "The name of the key of tensors on a type of devices."},
+    {"_dispatch_key_is_composite", is_composite, METH_O, "Whether kernels of this key serve all backends."},
     {"_dispatch_key_name", key_name_function, METH_O, "The name of a DispatchKey."},
     {},
 };

@@ -6,30 +6,18 @@
 namespace pellucid::python {
 namespace {
 
-struct NamedDType {
-  const char* name;
-  int item_size;
-  bool is_floating_point, is_signed;
-  bool is_complex = false;
-};
-
-constexpr NamedDType kNamed[] = {
-    {"torch.float8_e4m3fn", 1, true, true},   {"torch.float8_e4m3fnuz", 1, true, true},
-    {"torch.float8_e5m2", 1, true, true},     {"torch.float8_e5m2fnuz", 1, true, true},
-    {"torch.float8_e8m0fnu", 1, true, false}, {"torch.float4_e2m1fn_x2", 1, true, true},
-    {"torch.uint16", 2, false, false},        {"torch.uint32", 4, false, false},
-    {"torch.uint64", 8, false, false},        {"torch.complex32", 4, false, true, true},
-};
 constexpr size_t kPrefix = sizeof("torch.") - 1;
 
-// ConstantObject::value is the place in kNamed, below zero, so that it is not a DType.
-ConstantObject constants[std::size(kNamed)];
+// ConstantObject::value is the place in kNamedDTypes, below zero, so that it is not a DType.
+ConstantObject constants[std::size(kNamedDTypes)];
 PyTypeObject named_dtype_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 
-const NamedDType& named(PyObject* self) { return kNamed[-1 - reinterpret_cast<ConstantObject*>(self)->value]; }
+const NamedDType& named(PyObject* self) { return kNamedDTypes[-1 - reinterpret_cast<ConstantObject*>(self)->value]; }
 
-PyObject* is_floating_point(PyObject* self, void*) { return PyBool_FromLong(named(self).is_floating_point); }
-PyObject* is_complex(PyObject* self, void*) { return PyBool_FromLong(named(self).is_complex); }
+PyObject* is_floating_point(PyObject* self, void*) {
+  return PyBool_FromLong(named(self).category == DTypeCategory::Floating);
+}
+PyObject* is_complex(PyObject* self, void*) { return PyBool_FromLong(named(self).category == DTypeCategory::Complex); }
 PyObject* is_signed(PyObject* self, void*) { return PyBool_FromLong(named(self).is_signed); }
 PyObject* itemsize(PyObject* self, void*) { return PyLong_FromLong(named(self).item_size); }
 
@@ -51,22 +39,22 @@ void add_named_dtypes(PyObject* module) {
   named_dtype_type.tp_base = &dtype_type;
   named_dtype_type.tp_getset = getset;
   checked(PyType_Ready(&named_dtype_type));
-  for (size_t i = 0; i < std::size(kNamed); ++i) {
+  for (size_t i = 0; i < std::size(kNamedDTypes); ++i) {
     auto* object = reinterpret_cast<PyObject*>(&constants[i]);
     PyObject_Init(object, &named_dtype_type);
     constants[i].value = -1 - static_cast<int>(i);
-    constants[i].name = kNamed[i].name;
-    checked(PyModule_AddObjectRef(module, kNamed[i].name + kPrefix, object));
+    constants[i].name = kNamedDTypes[i].torch_name;
+    checked(PyModule_AddObjectRef(module, kNamedDTypes[i].torch_name + kPrefix, object));
   }
 }
 
 void refuse_named_dtype(PyObject* object) {
   if (Py_TYPE(object) != &named_dtype_type) return;
   const NamedDType& dtype = named(object);
-  const char* instead = dtype.is_complex          ? "torch.complex64"
-                        : dtype.is_floating_point ? "torch.bfloat16 or torch.float16"
-                                                  : "torch.int32 or torch.int64";
-  raise(ErrorKind::NotImplemented, "tensors of %s are not offered: use %s", dtype.name, instead);
+  const char* instead = dtype.category == DTypeCategory::Complex    ? "torch.complex64"
+                        : dtype.category == DTypeCategory::Floating ? "torch.bfloat16 or torch.float16"
+                                                                    : "torch.int32 or torch.int64";
+  raise(ErrorKind::NotImplemented, "tensors of %s are not offered: use %s", dtype.torch_name, instead);
 }
 
 DType offered_dtype(PyObject* object) {

@@ -11,6 +11,7 @@
 #include "python/call_lines.h"
 #include "python/contexts.h"
 #include "python/module_calls.h"
+#include "timeline/routes.h"
 
 namespace pellucid::python {
 namespace {
@@ -243,7 +244,18 @@ PyObject* list_dtypes(PyObject*, PyObject*) {
   });
 }
 
+// The drivers of products by the number that steps have in `detail`.
+PyObject* list_routes(PyObject*, PyObject*) {
+  return guarded([] {
+    Object list = own(PyTuple_New(std::size(kProductRouteNames)));
+    for (size_t k = 0; k < std::size(kProductRouteNames); ++k)
+      PyTuple_SET_ITEM(list.get(), static_cast<Py_ssize_t>(k), checked(PyUnicode_FromString(kProductRouteNames[k])));
+    return list.leak();
+  });
+}
+
 PyMethodDef functions[] = {
+    {"_timeline_routes", list_routes, METH_NOARGS, "The names of the drivers of products, as steps number them."},
     {"_timeline_tags", list_tags, METH_NOARGS, "The names of the tags of recorded arguments."},
     {"_timeline_dtypes", list_dtypes, METH_NOARGS, "The names of dtypes by their number."},
     {"_timeline_start", start, METH_VARARGS, "_timeline_start(what, folders): begins a session; returns its number."},

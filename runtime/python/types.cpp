@@ -125,6 +125,16 @@ bool to_dtype(PyObject* object, DType& out) {
   return false;
 }
 
+// {dtype: the word in the names of its tensor and storage types}, in the order of codes.
+PyObject* dtype_words() {
+  Object words = own(PyDict_New());
+  for (int i = 0; i < kNumDTypes; ++i) {
+    const Object word = own(PyUnicode_FromString(kDTypeFacts[i].word));
+    checked(PyDict_SetItem(words.get(), dtype_object(static_cast<DType>(i)), word.get()));
+  }
+  return words.leak();
+}
+
 void add_device_and_size(PyObject* module);  // device.cpp
 
 void add_types(PyObject* module) {
@@ -139,6 +149,7 @@ void add_types(PyObject* module) {
   for (size_t i = 0; i < std::size(kMemoryFormatNames); ++i)
     add_constant(module, memory_formats[i], memory_format_type, static_cast<int>(i), kMemoryFormatNames[i]);
   checked(PyModule_AddObjectRef(module, "dtype", reinterpret_cast<PyObject*>(&dtype_type)));
+  checked(PyModule_AddObjectRef(module, "_dtype_words", own(dtype_words()).get()));
   checked(PyModule_AddObjectRef(module, "layout", reinterpret_cast<PyObject*>(&layout_type)));
   checked(PyModule_AddObjectRef(module, "memory_format", reinterpret_cast<PyObject*>(&memory_format_type)));
   add_named_dtypes(module);

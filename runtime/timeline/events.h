@@ -12,7 +12,7 @@ enum class EventKind : uint8_t {
   Call,     // `what`: the OpRecord; `sequence`: autograd's next number when it began
   Node,     // the engine's work for a node: an OpRecord or a text (kTextFlag); `sequence`: the node's own; `extra`:
             // when its own computation ended and gradients were handed on; `detail`: the backward pass's number
-  Step,     // of a plan: the Step
+  Step,     // of a plan: the Step; `detail`: the driver of a product (routes.h)
   Share,    // a thread's part of a parallel region; `what`: that of the event around the region, of `detail`'s kind
   Prepare,  // traced, compiled or read: a text
   Read,     // Python read elements: a text

@@ -77,8 +77,8 @@ from pellucid._C import (
 from pellucid._package.errors import AcceleratorError as AcceleratorError
 from pellucid._package.errors import OutOfMemoryError as OutOfMemoryError
 from pellucid._tensor import Tensor as Tensor
-from pellucid._tensor.type_info import finfo as finfo
-from pellucid._tensor.type_info import iinfo as iinfo
+from pellucid._functions.type_info import finfo as finfo
+from pellucid._functions.type_info import iinfo as iinfo
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this
 if TYPE_CHECKING:

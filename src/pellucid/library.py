@@ -14,13 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+from pellucid import _C
 from pellucid._library.custom_ops import CustomOpDef as CustomOpDef
 from pellucid._library.custom_ops import custom_op as custom_op
 from pellucid._library.fake_impl import get_ctx as get_ctx
 from pellucid._library.kernels import get_kernel as get_kernel
 from pellucid._library.op_checks import opcheck as opcheck
 from pellucid._library.register import infer_schema as infer_schema
-from pellucid._library.register import key_of_device, lasting_library
+from pellucid._library.register import lasting_library
 from pellucid._library.register import register_autocast as register_autocast
 from pellucid._library.register import register_autograd as register_autograd
 from pellucid._library.register import register_fake as register_fake
@@ -55,7 +56,6 @@ __all__ = [
     "wrap_triton",
 ]
 _scoped_library = scoped_library
-_SHORT_NAMES = ("cpu", "cuda", "meta", "xla", "mps", "xpu", "hpu", "privateuseone")
 
 
 def define(
@@ -133,7 +133,8 @@ def _impl_by_decorator(library: Library, name: Any, key: str) -> Callable[..., A
 def _key(kind: str) -> str:
     if kind == "default":
         return "CompositeExplicitAutograd"
-    return key_of_device(kind) if kind in _SHORT_NAMES else kind
+    is_key = kind in _C.DispatchKey.__members__
+    return kind if is_key else _C._dispatch_key_for_device(kind)
 
 
 impl_abstract = register_fake

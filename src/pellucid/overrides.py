@@ -11,7 +11,8 @@ or is decorated with ``wrap_torch_function``. Ops do the same in C++
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache, wraps
 from itertools import chain
 from typing import Any, TypeVar
@@ -25,6 +26,7 @@ __all__ = [
     "DisableTorchFunction",
     "DisableTorchFunctionSubclass",
     "TorchFunctionMode",
+    "enable_reentrant_dispatch",
     "get_default_nowrap_functions",
     "get_ignored_functions",
     "get_overridable_functions",
@@ -335,3 +337,21 @@ def _stand_in(full_name: str | None) -> Callable[..., Any]:
         texts.append(f"{called}=None" if has_default else called)
     made: Callable[..., Any] = eval(f"lambda {', '.join(texts)}: -1")
     return made
+
+
+@contextmanager
+def enable_reentrant_dispatch() -> Iterator[None]:
+    """Lets what a ``__torch_dispatch__`` handler calls record gradients.
+
+    Handlers run below autograd: their ops record nothing, even of tensors that require
+    gradients. Inside this context they do, as outside of handlers.
+
+    Example::
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            with enable_reentrant_dispatch():
+                local = args[0].local * 2  # has a grad_fn where args[0].local needs it
+    """
+    with _C._RestorePythonTLSSnapshot():
+        yield

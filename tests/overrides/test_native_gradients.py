@@ -4,7 +4,9 @@ import pytest
 
 import pellucid as torch
 from pellucid.nn import functional as F
+from pellucid.overrides import enable_reentrant_dispatch
 from pellucid.utils._python_dispatch import TorchDispatchMode
+from pellucid.utils._pytree import tree_map_only
 
 aten = torch.ops.aten
 
@@ -189,3 +191,67 @@ def test_complex_gradients_are_seen_by_their_ops(function):
         found = torch.autograd.grad(function(x, y), (x, y), cotangent)
     assert not any(name.startswith("derivative") for name in seen.names)
     torch.testing.assert_close(found, wanted)
+
+
+class Wrapper(torch.Tensor):
+    """Holds a tensor and has no memory of its own."""
+
+    @staticmethod
+    def __new__(cls, inner):
+        made = torch.Tensor._make_wrapper_subclass(
+            cls, inner.shape, dtype=inner.dtype, requires_grad=inner.requires_grad
+        )
+        made.inner = inner.detach()
+        return made
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        inner = tree_map_only(Wrapper, lambda w: w.inner, (args, kwargs or {}))
+        result = func(*inner[0], **inner[1])
+        return tree_map_only(torch.Tensor, Wrapper, result)
+
+
+WRAPPED = [
+    (lambda x: F.cross_entropy(x, LABELS), [(4, 3)]),
+    (lambda x: F.nll_loss(x, LABELS, ignore_index=1, reduction="sum"), [(4, 3)]),
+    (lambda x, w, b: F.layer_norm(x, (3,), w, b), [(4, 3), (3,), (3,)]),
+    (lambda x: F.group_norm(x, 2), [(2, 4, 3)]),
+    (lambda x: F.max_pool2d(x, 2), [(1, 2, 4, 4)]),
+    (lambda x, w: F.conv1d(x, w), [(1, 2, 5), (3, 2, 2)]),
+    (lambda x: x.sort()[0] * LABELS, [(3, 4)]),
+]
+
+
+@pytest.mark.parametrize(("function", "shapes"), WRAPPED)
+def test_gradients_of_wrappers_need_no_memory(function, shapes):
+    torch.manual_seed(0)
+    inputs = [leaf(*shape) for shape in shapes]
+    plain = function(*inputs)
+    cotangent = torch.randn_like(plain)
+    wanted = torch.autograd.grad(plain, inputs, cotangent)
+    wrappers = [Wrapper(x) for x in inputs]
+    wrapped = function(*wrappers)
+    found = torch.autograd.grad(wrapped, wrappers, Wrapper(cotangent))
+    torch.testing.assert_close([g.inner for g in found], list(wanted))
+
+
+def test_handlers_record_gradients_where_they_ask_for_it():
+    inside = []
+
+    class Recording(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            x = torch.ones(2, requires_grad=True)
+            inside.append((x * 3).requires_grad)
+            with enable_reentrant_dispatch():
+                (x * 3).sum().backward()
+            inside.append((x * 3).requires_grad)
+            inside.append(x.grad.tolist())
+            return func(*args, **kwargs or {})
+
+    x = torch.ones(2, requires_grad=True)
+    with Recording():
+        y = x.exp()
+    assert inside == [False, False, [3, 3]]
+    assert y.requires_grad

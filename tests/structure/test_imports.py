@@ -48,7 +48,7 @@ API = {
     "_decomp": {"_ops", "_runtime", "pellucid_compiler"},
     "_library": {"_ops", "ops", "autograd", "utils", "testing"},
     "_serialization": {"storage", "nn"},
-    "_functions": {"_runtime", "linalg", "storage"},
+    "_functions": {"_runtime", "linalg", "storage", "pellucid_compiler"},
     # Private modules of PyTorch that libraries use
     "_compile": {
         *("_dynamo", "_dynamo/backends", "_runtime", "nn", "pellucid_compiler"),
@@ -97,7 +97,8 @@ API = {
     "serialization": {"_serialization"},
     "safetensors": set(),
     "utils": {
-        *("_ops", "_package", "autograd", "hub", "nn", "nn/modules", "nn/utils"),
+        *("_ops", "_package", "_timeline", "autograd", "hub", "nn", "nn/modules"),
+        "nn/utils",
         *("overrides", "random", "storage", "utils/data"),
     },
     "utils/data": set(),
@@ -109,7 +110,8 @@ API = {
     "explain": {"_compile", "autograd", "viz", "pellucid_compiler"},
     "viz": {"nn/modules", "overrides"},
     "_timeline": {"pellucid_compiler"},
-    "profiler": {"_decomp", "_timeline"},
+    "diagnose": {"_timeline", "profiler", "pellucid_compiler"},
+    "profiler": {"_decomp", "_timeline", "diagnose", "pellucid_compiler"},
     # Devices and settings
     "accelerator": {"_package"},
     "backends": {"_package"},

@@ -7,6 +7,7 @@ import textwrap
 import pytest
 
 import pellucid as torch
+from pellucid.overrides import TorchFunctionMode
 
 KINDS = [
     *("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve"),
@@ -91,6 +92,57 @@ def test_the_default_device():
     finally:
         torch.set_default_device(None)
     assert torch.zeros(2).is_cpu and torch.get_default_device().type == "cpu"
+
+
+class Passing(TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+def test_the_default_device_may_change_inside_a_mode():
+    try:
+        with Passing():
+            torch.set_default_device("meta")
+            assert torch.zeros(2).is_meta
+        assert torch.zeros(2).is_meta
+        with torch.device("cpu"), Passing():
+            torch.set_default_device(None)
+            assert torch.zeros(2).is_cpu
+            torch.set_default_device("meta")
+            assert torch.zeros(2).is_cpu  # the scope is the inner one
+        assert torch.zeros(2).is_meta
+    finally:
+        torch.set_default_device(None)
+    assert torch.zeros(2).is_cpu
+
+
+FACTORIES = [
+    lambda: torch.hann_window(3),
+    lambda: torch.fft.fftfreq(3),
+    lambda: torch.scalar_tensor(1.0),
+    lambda: torch.asarray([1.0]),
+    lambda: torch.empty_permuted((2, 3), (1, 0)),
+]
+
+
+@pytest.mark.parametrize("make", FACTORIES)
+def test_factories_follow_the_default_device(make):
+    with torch.device("meta"):
+        assert make().is_meta
+        assert torch.normal(0.0, 1.0, (2,)).is_cpu
+
+
+def test_keys_of_types_of_devices():
+    key_of = torch._C._dispatch_key_for_device
+    assert [key_of(t) for t in ("cpu", "mtia", "privateuseone")] == [
+        "CPU",
+        "MTIA",
+        "PrivateUse1",
+    ]
+    with pytest.raises(RuntimeError, match="Expected one of cpu, cuda"):
+        key_of("default")
+    with pytest.raises(RuntimeError, match="Expected one of cpu, cuda"):
+        torch.library.impl("aten::neg", "nodevice", lambda x: x)
 
 
 PROGRAM = """

@@ -68,6 +68,35 @@ def test_limits():
         torch.finfo(torch.int8)
 
 
+# (bits, resolution, max, eps, smallest normal), as PyTorch 2.13 has them.
+_LIMITS = {
+    "float16": (16, 1e-3, 65504.0, 2.0**-10, 2.0**-14),
+    "bfloat16": (16, 1e-2, 3.3895313892515355e38, 2.0**-7, 2.0**-126),
+    "float64": (64, 1e-15, 1.7976931348623157e308, 2.0**-52, 2.0**-1022),
+    "complex64": (32, 1e-6, 3.4028234663852886e38, 2.0**-23, 2.0**-126),
+    "complex32": (16, 1e-3, 65504.0, 2.0**-10, 2.0**-14),
+    "float8_e4m3fn": (8, 1.0, 448.0, 0.125, 2.0**-6),
+    "float8_e4m3fnuz": (8, 1.0, 240.0, 0.125, 2.0**-7),
+    "float8_e5m2": (8, 1.0, 57344.0, 0.25, 2.0**-14),
+    "float8_e8m0fnu": (8, 1.0, 2.0**127, 1.0, 2.0**-127),
+}
+
+
+@pytest.mark.parametrize("name", _LIMITS)
+def test_limits_of_floats_are_pytorchs(name):
+    info = torch.finfo(getattr(torch, name))
+    found = (info.bits, info.resolution, info.max, info.eps, info.tiny)
+    assert found == _LIMITS[name]
+    signed = name != "float8_e8m0fnu"
+    assert info.min == (-info.max if signed else info.smallest_normal)
+
+
+@pytest.mark.parametrize("name", ["bool", "float32", "complex64", "float4_e2m1fn_x2"])
+def test_dtypes_without_limits_of_integers(name):
+    with pytest.raises(TypeError, match="needs an integer dtype"):
+        torch.iinfo(getattr(torch, name, None))
+
+
 def test_default_dtype_rules_factories_and_data():
     torch.set_default_dtype(torch.float64)
     try:

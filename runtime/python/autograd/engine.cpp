@@ -4,6 +4,8 @@
 #include "autograd/accumulate_grad.h"
 #include "autograd/anomaly.h"
 #include "autograd/engine.h"
+#include "autograd/hooks.h"
+#include "autograd/op_node.h"
 #include "autograd/strided_ops.h"
 #include "autograd/tensor_history.h"
 #include "core/hooks.h"
@@ -275,6 +277,20 @@ PyObject* current_pass(PyObject*, PyObject*) { return PyLong_FromLongLong(curren
 PyObject* current_node(PyObject*, PyObject*) {
   return guarded([] { return wrap_node(running_node()); });
 }
+// _results_of_node(name): what the node that runs saved of the results of a watched call of this op. None: nothing, or
+// the node is not of this op.
+PyObject* results_of_node(PyObject*, PyObject* name_object) {
+  return guarded([&]() -> PyObject* {
+    const char* name = PyUnicode_AsUTF8(name_object);
+    if (!name) raise_python();
+    auto* node = dynamic_cast<OpNode*>(running_node());
+    if (!node || node->op().qualified_name != name || !node->extras || node->extras->results.empty()) return none();
+    Object list = own(PyList_New(0));
+    for (const Tensor& result : node->extras->results)
+      checked(PyList_Append(list.get(), own(wrap_or_none(result)).get()));
+    return list.leak();
+  });
+}
 PyObject* accumulates_everywhere(PyObject*, PyObject*) { return PyBool_FromLong(accumulates_into_all()); }
 
 thread_local bool multithreading = true;
@@ -323,6 +339,8 @@ PyMethodDef functions[] = {
     {"_queue_callback", queue_python_callback, METH_O, "Calls the function when the running backward pass ends."},
     {"_current_graph_task_id", current_pass, METH_NOARGS, "The number of the running backward pass, or -1."},
     {"_current_autograd_node", current_node, METH_NOARGS, "The node that runs in this thread, or None."},
+    {"_results_of_node", results_of_node, METH_O,
+     "_results_of_node(name): the results of an op's watched call whose node runs in this thread, or None."},
     {"_accumulates_into_all", accumulates_everywhere, METH_NOARGS, "Whether no running pass is limited to inputs."},
     {"_enforce_grad_layout", set_layout_policy, METH_O, "Sets this thread's policy; returns what it was."},
     {"_set_multithreading_enabled", set_multithreading, METH_O, "Sets this thread's switch; returns what it was."},

@@ -38,6 +38,7 @@ class Call(NamedTuple):
     op: OpOverload
     args: tuple[Any, ...]
     wanted: tuple[str, ...]
+    forward: OpOverload
     place: int = 0
 
     def value(self, name: str) -> Any:
@@ -49,6 +50,31 @@ class Call(NamedTuple):
         if found is Unread or isinstance(found, Tensor):
             self.unread(name)
         return list(found) if isinstance(found, tuple) else found
+
+    def result(self, number: int) -> Tensor:
+        """A result of the forward call: what its node saved, for it was watched. Else
+        it is computed once more, from arguments that have memory.
+        """
+        saved = _C._results_of_node(self.forward.name())
+        if saved is not None and (result := saved[number]) is not None:
+            return result
+        given: list[Any] = []
+        named: dict[str, Any] = {}
+        for argument in self.forward._schema.arguments:
+            value = self.argument(argument)
+            if argument.kwarg_only:
+                named[argument.name] = value
+            else:
+                given.append(value)
+        with unseen():
+            computed: Tensor = self.forward(*given, **named)[number]
+        return computed
+
+    def argument(self, declared: Any) -> Any:
+        """A forward argument; None for a tensor that is not given."""
+        if declared.type == "Tensor?" and not self.knows(declared.name):
+            return None
+        return self.operand(declared.name)
 
     def unread(self, name: str) -> NoReturn:
         raise Unread(name)
@@ -136,7 +162,7 @@ def _decomposition(
                 values[returned[index]] = value
             elif source == "gradient":
                 grad = value
-        call = Call(values, grad, op, args, wanted)
+        call = Call(values, grad, op, args, wanted, forward)
         if name in WHOLE:
             return WHOLE[name](call)
         rules = _GRADIENTS[name]

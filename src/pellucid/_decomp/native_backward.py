@@ -39,14 +39,6 @@ _SHOWN: dict[str, Callable[[Call], Any]] = {
 }
 
 
-def _operand(call: Call, argument: Any) -> Any:
-    """A forward argument; None for a tensor that is not given."""
-    is_optional = argument.type == "Tensor?"
-    if is_optional and not call.knows(argument.name):
-        return None
-    return call.operand(argument.name)
-
-
 def _shown(call: Call, argument: Any, forward: str) -> Any:
     """What a gradient op's argument is in this call."""
     name = argument.name
@@ -54,12 +46,10 @@ def _shown(call: Call, argument: Any, forward: str) -> Any:
         return _SHOWN[name](call)
     op = overload_of(forward)
     if name not in RESULTS or any(a.name == name for a in op._schema.arguments):
-        return _operand(call, argument)
+        return call.argument(argument)
     if name in ("output", "indices"):
         return call.value("result" if name == "output" else name)
-    given = [_operand(call, a) for a in op._schema.arguments]
-    with unseen():
-        return op(*given)[RESULTS[name]]
+    return call.result(RESULTS[name])
 
 
 def _declared(forward: str, backward: str) -> Callable[[Call], list[Tensor]]:
@@ -128,10 +118,14 @@ def _show_layer_norm(call: Call) -> list[Tensor]:
     mask = [name in call.wanted for name in names]
     x, shape = call.operand("input"), call.value("normalized_shape")
     weight, bias = (call.operand(n) if call.knows(n) else None for n in names[1:])
-    with unseen():
-        _, mean, rstd = pellucid.native_layer_norm(
-            x.float() if x.dtype in _HALVES else x, shape, None, None, call.value("eps")
-        )
+    if call.forward is aten.native_layer_norm.default:
+        mean, rstd = call.result(1), call.result(2)
+    else:
+        with unseen():
+            wide = x.float() if x.dtype in _HALVES else x
+            _, mean, rstd = pellucid.native_layer_norm(
+                wide, shape, None, None, call.value("eps")
+            )
     found = aten.native_layer_norm_backward.default(
         call.grad, x, shape, mean, rstd, weight, bias, mask
     )

@@ -20,32 +20,6 @@ from pellucid._library.registration import KERNEL_KEYS, Library
 _Kernel = Callable[..., Any]
 # Libraries of registrations that name none.
 LASTING: list[Library] = []
-_DEVICE_KEYS = {
-    "cpu": "CPU",
-    "cuda": "CUDA",
-    "meta": "Meta",
-    "xla": "XLA",
-    "mps": "MPS",
-    "xpu": "XPU",
-    "hpu": "HPU",
-    "mtia": "MTIA",
-    "privateuseone": "PrivateUse1",
-}
-_COMPOSED = {
-    "",
-    "CompositeImplicitAutograd",
-    "CompositeExplicitAutograd",
-    "CompositeExplicitAutogradNonFunctional",
-}
-
-
-def key_of_device(device_type: str) -> str:
-    """The dispatch key of a type of device; ValueError for an unknown one."""
-    if device_type not in _DEVICE_KEYS:
-        raise ValueError(
-            f"{device_type!r} is not a device type: {', '.join(_DEVICE_KEYS)}"
-        )
-    return _DEVICE_KEYS[device_type]
 
 
 def lasting_library(namespace: str, lib: Library | None = None) -> Library:
@@ -132,7 +106,7 @@ def register_kernel(
             library.impl(name, function, "CompositeExplicitAutograd")
             return function
         for kind in [device_types] if isinstance(device_types, str) else device_types:
-            library.impl(name, function, key_of_device(kind))
+            library.impl(name, function, _C._dispatch_key_for_device(kind))
         return function
 
     return register if func is None else register(func)
@@ -213,8 +187,12 @@ def gives_shapes(name: str) -> bool:
     if name in DEFINED:
         custom = DEFINED[name]
         return custom._fake is not None or not custom._opoverload._schema.returns
-    keys = set(KERNEL_KEYS.get(name, ()))
-    return not keys or "Meta" in keys or not _COMPOSED.isdisjoint(keys)
+    keys = KERNEL_KEYS.get(name, ())
+    return not keys or any(map(_serves_meta, keys))
+
+
+def _serves_meta(key: str) -> bool:
+    return key in ("", "Meta") or _C._dispatch_key_is_composite(key)
 
 
 def infer_schema(

@@ -8,20 +8,8 @@ TYPE_CHECKING = False  # importing typing takes a fifth of all of this
 if TYPE_CHECKING:
     from typing import Any
 
-TYPE_NAMES: dict[_C.dtype, str] = {
-    _C.float32: "Float",
-    _C.float64: "Double",
-    _C.float16: "Half",
-    _C.bfloat16: "BFloat16",
-    _C.complex64: "ComplexFloat",
-    _C.complex128: "ComplexDouble",
-    _C.bool: "Bool",
-    _C.uint8: "Byte",
-    _C.int8: "Char",
-    _C.int16: "Short",
-    _C.int32: "Int",
-    _C.int64: "Long",
-}
+# A row per dtype of tensors, in the order of their codes.
+TYPE_NAMES: dict[_C.dtype, str] = _C._dtype_words
 
 
 def dtype_of_type_name(name: str) -> Any:

@@ -55,6 +55,8 @@ class Kind(IntEnum):
     GIVE_BLOCK = 12
 
 
+# The drivers of products (``runtime/timeline/routes.h``).
+ROUTES: tuple[str, ...] = _C._timeline_routes()
 _REPEATED, _OWNER = 1, 8
 _NONE = 0xFFFFFFFF
 _UNNUMBERED = (1 << 64) - 1  # the sequence of nodes that belong to leaves
@@ -96,7 +98,8 @@ class Event:
     """Something that ran. ``begin`` and ``end`` are nanoseconds of the clock of
     ``time.perf_counter_ns``; ``parent`` is the event of the same thread around it.
     ``extra``: of a node when its own computation ended, in ticks; of a module its
-    number in `Log.modules`.
+    number in `Log.modules`; ``detail`` of a step: the driver of its product, a place in
+    `ROUTES`.
     """
 
     __slots__ = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import pellucid as torch
 from pellucid.distributed._group import options
@@ -20,13 +20,25 @@ from pellucid.distributed._group.world import (
 _Tensor = torch.Tensor
 
 
-def _done(work: Any, async_op: bool) -> Any:
+def _done(work: Work | None, async_op: bool) -> Work | None:
     """The Work, or None once it is done."""
     if async_op:
         return work
     if work is not None:
         work.wait()
     return None
+
+
+_O = TypeVar("_O", bound=options._Options)
+
+
+def _with(
+    kind: type[_O], async_op: bool, op: ReduceOp = ReduceOp.SUM, root: int = 0
+) -> _O:
+    """Options of a group's method."""
+    opts = kind()
+    opts.asyncOp, opts.reduceOp, opts.rootRank = async_op, op, root
+    return opts
 
 
 def _check_tensor(name: str, tensor: Any) -> None:
@@ -73,9 +85,8 @@ def all_reduce(
         return None
     if (target := check_member(group, "all_reduce")) is None:
         return None
-    opts = options.AllreduceOptions()
-    opts.reduceOp, opts.asyncOp = op, async_op
-    return _done(target.allreduce([tensor], opts), async_op)  # type: ignore[no-any-return]
+    opts = _with(options.AllreduceOptions, async_op, op)
+    return _done(target.allreduce([tensor], opts), async_op)
 
 
 def all_reduce_coalesced(
@@ -86,9 +97,8 @@ def all_reduce_coalesced(
     _check_list("tensors", tensors)
     if (target := check_member(group, "all_reduce_coalesced")) is None:
         return None
-    opts = options.AllreduceCoalescedOptions()
-    opts.reduceOp, opts.asyncOp = op, async_op
-    return _done(target.allreduce_coalesced(tensors, opts), async_op)  # type: ignore[no-any-return]
+    opts = _with(options.AllreduceCoalescedOptions, async_op, op)
+    return _done(target.allreduce_coalesced(tensors, opts), async_op)
 
 
 def reduce(
@@ -103,10 +113,9 @@ def reduce(
     _check_tensor("tensor", tensor)
     if (target := check_member(group, "reduce")) is None:
         return None
-    opts = options.ReduceOptions()
-    opts.reduceOp, opts.asyncOp = op, async_op
-    opts.rootRank = _root(target, dst, group_dst, "dst")
-    return _done(target.reduce([tensor], opts), async_op)  # type: ignore[no-any-return]
+    root = _root(target, dst, group_dst, "dst")
+    opts = _with(options.ReduceOptions, async_op, op, root)
+    return _done(target.reduce([tensor], opts), async_op)
 
 
 def broadcast(
@@ -120,9 +129,9 @@ def broadcast(
     _check_tensor("tensor", tensor)
     if (target := check_member(group, "broadcast")) is None:
         return None
-    opts = options.BroadcastOptions()
-    opts.asyncOp, opts.rootRank = async_op, _root(target, src, group_src, "src")
-    return _done(target.broadcast([tensor], opts), async_op)  # type: ignore[no-any-return]
+    root = _root(target, src, group_src, "src")
+    opts = _with(options.BroadcastOptions, async_op, root=root)
+    return _done(target.broadcast([tensor], opts), async_op)
 
 
 def all_gather(
@@ -133,10 +142,9 @@ def all_gather(
     _check_tensor("tensor", tensor)
     if (target := check_member(group, "all_gather")) is None:
         return None
-    opts = options.AllgatherOptions()
-    opts.asyncOp = async_op
+    opts = _with(options.AllgatherOptions, async_op)
     tensor = tensor.contiguous()
-    return _done(target.allgather([tensor_list], [tensor], opts), async_op)  # type: ignore[no-any-return]
+    return _done(target.allgather([tensor_list], [tensor], opts), async_op)
 
 
 def all_gather_into_tensor(
@@ -151,10 +159,9 @@ def all_gather_into_tensor(
         return None
     if (target := check_member(group, "all_gather_into_tensor")) is None:
         return None
-    opts = options.AllgatherOptions()
-    opts.asyncOp = async_op
+    opts = _with(options.AllgatherOptions, async_op)
     work = target._allgather_base(output_tensor, input_tensor, opts)
-    return _done(work, async_op)  # type: ignore[no-any-return]
+    return _done(work, async_op)
 
 
 _all_gather_base = all_gather_into_tensor
@@ -172,8 +179,7 @@ def all_gather_coalesced(
     _check_list("input_tensor_list", input_tensor_list)
     works = []
     for index, tensor in enumerate(input_tensor_list):
-        opts = options.AllgatherOptions()
-        opts.asyncOp = async_op
+        opts = _with(options.AllgatherOptions, async_op)
         outputs = [listed[index] for listed in output_tensor_lists]
         works.append(target.allgather([outputs], [tensor.contiguous()], opts))
     return _done(works[-1], async_op) if works else None
@@ -191,17 +197,16 @@ def gather(
     _check_tensor("tensor", tensor)
     if (target := check_member(group, "gather")) is None:
         return None
-    opts = options.GatherOptions()
-    opts.asyncOp = async_op
-    opts.rootRank = _root(target, dst, group_dst, "dst", 0)
-    if target.rank() == opts.rootRank:
+    root = _root(target, dst, group_dst, "dst", 0)
+    opts = _with(options.GatherOptions, async_op, root=root)
+    if target.rank() == root:
         if not gather_list:
             raise ValueError("gather_list must be specified on the destination rank")
         _check_list("gather_list", gather_list)
     elif gather_list:
         raise ValueError("gather_list must not be specified on non-destination ranks")
     outputs = [gather_list] if gather_list else []
-    return _done(target.gather(outputs, [tensor.contiguous()], opts), async_op)  # type: ignore[no-any-return]
+    return _done(target.gather(outputs, [tensor.contiguous()], opts), async_op)
 
 
 def scatter(
@@ -216,17 +221,16 @@ def scatter(
     _check_tensor("tensor", tensor)
     if (target := check_member(group, "scatter")) is None:
         return None
-    opts = options.ScatterOptions()
-    opts.asyncOp = async_op
-    opts.rootRank = _root(target, src, group_src, "src", 0)
-    if target.rank() == opts.rootRank:
+    root = _root(target, src, group_src, "src", 0)
+    opts = _with(options.ScatterOptions, async_op, root=root)
+    if target.rank() == root:
         if not scatter_list:
             raise ValueError("scatter_list must be specified on the source rank")
         _check_list("scatter_list", scatter_list)
     elif scatter_list:
         raise ValueError("scatter_list must not be specified on non-source ranks")
-    inputs = [scatter_list] if target.rank() == opts.rootRank else []
-    return _done(target.scatter([tensor], inputs, opts), async_op)  # type: ignore[no-any-return]
+    inputs = [scatter_list] if target.rank() == root else []
+    return _done(target.scatter([tensor], inputs, opts), async_op)
 
 
 def reduce_scatter(
@@ -241,9 +245,8 @@ def reduce_scatter(
     _check_list("input_list", input_list)
     if (target := check_member(group, "reduce_scatter")) is None:
         return None
-    opts = options.ReduceScatterOptions()
-    opts.reduceOp, opts.asyncOp = op, async_op
-    return _done(target.reduce_scatter([output], [input_list], opts), async_op)  # type: ignore[no-any-return]
+    opts = _with(options.ReduceScatterOptions, async_op, op)
+    return _done(target.reduce_scatter([output], [input_list], opts), async_op)
 
 
 def reduce_scatter_tensor(
@@ -261,9 +264,8 @@ def reduce_scatter_tensor(
         return None
     if (target := check_member(group, "reduce_scatter_tensor")) is None:
         return None
-    opts = options.ReduceScatterOptions()
-    opts.reduceOp, opts.asyncOp = op, async_op
-    return _done(target._reduce_scatter_base(output, input, opts), async_op)  # type: ignore[no-any-return]
+    opts = _with(options.ReduceScatterOptions, async_op, op)
+    return _done(target._reduce_scatter_base(output, input, opts), async_op)
 
 
 _reduce_scatter_base = reduce_scatter_tensor
@@ -280,10 +282,9 @@ def all_to_all(
     _check_list("input_tensor_list", input_tensor_list)
     if (target := check_member(group, "all_to_all")) is None:
         return None
-    opts = options.AllToAllOptions()
-    opts.asyncOp = async_op
+    opts = _with(options.AllToAllOptions, async_op)
     work = target.alltoall(output_tensor_list, input_tensor_list, opts)
-    return _done(work, async_op)  # type: ignore[no-any-return]
+    return _done(work, async_op)
 
 
 def all_to_all_single(
@@ -299,12 +300,11 @@ def all_to_all_single(
     _check_tensor("input", input)
     if (target := check_member(group, "all_to_all_single")) is None:
         return None
-    opts = options.AllToAllOptions()
-    opts.asyncOp = async_op
+    opts = _with(options.AllToAllOptions, async_op)
     work = target.alltoall_base(
         output, input, output_split_sizes or [], input_split_sizes or [], opts
     )
-    return _done(work, async_op)  # type: ignore[no-any-return]
+    return _done(work, async_op)
 
 
 def barrier(
@@ -315,7 +315,7 @@ def barrier(
         return None
     opts = options.BarrierOptions()
     opts.asyncOp, opts.device_ids = async_op, device_ids
-    return _done(target.barrier(opts), async_op)  # type: ignore[no-any-return]
+    return _done(target.barrier(opts), async_op)
 
 
 def monitored_barrier(
@@ -357,15 +357,14 @@ class _Coalescing:
             raise RuntimeError(f"coalesced collectives must be of one kind: {names}")
         (name,) = names
         keys = {(op, tensors[0].dtype) for _, tensors, op in self.calls}
-        opts: Any = options.AllreduceOptions()
-        opts.asyncOp, opts.reduceOp = is_async, self.calls[0][2] or ReduceOp.SUM
         if name == "allreduce" and len(keys) == 1:
             whole = [tensor for _, (tensor,), _ in self.calls]
+            op = self.calls[0][2] or ReduceOp.SUM
+            opts = _with(options.AllreduceCoalescedOptions, is_async, op)
             self.works.append(target.allreduce_coalesced(whole, opts))
             return
         for _, tensors, op in self.calls:
-            each: Any = options.ReduceScatterOptions()
-            each.asyncOp, each.reduceOp = is_async, op or ReduceOp.SUM
+            each = _with(options.ReduceScatterOptions, is_async, op or ReduceOp.SUM)
             called = ([tensors[0]],) if name == "allreduce" else tensors
             self.works.append(getattr(target, name)(*called, each))
 

@@ -11,6 +11,7 @@ from pellucid._decomp.derivatives import shown_of
 from pellucid._timeline.facts import TensorFacts
 from pellucid._timeline.log import Event, Kind, Log, Thread
 from pellucid.profiler._function_events import MEMORY_EVENT_NAME, FunctionEvent
+from pellucid_compiler.ir.dtypes import shown_dtype
 
 if TYPE_CHECKING:
     from pellucid._timeline.costs import CostCounter
@@ -23,19 +24,6 @@ _CATEGORIES = {
     Kind.PREPARE: ("cpu_op", 0),
     Kind.RANGE: ("user_annotation", 7),
     Kind.MODULE: ("python_function", 0),
-}
-_SCALAR_TYPES = {
-    "float32": "float",
-    "float64": "double",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "int64": "long int",
-    "int32": "int",
-    "int16": "short int",
-    "int8": "signed char",
-    "uint8": "unsigned char",
-    "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
 }
 # What tells the derivatives of an op apart: those of one rule are one name in tables.
 _DERIVED = re.compile("(?<=_(?:vjp|jvp))_[0-9a-f]{16}$")
@@ -236,7 +224,7 @@ def _shape(argument: Any) -> Any:
 
 def _dtype(argument: Any) -> str:
     if isinstance(argument, TensorFacts):
-        return _SCALAR_TYPES.get(argument.dtype, argument.dtype)
+        return shown_dtype(argument.dtype)
     if isinstance(argument, list):
         return "TensorList" if _shape(argument) else "ScalarList"
     return "Scalar" if isinstance(argument, int | float) else ""

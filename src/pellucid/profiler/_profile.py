@@ -259,6 +259,16 @@ class profile:
         """
         self.events().export_stacks(path, metric)
 
+    def export_html(self, path: str) -> None:
+        """One page that needs no network: time by line of the program, flame, timeline
+        and memory. Lines need ``with_stack``, memory ``profile_memory``.
+
+        Example: ``p.export_html("run.html")``.
+        """
+        from pellucid.diagnose.page import Page
+
+        Page(self._recorded()).save(path)
+
     def export_memory_timeline(self, path: str, device: str | None = None) -> None:
         """Write the bytes in use by what they are for, as they change: ``.json`` and
         ``.json.gz`` give ``[times, sizes]``. Needs

@@ -7,26 +7,55 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from functools import lru_cache
+from typing import Any, Self
 
 import pellucid
+from pellucid import _C
 from pellucid.overrides import TorchFunctionMode
 
-_FACTORIES = frozenset(
-    {
-        *("arange", "as_tensor", "empty", "empty_strided", "eye", "full", "linspace"),
-        *("logspace", "ones", "rand", "randint", "randn", "randperm", "tensor"),
-        *("tril_indices", "triu_indices", "zeros"),
-    }
-)
+# Factories that are not ops; and two ops that make tensors and stay on the CPU, as
+# PyTorch's do.
+_FUNCTIONS = ("as_tensor", "asarray", "tensor")
+_OF_THE_CPU = ("from_file", "normal")
 _on_thread = threading.local()
 
 
+@lru_cache(None)
+def _is_factory(name: str) -> bool:
+    """Whether a function makes tensors of no tensor, on the device that it is told."""
+    if name in _FUNCTIONS or name in _OF_THE_CPU:
+        return name in _FUNCTIONS
+    for overload in _C._overloads(f"aten::{name}").values():
+        arguments = overload._schema.arguments
+        has_device = any(a.name == "device" for a in arguments)
+        if has_device and not any("Tensor" in a.type for a in arguments):
+            return True
+    return False
+
+
 class DeviceContext(TorchFunctionMode):
-    """The scope of one device."""
+    """The scope of one device.
+
+    It is entered below all other modes, so that it may end inside one that began before
+    it, as those of ``set_default_device`` do.
+    """
 
     def __init__(self, device: Any) -> None:
         self.device = device
+
+    def __enter__(self) -> Self:
+        above = [self._pop() for _ in _C._torch_function_modes()]
+        for mode in (self, *reversed(above)):
+            self._push(mode)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        above = []
+        while (mode := self._pop()) is not self:
+            above.append(mode)
+        for mode in reversed(above):
+            self._push(mode)
 
     def __torch_function__(
         self,
@@ -36,21 +65,17 @@ class DeviceContext(TorchFunctionMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         kwargs = kwargs or {}
-        name = getattr(func, "__name__", "")
-        if name in _FACTORIES and kwargs.get("device") is None:
+        if kwargs.get("device") is None and _is_factory(getattr(func, "__name__", "")):
             kwargs["device"] = self.device
         return func(*args, **kwargs)
 
 
-def _contexts() -> list[DeviceContext]:
-    found: list[DeviceContext] = _on_thread.__dict__.setdefault("contexts", [])
-    return found
-
-
 def get_default_device() -> Any:
     """The device of factories that are not told one."""
-    contexts = _contexts()
-    return contexts[-1].device if contexts else pellucid.device("cpu")
+    for mode in reversed(_C._torch_function_modes()):
+        if isinstance(mode, DeviceContext):
+            return mode.device
+    return pellucid.device("cpu")
 
 
 def set_default_device(device: Any) -> None:
@@ -66,21 +91,17 @@ def set_default_device(device: Any) -> None:
     present: DeviceContext | None = _on_thread.__dict__.pop("default", None)
     if present is not None:
         present.__exit__(None, None, None)
-        _contexts().remove(present)
     if device is not None:
         _on_thread.default = context = DeviceContext(pellucid.device(device))
         context.__enter__()
-        _contexts().insert(0, context)
 
 
 def enter(device: Any) -> Any:
-    """The scope begins."""
-    context = DeviceContext(device)
-    context.__enter__()
-    _contexts().append(context)
+    """The scope of a ``with`` statement begins, inside all others."""
+    DeviceContext._push(DeviceContext(device))
     return device
 
 
 def leave() -> None:
-    """The innermost scope of the thread ends."""
-    _contexts().pop().__exit__(None, None, None)
+    """The innermost scope ends."""
+    DeviceContext._pop()

@@ -11,6 +11,7 @@ over dtypes has no default.
 from __future__ import annotations
 
 import functools
+import math
 from typing import Final, NamedTuple
 
 BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
@@ -25,8 +26,10 @@ _DL_INT, _DL_UINT, _DL_FLOAT, _DL_BFLOAT, _DL_COMPLEX, _DL_BOOL = 0, 1, 2, 4, 5,
 class DType(NamedTuple):
     """What a dtype is. ``size``: bytes of an element; ``word``: as in torch.ByteTensor;
     ``element``: the C++ type; ``formats``: letters of the struct module and the buffer
-    protocol, the written one first. Floats hold ``mantissa`` bits and exponents up to
-    ``exponent``. ``computed``: the dtype of arithmetic, where it is another one;
+    protocol, the written one first; ``shown``: the C++ name in messages of PyTorch.
+    Floats hold ``mantissa`` bits and exponents up to ``exponent``, where ``reserved``
+    codes are not finite; ``bias``: of the exponent, where it is not ``exponent``.
+    ``computed``: the dtype of arithmetic, where it is another one;
     ``parts``: of a complex dtype; ``pair``: the complex dtype of the same precision.
     """
 
@@ -38,9 +41,12 @@ class DType(NamedTuple):
     element: str
     formats: tuple[str, ...]
     dlpack: int
+    shown: str
     signed: bool = True
     mantissa: int = 0
     exponent: int = 0
+    bias: int = 0
+    reserved: int = 0
     computed: str = ""
     parts: str = ""
     pair: str = ""
@@ -54,30 +60,71 @@ class DType(NamedTuple):
     @property
     def largest(self) -> float:
         """The greatest finite number of a float dtype."""
-        return (2 - 2.0**-self.mantissa) * 2.0**self.exponent
+        return (2 - (1 + self.reserved) * 2.0**-self.mantissa) * 2.0**self.exponent
+
+    @property
+    def smallest_normal(self) -> float:
+        """The smallest positive number of full precision of a float dtype."""
+        return 2.0 ** (1 - (self.bias or self.exponent))
+
+    @property
+    def digits(self) -> int:
+        """How many decimal digits every number of a float dtype holds."""
+        return int(self.mantissa * math.log10(2))
 
 
 # fmt: off
 DTYPES: Final = (
-    DType("bool", "Bool", BOOL, 1, "Bool", "Boolean", ("?",), _DL_BOOL, signed=False),
-    DType("uint8", "UInt8", INTEGRAL, 1, "Byte", "uint8_t", ("B",), _DL_UINT,
+    DType("bool", "Bool", BOOL, 1, "Bool", "Boolean", ("?",), _DL_BOOL, "bool",
           signed=False),
-    DType("int8", "Int8", INTEGRAL, 1, "Char", "int8_t", ("b",), _DL_INT),
-    DType("int16", "Int16", INTEGRAL, 2, "Short", "int16_t", ("h",), _DL_INT),
-    DType("int32", "Int32", INTEGRAL, 4, "Int", "int32_t", ("i",), _DL_INT),
-    DType("int64", "Int64", INTEGRAL, 8, "Long", "int64_t", ("l", "q"), _DL_INT),
+    DType("uint8", "UInt8", INTEGRAL, 1, "Byte", "uint8_t", ("B",), _DL_UINT,
+          "unsigned char", signed=False),
+    DType("int8", "Int8", INTEGRAL, 1, "Char", "int8_t", ("b",), _DL_INT,
+          "signed char"),
+    DType("int16", "Int16", INTEGRAL, 2, "Short", "int16_t", ("h",), _DL_INT,
+          "short int"),
+    DType("int32", "Int32", INTEGRAL, 4, "Int", "int32_t", ("i",), _DL_INT, "int"),
+    DType("int64", "Int64", INTEGRAL, 8, "Long", "int64_t", ("l", "q"), _DL_INT,
+          "long int"),
     DType("float16", "Float16", FLOATING, 2, "Half", "Half", ("e",), _DL_FLOAT,
-          mantissa=10, exponent=15, computed="float32"),
+          "c10::Half", mantissa=10, exponent=15, computed="float32"),
     DType("bfloat16", "BFloat16", FLOATING, 2, "BFloat16", "BFloat", (), _DL_BFLOAT,
-          mantissa=7, exponent=127, computed="float32", pair="complex64"),
+          "c10::BFloat16", mantissa=7, exponent=127, computed="float32",
+          pair="complex64"),
     DType("float32", "Float32", FLOATING, 4, "Float", "float", ("f",), _DL_FLOAT,
-          mantissa=23, exponent=127, pair="complex64"),
+          "float", mantissa=23, exponent=127, pair="complex64"),
     DType("float64", "Float64", FLOATING, 8, "Double", "double", ("d",), _DL_FLOAT,
-          mantissa=52, exponent=1023, pair="complex128"),
+          "double", mantissa=52, exponent=1023, pair="complex128"),
     DType("complex64", "Complex64", COMPLEX, 8, "ComplexFloat", "ComplexOf<float>",
-          ("Zf",), _DL_COMPLEX, parts="float32"),
+          ("Zf",), _DL_COMPLEX, "c10::complex<float>", parts="float32"),
     DType("complex128", "Complex128", COMPLEX, 16, "ComplexDouble", "ComplexOf<double>",
-          ("Zd",), _DL_COMPLEX, parts="float64"),
+          ("Zd",), _DL_COMPLEX, "c10::complex<double>", parts="float64"),
+)
+
+# Those that programs name, compare and measure, and that no tensor has: a row that
+# moves to the end of DTYPES, with the C++ type of its elements, is a dtype of tensors.
+NAMED: Final = (
+    DType("float8_e4m3fn", "Float8E4M3FN", FLOATING, 1, "Float8_e4m3fn", "", (), 10,
+          "c10::Float8_e4m3fn", mantissa=3, exponent=8, bias=7, reserved=1),
+    DType("float8_e4m3fnuz", "Float8E4M3FNUZ", FLOATING, 1, "Float8_e4m3fnuz", "", (),
+          11, "c10::Float8_e4m3fnuz", mantissa=3, exponent=7, bias=8),
+    DType("float8_e5m2", "Float8E5M2", FLOATING, 1, "Float8_e5m2", "", (), 12,
+          "c10::Float8_e5m2", mantissa=2, exponent=15),
+    DType("float8_e5m2fnuz", "Float8E5M2FNUZ", FLOATING, 1, "Float8_e5m2fnuz", "", (),
+          13, "c10::Float8_e5m2fnuz", mantissa=2, exponent=15, bias=16),
+    DType("float8_e8m0fnu", "Float8E8M0FNU", FLOATING, 1, "Float8_e8m0fnu", "", (), 14,
+          "c10::Float8_e8m0fnu", signed=False, exponent=127, bias=128),
+    # Two numbers an element, which therefore has no limits.
+    DType("float4_e2m1fn_x2", "Float4E2M1FNX2", FLOATING, 1, "Float4_e2m1fn_x2", "", (),
+          17, "c10::Float4_e2m1fn_x2"),
+    DType("uint16", "UInt16", INTEGRAL, 2, "UInt16", "", ("H",), _DL_UINT,
+          "unsigned short", signed=False),
+    DType("uint32", "UInt32", INTEGRAL, 4, "UInt32", "", ("I",), _DL_UINT,
+          "unsigned int", signed=False),
+    DType("uint64", "UInt64", INTEGRAL, 8, "UInt64", "", ("L", "Q"), _DL_UINT,
+          "unsigned long", signed=False),
+    DType("complex32", "ComplexHalf", COMPLEX, 4, "ComplexHalf", "", ("Ze",),
+          _DL_COMPLEX, "c10::complex<c10::Half>", parts="float16"),
 )
 # fmt: on
 BY_NAME: Final = {row.name: row for row in DTYPES}

@@ -123,6 +123,16 @@ def _dtypes() -> str:
         "inline constexpr DTypeFacts kDTypeFacts[kNumDTypes] = {",
         *(_facts(row) for row in rows),
         "};",
+        "// Of dtypes that no tensor has.",
+        "struct NamedDType {",
+        "  const char* torch_name;",
+        "  DTypeCategory category;",
+        "  int item_size;",
+        "  bool is_signed;",
+        "};",
+        "inline constexpr NamedDType kNamedDTypes[] = {",
+        *(_named(row) for row in dtypes.NAMED),
+        "};",
         _bytes("uint8_t kItemSizes", (str(row.size) for row in rows)),
         _bytes("DTypeCategory kCategories", map(_category, rows)),
         "",
@@ -170,6 +180,16 @@ def _facts(row: dtypes.DType) -> str:
         f"INT64_C({highest})",
         "HUGE_VAL" if math.isinf(largest) else largest.hex(),
     ]
+    return f"    {{{', '.join(fields)}}},"
+
+
+def _named(row: dtypes.DType) -> str:
+    fields = (
+        f'"torch.{row.name}"',
+        _category(row),
+        str(row.size),
+        str(row.signed).lower(),
+    )
     return f"    {{{', '.join(fields)}}},"
 
 

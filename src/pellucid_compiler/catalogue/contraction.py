@@ -18,7 +18,7 @@ from pellucid_compiler.declare import (
     transpose_last,
     unsqueeze,
 )
-from pellucid_compiler.ir.dtypes import is_complex
+from pellucid_compiler.ir.dtypes import is_complex, shown_dtype
 
 
 def _matmul_node(a, b):
@@ -69,20 +69,11 @@ def _shape_text(t):
     return "x".join(["{}"] * t.rank)
 
 
-# What clients read in messages.
-TYPE_NAMES = {
-    "float32": "float",
-    "float64": "double",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-}
-
-
 def _require_same_dtype(name, a, b):
     require(
         a.dtype == b.dtype,
         f"{name}: expected m1 and m2 to have the same dtype, but got: "
-        f"{TYPE_NAMES.get(a.dtype, a.dtype)} != {TYPE_NAMES.get(b.dtype, b.dtype)}",
+        f"{shown_dtype(a.dtype)} != {shown_dtype(b.dtype)}",
     )
 
 

@@ -30,7 +30,7 @@ from pellucid_compiler.ir.expr import (
     value_operands,
     without_partials,
 )
-from pellucid_compiler.ir.graph import Graph, Node
+from pellucid_compiler.ir.graph import Graph, Node, Value
 from pellucid_compiler.ir.primitives.loop import LoopAttrs
 from pellucid_compiler.ir.sizes import shape_value, size_value
 
@@ -50,13 +50,16 @@ _MOST_POINTS: Final = 1 << 16  # of loads that are enumerated
 @dataclass
 class Cost:
     """``operations`` by class: "arithmetic", "division", "elementary", "comparison",
-    "integer". ``products``: those of loops that sum products, part of "arithmetic".
+    "integer". ``products``: those of matrix products, part of "arithmetic": of loops
+    that sum products of two factors which each have an axis that the other lacks.
+    ``product_loops``: how many such loops there are.
     ``exact`` is False where elements that data chooses were bounded from above, or a
     library routine was not counted.
     """
 
     operations: Counter[str] = field(default_factory=Counter)
     products: int = 0
+    product_loops: int = 0
     bytes_read: int = 0
     bytes_written: int = 0
     exact: bool = True
@@ -71,6 +74,7 @@ class Cost:
         for kind, count in other.operations.items():
             self.operations[kind] += count * times
         self.products += other.products * times
+        self.product_loops += other.product_loops
         self.bytes_read += other.bytes_read * times
         self.bytes_written += other.bytes_written * times
         self.exact = self.exact and other.exact
@@ -99,11 +103,46 @@ def counted_operations(body: Expr) -> list[Expr]:
 
 
 def graph_cost(graph: Graph, env: Mapping[str, Any]) -> Cost:
-    """The cost of all nodes; ``env`` binds the sizes and numbers by name."""
+    """The cost of all nodes; ``env`` binds the sizes and numbers by name. A loop that
+    computes what an earlier one did, of a copy of its operands, is not counted again.
+    """
     total = Cost()
+    same: dict[Value, Value] = {}
+    counted: dict[Any, Node] = {}
     for node in graph.nodes:
+        inputs = tuple(same.get(value, value) for value in node.inputs)
+        first = counted.setdefault((node.primitive, inputs, node.attrs), node)
+        if first is not node:
+            same.update(zip(node.outputs, first.outputs, strict=True))
+            continue
+        if _is_copy(node):
+            same[node.outputs[0]] = inputs[0]
         total.add(_node_cost(node, env))
     return total
+
+
+def _is_copy(node: Node) -> bool:
+    """Whether a loop only copies its operand."""
+    if node.primitive.name != "loop":
+        return False
+    attrs: LoopAttrs = node.attrs
+    if len(attrs.stores) != 1 or len(node.inputs) != 1:
+        return False
+    if _combines(attrs, attrs.store.place):
+        return False
+    body, place = without_partials(attrs.store.body), attrs.store.place
+    return (
+        body.op in LOADS
+        and _are_same(load_index(body), place)
+        and all(e.op == "axis" for e in place)
+        and _are_same(node.inputs[0].shape, attrs.shape)
+        and node.inputs[0].dtype == attrs.dtype
+    )
+
+
+def _are_same(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
+    """Whether these are the same expressions, of which ``==`` builds another."""
+    return len(a) == len(b) and all(x is y for x, y in zip(a, b, strict=True))
 
 
 def _node_cost(node: Node, env: Mapping[str, Any]) -> Cost:
@@ -138,6 +177,7 @@ def loop_cost(node: Node, env: Mapping[str, Any]) -> Cost:
             cost.operations[combined] += points
             if attrs.combine == "sum" and _is_product(store.body):
                 cost.products += 2 * points
+                cost.product_loops += 1
     _count_bytes(node, attrs, extents, env, cost)
     return cost
 
@@ -156,7 +196,10 @@ def _is_product(body: Expr) -> bool:
         body = body.args[0]
     if body.op == "select":
         return any(map(_is_product, body.args[1:]))
-    return body.op == "mul" and all(is_loaded(factor) for factor in body.args)
+    if body.op != "mul" or not all(is_loaded(factor) for factor in body.args):
+        return False
+    first, second = map(axes_of, body.args)
+    return bool(first - second) and bool(second - first)
 
 
 def _count_bytes(

@@ -91,6 +91,11 @@ def is_weak(dtype: str) -> bool:
     return dtype in _STORED
 
 
+def shown_dtype(dtype: str) -> str:
+    """The name that messages of PyTorch have: of the element's type in its C++."""
+    return BY_NAME[stored_dtype(dtype)].shown
+
+
 def real_dtype(dtype: str) -> str:
     """The dtype of the real part."""
     return _REAL.get(dtype, dtype)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import pellucid as torch
+from pellucid._tensor.dtype_names import TYPE_NAMES
 
-# In the order of core/dtype.h
-DTYPES = (
-    *(torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
-    *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
-    *(torch.complex64, torch.complex128),
-)
+DTYPES = tuple(TYPE_NAMES)
 DTYPE_CODES = {dtype: code for code, dtype in enumerate(DTYPES)}
 ITEM_BYTES = tuple(dtype.itemsize for dtype in DTYPES)
 

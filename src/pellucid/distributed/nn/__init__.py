@@ -1,25 +1,4 @@
 """``torch.distributed.nn``: collectives with gradients."""
 
-from pellucid.distributed.nn.functional import (
-    all_gather,
-    all_reduce,
-    all_to_all,
-    all_to_all_single,
-    broadcast,
-    gather,
-    reduce,
-    reduce_scatter,
-    scatter,
-)
-
-__all__ = [
-    "all_gather",
-    "all_reduce",
-    "all_to_all",
-    "all_to_all_single",
-    "broadcast",
-    "gather",
-    "reduce",
-    "reduce_scatter",
-    "scatter",
-]
+from pellucid.distributed.nn.functional import *  # noqa: F403
+from pellucid.distributed.nn.functional import __all__ as __all__

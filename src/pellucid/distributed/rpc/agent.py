@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from pellucid.distributed._stores.store import Store
-from pellucid.distributed._stores.wire import read_exactly
 from pellucid.distributed.rpc import wire
 from pellucid.futures import Future
 
@@ -33,14 +32,46 @@ class WorkerInfo:
         return f"WorkerInfo(id={self.id}, name={self.name})"
 
 
+class _Waiter:
+    """A thread that waits for the reply to its call, and unpickles it itself."""
+
+    def __init__(self) -> None:
+        self.message: wire.Message | None = None
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def wake(self, message: wire.Message | None) -> None:
+        """Hands the reply over; None: there will be none."""
+        self.message = message
+        self._lock.release()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it was woken within so many seconds; 0 is for ever."""
+        return self._lock.acquire(timeout=seconds or -1)
+
+
 class _Peer:
     """The connection to a worker, for the calls of this one."""
 
     def __init__(self, connection: socket.socket, shown: str) -> None:
         self.connection, self.shown = connection, shown
         self.lock = threading.Lock()
-        self.waiting: dict[int, tuple[Future, list[Any]]] = {}
+        self.waiting: dict[int, tuple[Future | _Waiter, list[Any]]] = {}
         self.is_lost = False
+
+    def lost(self) -> RuntimeError:
+        """What those who wait for its answers get."""
+        return RuntimeError(f"worker {self.shown} has ended before it answered")
+
+
+class _Caller:
+    """A connection from a worker, whose calls a few threads read and run in turn."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection, self.reader = connection, wire.Reader(connection)
+        self.lock, self.reading = threading.Lock(), threading.Lock()
+        self.num_threads = self.num_idle = 0
+        self.is_known = False
 
 
 class Agent:
@@ -53,6 +84,7 @@ class Agent:
         self._store, self._size = store, size
         self._numbers = itertools.count()
         self._pool = ThreadPoolExecutor(threads, "rpc")
+        self._num_threads = threads
         self._lock = threading.Lock()
         self._peers: dict[int, _Peer] = {}
         self._sent: dict[tuple[int, int], list[Any]] = {}  # references in results
@@ -104,48 +136,82 @@ class Agent:
         self, to: WorkerInfo, function: Callable[..., Any], args: Any, kwargs: Any
     ) -> Future:
         """A Future of ``function(*args, **kwargs)`` there."""
-        data, held = wire.dump((function, args, kwargs))
         future = Future()
+        self._post(to, (function, args, kwargs), future)
+        return future
+
+    def ask(
+        self,
+        to: WorkerInfo,
+        function: Callable[..., Any],
+        args: Any,
+        kwargs: Any,
+        seconds: float,
+    ) -> Any:
+        """What ``function(*args, **kwargs)`` gives there, waited for by this thread;
+        TimeoutError after so many seconds (0: never).
+        """
+        waiter = _Waiter()
+        peer = self._post(to, (function, args, kwargs), waiter)
+        if not waiter.wait(seconds):
+            raise TimeoutError
+        if waiter.message is None:
+            raise peer.lost()
+        value = self._loaded(peer, waiter.message)
+        if waiter.message.kind == wire.ERROR:
+            raise value
+        return value
+
+    def _post(self, to: WorkerInfo, call: Any, receiver: Future | _Waiter) -> _Peer:
+        content, held = wire.dump(call)
         try:
             peer = self._peer(to.id)
             number = next(self._numbers)
             with peer.lock:
                 if peer.is_lost:
                     raise ConnectionError("the connection has closed")
-                peer.waiting[number] = future, held
-                wire.send(peer.connection, wire.CALL, number, data)
+                peer.waiting[number] = receiver, held
+                wire.send(peer.connection, wire.CALL, number, content)
         except OSError as error:
             raise RuntimeError(f"worker {to.name} cannot be called: {error}") from None
-        return future
+        return peer
 
     def _read_replies(self, peer: _Peer) -> None:
-        with contextlib.suppress(OSError):
+        reader = wire.Reader(peer.connection)
+        with contextlib.suppress(OSError, ValueError):  # closed, here or there
             while True:
-                kind, number, data = wire.receive(peer.connection)
+                message = reader.receive()
                 with peer.lock:
-                    future = peer.waiting.pop(number)[0]
-                self._pool.submit(self._settle, peer, future, kind, number, data)
-                del future, data  # they may hold references
+                    receiver = peer.waiting.pop(message.number)[0]
+                if isinstance(receiver, _Waiter):
+                    receiver.wake(message)
+                else:
+                    self._pool.submit(self._settle, peer, receiver, message)
+                del receiver, message  # they may hold references
         with peer.lock:
             peer.is_lost = True
             lost, peer.waiting = peer.waiting, {}
-        for future, _ in lost.values():
-            future.set_exception(
-                RuntimeError(f"worker {peer.shown} has ended before it answered")
-            )
+        for receiver, _ in lost.values():
+            if isinstance(receiver, _Waiter):
+                receiver.wake(None)
+            else:
+                receiver.set_exception(peer.lost())
 
-    def _settle(
-        self, peer: _Peer, future: Future, kind: int, number: int, data: bytes
-    ) -> None:
+    def _loaded(self, peer: _Peer, message: wire.Message) -> Any:
+        value, has_references = wire.load(message.content)
+        if has_references:
+            with peer.lock:
+                nothing = wire.Pickled(b"", [])
+                wire.send(peer.connection, wire.RECEIVED, message.number, nothing)
+        return value
+
+    def _settle(self, peer: _Peer, future: Future, message: wire.Message) -> None:
         try:
-            value, has_references = wire.load(data)
-            if has_references:
-                with peer.lock:
-                    wire.send(peer.connection, wire.RECEIVED, number, b"")
+            value = self._loaded(peer, message)
         except Exception as error:
             future.set_exception(error)
             return
-        if kind == wire.ERROR:
+        if message.kind == wire.ERROR:
             future.set_exception(value)
         else:
             future.set_result(value)
@@ -160,39 +226,55 @@ class Agent:
                 return
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._connections.add(connection)
-            threading.Thread(
-                target=self._read_calls, args=(connection,), daemon=True, name="rpc"
-            ).start()
+            self._add_thread(_Caller(connection))
 
-    def _read_calls(self, connection: socket.socket) -> None:
-        lock = threading.Lock()
-        with contextlib.suppress(OSError, RuntimeError):
-            if not hmac.compare_digest(
-                read_exactly(connection, len(self._key)), self._key
-            ):
-                raise ConnectionError("this is no worker of the job")
+    def _add_thread(self, caller: _Caller) -> None:
+        with caller.lock:
+            caller.num_threads += 1
+            caller.num_idle += 1
+        threading.Thread(
+            target=self._read_calls, args=(caller,), daemon=True, name="rpc"
+        ).start()
+
+    def _read_calls(self, caller: _Caller) -> None:
+        """One thread reads; it runs what it has read, while the next one reads."""
+        with contextlib.suppress(OSError, ValueError, RuntimeError):
             while True:
-                kind, number, data = wire.receive(connection)
-                if kind == wire.RECEIVED:
-                    self._sent.pop((id(connection), number), None)
+                with caller.reading:
+                    message = self._next_call(caller)
+                    with caller.lock:
+                        caller.num_idle -= 1
+                    if not caller.num_idle and caller.num_threads < self._num_threads:
+                        self._add_thread(caller)
+                if message.kind == wire.RECEIVED:
+                    self._sent.pop((id(caller), message.number), None)
                 else:
-                    self._pool.submit(self._serve, connection, lock, number, data)
-        self._connections.discard(connection)
-        connection.close()
+                    self._serve(caller, message)
+                del message  # it may hold references
+                with caller.lock:
+                    caller.num_idle += 1
+        self._connections.discard(caller.connection)
+        caller.connection.close()
 
-    def _serve(
-        self, connection: socket.socket, lock: threading.Lock, number: int, data: bytes
-    ) -> None:
+    def _next_call(self, caller: _Caller) -> wire.Message:
+        if not caller.is_known:
+            key = caller.reader.read(len(self._key))
+            if not hmac.compare_digest(key, self._key):
+                raise ConnectionError("this is no worker of the job")
+            caller.is_known = True
+        return caller.reader.receive()
+
+    def _serve(self, caller: _Caller, message: wire.Message) -> None:
         def answer(kind: int, value: Any) -> None:
             reply, held = wire.dump((value, False))
             if held:
                 reply, held = wire.dump((value, True))
-                self._sent[id(connection), number] = held
-            with contextlib.suppress(OSError), lock:
-                wire.send(connection, kind, number, reply)
+                self._sent[id(caller), message.number] = held
+            with contextlib.suppress(OSError), caller.lock:
+                wire.send(caller.connection, kind, message.number, reply)
 
         try:
-            function, args, kwargs = wire.load(data)
+            function, args, kwargs = wire.load(message.content)
             value = function(*args, **kwargs)
             if isinstance(value, Future) and is_asynchronous(function, args):
                 value.add_done_callback(lambda done: self._answer_later(done, answer))

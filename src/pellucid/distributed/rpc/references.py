@@ -62,13 +62,21 @@ def result_of(future: Future, timeout: float) -> Any:
     """Waits for it; ``timeout`` 0 is for ever."""
     done = threading.Event()
     future.add_done_callback(lambda _: done.set())
-    seconds = State.timeout if timeout < 0 else timeout
+    seconds = _seconds(timeout)
     if not done.wait(seconds or None):
-        raise RuntimeError(
-            f"RPC ran for more than set timeout ({round(seconds * 1000)} ms) and will "
-            "now be marked with an error"
-        )
+        raise _took_too_long(seconds)
     return future.value()
+
+
+def _seconds(timeout: float) -> float:
+    return State.timeout if timeout < 0 else timeout
+
+
+def _took_too_long(seconds: float) -> RuntimeError:
+    return RuntimeError(
+        f"RPC ran for more than set timeout ({round(seconds * 1000)} ms) and will now "
+        "be marked with an error"
+    )
 
 
 # What the owner is asked to do.
@@ -230,11 +238,14 @@ def rpc_async(
     timeout: float = -1.0,
 ) -> Future:
     """A Future of ``func(*args, **kwargs)`` on worker ``to``."""
+    started = agent().call(_checked(to, func), func, tuple(args or ()), kwargs or {})
+    return _Limited(started, timeout)
+
+
+def _checked(to: Any, func: Callable[..., Any]) -> WorkerInfo:
     if not callable(func):
         raise TypeError(f"function should be callable, not {func!r}")
-    worker = agent().worker(to)
-    started = agent().call(worker, func, tuple(args or ()), kwargs or {})
-    return _Limited(started, timeout)
+    return agent().worker(to)
 
 
 class _Limited(Future):
@@ -268,7 +279,11 @@ def rpc_sync(
     """``func(*args, **kwargs)`` on worker ``to``. What it raises there is raised here,
     with the worker's name and traceback.
     """
-    return rpc_async(to, func, args, kwargs, timeout).wait()
+    seconds, worker = _seconds(timeout), _checked(to, func)
+    try:
+        return agent().ask(worker, func, tuple(args or ()), kwargs or {}, seconds)
+    except TimeoutError:
+        raise _took_too_long(seconds) from None
 
 
 def remote(

@@ -1,0 +1,76 @@
+"""The page of a recorded run: one HTML file, its data, one style sheet, one script.
+
+page.js draws time by line, the flame, the timeline, memory and rooflines; page.css is
+how they look. The file refers to nothing outside of itself.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pellucid._timeline.log import Log
+from pellucid.diagnose.page_data import by_line, flame, memory, timeline
+
+if TYPE_CHECKING:
+    from pellucid.diagnose.roofline import Roofline
+
+_FOLDER = Path(__file__).parent
+
+
+class Page:
+    """A log, rooflines and a text, whichever are given, as a page."""
+
+    def __init__(
+        self,
+        log: Log | None = None,
+        roofline: Roofline | None = None,
+        text: str = "",
+    ) -> None:
+        self.log, self.roofline, self.text = log, roofline, text
+
+    def data(self) -> dict[str, Any]:
+        """What the page draws, as JSON types."""
+        found: dict[str, Any] = {}
+        if self.text:
+            found["text"] = self.text
+        if self.log is not None:
+            found["wall"] = self.log.end - self.log.begin
+            found["lines"] = by_line(self.log)
+            found["flame"] = flame(self.log)
+            found["timeline"] = timeline(self.log)
+            found["memory"] = memory(self.log)
+        if self.roofline is not None:
+            found["roofline"] = self.roofline.data()
+        return found
+
+    def html(self) -> str:
+        """The page as text."""
+        data = json.dumps(self.data(), separators=(",", ":")).replace("</", "<\\/")
+        style = (_FOLDER / "page.css").read_text(encoding="utf-8")
+        script = (_FOLDER / "page.js").read_text(encoding="utf-8")
+        return f"""<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>where the time went</title>
+<style>{style}</style>
+<header><nav id="tabs"></nav>
+<input id="search" type="search" placeholder="find an op or line">
+<span id="note"></span></header>
+<main id="view"></main>
+<script type="application/json" id="data">{data}</script>
+<script>{script}</script>
+</html>
+"""
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the page; returns its path. ValueError unless it ends in .html."""
+        path = Path(path)
+        if path.suffix != ".html":
+            raise ValueError(
+                f"cannot save a page as {path.suffix or 'a file without ending'}: "
+                "use a name that ends in .html"
+            )
+        path.write_text(self.html(), encoding="utf-8")
+        return path

@@ -1,0 +1,81 @@
+"""The values of a plan's registers for a call, as runtime/plan/register_program.cpp
+computes them: what reports of plans read sizes from.
+
+Registers that a step sets while the plan runs (how many elements are true) are not
+known from the call: they are 0. Called by plan_cost.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pellucid_compiler.abi.opcodes import OPCODES
+from pellucid_compiler.abi.plan import Instruction, Plan, Register
+from pellucid_compiler.ir.expr import const, make
+from pellucid_compiler.ir.sizes import size_value
+
+_SCALAR = {row.name: row for row in OPCODES}
+
+
+def register_values(
+    plan: Plan,
+    shapes: Sequence[Sequence[int]],
+    arguments: Sequence[Any],
+    bound: Mapping[Register, Any] | None = None,
+) -> list[Any]:
+    """The value of every register for inputs of ``shapes`` and a call's ``arguments``;
+    ``bound``: those that a plan around this one sets.
+    """
+    values: list[Any] = []
+    for number, instruction in enumerate(plan.program):
+        given = (bound or {}).get(number)
+        known = given is not None
+        value = given if known else _value(instruction, values, shapes, arguments)
+        values.append(value)
+    return values
+
+
+def _value(
+    i: Instruction,
+    values: Sequence[Any],
+    shapes: Sequence[Sequence[int]],
+    arguments: Sequence[Any],
+) -> Any:
+    if i.op in ("guard", "require"):
+        return None
+    if i.op == "const":
+        return i.value
+    if i.op == "size":
+        return shapes[i.a][i.b]
+    if i.op in ("integer", "number", "imaginary"):
+        return _number(i, arguments)
+    operands = [values[r] for r in (i.a, i.b, i.c)[: _SCALAR[i.op].registers]]
+    if i.op == "select":
+        return operands[1] if operands[0] else operands[2]
+    if i.op in _CONVERSIONS:
+        return _CONVERSIONS[i.op](operands[0])
+    kind = "float64" if i.op.endswith(".number") else "int64"
+    cast = float if kind == "float64" else int
+    leaves = [const(cast(operand), kind) for operand in operands]
+    return size_value(make(_SCALAR[i.op].scalar_op, *leaves), {})
+
+
+def _number(i: Instruction, arguments: Sequence[Any]) -> Any:
+    value = arguments[i.a]
+    if isinstance(value, list) and i.b >= 0:
+        value = value[i.b if len(value) > 1 else 0]
+    if isinstance(value, complex):
+        return value.imag if i.op == "imaginary" else value.real
+    if i.op == "imaginary":
+        return 0.0
+    return int(value) if i.op == "integer" else float(value)
+
+
+_CONVERSIONS: dict[str, Any] = {
+    "to_number": float,
+    "to_integer": int,
+    "to_single": float,
+    "not_zero": lambda value: int(value != 0),
+    "not_zero.number": lambda value: int(value != 0),
+}
