@@ -3,6 +3,8 @@
 
 #include "module/start.h"
 #include "python/autograd/autograd.h"
+#include "python/boundary.h"
+#include "python/compiled_function.h"
 #include "python/contexts.h"
 #include "python/data_in.h"
 #include "python/dispatch_keys.h"
@@ -48,6 +50,8 @@ PyObject* make_module() {
     add_module_base(module.get());
     add_grad_modes(module.get());
     add_regions(module.get());
+    add_boundary(module.get());
+    add_compiled_function(module.get());
     add_settings(module.get());
     add_autocast(module.get());
     add_autograd(module.get());

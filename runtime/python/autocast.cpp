@@ -1,5 +1,6 @@
 // What amp/autocast_mode.py is made of: this thread's settings.
 #include "composite/autocast.h"
+#include "python/boundary.h"
 #include "python/contexts.h"
 #include "python/types.h"
 
@@ -19,6 +20,7 @@ PyObject* set_state(PyObject*, PyObject* args) {
     int enabled, caches_casts;
     PyObject* dtype;
     if (!PyArg_ParseTuple(args, "pO!p:_set_autocast", &enabled, &dtype_type, &dtype, &caches_casts)) return nullptr;
+    pass_boundary("autocast");
     autocast_settings.lower = dtype_of(dtype);
     autocast_settings.caches_casts = caches_casts;
     set_autocast_enabled(enabled);

@@ -1,4 +1,5 @@
 #include "python/dispatch_protocol.h"
+#include "python/boundary.h"
 
 #include <algorithm>
 
@@ -244,6 +245,7 @@ PyObject* share_storage(PyObject*, PyObject* args) {
 
 PyObject* push_mode(PyObject*, PyObject* mode) {
   return guarded([&] {
+    pass_boundary("a dispatch mode");
     decompose_derivative();
     mode_stack().put(new_reference(mode));
     return none();

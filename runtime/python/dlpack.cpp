@@ -6,6 +6,7 @@
 
 #include "autograd/tensor_history.h"
 #include "core/hooks.h"
+#include "python/boundary.h"
 #include "python/data_in.h"
 #include "python/tensor_type.h"
 #include "python/types.h"
@@ -71,6 +72,7 @@ void delete_capsule(PyObject* capsule) {
 
 PyObject* to_dlpack(PyObject* self, PyObject*, PyObject*) {
   return guarded([&] {
+    pass_boundary("__dlpack__");
     TensorImpl& tensor = *tensor_of(self);
     if (requires_grad(tensor))
       raise(ErrorKind::Runtime, "a tensor that requires gradients cannot be exported by DLPack: detach() it first");

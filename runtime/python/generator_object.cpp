@@ -3,6 +3,7 @@
 #include <array>
 
 #include "core/layout.h"
+#include "python/boundary.h"
 #include "python/tensor_object.h"
 #include "python/types.h"
 
@@ -52,13 +53,17 @@ uint64_t to_seed(PyObject* object, const char* function) {
 
 PyObject* manual_seed(PyObject* self, PyObject* seed) {
   return guarded([&] {
+    pass_boundary("manual_seed");
     generator_of(self)->manual_seed(to_seed(seed, "manual_seed"));
     return new_reference(self);
   });
 }
 
 PyObject* seed(PyObject* self, PyObject*) {
-  return guarded([&] { return PyLong_FromUnsignedLongLong(generator_of(self)->seed()); });
+  return guarded([&] {
+    pass_boundary("seed");
+    return PyLong_FromUnsignedLongLong(generator_of(self)->seed());
+  });
 }
 
 PyObject* initial_seed(PyObject* self, PyObject*) {
@@ -67,6 +72,7 @@ PyObject* initial_seed(PyObject* self, PyObject*) {
 
 PyObject* get_state(PyObject* self, PyObject*) {
   return guarded([&] {
+    pass_boundary("get_state");
     Tensor state = empty(std::array<int64_t, 1>{Generator::kStateBytes}, DType::UInt8);
     generator_of(self)->get_state(
         std::span<uint8_t, Generator::kStateBytes>(state->data_as<uint8_t>(), Generator::kStateBytes));
@@ -78,6 +84,7 @@ PyObject* set_state(PyObject* self, PyObject* object) {
   return guarded([&] {
     if (!is_tensor(object) || tensor_of(object)->dtype != DType::UInt8 || !tensor_of(object)->is_contiguous())
       raise(ErrorKind::Type, "set_state(): the state must be a contiguous uint8 tensor, as get_state() gives it");
+    pass_boundary("set_state");
     TensorImpl& state = *tensor_of(object);
     generator_of(self)->set_state({state.data_as<uint8_t>(), static_cast<size_t>(state.numel)});
     return new_reference(self);

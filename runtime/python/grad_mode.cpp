@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/thread_state.h"
+#include "python/boundary.h"
 #include "python/contexts.h"
 
 namespace pellucid::python {
@@ -32,8 +33,19 @@ struct ContextObject {
 
 ContextObject* as_context(PyObject* object) { return reinterpret_cast<ContextObject*>(object); }
 
+// A boundary where inference mode begins or ends; false with Python's error set.
+bool announce(bool changes_inference) {
+  if (!changes_inference) return true;
+  Object done = Object::steal(guarded([] {
+    pass_boundary("inference_mode");
+    return none();
+  }));
+  return static_cast<bool>(done);
+}
+
 PyObject* enter(PyObject* self, PyObject*) {
   ContextObject& context = *as_context(self);
+  if (!announce(context.sets_inference)) return nullptr;
   if (context.depth++ == 0) {
     context.saved = current_state();
   } else {
@@ -52,6 +64,7 @@ PyObject* leave(PyObject* self, PyObject* const*, Py_ssize_t) {
     PyErr_SetString(PyExc_RuntimeError, "the context was left without being entered");
     return nullptr;
   }
+  if (!announce(context.sets_inference)) return nullptr;
   if (--context.depth == 0) {
     restore(context.saved);
   } else {

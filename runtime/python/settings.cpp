@@ -8,6 +8,7 @@
 #include "core/hooks.h"
 #include "core/thread_pool.h"
 #include "kernels/pack.h"
+#include "python/boundary.h"
 #include "python/contexts.h"
 #include "python/named_dtypes.h"
 #include "python/types.h"
@@ -38,6 +39,7 @@ PyObject* put_default_dtype(PyObject*, PyObject* object) {
     if (!to_dtype(object, dtype) || category(dtype) != DTypeCategory::Floating)
       raise(ErrorKind::Type, "set_default_dtype(): expected a floating point dtype, not %s",
             is_dtype(object) ? std::string(name(dtype_of(object))).c_str() : Py_TYPE(object)->tp_name);
+    pass_boundary("set_default_dtype");
     set_default_dtype(dtype);
     return none();
   });

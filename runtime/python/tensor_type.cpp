@@ -4,6 +4,7 @@
 // Python live there, everything hot is here. Read tensor_object.h for the objects' life.
 #include "python/tensor_type.h"
 #include "core/named_ops.h"
+#include "python/boundary.h"
 
 #include "autograd/tensor_history.h"
 #include "core/dispatcher.h"
@@ -66,6 +67,7 @@ PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
                                      &requires_grad))
       return nullptr;
     PyTypeObject* subclass = require_subclass(type, "_make_subclass");
+    pass_boundary("a subclass's constructor");
     Tensor tensor = alias(require_tensor(data, "_make_subclass"));
     if (requires_grad) set_requires_grad(*tensor, true);
     return wrap_as(subclass, std::move(tensor));

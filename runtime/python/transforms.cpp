@@ -4,6 +4,7 @@
 
 #include "autograd/accumulate_grad.h"
 #include "autograd/tensor_history.h"
+#include "python/boundary.h"
 #include "python/contexts.h"
 #include "python/tensor_type.h"
 #include "transforms/handler.h"
@@ -23,12 +24,16 @@ PyObject* enter_batch(PyObject*, PyObject* args) {
     long long size;
     int randomness;
     if (!PyArg_ParseTuple(args, "Li:_enter_batch_level", &size, &randomness)) return nullptr;
+    pass_boundary("vmap");
     return PyLong_FromUnsignedLongLong(enter_level(LevelKind::Batch, size, static_cast<Randomness>(randomness)));
   });
 }
 
 PyObject* enter_forward(PyObject*, PyObject*) {
-  return guarded([&] { return PyLong_FromUnsignedLongLong(enter_level(LevelKind::Forward, 0, Randomness::Error)); });
+  return guarded([&] {
+    pass_boundary("jvp");
+    return PyLong_FromUnsignedLongLong(enter_level(LevelKind::Forward, 0, Randomness::Error));
+  });
 }
 
 PyObject* leave(PyObject*, PyObject* number) {

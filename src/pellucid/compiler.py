@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pellucid._compile import state
 from pellucid._compile.decorators import (
     allow_in_graph,
     assume_constant_result,
@@ -52,13 +53,16 @@ def list_backends(
 
 
 def is_compiling() -> bool:
-    """False: Python code always runs as it is written, in compiled callables too."""
-    return False
+    """Whether ops are recorded for a backend of the user.
+
+    The default backend runs Python as it is written: then it is False.
+    """
+    return state.capture() is not None
 
 
 def is_dynamo_compiling() -> bool:
     """As ``is_compiling``."""
-    return False
+    return is_compiling()
 
 
 def is_exporting() -> bool:

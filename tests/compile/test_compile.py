@@ -1,8 +1,10 @@
 """``torch.compile``: what it takes, what it gives back, and what stays as it is."""
 
 import copy
+import gc
 import inspect
 import pickle
+import weakref
 
 import numpy
 import pytest
@@ -270,3 +272,38 @@ def test_a_callable_with_nothing_to_group_is_left_alone():
     for _ in range(8):
         compiled(torch.ones(3))
     assert "run as they are" in repr(explain(compiled))
+
+
+def test_a_callable_that_rests_is_still_the_same_callable():
+    class Holder:
+        @torch.compile
+        def method(self, x, *, factor=1):
+            """Documented."""
+            return x * factor
+
+    holder = Holder()
+    state = Holder.method._pellucid_compilation
+    state.left = 2
+    x = torch.ones(3)
+    assert torch.equal(holder.method(x, factor=2), x * 2)
+    assert Holder.method(holder, x)[0] == 1 and state.left == 0
+    assert holder.method(x, factor=3)[0] == 3 and state.calls == 1
+    assert Holder.method.__doc__ == "Documented."
+    assert list(inspect.signature(holder.method).parameters) == ["x", "factor"]
+    with pytest.raises(TypeError, match="factor_"):
+        holder.method(x, factor_=1)
+
+
+def test_compiled_callables_are_freed():
+    class Target:
+        def __call__(self, x):
+            return x + 1
+
+    target = Target()
+    compiled = torch.compile(target)
+    target.own = compiled  # a cycle
+    assert compiled(torch.ones(1)).item() == 2
+    alive = weakref.ref(target)
+    del target, compiled
+    gc.collect()
+    assert alive() is None

@@ -108,8 +108,7 @@ def test_backends_are_named():
     try:
         assert "mine" in torch._dynamo.list_backends()
         assert torch._dynamo.lookup_backend("mine") is mine
-        with pytest.warns(UserWarning, match="no graph is captured"):
-            compiled = torch.compile(lambda x: x * 2, backend="mine")
+        compiled = torch.compile(lambda x: x * 2, backend="mine")
         assert compiled(torch.ones(2))[0] == 2
     finally:
         del torch._dynamo.backends.registry._BACKENDS["mine"]
@@ -124,5 +123,5 @@ def test_dynamo_explains_breaks():
         return y / y.sum().item() - 1
 
     found = torch._dynamo.explain(breaks)(torch.ones(N + 1))
-    assert (found.graph_count, found.graph_break_count, found.op_count) == (2, 1, 4)
-    assert "read by sum" in found.break_reasons[0].reason
+    assert (found.graph_count, found.graph_break_count, found.op_count) == (2, 1, 5)
+    assert "item needs" in found.break_reasons[0].reason

@@ -50,11 +50,23 @@ API = {
     "_serialization": {"storage", "nn"},
     "_functions": {"_runtime", "linalg", "storage", "pellucid_compiler"},
     # Private modules of PyTorch that libraries use
+    "_compile/capture": {
+        *("_compile", "_dynamo", "_dynamo/backends", "_ops", "_subclasses"),
+        *("fx", "nn", "overrides", "utils"),
+    },
     "_compile": {
+        "_compile/capture",
         *("_dynamo", "_dynamo/backends", "_runtime", "nn", "pellucid_compiler"),
     },
-    "_dynamo/backends": {"_compile", "_dynamo"},
-    "_dynamo": {"_compile", "_dynamo/backends", "nn", "ops", "overrides"},
+    "_dynamo/backends": {"_compile", "_dynamo", "_functorch"},
+    "_dynamo": {
+        "_compile",
+        "_compile/capture",
+        "_dynamo/backends",
+        "nn",
+        "ops",
+        "overrides",
+    },
     "_higher_order_ops": {"utils"},
     "_subclasses": {"_decomp", "_symbolic", "nn", "utils"},
     "_tensor_str": set(),
@@ -222,6 +234,10 @@ RULES = {"pellucid_compiler": ENGINE, "pellucid": API}
 # is not a cycle.
 DELIBERATE = {
     ("pellucid_compiler.ir.expr", "pellucid_compiler.ir.show"): "an Expr's repr",
+    (
+        "pellucid._dynamo.backends.debugging",
+        "pellucid._compile.callables",
+    ): "the engine as a backend, among the backends that callables look up",
     (
         "pellucid_compiler.ir.primitives.loop",
         "pellucid_compiler.ir.kinds",

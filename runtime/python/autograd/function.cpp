@@ -4,6 +4,7 @@
 #include "autograd/anomaly.h"
 #include "python/autograd/function_node.h"
 #include "python/autograd/saved.h"
+#include "python/boundary.h"
 // needs Python.h first
 #include <structmember.h>
 
@@ -95,6 +96,7 @@ Object Application::call_forward() {
     PyTuple_SET_ITEM(given.get(), static_cast<Py_ssize_t>(i) + !separate, new_reference(arguments_[i]));
   Object output = own(PyObject_CallObject(forward.get(), given.get()));
   if (separate) own(PyObject_CallFunctionObjArgs(setup.get(), context_.get(), given.get(), output.get(), nullptr));
+  pass_boundary("Function.apply");  // the outputs get a history next
   return output;
 }
 
@@ -241,6 +243,7 @@ Object bind(PyObject* function_class, Arguments given, PyObject* names) {
 }
 
 PyObject* apply_to(PyObject* function_class, Arguments arguments) {
+  pass_boundary("Function.apply");
   if (!is_transformed(arguments)) [[likely]]
     return Application(function_class, arguments).run();
   static LateImport apply("pellucid.autograd._transformed_function", "apply");

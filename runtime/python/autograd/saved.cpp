@@ -1,5 +1,6 @@
 // Hooks on saved tensors, written in Python: the stack of default hooks, and `_raw_saved_*` of nodes.
 #include "python/autograd/saved.h"
+#include "python/boundary.h"
 
 #include <thread>
 #include <vector>
@@ -77,6 +78,7 @@ PyObject* push_hooks(PyObject*, PyObject* args) {
       if (!PyCallable_Check(hook))
         raise(ErrorKind::Type, "saved_tensors_hooks takes two functions, pack and unpack; one is a %s",
               Py_TYPE(hook)->tp_name);
+    pass_boundary("saved_tensors_hooks");
     DefaultHooks& hooks = default_hooks();
     if (hooks.disabled) raise(ErrorKind::Runtime, "%s", PyUnicode_AsUTF8(hooks.disabled.get()));
     hooks.stack.push_back({Object::borrow(pack), Object::borrow(unpack)});

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any, Final
 
+from pellucid import _C
 from pellucid._compile.compilation import Compilation
 from pellucid._compile.settings import Settings
 
@@ -37,21 +37,8 @@ def innermost(fn: Any) -> Any:
 def compile_function(fn: Callable[..., Any], settings: Settings) -> Callable[..., Any]:
     """A function that calls ``fn`` in a region, under its name and signature."""
     fn = innermost(fn)
-    if settings.takes_graphs:
-        warnings.warn(
-            f"no graph is captured for the backend {settings.backend!r} yet: "
-            "the function runs as it is written",
-            stacklevel=4,
-        )
     runner = make_runner(fn, settings)
-    run = runner.run
-
-    def compiled(*args: Any, **kwargs: Any) -> Any:
-        if runner.left:
-            runner.left -= 1
-            return fn(*args, **kwargs)
-        return run(fn, args, kwargs)
-
+    compiled = _C.CompiledFunction(fn, runner)
     functools.update_wrapper(compiled, fn)
     marked: Any = compiled
     marked._torchdynamo_orig_callable = fn
@@ -59,3 +46,8 @@ def compile_function(fn: Callable[..., Any], settings: Settings) -> Callable[...
     marked._pellucid_compilation = runner
     marked.get_compiler_config = lambda: dict(settings.options)
     return compiled
+
+
+def compile_graph(graph_module: Any) -> Callable[..., Any]:
+    """What the default backend makes of a graph: its ops are recorded and grouped."""
+    return compile_function(graph_module.forward, Settings())

@@ -32,10 +32,8 @@ class Event(NamedTuple):
     place: str
 
 
-class Compilation:
+class Compilation(_C.CompilationBase):
     """The state of one compiled callable."""
-
-    left: int
 
     def __init__(self, name: str, settings: Settings) -> None:
         self.name = name
@@ -44,6 +42,7 @@ class Compilation:
 
     def reset(self) -> None:
         """As before the first call."""
+        self.graphs: Any = None  # what hands graphs to the user's backend
         self.calls = 0
         self.fruitless = 0
         self.pause = 16
@@ -53,9 +52,14 @@ class Compilation:
 
     def run(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Calls ``fn`` in a region."""
-        records = self.settings.backend == "inductor" or self.settings.fullgraph
-        if not records or state.stance() == "force_eager" or _is_disabled():
+        settings = self.settings
+        records = settings.backend == "inductor" or settings.fullgraph
+        takes_graphs = settings.takes_graphs
+        is_off = state.stance() == "force_eager" or _is_disabled()
+        if is_off or not (records or takes_graphs):
             return fn(*args, **kwargs)
+        if takes_graphs:
+            return self._backend().run(fn, args, kwargs)
         self.calls += 1
         if self.events is None:
             return self._run_watched(fn, args, kwargs)
@@ -67,6 +71,13 @@ class Compilation:
             _C._leave_region()
             if _C._region_depth() == 0:
                 self._learn(before, _C._recording_counts())
+
+    def _backend(self) -> Any:
+        from pellucid._compile.capture.backends import Backend
+
+        if self.graphs is None:
+            self.graphs = Backend(self.name, self.settings)
+        return self.graphs
 
     def _run_watched(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         from pellucid._dynamo.utils import counters

@@ -35,6 +35,11 @@ def disable(
 
     @functools.wraps(fn)
     def as_written(*args: Any, **kwargs: Any) -> Any:
+        mode = state.capture()
+        if mode is not None:
+            name = getattr(fn, "__qualname__", repr(fn))
+            with mode.paused(f"{name} is disabled{f' ({reason})' if reason else ''}"):
+                return fn(*args, **kwargs)
         if not _C._region_depth():
             return fn(*args, **kwargs)
         _refuse_in_full_graph(fn, reason)
@@ -68,7 +73,10 @@ def graph_break(msg: str = "") -> None:
     """Runs what was recorded so far; a callable of ``fullgraph=True`` refuses."""
     from pellucid._dynamo.exc import Unsupported
 
-    if _C._region_depth():
+    mode = state.capture()
+    if mode is not None:
+        mode.run(f"the program asks for a break: {msg}")
+    elif _C._region_depth():
         if _C._region_refuses_reads():
             raise Unsupported(f"fullgraph=True: the program asks for a break: {msg}")
         _C._exclude_recording(_C._exclude_recording(True))
@@ -152,19 +160,25 @@ def mark_dynamic(
     max: int | None = None,
     specialize_on: Any = None,
 ) -> None:
-    """Says that sizes vary. All sizes may: nothing is specialised on them."""
-    _check_dims(t, index)
+    """Says that sizes vary: graphs for backends are made for all sizes at once.
+
+    The engine of the default backend specialises nothing on sizes.
+    """
+    _mark(t, "_dynamo_dynamic_indices", index)
 
 
 def maybe_mark_dynamic(t: Any, index: int | list[int] | tuple[int, ...]) -> None:
-    """Says that sizes may vary, as all may."""
-    _check_dims(t, index)
+    """Says that sizes may vary, as ``mark_dynamic`` does."""
+    _mark(t, "_dynamo_dynamic_indices", index)
 
 
 def mark_static(t: Any, index: int | list[int] | tuple[int, ...] | None = None) -> None:
-    """Says that sizes do not vary. None needs to be fixed."""
-    if index is not None and not inspect.isclass(t):
-        _check_dims(t, index)
+    """Says that sizes do not vary, for graphs of ``dynamic=True``; all without
+    ``index``.
+    """
+    if not inspect.isclass(t):
+        all_dims = tuple(range(t.dim()))
+        _mark(t, "_dynamo_static_indices", all_dims if index is None else index)
 
 
 def mark_static_address(t: Any, guard: bool = True) -> None:
@@ -175,12 +189,15 @@ def mark_static_address(t: Any, guard: bool = True) -> None:
         raise TypeError(f"mark_static_address expects a tensor but received {type(t)}")
 
 
-def _check_dims(t: Any, index: int | list[int] | tuple[int, ...]) -> None:
-    for dim in index if isinstance(index, (list, tuple)) else (index,):
+def _mark(t: Any, name: str, index: int | list[int] | tuple[int, ...]) -> None:
+    dims = index if isinstance(index, (list, tuple)) else (index,)
+    for dim in dims:
         if not -t.dim() <= dim < t.dim():
             raise IndexError(
                 f"the tensor has {t.dim()} dimensions, and {dim} is none of them"
             )
+    marked = getattr(t, name, set()) | {dim % t.dim() for dim in dims}
+    setattr(t, name, marked)
 
 
 def reset() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+import threading
+from typing import Any, Final
 
 # Backends that are given graphs only to run them as they are.
 RUN_AS_WRITTEN: Final = ("eager", "eager_noexcept", "eager_debug", "aot_eager")
@@ -15,6 +16,7 @@ STANCES: Final = (
     "fail_on_recompile",
 )
 _stance: Final[list[str]] = ["default"]
+_threads: Final = threading.local()
 
 
 def stance() -> str:
@@ -23,3 +25,17 @@ def stance() -> str:
 
 def set_stance(name: str) -> None:
     _stance[0] = name
+
+
+def capture() -> Any:
+    """The mode that records this thread's ops for a backend (capture/mode.py), or
+    None.
+    """
+    return getattr(_threads, "capture", None)
+
+
+def set_capture(mode: Any) -> Any:
+    """Returns the one before."""
+    before = capture()
+    _threads.capture = mode
+    return before

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pellucid._compile import state
 from pellucid._compile.decorators import (
     allow_in_graph,
     assume_constant_result,
@@ -56,8 +57,12 @@ __all__ = [
 
 
 def is_compiling() -> bool:
-    """False: Python code always runs as it is written, in compiled callables too."""
-    return False
+    """Whether ops are recorded for a backend of the user.
+
+    The default backend runs Python as it is written, and ops that it records give what
+    they give eagerly: then it is False.
+    """
+    return state.capture() is not None
 
 
 def is_dynamo_supported() -> bool:

@@ -28,12 +28,15 @@ def compile(
     single elements on many elements are recorded and run together, with the bits that
     they have one by one. ``pellucid.explain(compiled)`` says what was recorded.
 
-    ``backend``: "inductor" is this engine, "eager" runs the program as it is. Backends
-    of the user are not given graphs yet: the program runs as it is, with a warning.
-    ``fullgraph=True`` raises where Python reads a tensor's value, with the line. Sizes
-    never lead to another compilation, whatever ``dynamic`` says; ``mode`` and
-    ``options`` choose nothing here. RuntimeError for modes that do not exist,
-    InvalidBackend for unknown names.
+    ``backend``: "inductor" is this engine, "eager" runs the program as it is. A
+    function, or the name of a registered one, gets a GraphModule and example inputs at
+    the first call, and gives a callable of these inputs, which runs in later calls;
+    where the program reads a value, the graph ends and another follows.
+    ``fullgraph=True`` raises where Python reads a tensor's value, with the line.
+    ``dynamic``: whether graphs of a backend have open sizes, by default from the second
+    size on; this engine never compiles again for sizes. ``mode`` and ``options`` are
+    passed to backends. RuntimeError for modes that do not exist, InvalidBackend for
+    unknown names, BackendCompilerFailed for what a backend raises.
 
     Example::
 

@@ -1,18 +1,19 @@
-"""``torch._dynamo.explain``: how often a callable's recording was interrupted."""
+"""``torch._dynamo.explain``: the graphs of a callable, and why each ended.
+
+``pellucid.explain`` says what the engine of the default backend records instead.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from pellucid._compile.compilation import Compilation
-from pellucid._compile.report import CompilationReport
 from pellucid._compile.settings import Settings
 
 
 class BreakReason(NamedTuple):
-    """Why recorded ops ran before the callable ended, and where."""
+    """Why a graph ended before the callable did, and the line."""
 
     reason: str
     user_stack: tuple[str, ...]
@@ -20,48 +21,64 @@ class BreakReason(NamedTuple):
 
 @dataclass
 class ExplainOutput:
-    """What one call recorded: a graph here is a segment of recorded ops."""
+    """What one call of a callable gives to a backend."""
 
+    graphs: list[Any]
     graph_count: int
     graph_break_count: int
-    op_count: int
     break_reasons: list[BreakReason]
-    ops_per_graph: list[list[str]]
-    report: CompilationReport
+    op_count: int
+    ops_per_graph: list[list[Any]]
+    out_guards: list[Any] = field(default_factory=list)  # there are none
 
-    def __repr__(self) -> str:
-        return repr(self.report)
+    def __str__(self) -> str:
+        lines = [
+            f"Graph Count: {self.graph_count}",
+            f"Graph Break Count: {self.graph_break_count}",
+            f"Op Count: {self.op_count}",
+            "Break Reasons:",
+        ]
+        for number, (reason, stack) in enumerate(self.break_reasons, 1):
+            lines += [f"  Break Reason {number}:", f"    Reason: {reason}"]
+            lines += ["    User Stack:", *(f"      {line}" for line in stack)]
+        lines.append("Ops per Graph:")
+        for number, ops in enumerate(self.ops_per_graph, 1):
+            lines += [f"  Ops {number}:", *(f"    {op}" for op in ops)]
+        return "\n".join(lines)
+
+    __repr__ = __str__
 
 
 def explain(f: Callable[..., Any], *extra_args: Any, **extra_kwargs: Any) -> Any:
-    """``explain(f)(*args)``: calls ``f`` once and says what was recorded.
+    """``explain(f)(*args)``: calls ``f`` once and gives its graphs.
 
     Example::
 
         >>> import pellucid as torch
-        >>> x = torch.ones(4096)
-        >>> torch._dynamo.explain(lambda x: x * 3 - x)(x).graph_count
-        1
+        >>> x = torch.ones(4)
+        >>> found = torch._dynamo.explain(lambda x: x * 3 - x.sum().item())(x)
+        >>> found.graph_count, found.graph_break_count, found.op_count
+        (2, 1, 3)
     """
 
     def call(*args: Any, **kwargs: Any) -> ExplainOutput:
         from pellucid._compile.callables import innermost
+        from pellucid._compile.capture.backends import Backend
+
+        graphs: list[Any] = []
+
+        def collect(graph_module: Any, inputs: Any) -> Any:
+            graphs.append(graph_module)
+            return graph_module.forward
 
         function = innermost(f)
         name = getattr(function, "__qualname__", type(function).__name__)
-        compilation = Compilation(name, Settings())
-        compilation.run(function, args, kwargs)
-        report = CompilationReport(compilation)
-        graphs = [s for s in report.segments if s.recorded]
-        last = len(graphs) - 1
-        reasons = [BreakReason(s.end, (s.end,)) for s in graphs[: max(last, 0)]]
-        return ExplainOutput(
-            graph_count=len(graphs),
-            graph_break_count=len(reasons),
-            op_count=sum(len(s.recorded) for s in graphs),
-            break_reasons=reasons,
-            ops_per_graph=[[e.op or "" for e in s.recorded] for s in graphs],
-            report=report,
-        )
+        backend = Backend(name, Settings(collect))
+        backend.run(function, args, kwargs)
+        ops = [[n.target for n in g.graph.nodes if "call" in n.op] for g in graphs]
+        last = max(len(graphs) - 1, 0)
+        reasons = [BreakReason(why, (where,)) for why, where in backend.breaks[:last]]
+        counts = len(graphs), last, reasons, sum(map(len, ops)), ops
+        return ExplainOutput(graphs, *counts)
 
     return call(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else call

@@ -294,8 +294,10 @@ def aot_module_simplified(
     inference_compiler: Compiler | None = None,
     **settings: Any,
 ) -> Callable[..., Any]:
-    """As ``aot_module``, for the arguments of one shape: what backends of
-    ``torch.compile`` call. The graphs take parameters and buffers before the arguments.
+    """As ``aot_module`` for flat arguments: what backends of ``torch.compile`` call.
+
+    The compilers run at once, and again for arguments of other shapes. The graphs take
+    parameters and buffers before the arguments.
     """
     named = {**dict(mod.named_parameters()), **dict(mod.named_buffers())}
     names, values = list(named), list(named.values())
@@ -308,14 +310,24 @@ def aot_module_simplified(
         specs.append(spec)
         return leaves
 
-    traced = _Traced(
-        *(flat_fn, [*values, *args], fw_compiler, bw_compiler or fw_compiler),
-        *(partition_fn, decompositions, inference_compiler),
-    )
+    made: dict[Any, tuple[_Traced, Any]] = {}
+
+    def traced_for(flat: list[Any]) -> tuple[_Traced, Any]:
+        key = (pellucid.is_grad_enabled(), *map(_facts, flat))
+        if key not in made:
+            traced = _Traced(
+                *(flat_fn, flat, fw_compiler, bw_compiler or fw_compiler),
+                *(partition_fn, decompositions, inference_compiler),
+            )
+            made[key] = traced, specs[-1]
+        return made[key]
 
     def forward(*runtime_args: Any) -> Any:
-        return pytree.tree_unflatten(traced([*values, *runtime_args]), specs[-1])
+        flat = [*values, *runtime_args]
+        traced, spec = traced_for(flat)
+        return pytree.tree_unflatten(traced(flat), spec)
 
+    traced_for([*values, *args])
     return forward
 
 

@@ -48,6 +48,10 @@ def lookup_backend(compiler_fn: str | CompilerFn) -> CompilerFn:
     """The function behind a name; a function is itself."""
     if not isinstance(compiler_fn, str):
         return compiler_fn
+    if compiler_fn in ("inductor", *RUN_AS_WRITTEN):
+        from pellucid._dynamo.backends.debugging import BUILT_IN
+
+        return BUILT_IN[compiler_fn]
     if compiler_fn not in _BACKENDS:
         raise InvalidBackend(compiler_fn)
     return _BACKENDS[compiler_fn][0]

@@ -1,0 +1,1 @@
+"""Graphs of compiled callables for backends of the user."""
