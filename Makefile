@@ -36,13 +36,15 @@ checked: build $(VENV)/test
 	PELLUCID_CHECKED=build/definitions.pickle PELLUCID_CACHE=build/checked \
 	  $(RUN) -m pytest -q tests/compiler tests/exec/test_native.py -k "not float64"
 
-# The lines of Python that a sample of the suite runs; the floor is in pyproject.toml.
-# What other processes do is not seen.
+# The lines of Python that a sample of the suite runs, in the processes it starts too; the
+# floor is in pyproject.toml.
 UNSEEN := tests/autograd/test_native.py tests/runtime tests/compiler/test_checked.py \
   tests/native/test_fuzz.py tests/native/test_threads.py tests/native/test_damaged_files.py
 
 coverage: build $(VENV)/test $(VENV)/coverage
+	$(RUN) -m coverage erase
 	$(RUN) -m coverage run -m pytest tests --sample 12 $(UNSEEN:%=--ignore=%)
+	$(RUN) -m coverage combine --quiet
 	$(RUN) -m coverage html --quiet --directory build/coverage-html --fail-under 0
 	$(RUN) -m coverage report --format total
 

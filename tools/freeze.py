@@ -37,6 +37,7 @@ from freeze_samples import (
     graph_samples,
     pointwise_samples,
 )
+from pellucid_compiler.abi.dtypes import BY_NAME, COMPLEX, INTEGRAL
 from pellucid_compiler.abi.encode import Encodable, encode
 from pellucid_compiler.abi.fields import encode_record
 from pellucid_compiler.abi.limits import FROZEN_MAGIC
@@ -447,10 +448,23 @@ copyreg.pickle(Expr, _reduce_expr)
 # ---------------------------------------------------------------- the whole
 
 
+def conversion_pairs() -> Iterator[tuple[str, str]]:
+    """The pairs of dtypes whose conversion is frozen: all of the common ones, and those
+    of formats of storage with what they are computed in; the rest runs in C++.
+    """
+    yield from itertools.product(DTYPES, repeat=2)
+    for name, row in BY_NAME.items():
+        if row.offers is None or row.opaque or row.category == COMPLEX:
+            continue
+        wide = "int64" if row.category == INTEGRAL else "bfloat16"
+        for other in (wide, "float32"):
+            yield from ((name, other), (other, name))
+
+
 def freeze_conversions(kernels: dict[bytes, Kernel]) -> list[ConversionRow]:
     """The kernel of every pair of dtypes: staging and copies convert by them."""
     made: list[ConversionRow] = []
-    for source, target in itertools.product(DTYPES, repeat=2):
+    for source, target in conversion_pairs():
         body = cast(load(0, (), source), target)
         kernel = Kernel(Map((body,)), (source,), (target,))
         kernels[kernel.kernel_id] = kernel

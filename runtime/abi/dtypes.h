@@ -9,16 +9,20 @@
 #include "abi/codes.h"
 
 namespace pellucid {
-enum class DType : uint8_t { Bool, UInt8, Int8, Int16, Int32, Int64, Float16, BFloat16, Float32, Float64, Complex64, Complex128 };
-constexpr int kNumDTypes = 12;
+// Opaque dtypes have codes behind these, and no names: nothing asks for one.
+enum class DType : uint8_t { Bool, UInt8, Int8, Int16, Int32, Int64, Float16, BFloat16, Float32, Float64, Complex64, Complex128, UInt16, UInt32, UInt64, Complex32, Float8e4m3fn, Float8e4m3fnuz, Float8e5m2, Float8e5m2fnuz, Float8e8m0fnu };
+constexpr int kNumDTypes = 46, kNumValued = 21;
 template <>
 inline constexpr int kNumCodes<DType> = kNumDTypes;
-enum class DTypeCategory : uint8_t { Bool, Integral, Floating, Complex };
+enum class DTypeCategory : uint8_t { Bool, Integral, Floating, Complex, Opaque };
 
 // What elements are in memory; core/element.h defines the types.
 struct Boolean;
 struct Half;
 struct BFloat;
+enum class Float8Form : uint8_t { Infinite, Saturating, UnsignedZero, Power };
+template <int mantissa, int bias, Float8Form form>
+struct Float8;
 template <class>
 struct ComplexOf;
 template <DType>
@@ -71,6 +75,42 @@ template <>
 struct ElementOf<DType::Complex128> {
   using Type = ComplexOf<double>;
 };
+template <>
+struct ElementOf<DType::UInt16> {
+  using Type = uint16_t;
+};
+template <>
+struct ElementOf<DType::UInt32> {
+  using Type = uint32_t;
+};
+template <>
+struct ElementOf<DType::UInt64> {
+  using Type = uint64_t;
+};
+template <>
+struct ElementOf<DType::Complex32> {
+  using Type = ComplexOf<Half>;
+};
+template <>
+struct ElementOf<DType::Float8e4m3fn> {
+  using Type = Float8<3, 7, Float8Form::Saturating>;
+};
+template <>
+struct ElementOf<DType::Float8e4m3fnuz> {
+  using Type = Float8<3, 8, Float8Form::UnsignedZero>;
+};
+template <>
+struct ElementOf<DType::Float8e5m2> {
+  using Type = Float8<2, 15, Float8Form::Infinite>;
+};
+template <>
+struct ElementOf<DType::Float8e5m2fnuz> {
+  using Type = Float8<2, 16, Float8Form::UnsignedZero>;
+};
+template <>
+struct ElementOf<DType::Float8e8m0fnu> {
+  using Type = Float8<0, 127, Float8Form::Power>;
+};
 
 // `highest`: of integers; `largest`: of floats and of the parts of complex
 // numbers; `mantissa`: bits of these. `real`: the dtype of the parts;
@@ -85,73 +125,157 @@ struct DTypeFacts {
   double largest;
 };
 inline constexpr DTypeFacts kDTypeFacts[kNumDTypes] = {
-    {"torch.bool", "Bool", {"?", nullptr}, 6, 0, false, false, DType::Bool, DType::Complex64, DType::Complex64, INT64_C(1), HUGE_VAL},
-    {"torch.uint8", "Byte", {"B", nullptr}, 1, 0, false, false, DType::UInt8, DType::Complex64, DType::Complex64, INT64_C(255), HUGE_VAL},
-    {"torch.int8", "Char", {"b", nullptr}, 0, 0, true, false, DType::Int8, DType::Complex64, DType::Complex64, INT64_C(127), HUGE_VAL},
-    {"torch.int16", "Short", {"h", nullptr}, 0, 0, true, false, DType::Int16, DType::Complex64, DType::Complex64, INT64_C(32767), HUGE_VAL},
-    {"torch.int32", "Int", {"i", nullptr}, 0, 0, true, false, DType::Int32, DType::Complex64, DType::Complex64, INT64_C(2147483647), HUGE_VAL},
-    {"torch.int64", "Long", {"l", "q"}, 0, 0, true, false, DType::Int64, DType::Complex64, DType::Complex64, INT64_C(9223372036854775807), HUGE_VAL},
-    {"torch.float16", "Half", {"e", nullptr}, 2, 10, true, false, DType::Float16, DType::Complex64, DType::Complex64, INT64_C(0), 0x1.ffc0000000000p+15},
-    {"torch.bfloat16", "BFloat16", {nullptr, nullptr}, 4, 7, true, true, DType::BFloat16, DType::Complex64, DType::Complex64, INT64_C(0), 0x1.fe00000000000p+127},
-    {"torch.float32", "Float", {"f", nullptr}, 2, 23, true, true, DType::Float32, DType::Complex64, DType::Complex64, INT64_C(0), 0x1.fffffe0000000p+127},
-    {"torch.float64", "Double", {"d", nullptr}, 2, 52, true, true, DType::Float64, DType::Complex128, DType::Complex128, INT64_C(0), 0x1.fffffffffffffp+1023},
-    {"torch.complex64", "ComplexFloat", {"Zf", nullptr}, 5, 23, true, true, DType::Float32, DType::Complex64, DType::Complex64, INT64_C(0), 0x1.fffffe0000000p+127},
-    {"torch.complex128", "ComplexDouble", {"Zd", nullptr}, 5, 52, true, true, DType::Float64, DType::Complex128, DType::Complex128, INT64_C(0), 0x1.fffffffffffffp+1023},
+    {"torch.bool", "Bool", {"?", nullptr}, 6, 0, false, false, DType{0}, DType::Complex64, DType::Complex64, INT64_C(1), HUGE_VAL},
+    {"torch.uint8", "Byte", {"B", nullptr}, 1, 0, false, false, DType{1}, DType::Complex64, DType::Complex64, INT64_C(255), HUGE_VAL},
+    {"torch.int8", "Char", {"b", nullptr}, 0, 0, true, false, DType{2}, DType::Complex64, DType::Complex64, INT64_C(127), HUGE_VAL},
+    {"torch.int16", "Short", {"h", nullptr}, 0, 0, true, false, DType{3}, DType::Complex64, DType::Complex64, INT64_C(32767), HUGE_VAL},
+    {"torch.int32", "Int", {"i", nullptr}, 0, 0, true, false, DType{4}, DType::Complex64, DType::Complex64, INT64_C(2147483647), HUGE_VAL},
+    {"torch.int64", "Long", {"l", "q"}, 0, 0, true, false, DType{5}, DType::Complex64, DType::Complex64, INT64_C(9223372036854775807), HUGE_VAL},
+    {"torch.float16", "Half", {"e", nullptr}, 2, 10, true, true, DType{6}, DType::Complex32, DType::Complex32, INT64_C(0), 0x1.ffc0000000000p+15},
+    {"torch.bfloat16", "BFloat16", {nullptr, nullptr}, 4, 7, true, true, DType{7}, DType::Complex64, DType::Complex64, INT64_C(0), 0x1.fe00000000000p+127},
+    {"torch.float32", "Float", {"f", nullptr}, 2, 23, true, true, DType{8}, DType::Complex64, DType::Complex64, INT64_C(0), 0x1.fffffe0000000p+127},
+    {"torch.float64", "Double", {"d", nullptr}, 2, 52, true, true, DType{9}, DType::Complex128, DType::Complex128, INT64_C(0), 0x1.fffffffffffffp+1023},
+    {"torch.complex64", "ComplexFloat", {"Zf", nullptr}, 5, 23, true, true, DType{8}, DType::Complex64, DType::Complex64, INT64_C(0), 0x1.fffffe0000000p+127},
+    {"torch.complex128", "ComplexDouble", {"Zd", nullptr}, 5, 52, true, true, DType{9}, DType::Complex128, DType::Complex128, INT64_C(0), 0x1.fffffffffffffp+1023},
+    {"torch.uint16", "UInt16", {"H", nullptr}, 1, 0, false, false, DType{12}, DType::Complex64, DType::Complex64, INT64_C(65535), HUGE_VAL},
+    {"torch.uint32", "UInt32", {"I", nullptr}, 1, 0, false, false, DType{13}, DType::Complex64, DType::Complex64, INT64_C(4294967295), HUGE_VAL},
+    {"torch.uint64", "UInt64", {"L", "Q"}, 1, 0, false, false, DType{14}, DType::Complex64, DType::Complex64, INT64_C(9223372036854775807), HUGE_VAL},
+    {"torch.complex32", "ComplexHalf", {nullptr, nullptr}, 5, 10, true, true, DType{6}, DType::Complex32, DType::Complex32, INT64_C(0), 0x1.ffc0000000000p+15},
+    {"torch.float8_e4m3fn", "Float8_e4m3fn", {nullptr, nullptr}, 10, 3, true, false, DType{16}, DType::Complex32, DType::Complex32, INT64_C(0), 0x1.c000000000000p+8},
+    {"torch.float8_e4m3fnuz", "Float8_e4m3fnuz", {nullptr, nullptr}, 11, 3, true, false, DType{17}, DType::Complex32, DType::Complex32, INT64_C(0), 0x1.e000000000000p+7},
+    {"torch.float8_e5m2", "Float8_e5m2", {nullptr, nullptr}, 12, 2, true, false, DType{18}, DType::Complex32, DType::Complex32, INT64_C(0), 0x1.c000000000000p+15},
+    {"torch.float8_e5m2fnuz", "Float8_e5m2fnuz", {nullptr, nullptr}, 13, 2, true, false, DType{19}, DType::Complex32, DType::Complex32, INT64_C(0), 0x1.c000000000000p+15},
+    {"torch.float8_e8m0fnu", "Float8_e8m0fnu", {nullptr, nullptr}, 14, 0, false, false, DType{20}, DType::Complex64, DType::Complex64, INT64_C(0), 0x1.0000000000000p+127},
+    {"torch.float4_e2m1fn_x2", "Float4_e2m1fn_x2", {nullptr, nullptr}, 255, 0, true, false, DType{21}, DType::Complex64, DType::Complex64, INT64_C(0), HUGE_VAL},
+    {"torch.uint1", "UInt1", {nullptr, nullptr}, 255, 0, false, false, DType{22}, DType::Complex64, DType::Complex64, INT64_C(255), HUGE_VAL},
+    {"torch.uint2", "UInt2", {nullptr, nullptr}, 255, 0, false, false, DType{23}, DType::Complex64, DType::Complex64, INT64_C(255), HUGE_VAL},
+    {"torch.uint3", "UInt3", {nullptr, nullptr}, 255, 0, false, false, DType{24}, DType::Complex64, DType::Complex64, INT64_C(255), HUGE_VAL},
+    {"torch.uint4", "UInt4", {nullptr, nullptr}, 255, 0, false, false, DType{25}, DType::Complex64, DType::Complex64, INT64_C(255), HUGE_VAL},
+    {"torch.uint5", "UInt5", {nullptr, nullptr}, 255, 0, false, false, DType{26}, DType::Complex64, DType::Complex64, INT64_C(255), HUGE_VAL},
+    {"torch.uint6", "UInt6", {nullptr, nullptr}, 255, 0, false, false, DType{27}, DType::Complex64, DType::Complex64, INT64_C(255), HUGE_VAL},
+    {"torch.uint7", "UInt7", {nullptr, nullptr}, 255, 0, false, false, DType{28}, DType::Complex64, DType::Complex64, INT64_C(255), HUGE_VAL},
+    {"torch.int1", "Int1", {nullptr, nullptr}, 255, 0, true, false, DType{29}, DType::Complex64, DType::Complex64, INT64_C(127), HUGE_VAL},
+    {"torch.int2", "Int2", {nullptr, nullptr}, 255, 0, true, false, DType{30}, DType::Complex64, DType::Complex64, INT64_C(127), HUGE_VAL},
+    {"torch.int3", "Int3", {nullptr, nullptr}, 255, 0, true, false, DType{31}, DType::Complex64, DType::Complex64, INT64_C(127), HUGE_VAL},
+    {"torch.int4", "Int4", {nullptr, nullptr}, 255, 0, true, false, DType{32}, DType::Complex64, DType::Complex64, INT64_C(127), HUGE_VAL},
+    {"torch.int5", "Int5", {nullptr, nullptr}, 255, 0, true, false, DType{33}, DType::Complex64, DType::Complex64, INT64_C(127), HUGE_VAL},
+    {"torch.int6", "Int6", {nullptr, nullptr}, 255, 0, true, false, DType{34}, DType::Complex64, DType::Complex64, INT64_C(127), HUGE_VAL},
+    {"torch.int7", "Int7", {nullptr, nullptr}, 255, 0, true, false, DType{35}, DType::Complex64, DType::Complex64, INT64_C(127), HUGE_VAL},
+    {"torch.bits1x8", "Bits1x8", {nullptr, nullptr}, 255, 0, true, false, DType{36}, DType::Complex64, DType::Complex64, INT64_C(0), HUGE_VAL},
+    {"torch.bits2x4", "Bits2x4", {nullptr, nullptr}, 255, 0, true, false, DType{37}, DType::Complex64, DType::Complex64, INT64_C(0), HUGE_VAL},
+    {"torch.bits4x2", "Bits4x2", {nullptr, nullptr}, 255, 0, true, false, DType{38}, DType::Complex64, DType::Complex64, INT64_C(0), HUGE_VAL},
+    {"torch.bits8", "Bits8", {nullptr, nullptr}, 255, 0, true, false, DType{39}, DType::Complex64, DType::Complex64, INT64_C(0), HUGE_VAL},
+    {"torch.bits16", "Bits16", {nullptr, nullptr}, 255, 0, true, false, DType{40}, DType::Complex64, DType::Complex64, INT64_C(0), HUGE_VAL},
+    {"torch.qint8", "quantized.QInt8", {nullptr, nullptr}, 255, 0, true, false, DType{41}, DType::Complex64, DType::Complex64, INT64_C(0), HUGE_VAL},
+    {"torch.quint8", "quantized.QUInt8", {nullptr, nullptr}, 255, 0, true, false, DType{42}, DType::Complex64, DType::Complex64, INT64_C(0), HUGE_VAL},
+    {"torch.qint32", "quantized.QInt32", {nullptr, nullptr}, 255, 0, true, false, DType{43}, DType::Complex64, DType::Complex64, INT64_C(0), HUGE_VAL},
+    {"torch.quint4x2", "quantized.QUInt4x2", {nullptr, nullptr}, 255, 0, true, false, DType{44}, DType::Complex64, DType::Complex64, INT64_C(0), HUGE_VAL},
+    {"torch.quint2x4", "quantized.QUInt2x4", {nullptr, nullptr}, 255, 0, true, false, DType{45}, DType::Complex64, DType::Complex64, INT64_C(0), HUGE_VAL},
 };
-// Of dtypes that no tensor has.
-struct NamedDType {
-  const char* torch_name;
-  DTypeCategory category;
-  int item_size;
-  bool is_signed;
-};
-inline constexpr NamedDType kNamedDTypes[] = {
-    {"torch.float8_e4m3fn", DTypeCategory::Floating, 1, true},
-    {"torch.float8_e4m3fnuz", DTypeCategory::Floating, 1, true},
-    {"torch.float8_e5m2", DTypeCategory::Floating, 1, true},
-    {"torch.float8_e5m2fnuz", DTypeCategory::Floating, 1, true},
-    {"torch.float8_e8m0fnu", DTypeCategory::Floating, 1, false},
-    {"torch.float4_e2m1fn_x2", DTypeCategory::Floating, 1, true},
-    {"torch.uint16", DTypeCategory::Integral, 2, false},
-    {"torch.uint32", DTypeCategory::Integral, 4, false},
-    {"torch.uint64", DTypeCategory::Integral, 8, false},
-    {"torch.complex32", DTypeCategory::Complex, 4, true},
-};
-inline constexpr uint8_t kItemSizes[kNumDTypes] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16};
-inline constexpr DTypeCategory kCategories[kNumDTypes] = {DTypeCategory::Bool, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Floating, DTypeCategory::Floating, DTypeCategory::Floating, DTypeCategory::Floating, DTypeCategory::Complex, DTypeCategory::Complex};
+inline constexpr uint8_t kItemSizes[kNumDTypes] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16, 2, 4, 8, 4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 1, 1, 4, 1, 1};
+inline constexpr DTypeCategory kCategories[kNumDTypes] = {DTypeCategory::Bool, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Floating, DTypeCategory::Floating, DTypeCategory::Floating, DTypeCategory::Floating, DTypeCategory::Complex, DTypeCategory::Complex, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Complex, DTypeCategory::Floating, DTypeCategory::Floating, DTypeCategory::Floating, DTypeCategory::Floating, DTypeCategory::Floating, DTypeCategory::Floating, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Opaque, DTypeCategory::Opaque, DTypeCategory::Opaque, DTypeCategory::Opaque, DTypeCategory::Opaque, DTypeCategory::Opaque, DTypeCategory::Opaque, DTypeCategory::Opaque, DTypeCategory::Opaque, DTypeCategory::Opaque};
 
 // Bits over dtypes: those of category floating or complex.
-constexpr uint64_t kDifferentiableDTypes = 0xfc0;
+constexpr uint64_t kDifferentiableDTypes = 0x3f8fc0;
 
 // The code of the common dtype: of two tensors with dims, of two without,
-// of two numbers.
+// of two numbers; kNoDType where they have none.
+constexpr uint8_t kNoDType = 255;
 inline constexpr uint8_t kPromoted[kNumDTypes][kNumDTypes] = {
-    { 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 10, 11},  // bool
-    { 1,  1,  3,  3,  4,  5,  6,  7,  8,  9, 10, 11},  // uint8
-    { 2,  3,  2,  3,  4,  5,  6,  7,  8,  9, 10, 11},  // int8
-    { 3,  3,  3,  3,  4,  5,  6,  7,  8,  9, 10, 11},  // int16
-    { 4,  4,  4,  4,  4,  5,  6,  7,  8,  9, 10, 11},  // int32
-    { 5,  5,  5,  5,  5,  5,  6,  7,  8,  9, 10, 11},  // int64
-    { 6,  6,  6,  6,  6,  6,  6,  8,  8,  9, 10, 11},  // float16
-    { 7,  7,  7,  7,  7,  7,  8,  7,  8,  9, 10, 11},  // bfloat16
-    { 8,  8,  8,  8,  8,  8,  8,  8,  8,  9, 10, 11},  // float32
-    { 9,  9,  9,  9,  9,  9,  9,  9,  9,  9, 11, 11},  // float64
-    {10, 10, 10, 10, 10, 10, 10, 10, 10, 11, 10, 11},  // complex64
-    {11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11},  // complex128
+    {  0,   1,   2,   3,   4,   5,   6,   7,   8,   9,  10,  11, 255, 255, 255,  15, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // bool
+    {  1,   1,   3,   3,   4,   5,   6,   7,   8,   9,  10,  11, 255, 255, 255,  15, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // uint8
+    {  2,   3,   2,   3,   4,   5,   6,   7,   8,   9,  10,  11, 255, 255, 255,  15, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // int8
+    {  3,   3,   3,   3,   4,   5,   6,   7,   8,   9,  10,  11, 255, 255, 255,  15, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // int16
+    {  4,   4,   4,   4,   4,   5,   6,   7,   8,   9,  10,  11, 255, 255, 255,  15, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // int32
+    {  5,   5,   5,   5,   5,   5,   6,   7,   8,   9,  10,  11, 255, 255, 255,  15, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // int64
+    {  6,   6,   6,   6,   6,   6,   6,   8,   8,   9,  10,  11,   6,   6,   6,  15, 255, 255, 255, 255, 255, 255,   6,   6,   6,   6,   6,   6,   6, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // float16
+    {  7,   7,   7,   7,   7,   7,   8,   7,   8,   9,  10,  11,   7,   7,   7,  10, 255, 255, 255, 255, 255, 255,   7,   7,   7,   7,   7,   7,   7, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // bfloat16
+    {  8,   8,   8,   8,   8,   8,   8,   8,   8,   9,  10,  11,   8,   8,   8,  10, 255, 255, 255, 255, 255, 255,   8,   8,   8,   8,   8,   8,   8, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // float32
+    {  9,   9,   9,   9,   9,   9,   9,   9,   9,   9,  11,  11,   9,   9,   9,  11, 255, 255, 255, 255, 255, 255,   9,   9,   9,   9,   9,   9,   9, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // float64
+    { 10,  10,  10,  10,  10,  10,  10,  10,  10,  11,  10,  11, 255, 255, 255,  10, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // complex64
+    { 11,  11,  11,  11,  11,  11,  11,  11,  11,  11,  11,  11, 255, 255, 255,  11, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // complex128
+    {255, 255, 255, 255, 255, 255,   6,   7,   8,   9, 255, 255,  12, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // uint16
+    {255, 255, 255, 255, 255, 255,   6,   7,   8,   9, 255, 255, 255,  13, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // uint32
+    {255, 255, 255, 255, 255, 255,   6,   7,   8,   9, 255, 255, 255, 255,  14, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // uint64
+    { 15,  15,  15,  15,  15,  15,  15,  10,  10,  11,  10,  11, 255, 255, 255,  15, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // complex32
+    {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  16, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // float8_e4m3fn
+    {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  17, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // float8_e4m3fnuz
+    {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  18, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // float8_e5m2
+    {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  19, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // float8_e5m2fnuz
+    {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  20, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // float8_e8m0fnu
+    {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  21, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // float4_e2m1fn_x2
+    {255, 255, 255, 255, 255, 255,   6,   7,   8,   9, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  22, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // uint1
+    {255, 255, 255, 255, 255, 255,   6,   7,   8,   9, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  23, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // uint2
+    {255, 255, 255, 255, 255, 255,   6,   7,   8,   9, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  24, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // uint3
+    {255, 255, 255, 255, 255, 255,   6,   7,   8,   9, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  25, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // uint4
+    {255, 255, 255, 255, 255, 255,   6,   7,   8,   9, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  26, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // uint5
+    {255, 255, 255, 255, 255, 255,   6,   7,   8,   9, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  27, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // uint6
+    {255, 255, 255, 255, 255, 255,   6,   7,   8,   9, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  28, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // uint7
+    {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  29, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // int1
+    {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  30, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // int2
+    {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  31, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // int3
+    {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  32, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // int4
+    {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  33, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // int5
+    {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  34, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // int6
+    {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  35, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // int7
+    {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  36, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // bits1x8
+    {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  37, 255, 255, 255, 255, 255, 255, 255, 255},  // bits2x4
+    {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  38, 255, 255, 255, 255, 255, 255, 255},  // bits4x2
+    {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  39, 255, 255, 255, 255, 255, 255},  // bits8
+    {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  40, 255, 255, 255, 255, 255},  // bits16
+    {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  41, 255, 255, 255, 255},  // qint8
+    {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  42, 255, 255, 255},  // quint8
+    {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  43, 255, 255},  // qint32
+    {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  44, 255},  // quint4x2
+    {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  45},  // quint2x4
 };
 // That of operands of which the second counts by its category alone.
 inline constexpr uint8_t kRaised[kNumDTypes][kNumDTypes] = {
-    { 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 10, 11},  // bool
-    { 1,  1,  1,  1,  1,  1,  6,  7,  8,  9, 10, 11},  // uint8
-    { 2,  2,  2,  2,  2,  2,  6,  7,  8,  9, 10, 11},  // int8
-    { 3,  3,  3,  3,  3,  3,  6,  7,  8,  9, 10, 11},  // int16
-    { 4,  4,  4,  4,  4,  4,  6,  7,  8,  9, 10, 11},  // int32
-    { 5,  5,  5,  5,  5,  5,  6,  7,  8,  9, 10, 11},  // int64
-    { 6,  6,  6,  6,  6,  6,  6,  6,  6,  6, 10, 10},  // float16
-    { 7,  7,  7,  7,  7,  7,  7,  7,  7,  7, 10, 10},  // bfloat16
-    { 8,  8,  8,  8,  8,  8,  8,  8,  8,  8, 10, 10},  // float32
-    { 9,  9,  9,  9,  9,  9,  9,  9,  9,  9, 11, 11},  // float64
-    {10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10},  // complex64
-    {11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11},  // complex128
+    {  0,   1,   2,   3,   4,   5,   6,   7,   8,   9,  10,  11, 255, 255, 255,  15, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // bool
+    {  1,   1,   1,   1,   1,   1,   6,   7,   8,   9,  10,  11,   1,   1,   1,  15, 255, 255, 255, 255, 255, 255,   1,   1,   1,   1,   1,   1,   1,   1,   1,   1,   1,   1,   1,   1, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // uint8
+    {  2,   2,   2,   2,   2,   2,   6,   7,   8,   9,  10,  11,   2,   2,   2,  15, 255, 255, 255, 255, 255, 255,   2,   2,   2,   2,   2,   2,   2,   2,   2,   2,   2,   2,   2,   2, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // int8
+    {  3,   3,   3,   3,   3,   3,   6,   7,   8,   9,  10,  11,   3,   3,   3,  15, 255, 255, 255, 255, 255, 255,   3,   3,   3,   3,   3,   3,   3,   3,   3,   3,   3,   3,   3,   3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // int16
+    {  4,   4,   4,   4,   4,   4,   6,   7,   8,   9,  10,  11,   4,   4,   4,  15, 255, 255, 255, 255, 255, 255,   4,   4,   4,   4,   4,   4,   4,   4,   4,   4,   4,   4,   4,   4, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // int32
+    {  5,   5,   5,   5,   5,   5,   6,   7,   8,   9,  10,  11,   5,   5,   5,  15, 255, 255, 255, 255, 255, 255,   5,   5,   5,   5,   5,   5,   5,   5,   5,   5,   5,   5,   5,   5, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // int64
+    {  6,   6,   6,   6,   6,   6,   6,   6,   6,   6,  15,  15,   6,   6,   6,  15,   6,   6,   6,   6,   6,   6,   6,   6,   6,   6,   6,   6,   6,   6,   6,   6,   6,   6,   6,   6, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // float16
+    {  7,   7,   7,   7,   7,   7,   7,   7,   7,   7,  10,  10,   7,   7,   7,  10,   7,   7,   7,   7,   7,   7,   7,   7,   7,   7,   7,   7,   7,   7,   7,   7,   7,   7,   7,   7, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // bfloat16
+    {  8,   8,   8,   8,   8,   8,   8,   8,   8,   8,  10,  10,   8,   8,   8,  10,   8,   8,   8,   8,   8,   8,   8,   8,   8,   8,   8,   8,   8,   8,   8,   8,   8,   8,   8,   8, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // float32
+    {  9,   9,   9,   9,   9,   9,   9,   9,   9,   9,  11,  11,   9,   9,   9,  11,   9,   9,   9,   9,   9,   9,   9,   9,   9,   9,   9,   9,   9,   9,   9,   9,   9,   9,   9,   9, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // float64
+    { 10,  10,  10,  10,  10,  10,  10,  10,  10,  10,  10,  10,  10,  10,  10,  10,  10,  10,  10,  10,  10,  10,  10,  10,  10,  10,  10,  10,  10,  10,  10,  10,  10,  10,  10,  10, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // complex64
+    { 11,  11,  11,  11,  11,  11,  11,  11,  11,  11,  11,  11,  11,  11,  11,  11,  11,  11,  11,  11,  11,  11,  11,  11,  11,  11,  11,  11,  11,  11,  11,  11,  11,  11,  11,  11, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // complex128
+    { 12,  12,  12,  12,  12,  12,   6,   7,   8,   9,  10,  11,  12,  12,  12,  15, 255, 255, 255, 255, 255, 255,  12,  12,  12,  12,  12,  12,  12,  12,  12,  12,  12,  12,  12,  12, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // uint16
+    { 13,  13,  13,  13,  13,  13,   6,   7,   8,   9,  10,  11,  13,  13,  13,  15, 255, 255, 255, 255, 255, 255,  13,  13,  13,  13,  13,  13,  13,  13,  13,  13,  13,  13,  13,  13, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // uint32
+    { 14,  14,  14,  14,  14,  14,   6,   7,   8,   9,  10,  11,  14,  14,  14,  15, 255, 255, 255, 255, 255, 255,  14,  14,  14,  14,  14,  14,  14,  14,  14,  14,  14,  14,  14,  14, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // uint64
+    { 15,  15,  15,  15,  15,  15,  15,  15,  15,  15,  15,  15,  15,  15,  15,  15,  15,  15,  15,  15,  15,  15,  15,  15,  15,  15,  15,  15,  15,  15,  15,  15,  15,  15,  15,  15, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // complex32
+    { 16,  16,  16,  16,  16,  16,  16,  16,  16,  16, 255, 255,  16,  16,  16, 255,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16,  16, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // float8_e4m3fn
+    { 17,  17,  17,  17,  17,  17,  17,  17,  17,  17, 255, 255,  17,  17,  17, 255,  17,  17,  17,  17,  17,  17,  17,  17,  17,  17,  17,  17,  17,  17,  17,  17,  17,  17,  17,  17, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // float8_e4m3fnuz
+    { 18,  18,  18,  18,  18,  18,  18,  18,  18,  18, 255, 255,  18,  18,  18, 255,  18,  18,  18,  18,  18,  18,  18,  18,  18,  18,  18,  18,  18,  18,  18,  18,  18,  18,  18,  18, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // float8_e5m2
+    { 19,  19,  19,  19,  19,  19,  19,  19,  19,  19, 255, 255,  19,  19,  19, 255,  19,  19,  19,  19,  19,  19,  19,  19,  19,  19,  19,  19,  19,  19,  19,  19,  19,  19,  19,  19, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // float8_e5m2fnuz
+    { 20,  20,  20,  20,  20,  20,  20,  20,  20,  20, 255, 255,  20,  20,  20, 255,  20,  20,  20,  20,  20,  20,  20,  20,  20,  20,  20,  20,  20,  20,  20,  20,  20,  20,  20,  20, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // float8_e8m0fnu
+    { 21,  21,  21,  21,  21,  21,  21,  21,  21,  21, 255, 255,  21,  21,  21, 255,  21,  21,  21,  21,  21,  21,  21,  21,  21,  21,  21,  21,  21,  21,  21,  21,  21,  21,  21,  21, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // float4_e2m1fn_x2
+    { 22,  22,  22,  22,  22,  22,   6,   7,   8,   9,  10,  11,  22,  22,  22,  15, 255, 255, 255, 255, 255, 255,  22,  22,  22,  22,  22,  22,  22,  22,  22,  22,  22,  22,  22,  22, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // uint1
+    { 23,  23,  23,  23,  23,  23,   6,   7,   8,   9,  10,  11,  23,  23,  23,  15, 255, 255, 255, 255, 255, 255,  23,  23,  23,  23,  23,  23,  23,  23,  23,  23,  23,  23,  23,  23, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // uint2
+    { 24,  24,  24,  24,  24,  24,   6,   7,   8,   9,  10,  11,  24,  24,  24,  15, 255, 255, 255, 255, 255, 255,  24,  24,  24,  24,  24,  24,  24,  24,  24,  24,  24,  24,  24,  24, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // uint3
+    { 25,  25,  25,  25,  25,  25,   6,   7,   8,   9,  10,  11,  25,  25,  25,  15, 255, 255, 255, 255, 255, 255,  25,  25,  25,  25,  25,  25,  25,  25,  25,  25,  25,  25,  25,  25, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // uint4
+    { 26,  26,  26,  26,  26,  26,   6,   7,   8,   9,  10,  11,  26,  26,  26,  15, 255, 255, 255, 255, 255, 255,  26,  26,  26,  26,  26,  26,  26,  26,  26,  26,  26,  26,  26,  26, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // uint5
+    { 27,  27,  27,  27,  27,  27,   6,   7,   8,   9,  10,  11,  27,  27,  27,  15, 255, 255, 255, 255, 255, 255,  27,  27,  27,  27,  27,  27,  27,  27,  27,  27,  27,  27,  27,  27, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // uint6
+    { 28,  28,  28,  28,  28,  28,   6,   7,   8,   9,  10,  11,  28,  28,  28,  15, 255, 255, 255, 255, 255, 255,  28,  28,  28,  28,  28,  28,  28,  28,  28,  28,  28,  28,  28,  28, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // uint7
+    { 29,  29,  29,  29,  29,  29, 255, 255, 255, 255, 255, 255,  29,  29,  29, 255, 255, 255, 255, 255, 255, 255,  29,  29,  29,  29,  29,  29,  29,  29,  29,  29,  29,  29,  29,  29, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // int1
+    { 30,  30,  30,  30,  30,  30, 255, 255, 255, 255, 255, 255,  30,  30,  30, 255, 255, 255, 255, 255, 255, 255,  30,  30,  30,  30,  30,  30,  30,  30,  30,  30,  30,  30,  30,  30, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // int2
+    { 31,  31,  31,  31,  31,  31, 255, 255, 255, 255, 255, 255,  31,  31,  31, 255, 255, 255, 255, 255, 255, 255,  31,  31,  31,  31,  31,  31,  31,  31,  31,  31,  31,  31,  31,  31, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // int3
+    { 32,  32,  32,  32,  32,  32, 255, 255, 255, 255, 255, 255,  32,  32,  32, 255, 255, 255, 255, 255, 255, 255,  32,  32,  32,  32,  32,  32,  32,  32,  32,  32,  32,  32,  32,  32, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // int4
+    { 33,  33,  33,  33,  33,  33, 255, 255, 255, 255, 255, 255,  33,  33,  33, 255, 255, 255, 255, 255, 255, 255,  33,  33,  33,  33,  33,  33,  33,  33,  33,  33,  33,  33,  33,  33, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // int5
+    { 34,  34,  34,  34,  34,  34, 255, 255, 255, 255, 255, 255,  34,  34,  34, 255, 255, 255, 255, 255, 255, 255,  34,  34,  34,  34,  34,  34,  34,  34,  34,  34,  34,  34,  34,  34, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // int6
+    { 35,  35,  35,  35,  35,  35, 255, 255, 255, 255, 255, 255,  35,  35,  35, 255, 255, 255, 255, 255, 255, 255,  35,  35,  35,  35,  35,  35,  35,  35,  35,  35,  35,  35,  35,  35, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // int7
+    { 36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36,  36},  // bits1x8
+    { 37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37,  37},  // bits2x4
+    { 38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38,  38},  // bits4x2
+    { 39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39,  39},  // bits8
+    { 40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40,  40},  // bits16
+    { 41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41,  41},  // qint8
+    { 42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42,  42},  // quint8
+    { 43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43,  43},  // qint32
+    { 44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44},  // quint4x2
+    { 45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45},  // quint2x4
 };
 }  // namespace pellucid

@@ -6,6 +6,7 @@
 #include "autograd/tensor_history.h"
 #include "core/call_op.h"
 #include "core/error.h"
+#include "core/float8.h"
 #include "core/format.h"
 #include "core/geometry.h"
 #include "core/named_ops.h"
@@ -30,6 +31,12 @@ Tensor cast(TensorImpl& grad, DType dtype) {
   return call_op(NamedOp::ToCopy, {Value::of(&grad), Value::of_dtype(dtype)});
 }
 
+template <DType dtype>
+void write_eighth(void* data) {
+  using Element = ElementOf<dtype>::Type;
+  *static_cast<Element*>(data) = Float8Encoder<Element>::of(1);
+}
+
 void write_one(void* data, DType dtype) {
   switch (dtype) {
     case DType::Float16: *static_cast<uint16_t*>(data) = 0x3C00; return;
@@ -38,6 +45,12 @@ void write_one(void* data, DType dtype) {
     case DType::Complex64: *static_cast<float*>(data) = 1; return;
     case DType::Float64:
     case DType::Complex128: *static_cast<double*>(data) = 1; return;
+    case DType::Complex32: *static_cast<uint32_t*>(data) = 0x3C00; return;
+    case DType::Float8e4m3fn: return write_eighth<DType::Float8e4m3fn>(data);
+    case DType::Float8e4m3fnuz: return write_eighth<DType::Float8e4m3fnuz>(data);
+    case DType::Float8e5m2: return write_eighth<DType::Float8e5m2>(data);
+    case DType::Float8e5m2fnuz: return write_eighth<DType::Float8e5m2fnuz>(data);
+    case DType::Float8e8m0fnu: return write_eighth<DType::Float8e8m0fnu>(data);
     default:
       raise(ErrorKind::Runtime, "a gradient has a floating-point or complex dtype, not %s",
             std::string(name(dtype)).c_str());

@@ -43,13 +43,17 @@ std::vector<int64_t> NonFinite::place(std::span<const int64_t> sizes) const {
 
 std::optional<NonFinite> find_non_finite(TensorImpl& tensor, bool nan) {
   if (tensor.device.type != DeviceType::CPU || !is_differentiable(tensor.dtype) || !tensor.numel) return {};
-  Tensor dense = tensor.is_contiguous() ? Tensor::share(&tensor) : empty(tensor.shape(), tensor.dtype);
+  if (is_opaque(tensor.dtype)) return {};
+  const bool is_narrow = item_size(tensor.dtype) == 1 || tensor.dtype == DType::Complex32;
+  const DType searched = !is_narrow ? tensor.dtype : item_size(tensor.dtype) == 1 ? DType::Float32 : DType::Complex64;
+  const bool is_plain = !is_narrow && tensor.is_contiguous();
+  Tensor dense = is_plain ? Tensor::share(&tensor) : empty(tensor.shape(), searched);
   if (dense.get() != &tensor) copy_into(*dense, tensor);
   const void* data = dense->data();
   const auto floats = [&](int64_t i) -> double { return static_cast<const float*>(data)[i]; };
   const auto doubles = [&](int64_t i) { return static_cast<const double*>(data)[i]; };
   const auto halves = [&](int64_t i) -> double { return widened(static_cast<const uint16_t*>(data)[i], tensor.dtype); };
-  switch (tensor.dtype) {
+  switch (searched) {
     case DType::Float32: return search(tensor.numel, 1, nan, floats);
     case DType::Complex64: return search(tensor.numel, 2, nan, floats);
     case DType::Float64: return search(tensor.numel, 1, nan, doubles);

@@ -31,10 +31,13 @@ Tensor empty_in_format(const TensorImpl& like, DType dtype, MemoryFormat format,
 
 Tensor copy_in_format(TensorImpl& source, DType dtype, MemoryFormat format) {
   // Who watches gets one op, not a fresh tensor that he knows nothing of.
-  if (dtype == source.dtype && (source.keys | thread_state.include).has(Key::PythonDispatch)) {
+  const bool is_watched = (source.keys | thread_state.include).has(Key::PythonDispatch);
+  if (is_watched && (dtype == source.dtype || source.flags & TensorImpl::kNoMemory)) {
+    Tensor converted = Tensor::share(&source);
+    if (dtype != source.dtype) converted = call_op(NamedOp::ToCopy, {Value::of(&source), Value::of_dtype(dtype)});
     Value order = Value::of_int(static_cast<int64_t>(format));
     order.tag = Tag::MemoryFormat;
-    return call_op(NamedOp::Clone, {Value::of(&source), order});
+    return call_op(NamedOp::Clone, {Value::of(converted.get()), order});
   }
   Tensor target = empty_in_format(source, dtype, format, source.device);
   return call_op(NamedOp::Copy, {Value::of(target.get()), Value::of(&source)});

@@ -108,9 +108,9 @@ void cache_or_release(SharedCache& cache, void* block, int klass) {
   poison_block(block, nbytes);
 }
 
-void* take_large(SharedCache& cache, size_t nbytes) {
+void* take_large(SharedCache& cache, size_t nbytes, bool any_part) {
   size_t reused = 0;
-  void* block = cache.large.take(nbytes, &reused);
+  void* block = cache.large.take(nbytes, &reused, any_part);
   if (!block) return nullptr;
   cache.cached_bytes -= reused;
   count_reserved(cache, static_cast<int64_t>(nbytes - reused));
@@ -118,7 +118,7 @@ void* take_large(SharedCache& cache, size_t nbytes) {
 }
 
 void* take_from_shared(SharedCache& cache, int klass) {
-  if (klass >= kListClasses) return take_large(cache, class_bytes(klass));
+  if (klass >= kListClasses) return take_large(cache, class_bytes(klass), cache.base.segment_bytes == 0);
   FreeBlock* block = cache.free[klass];
   if (!block) return nullptr;
   cache.free[klass] = block->next;
@@ -201,11 +201,11 @@ void* allocate_large_from_base(SharedCache& cache, size_t nbytes) {
   for (const size_t segment_bytes : {std::max(nbytes, cache.base.segment_bytes), nbytes}) {
     if (void* segment = cache.base.allocate(segment_bytes)) {
       cache.large.add_segment(segment, segment_bytes);
-      return take_large(cache, nbytes);
+      return take_large(cache, nbytes, false);
     }
     if (segment_bytes == nbytes) break;
   }
-  return nullptr;
+  return take_large(cache, nbytes, true);
 }
 
 void* allocate_from_base(SharedCache& cache, int klass) {
@@ -337,6 +337,12 @@ AllocatorStatistics allocator_statistics() {
   result.num_allocations = sum.num_allocations;
   result.num_frees = sum.num_frees;
   return result;
+}
+
+std::vector<LargeBlocks::Listed> list_large_blocks() {
+  SharedCache& cache = shared();
+  std::lock_guard lock(cache.mutex);
+  return cache.large.list_parts();
 }
 
 void empty_cache() {

@@ -15,7 +15,7 @@ void check_pairs(const TensorImpl& tensor) {
   const int last = tensor.ndim - 1;
   if (category(tensor.dtype) != DTypeCategory::Floating ||
       item_size(complex_dtype(tensor.dtype)) != 2 * item_size(tensor.dtype))
-    raise(ErrorKind::Runtime, "view_as_complex takes pairs of float32 or float64 numbers, not of %s",
+    raise(ErrorKind::Runtime, "view_as_complex takes pairs of float16, float32 or float64 numbers, not of %s",
           name_of(tensor.dtype).c_str());
   if (last < 0 || tensor.sizes[last] != 2)
     raise(ErrorKind::Runtime,

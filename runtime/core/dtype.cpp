@@ -1,6 +1,7 @@
 #include "core/dtype.h"
 
 #include "core/defaults.h"
+#include "core/error.h"
 
 namespace pellucid {
 namespace {
@@ -9,10 +10,28 @@ constexpr size_t kPrefix = sizeof("torch.") - 1;
 
 std::optional<DType> raise_category(std::optional<DType> deciding, std::optional<DType> other) {
   if (!deciding || !other) return deciding ? deciding : other;
-  return static_cast<DType>(kRaised[static_cast<int>(*deciding)][static_cast<int>(*other)]);
+  const uint8_t code = kRaised[static_cast<int>(*deciding)][static_cast<int>(*other)];
+  if (code == kNoDType) raise_unpromoted(*deciding, *other);
+  return static_cast<DType>(code);
 }
 
 }  // namespace
+
+void raise_without_values(const char* op, DType dtype) {
+  const std::string_view word = facts_of(dtype).word;
+  raise(ErrorKind::NotImplemented,
+        "\"%s\" not implemented for '%s': its elements have no value; view them as another dtype", op,
+        word.substr(word.find('.') + 1).data());
+}
+
+void raise_unpromoted(DType a, DType b) {
+  const bool is_float = category(a) == DTypeCategory::Floating && category(b) == DTypeCategory::Floating;
+  raise(ErrorKind::Runtime, "Promotion for %s is not supported, attempted to promote %s and %s; convert one with .to()",
+        is_opaque(a) || is_opaque(b)                         ? "opaque dtypes"
+        : is_float || item_size(a) == 1 || item_size(b) == 1 ? "Float8 Types"
+                                                             : "uint16, uint32, uint64 types",
+        facts_of(a).word, facts_of(b).word);
+}
 
 std::string_view name(DType dtype) { return facts_of(dtype).torch_name + kPrefix; }
 

@@ -16,11 +16,24 @@ constexpr DTypeCategory category(DType dtype) { return kCategories[static_cast<i
 constexpr bool is_differentiable(DType dtype) { return kDifferentiableDTypes >> static_cast<int>(dtype) & 1; }
 static_assert(kNumDTypes <= 64, "kDifferentiableDTypes has a bit per dtype");
 
+// Elements of opaque dtypes are stored, viewed and copied, but have no value: their codes come last.
+constexpr bool is_opaque(DType dtype) { return static_cast<int>(dtype) >= kNumValued; }
+// What moves elements of an opaque dtype.
+constexpr DType carrier(DType dtype) {
+  return item_size(dtype) == 1 ? DType::UInt8 : item_size(dtype) == 2 ? DType::Int16 : DType::Int32;
+}
+// NotImplementedError: "op" not implemented for 'Bits8'.
+[[noreturn]] void raise_without_values(const char* op, DType dtype);
+
 std::string_view name(DType dtype);  // "float32"
 bool parse_dtype(std::string_view name, DType& out);
 // Both tensors of dimension, or both numbers.
+[[noreturn]] void raise_unpromoted(DType a, DType b);
 inline DType promote(DType a, DType b) {
-  return static_cast<DType>(kPromoted[static_cast<int>(a)][static_cast<int>(b)]);
+  const uint8_t code = kPromoted[static_cast<int>(a)][static_cast<int>(b)];
+  if (code == kNoDType) [[unlikely]]
+    raise_unpromoted(a, b);
+  return static_cast<DType>(code);
 }
 // What results from tensors of dimension, 0-d tensors and numbers together: a lower rank only counts
 // when its category is higher. An absent class is std::nullopt.

@@ -15,6 +15,11 @@ struct Half {
 struct BFloat {
   uint16_t bits;
 };
+// runtime/core/float8.h reads and writes them.
+template <int mantissa, int bias, Float8Form form>
+struct Float8 {
+  uint8_t code;
+};
 template <class T>
 struct ComplexOf {
   T real, imag;

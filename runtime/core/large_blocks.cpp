@@ -7,8 +7,18 @@
 
 namespace pellucid {
 
-void* LargeBlocks::take(size_t nbytes, size_t* reused) {
-  const auto found = free_.lower_bound({nbytes, 0, nullptr});
+namespace {
+constexpr size_t kSmallShare = 16;  // of a segment's resident bytes, that a block is not to hold
+}
+
+bool LargeBlocks::is_worth_leaving_whole(const FreePart& part, size_t nbytes) const {
+  const auto place = parts_.find(part.address);
+  return place->second.resident / kSmallShare >= nbytes && is_whole_segment(place);
+}
+
+void* LargeBlocks::take(size_t nbytes, size_t* reused, bool any_part) {
+  auto found = free_.lower_bound({nbytes, 0, nullptr});
+  while (!any_part && found != free_.end() && is_worth_leaving_whole(*found, nbytes)) ++found;
   if (found == free_.end()) return nullptr;
   const auto part = parts_.find(found->address);
   free_.erase(found);
@@ -57,9 +67,16 @@ void LargeBlocks::absorb_next(Parts::iterator part) {
   parts_.erase(next);
 }
 
-bool LargeBlocks::is_whole_segment(Parts::iterator part) const {
+bool LargeBlocks::is_whole_segment(Parts::const_iterator part) const {
   const auto next = std::next(part);
   return part->second.starts_segment && (next == parts_.end() || next->second.starts_segment);
+}
+
+std::vector<LargeBlocks::Listed> LargeBlocks::list_parts() const {
+  std::vector<Listed> listed;
+  for (const auto& [address, part] : parts_)
+    listed.push_back({address, part.nbytes, part.resident, part.free, part.starts_segment});
+  return listed;
 }
 
 size_t LargeBlocks::trim(Release release, Discard discard) {

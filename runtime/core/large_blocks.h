@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <map>
 #include <set>
+#include <vector>
 
 namespace pellucid {
 
@@ -18,14 +19,23 @@ class LargeBlocks {
   using Discard = void (*)(void* block, size_t nbytes);
 
   // The smallest free part that fits, of equal ones the one with the most resident
-  // bytes, or null. `reused` is how much of the block is resident.
-  void* take(size_t nbytes, size_t* reused);
+  // bytes, or null. `reused` is how much of the block is resident. Unless `any_part`, a free segment
+  // that larger blocks use is left whole: a small block that outlived it would make the next of them
+  // take new pages.
+  void* take(size_t nbytes, size_t* reused, bool any_part);
   void add_segment(void* segment, size_t nbytes);
   // Keeps the block; returns its size.
   size_t give_back(void* block);
   // Releases segments without live blocks and lets the contents of other free parts go (`discard`
   // may be null: those stay resident then). Returns the bytes that went.
   size_t trim(Release release, Discard discard);
+
+  struct Listed {
+    char* address;
+    size_t nbytes, resident;
+    bool free, starts_segment;
+  };
+  std::vector<Listed> list_parts() const;  // by address
 
  private:
   struct Part {
@@ -50,10 +60,14 @@ class LargeBlocks {
   void list(Parts::iterator part) { free_.insert(place_of(part)); }
   void unlist(Parts::iterator part) { free_.erase(place_of(part)); }
   void absorb_next(Parts::iterator part);
-  bool is_whole_segment(Parts::iterator part) const;
+  bool is_whole_segment(Parts::const_iterator part) const;
+  bool is_worth_leaving_whole(const FreePart& part, size_t nbytes) const;
 
   Parts parts_;  // of all segments, by address
   std::set<FreePart> free_;
 };
+
+// Those of the shared cache (core/allocator.cpp).
+std::vector<LargeBlocks::Listed> list_large_blocks();
 
 }  // namespace pellucid

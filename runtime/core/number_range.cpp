@@ -23,6 +23,7 @@ constexpr IntegerRange integer_range(DType dtype) {
 
 bool fits_integer(const Value& number, DType dtype) {
   const bool is_float = number.tag == Tag::Float;
+  if (dtype == DType::UInt64) return !is_float || (number.number >= 0 && number.number < 0x1p64);
   if (dtype == DType::Int64) return !is_float || (number.number >= -0x1p63 && number.number < 0x1p63);
   const IntegerRange range = integer_range(dtype);
   if (is_float) return number.number >= range.float_low && number.number <= static_cast<double>(range.high);
@@ -34,6 +35,7 @@ bool fits_integer(const Value& number, DType dtype) {
 bool number_fits(const Value& number, DType dtype) {
   if (dtype == DType::Bool || number.tag == Tag::Complex) return true;
   if (category(dtype) == DTypeCategory::Integral) return fits_integer(number, dtype);
+  if (is_opaque(dtype) || dtype == DType::Float8e4m3fn) return true;  // which saturates
   const double value = number.as_double();
   return !(std::abs(value) > facts_of(dtype).largest) || std::isinf(value);
 }

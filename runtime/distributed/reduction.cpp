@@ -171,6 +171,7 @@ void combine_as(DType dtype, std::span<const char* const> sources, std::span<con
     case DType::Float64: return run.template operator()<double>();
     case DType::Complex64: return run.template operator()<std::complex<float>>();
     case DType::Complex128: return run.template operator()<std::complex<double>>();
+    default: return;  // is_defined() is false
   }
 }
 
@@ -180,6 +181,7 @@ bool is_defined(DType dtype, Reduction reduction) {
   using enum Reduction;
   const bool is_of_order = reduction == Min || reduction == Max;
   const bool is_of_bits = reduction == Band || reduction == Bor || reduction == Bxor;
+  if (static_cast<int>(dtype) > static_cast<int>(DType::Complex128)) return false;  // formats of storage
   if (category(dtype) == DTypeCategory::Complex) return !is_of_order && !is_of_bits;
   return category(dtype) != DTypeCategory::Floating || !is_of_bits;
 }

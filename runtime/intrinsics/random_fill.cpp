@@ -30,9 +30,13 @@ constexpr uint64_t kWideRange = uint64_t{1} << 28;  // ranges from here on take 
 int64_t largest_of(DType dtype) {
   switch (category(dtype)) {
     case DTypeCategory::Bool:
-    case DTypeCategory::Integral: return facts_of(dtype).highest;
-    case DTypeCategory::Floating: return int64_t{2} << facts_of(dtype).mantissa;
-    case DTypeCategory::Complex: break;
+    case DTypeCategory::Integral:
+      if (!is_opaque(dtype)) return facts_of(dtype).highest;
+      break;
+    case DTypeCategory::Floating:
+      if (item_size(dtype) > 1) return int64_t{2} << facts_of(dtype).mantissa;
+      break;
+    default: break;
   }
   raise(ErrorKind::NotImplemented, "random numbers of dtype %s are not supported", std::string(name(dtype)).c_str());
 }
@@ -104,8 +108,8 @@ void fill_words(TensorImpl& tensor, Generator& generator, bool wide, Make&& make
 }
 
 void require_floating(const TensorImpl& tensor, const char* function) {
-  if (category(tensor.dtype) != DTypeCategory::Floating)
-    raise(ErrorKind::NotImplemented, "%s is for floating-point tensors, not for %s", function,
+  if (category(tensor.dtype) != DTypeCategory::Floating || item_size(tensor.dtype) == 1)
+    raise(ErrorKind::NotImplemented, "%s is for floating-point tensors of 16 bits and more, not for %s", function,
           std::string(name(tensor.dtype)).c_str());
 }
 

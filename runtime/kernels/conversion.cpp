@@ -7,15 +7,18 @@
 #include <utility>
 
 #include "core/element.h"
+#include "core/error.h"
+#include "core/float8.h"
 #include "kernels/pack.h"
 
 namespace pellucid {
 namespace {
 
-// Every element as one of: int64_t, float, double, ComplexOf. Widening loses nothing.
+// Every element as one of: int64_t, uint64_t, float, double, ComplexOf. Widening loses nothing.
 inline int64_t widen(Boolean x) { return x.value != 0; }
+inline uint64_t widen(uint64_t x) { return x; }
 template <class T>
-  requires std::is_integral_v<T>
+  requires(std::is_integral_v<T> && !std::is_same_v<T, uint64_t>)
 int64_t widen(T x) {
   return x;
 }
@@ -31,6 +34,11 @@ inline double widen(double x) { return x; }
 template <class T>
 ComplexOf<T> widen(ComplexOf<T> x) {
   return x;
+}
+inline ComplexOf<float> widen(ComplexOf<Half> x) { return {widen(x.real), widen(x.imag)}; }
+template <int mantissa, int bias, Float8Form form>
+float widen(Float8<mantissa, bias, form> x) {
+  return decode(x);
 }
 
 template <class T>
@@ -50,6 +58,18 @@ T imaginary_part(ComplexOf<T> x) {
   return x.imag;
 }
 
+// As x86 converts; from 2**63 on, what is above it converts, and the bit is set.
+inline uint64_t to_uint64(double x) {
+  constexpr double kLimit = 0x1p63;
+  if (!(x >= kLimit)) return static_cast<uint64_t>(_mm_cvttsd_si64(_mm_set_sd(x)));
+  return static_cast<uint64_t>(_mm_cvttsd_si64(_mm_set_sd(x - kLimit))) ^ (uint64_t{1} << 63);
+}
+
+template <class T>
+constexpr bool kIsFloat8 = false;
+template <int mantissa, int bias, Float8Form form>
+constexpr bool kIsFloat8<Float8<mantissa, bias, form>> = true;
+
 template <class To, class Wide>
 To narrow(Wide x) {
   const auto real = real_part(x);
@@ -66,10 +86,15 @@ To narrow(Wide x) {
   } else if constexpr (std::is_integral_v<To>) {
     // The conversion instruction defines NaN and overflow; C++ leaves them undefined.
     if constexpr (std::is_integral_v<decltype(real)>) return static_cast<To>(real);
+    else if constexpr (std::is_same_v<To, uint64_t>) return to_uint64(static_cast<double>(real));
     else if constexpr (std::is_same_v<To, int32_t>) return _mm_cvttsd_si32(_mm_set_sd(static_cast<double>(real)));
     else return static_cast<To>(_mm_cvttsd_si64(_mm_set_sd(static_cast<double>(real))));
   } else if constexpr (std::is_floating_point_v<To>) {
     return static_cast<To>(real);
+  } else if constexpr (kIsFloat8<To>) {
+    return Float8Encoder<To>::of(static_cast<float>(real));
+  } else if constexpr (std::is_same_v<To, ComplexOf<Half>>) {
+    return {narrow<Half>(real), narrow<Half>(imaginary_part(x))};
   } else {
     using Part = decltype(To::real);
     return {static_cast<Part>(real), static_cast<Part>(imaginary_part(x))};
@@ -99,10 +124,10 @@ constexpr auto make_converters(std::index_sequence<Pair...>) {
   struct Table {
     KernelFunction entry[sizeof...(Pair)];
   };
-  return Table{{&convert_elements<typename ElementOf<static_cast<DType>(Pair / kNumDTypes)>::Type,
-                                  typename ElementOf<static_cast<DType>(Pair % kNumDTypes)>::Type>...}};
+  return Table{{&convert_elements<typename ElementOf<static_cast<DType>(Pair / kNumValued)>::Type,
+                                  typename ElementOf<static_cast<DType>(Pair % kNumValued)>::Type>...}};
 }
-constexpr auto kConverters = make_converters(std::make_index_sequence<kNumDTypes * kNumDTypes>{});
+constexpr auto kConverters = make_converters(std::make_index_sequence<kNumValued * kNumValued>{});
 
 struct Conversion {
   explicit Conversion(KernelFunction converter) : kernel{.function{converter}, .resolved{true}} {}
@@ -110,8 +135,8 @@ struct Conversion {
   std::atomic<bool> installed{false};  // the kernel is to be looked up in the pack
 };
 struct Conversions {
-  Conversion entry[kNumDTypes * kNumDTypes];
-  Conversion& of(DType to, DType from) { return entry[static_cast<int>(to) * kNumDTypes + static_cast<int>(from)]; }
+  Conversion entry[kNumValued * kNumValued];
+  Conversion& of(DType to, DType from) { return entry[static_cast<int>(to) * kNumValued + static_cast<int>(from)]; }
 };
 
 template <size_t... Pair>
@@ -119,11 +144,13 @@ Conversions make_conversions(std::index_sequence<Pair...>) {
   return {{Conversion(kConverters.entry[Pair])...}};
 }
 // Never destroyed: threads may outlive the program's end.
-Conversions& conversions = *new Conversions(make_conversions(std::make_index_sequence<kNumDTypes * kNumDTypes>{}));
+Conversions& conversions = *new Conversions(make_conversions(std::make_index_sequence<kNumValued * kNumValued>{}));
 
 }  // namespace
 
 KernelRef& conversion_kernel(DType to, DType from) {
+  if (is_opaque(to) || is_opaque(from)) [[unlikely]]
+    raise_without_values("copy_", is_opaque(to) ? to : from);
   Conversion& conversion = conversions.of(to, from);
   if (conversion.installed.load(std::memory_order_acquire)) [[unlikely]] {
     if (KernelFunction kernel = find_in_packs(conversion.kernel.id)) conversion.kernel.function = kernel;
@@ -140,10 +167,14 @@ void convert(DType to_dtype, char* to, DType from_dtype, const char* from, const
                    static_cast<size_t>(run.sizes[0] * item));
     return;
   }
+  if (is_opaque(to_dtype)) [[unlikely]] {
+    if (to_dtype != from_dtype) raise_without_values("copy_", to_dtype);
+    return convert(carrier(to_dtype), to, carrier(from_dtype), from, run);
+  }
   char* const data[2] = {to, const_cast<char*>(from)};
   const int64_t strides[4] = {run.to_strides[0], run.to_strides[1], run.from_strides[0], run.from_strides[1]};
   if (run.sizes[0] == 1 && run.sizes[1] == 1) {  // one element is converted before a kernel's prologue ends
-    kConverters.entry[static_cast<int>(to_dtype) * kNumDTypes + static_cast<int>(from_dtype)](data, run.sizes, strides,
+    kConverters.entry[static_cast<int>(to_dtype) * kNumValued + static_cast<int>(from_dtype)](data, run.sizes, strides,
                                                                                               nullptr);
     return;
   }

@@ -231,6 +231,9 @@ void order_any(LibraryCall& call, bool reversed, bool only_top) {
     case DType::Bool:
     case DType::UInt8: return order<uint8_t, unsigned_key<uint8_t>>(call, reversed, only_top);
     case DType::Int8: return order<uint8_t, signed_key<uint8_t>>(call, reversed, only_top);
+    case DType::UInt16: return order<uint16_t, unsigned_key<uint16_t>>(call, reversed, only_top);
+    case DType::UInt32: return order<uint32_t, unsigned_key<uint32_t>>(call, reversed, only_top);
+    case DType::UInt64: return order<uint64_t, unsigned_key<uint64_t>>(call, reversed, only_top);
     case DType::Int16: return order<uint16_t, signed_key<uint16_t>>(call, reversed, only_top);
     case DType::Int32: return order<uint32_t, signed_key<uint32_t>>(call, reversed, only_top);
     case DType::Int64: return order<uint64_t, signed_key<uint64_t>>(call, reversed, only_top);
@@ -238,8 +241,9 @@ void order_any(LibraryCall& call, bool reversed, bool only_top) {
     case DType::BFloat16: return order<uint16_t, float_key<uint16_t, 7>>(call, reversed, only_top);
     case DType::Float32: return order<uint32_t, float_key<uint32_t, 23>>(call, reversed, only_top);
     case DType::Float64: return order<uint64_t, float_key<uint64_t, 52>>(call, reversed, only_top);
-    case DType::Complex64:
-    case DType::Complex128: raise(ErrorKind::Runtime, "%s(): complex numbers have no order", call.step.name.c_str());
+    default:
+      raise(ErrorKind::Runtime, "%s(): elements of %s have no order", call.step.name.c_str(),
+            std::string(name(call.inputs[0]->dtype)).c_str());
   }
 }
 

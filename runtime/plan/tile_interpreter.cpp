@@ -349,8 +349,12 @@ void combine_element(Combine combine, DType dtype, char* to, const char* from) {
     case DType::Float64: return combine_as<double>(combine, to, from);
     case DType::Float16:
     case DType::BFloat16: return combine_halves(combine, dtype, to, from);
-    case DType::Complex64:
-    case DType::Complex128: raise(ErrorKind::NotImplemented, "complex elements are not combined by a tile program");
+    case DType::UInt16: return combine_as<uint16_t>(combine, to, from);
+    case DType::UInt32: return combine_as<uint32_t>(combine, to, from);
+    case DType::UInt64: return combine_as<uint64_t>(combine, to, from);
+    default:
+      raise(ErrorKind::NotImplemented, "elements of %s are not combined by a tile program",
+            std::string(name(dtype)).c_str());
   }
 }
 
@@ -448,10 +452,7 @@ bool is_better(Combine combine, DType dtype, const char* value, const char* held
     case DType::Int64: return is_better_as<int64_t>(combine, value, held);
     case DType::Float32: return is_better_as<float>(combine, value, held);
     case DType::Float64: return is_better_as<double>(combine, value, held);
-    case DType::Float16:
-    case DType::BFloat16:
-    case DType::Complex64:
-    case DType::Complex128: break;
+    default: break;
   }
   raise(ErrorKind::NotImplemented, "elements of this dtype are not ordered by a tile program");
 }

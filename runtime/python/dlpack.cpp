@@ -40,6 +40,7 @@ constexpr int32_t kCpu = 1;
 constexpr const char* kName = "dltensor";
 constexpr const char* kUsedName = "used_dltensor";
 
+constexpr uint8_t kNoCode = 255;
 uint8_t code_of(DType dtype) { return facts_of(dtype).dlpack; }
 
 bool find_dtype(DLDataType wanted, DType& out) {
@@ -76,6 +77,11 @@ PyObject* to_dlpack(PyObject* self, PyObject*, PyObject*) {
     TensorImpl& tensor = *tensor_of(self);
     if (requires_grad(tensor))
       raise(ErrorKind::Runtime, "a tensor that requires gradients cannot be exported by DLPack: detach() it first");
+    if (code_of(tensor.dtype) == kNoCode) {
+      PyErr_Format(PyExc_BufferError, "DLPack has no type for elements of %s; view() them as another dtype",
+                   facts_of(tensor.dtype).torch_name);
+      raise_python();
+    }
     if (tensor.device.type != DeviceType::CPU)
       raise(ErrorKind::Runtime, "only memory of the CPU can be exported by DLPack, not of device %s",
             device_name(tensor.device).c_str());

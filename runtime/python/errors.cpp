@@ -1,5 +1,6 @@
 // Translation between C++ and Python exceptions.
 #include <new>
+#include <utility>
 
 #include "python/object.h"
 
@@ -33,6 +34,23 @@ PyObject* exception_type(ErrorKind kind) {
   return PyExc_RuntimeError;
 }
 
+// The text of a refused allocation with what holds memory (pellucid/memory/_failure.py). Explaining takes
+// memory too: a refusal meanwhile has the plain text.
+void set_out_of_memory_error(const char* text) {
+  static thread_local bool is_explaining = false;
+  PyObject* explained = nullptr;
+  if (!std::exchange(is_explaining, true)) {
+    PyObject* module = PyImport_ImportModule("pellucid.memory._failure");
+    explained = module ? PyObject_CallMethod(module, "explain", "s", text) : nullptr;
+    Py_XDECREF(module);
+    if (!explained) PyErr_Clear();
+    is_explaining = false;
+  }
+  if (explained) PyErr_SetObject(exception_type(ErrorKind::OutOfMemory), explained);
+  else PyErr_SetString(exception_type(ErrorKind::OutOfMemory), text);
+  Py_XDECREF(explained);
+}
+
 }  // namespace
 
 void set_python_error() noexcept {
@@ -40,7 +58,8 @@ void set_python_error() noexcept {
     throw;
   } catch (const Error& error) {
     if (error.kind == ErrorKind::PythonRaised && PyErr_Occurred()) return;
-    PyErr_SetString(exception_type(error.kind), error.what());
+    if (error.kind == ErrorKind::OutOfMemory) set_out_of_memory_error(error.what());
+    else PyErr_SetString(exception_type(error.kind), error.what());
   } catch (const std::bad_alloc&) { PyErr_NoMemory(); } catch (const std::exception& error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
   } catch (...) { PyErr_SetString(PyExc_RuntimeError, "an unknown C++ exception reached Python"); }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/float8.h"
 #include "core/number_range.h"
 #include "python/convert.h"
 
@@ -28,6 +29,16 @@ Scalar of(Complex complex) {
   return scalar;
 }
 
+template <DType dtype>
+Scalar of_eighth(const char* address) {
+  return of(Value::of_float(decode(load<typename ElementOf<dtype>::Type>(address))));
+}
+
+template <DType dtype>
+void store_eighth(char* address, double value) {
+  store(address, Float8Encoder<typename ElementOf<dtype>::Type>::of(static_cast<float>(value)));
+}
+
 Scalar read_element(const char* address, DType dtype) {
   switch (dtype) {
     case DType::Bool: return of(Value::of_bool(*address != 0));
@@ -42,8 +53,18 @@ Scalar read_element(const char* address, DType dtype) {
     case DType::Float64: return of(Value::of_float(load<double>(address)));
     case DType::Complex64: return of(Complex{load<float>(address), load<float>(address + 4)});
     case DType::Complex128: return of(load<Complex>(address));
+    case DType::UInt16: return of(Value::of_int(load<uint16_t>(address)));
+    case DType::UInt32: return of(Value::of_int(load<uint32_t>(address)));
+    case DType::UInt64: return of(Value::of_int(load<int64_t>(address)));  // element_object() reads what is above
+    case DType::Complex32:
+      return of(Complex{half_to_float(load<uint16_t>(address)), half_to_float(load<uint16_t>(address + 2))});
+    case DType::Float8e4m3fn: return of_eighth<DType::Float8e4m3fn>(address);
+    case DType::Float8e4m3fnuz: return of_eighth<DType::Float8e4m3fnuz>(address);
+    case DType::Float8e5m2: return of_eighth<DType::Float8e5m2>(address);
+    case DType::Float8e5m2fnuz: return of_eighth<DType::Float8e5m2fnuz>(address);
+    case DType::Float8e8m0fnu: return of_eighth<DType::Float8e8m0fnu>(address);
   }
-  return {};
+  raise_without_values("item", dtype);
 }
 
 int64_t to_int64(const Scalar& scalar, DType dtype) {
@@ -96,7 +117,22 @@ void write_scalar(char* address, DType dtype, const Scalar& scalar) {
       return store(address + 4, static_cast<float>(value.imag));
     }
     case DType::Complex128: return store(address, to_complex(scalar));
+    case DType::UInt16: return store(address, static_cast<uint16_t>(to_int64(scalar, dtype)));
+    case DType::UInt32: return store(address, static_cast<uint32_t>(to_int64(scalar, dtype)));
+    case DType::UInt64: return store(address, to_int64(scalar, dtype));
+    case DType::Complex32: {
+      const Complex value = to_complex(scalar);
+      store(address, float_to_half(static_cast<float>(value.real)));
+      return store(address + 2, float_to_half(static_cast<float>(value.imag)));
+    }
+    case DType::Float8e4m3fn: return store_eighth<DType::Float8e4m3fn>(address, to_double(scalar, dtype));
+    case DType::Float8e4m3fnuz: return store_eighth<DType::Float8e4m3fnuz>(address, to_double(scalar, dtype));
+    case DType::Float8e5m2: return store_eighth<DType::Float8e5m2>(address, to_double(scalar, dtype));
+    case DType::Float8e5m2fnuz: return store_eighth<DType::Float8e5m2fnuz>(address, to_double(scalar, dtype));
+    case DType::Float8e8m0fnu: return store_eighth<DType::Float8e8m0fnu>(address, to_double(scalar, dtype));
   }
+  raise(ErrorKind::Runtime, "elements of %s have no value: a number cannot become one",
+        std::string(name(dtype)).c_str());
 }
 
 }  // namespace
@@ -151,6 +187,7 @@ PyObject* number_object(const Value& number) {
 }
 
 PyObject* element_object(const char* address, DType dtype) {
+  if (dtype == DType::UInt64) return checked(PyLong_FromUnsignedLongLong(load<uint64_t>(address)));
   Scalar scalar = read_element(address, dtype);
   if (scalar.value.tag == Tag::Complex) scalar.value.complex = &scalar.complex;
   return number_object(scalar.value);
@@ -162,6 +199,11 @@ namespace {
 Value integer_element(PyObject* integer, DType dtype) {
   int64_t value;
   if (is_small_integer(integer, value)) return Value::of_int(value);
+  if (dtype == DType::UInt64) {
+    const uint64_t wide = PyLong_AsUnsignedLongLong(integer);
+    if (!PyErr_Occurred()) return Value::of_int(static_cast<int64_t>(wide));
+    PyErr_Clear();
+  }
   if (is_differentiable(dtype)) {
     const double number = PyLong_AsDouble(integer);
     if (number == -1 && PyErr_Occurred()) raise_python();

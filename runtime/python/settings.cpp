@@ -6,11 +6,11 @@
 #include "core/allocator.h"
 #include "core/defaults.h"
 #include "core/hooks.h"
+#include "core/large_blocks.h"
 #include "core/thread_pool.h"
 #include "kernels/pack.h"
 #include "python/boundary.h"
 #include "python/contexts.h"
-#include "python/named_dtypes.h"
 #include "python/types.h"
 
 namespace pellucid::python {
@@ -55,7 +55,7 @@ PyObject* promote_dtypes(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *a, *b;
     if (!PyArg_ParseTuple(args, "O!O!:promote_types", &dtype_type, &a, &dtype_type, &b)) return nullptr;
-    return new_reference(dtype_object(promote(offered_dtype(a), offered_dtype(b))));
+    return new_reference(dtype_object(promote(dtype_of(a), dtype_of(b))));
   });
 }
 
@@ -66,7 +66,7 @@ PyObject* can_cast_dtypes(PyObject*, PyObject* args, PyObject* kwargs) {
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!:can_cast", const_cast<char**>(names), &dtype_type, &from,
                                      &dtype_type, &to))
       return nullptr;
-    return PyBool_FromLong(can_cast(offered_dtype(from), offered_dtype(to)));
+    return PyBool_FromLong(can_cast(dtype_of(from), dtype_of(to)));
   });
 }
 
@@ -86,10 +86,31 @@ void warn_in_python(const char* message) {
 // What the caching allocator counts.
 PyObject* get_memory_statistics(PyObject*, PyObject*) {
   const AllocatorStatistics counts = allocator_statistics();
-  return Py_BuildValue("{s:L,s:L,s:L,s:L,s:L,s:L}", "allocated_bytes", counts.allocated_bytes, "reserved_bytes",
-                       counts.reserved_bytes, "num_allocations", counts.num_allocations, "num_frees", counts.num_frees,
-                       "num_base_allocations", counts.num_base_allocations, "num_out_of_memory",
-                       counts.num_out_of_memory);
+  return Py_BuildValue("{s:L,s:L,s:L,s:L,s:L,s:L,s:L,s:L}", "allocated_bytes", counts.allocated_bytes,
+                       "peak_allocated_bytes", counts.peak_allocated_bytes, "reserved_bytes", counts.reserved_bytes,
+                       "peak_reserved_bytes", counts.peak_reserved_bytes, "num_allocations", counts.num_allocations,
+                       "num_frees", counts.num_frees, "num_base_allocations", counts.num_base_allocations,
+                       "num_out_of_memory", counts.num_out_of_memory);
+}
+
+// [(address, bytes, resident bytes, free, starts a segment)]
+PyObject* list_parts(PyObject*, PyObject*) {
+  return guarded([] {
+    Object list = own(PyList_New(0));
+    for (const LargeBlocks::Listed& part : list_large_blocks()) {
+      Object entry = own(Py_BuildValue("KKKOO", reinterpret_cast<unsigned long long>(part.address),
+                                       static_cast<unsigned long long>(part.nbytes),
+                                       static_cast<unsigned long long>(part.resident), part.free ? Py_True : Py_False,
+                                       part.starts_segment ? Py_True : Py_False));
+      checked(PyList_Append(list.get(), entry.get()));
+    }
+    return list.leak();
+  });
+}
+
+PyObject* empty_block_cache(PyObject*, PyObject*) {
+  empty_cache();
+  Py_RETURN_NONE;
 }
 
 PyObject* refuse_block(PyObject*, PyObject* object) {
@@ -142,6 +163,9 @@ PyMethodDef functions[] = {
     {"can_cast", reinterpret_cast<PyCFunction>(can_cast_dtypes), METH_VARARGS | METH_KEYWORDS,
      "can_cast(from_, to): whether promotion rules allow writing `from_` into `to`."},
     {"_memory_statistics", get_memory_statistics, METH_NOARGS, "What the allocator counts, as a dict."},
+    {"_empty_cache", empty_block_cache, METH_NOARGS, "Gives the allocator's cached blocks back to the system."},
+    {"_large_blocks", list_parts, METH_NOARGS,
+     "Parts of segments: (address, bytes, resident bytes, free, starts a segment)."},
     {"_fail_allocation", refuse_block, METH_O,
      "_fail_allocation(number): refuses the number-th block of memory from now on, once; 0: none. For tests."},
     {"_log_api_usage_once", log_api_usage, METH_O, "Nothing: what programs use is not counted."},

@@ -15,7 +15,6 @@
 
 #include "core/geometry.h"
 #include "core/hooks.h"
-#include "python/named_dtypes.h"
 #include "python/tensor_type.h"
 #include "python/types.h"
 
@@ -261,8 +260,8 @@ PyObject* tensor_over(PyObject*, PyObject* args) {
       raise(ErrorKind::Runtime, "_tensor_over(): %zu sizes and %zu strides do not belong together", sizes.size(),
             strides.size());
     Storage& storage = storage_of(source);
-    check_in_storage(sizes, strides, offset, item_size(offered_dtype(dtype)), storage.nbytes);
-    Tensor tensor = empty(std::array<int64_t, 1>{0}, offered_dtype(dtype));
+    check_in_storage(sizes, strides, offset, item_size(dtype_of(dtype)), storage.nbytes);
+    Tensor tensor = empty(std::array<int64_t, 1>{0}, dtype_of(dtype));
     Ref<Storage>::adopt(std::exchange(tensor->storage, Ref<Storage>::share(&storage).leak()));
     tensor->offset = offset;
     set_geometry(*tensor, sizes, strides);

@@ -194,7 +194,7 @@ PyObject* note_collection(PyObject*, PyObject* const* args, Py_ssize_t count) {
     TimelineEvent* event = timeline ? timeline->note(EventKind::Collect, shared_text("garbage collection")) : nullptr;
     if (event) {
       event->flags = kTextFlag;
-      event->end = event->begin;
+      event->end = ticks();  // the note's own time is that of the event before
       event->begin = std::exchange(begin, 0);
     }
     return none();

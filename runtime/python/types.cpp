@@ -4,7 +4,6 @@
 #include <string>
 
 #include "core/defaults.h"
-#include "python/named_dtypes.h"
 
 namespace pellucid::python {
 namespace {
@@ -48,7 +47,11 @@ PyObject* is_floating_point(PyObject* self, void*) {
 PyObject* is_complex(PyObject* self, void*) {
   return PyBool_FromLong(category(dtype_of(self)) == DTypeCategory::Complex);
 }
-PyObject* is_signed(PyObject* self, void*) { return PyBool_FromLong(facts_of(dtype_of(self)).is_signed); }
+PyObject* is_signed(PyObject* self, void*) {
+  if (category(dtype_of(self)) != DTypeCategory::Opaque) return PyBool_FromLong(facts_of(dtype_of(self)).is_signed);
+  PyErr_Format(PyExc_RuntimeError, "%R has no sign: its elements have no value of their own", self);
+  return nullptr;
+}
 PyObject* itemsize(PyObject* self, void*) { return PyLong_FromSize_t(item_size(dtype_of(self))); }
 
 PyGetSetDef dtype_getset[] = {
@@ -59,21 +62,12 @@ PyGetSetDef dtype_getset[] = {
     {},
 };
 
-// Null for the dtypes that no tensor has, which share these methods (named_dtypes.cpp).
-const DTypeFacts* known_facts(PyObject* self) {
-  const int code = reinterpret_cast<ConstantObject*>(self)->value;
-  return code < 0 ? nullptr : &kDTypeFacts[code];
-}
-
-PyObject* to_real(PyObject* self, PyObject*) {
-  const DTypeFacts* facts = known_facts(self);
-  return new_reference(facts ? dtype_object(facts->real) : self);
-}
+PyObject* to_real(PyObject* self, PyObject*) { return new_reference(dtype_object(facts_of(dtype_of(self)).real)); }
 
 PyObject* to_complex(PyObject* self, PyObject*) {
-  const DTypeFacts* facts = known_facts(self);
-  if (facts && facts->has_pair) return new_reference(dtype_object(facts->pair));
-  PyErr_Format(PyExc_RuntimeError, "%R has no complex counterpart: only float32, float64 and bfloat16 do", self);
+  const DTypeFacts& facts = facts_of(dtype_of(self));
+  if (facts.has_pair) return new_reference(dtype_object(facts.pair));
+  PyErr_Format(PyExc_RuntimeError, "%R has no complex counterpart: only floats of 16 to 64 bits do", self);
   return nullptr;
 }
 
@@ -121,7 +115,6 @@ bool to_dtype(PyObject* object, DType& out) {
   if (object == reinterpret_cast<PyObject*>(&PyLong_Type)) return out = DType::Int64, true;
   if (object == reinterpret_cast<PyObject*>(&PyBool_Type)) return out = DType::Bool, true;
   if (object == reinterpret_cast<PyObject*>(&PyComplex_Type)) { return out = default_complex_dtype(), true; }
-  refuse_named_dtype(object);
   return false;
 }
 
@@ -152,7 +145,6 @@ void add_types(PyObject* module) {
   checked(PyModule_AddObjectRef(module, "_dtype_words", own(dtype_words()).get()));
   checked(PyModule_AddObjectRef(module, "layout", reinterpret_cast<PyObject*>(&layout_type)));
   checked(PyModule_AddObjectRef(module, "memory_format", reinterpret_cast<PyObject*>(&memory_format_type)));
-  add_named_dtypes(module);
   add_device_and_size(module);
 }
 

@@ -160,6 +160,18 @@ Node& Recorder::add_node(const OpRecord& op, const ScalarFunction& function, uin
   return node;
 }
 
+// Value numbers are those of contents: what is written in place is the next value of the same storage. The former one
+// gets a storage of its own, which its readers in the segment may need.
+void Recorder::overwrite(pellucid::Value& result, TensorImpl& self, uint8_t space) {
+  Value& former = *static_cast<Value*>(self.storage->context);
+  Tensor stand_in = empty_without_memory(self.shape(), self.stride(), self.dtype);
+  former.storage = Ref<Storage>::share(stand_in->storage);
+  former.storage->context = &former;
+  former.tensor = std::move(stand_in);
+  give_result(result, Tensor::share(&self), space);
+  self.bump_version();
+}
+
 void Recorder::give_result(pellucid::Value& result, Tensor tensor, uint8_t space) {
   Value& value = segment_->values.emplace_back();
   value.recorder = this;
@@ -176,11 +188,13 @@ void Recorder::give_result(pellucid::Value& result, Tensor tensor, uint8_t space
 
 namespace {
 
+constexpr const char* kWritesMemory = "it writes to memory that exists";
+
 // Why the call cannot be recorded by what its op is and gets; null if it can.
 const char* unfit(const OpCall& call) {
   if (call.op->kind != OpKind::Pointwise) return "it is not elementwise";
   if (preparation_request_of(call)) return "it is being prepared for repeats";
-  if (call.op->variant != Variant::Functional) return "it writes to a tensor that exists";
+  if (call.op->variant == Variant::Out) return kWritesMemory;
   if (thread_state.anomaly_mode) return "anomaly mode watches it";
   for (int k = 0; k < call.num_args; ++k) {
     const pellucid::Value& value = call.args[k];
@@ -230,6 +244,9 @@ bool Recorder::record(const PreparedMap& map, OpCall& call, std::span<TensorImpl
 const char* Recorder::record(OpCall& call) {
   if (const char* reason = unfit(call)) return reason;
   PointwiseData& data = pointwise_data(*call.op);
+  // Only what was recorded and did not run is written by recording: it has no memory yet.
+  TensorImpl* self = call.op->variant == Variant::InPlace ? call.args[data.written[0]].tensor : nullptr;
+  if (self && find_value(*self) < 0) return kWritesMemory;
   TensorImpl* tensors[kMaxPointwiseArguments];
   size_t num_tensors = 0;
   int64_t sizes[kMaxDims], strides[kMaxDims];
@@ -249,6 +266,9 @@ const char* Recorder::record(OpCall& call) {
   const Gathered gathered = Gatherer(call, data).gather();
   const ScalarFunction& function = data.function_for(call, gathered.key);
   if (const char* reason = unfit(call, function)) return reason;
+  if (self &&
+      (function.num_outputs != 1 || function.outputs[0] != self->dtype || !std::ranges::equal(shape, self->shape())))
+    return "its result has another form than what it writes";
   uint64_t params[kMaxMapParams];
   for (int k = 0; k < function.num_params; ++k) params[k] = parameter_bits(call, function.params[k]);
   // A view of a recorded value is read like other memory, which it gets now.
@@ -259,12 +279,17 @@ const char* Recorder::record(OpCall& call) {
   function.kernel.get();  // may call Python, which a run may not
   remember_request(function, call, gathered.key);
   const auto guard = lock();
+  if (self && find_value(*self) < 0) return kWritesMemory;  // it ran meanwhile
   const uint8_t space = space_of(shape);
   add_node(*call.op, function, space, params);
   for (int k = 0; k < function.num_inputs; ++k)
     segment_->operands.push_back(operand_of(*call.args[function.inputs[k].argument].tensor));
-  for (int k = 0; k < function.num_outputs; ++k)
-    give_result(call.rets[k], empty_without_memory(shape, {strides, shape.size()}, function.outputs[k]), space);
+  if (self) {
+    overwrite(call.rets[0], *self, space);
+  } else {
+    for (int k = 0; k < function.num_outputs; ++k)
+      give_result(call.rets[k], empty_without_memory(shape, {strides, shape.size()}, function.outputs[k]), space);
+  }
   if (watched_) note(Event::Kind::Recorded, call.op, numel, "");
   return nullptr;
 }

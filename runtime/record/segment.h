@@ -1,7 +1,7 @@
 // Segment: ops that were recorded and did not run yet, with what they read and what they will fill.
 //
-// Only functional ops of single elements are recorded, which cannot fail: whether and when one runs cannot be observed
-// once its inputs are held unchanged. An operand is an input (memory that exists) or a value of the segment.
+// Only ops of single elements are recorded, which cannot fail: whether and when one runs cannot be observed once its
+// inputs are held unchanged. A write in place to a recorded result is a value of its own, the next of its storage. An operand is an input (memory that exists) or a value of the segment.
 #pragma once
 
 #include <vector>

@@ -303,6 +303,30 @@ class inference_mode(_GradMode):
     def __new__(cls, mode: Any = True) -> Any: ...
 
 bool: Final[dtype]
+bits16: Final[dtype]
+bits1x8: Final[dtype]
+bits2x4: Final[dtype]
+bits4x2: Final[dtype]
+bits8: Final[dtype]
+int1: Final[dtype]
+int2: Final[dtype]
+int3: Final[dtype]
+int4: Final[dtype]
+int5: Final[dtype]
+int6: Final[dtype]
+int7: Final[dtype]
+uint1: Final[dtype]
+uint2: Final[dtype]
+uint3: Final[dtype]
+uint4: Final[dtype]
+uint5: Final[dtype]
+uint6: Final[dtype]
+uint7: Final[dtype]
+qint32: Final[dtype]
+qint8: Final[dtype]
+quint2x4: Final[dtype]
+quint4x2: Final[dtype]
+quint8: Final[dtype]
 float4_e2m1fn_x2: Final[dtype]
 float8_e4m3fn: Final[dtype]
 float8_e4m3fnuz: Final[dtype]
@@ -442,6 +466,8 @@ def _timeline_tags() -> tuple[str, ...]: ...
 def _timeline_dtypes() -> tuple[str, ...]: ...
 def _timeline_routes() -> tuple[str, ...]: ...
 def _memory_statistics() -> dict[str, _int]: ...
+def _empty_cache() -> None: ...
+def _large_blocks() -> list[tuple[_int, _int, _int, _bool, _bool]]: ...
 def _fail_allocation(number: _int, /) -> None: ...
 def _count_ops() -> tuple[_int, _int, _int]: ...
 def _limit_traced(number: _int, /) -> _int: ...

@@ -43,6 +43,14 @@ _DTYPES = {
     "U8": "uint8",
     "BOOL": "bool",
     "C64": "complex64",
+    "U16": "uint16",
+    "U32": "uint32",
+    "U64": "uint64",
+    "F8_E4M3": "float8_e4m3fn",
+    "F8_E4M3FNUZ": "float8_e4m3fnuz",
+    "F8_E5M2": "float8_e5m2",
+    "F8_E5M2FNUZ": "float8_e5m2fnuz",
+    "F8_E8M0": "float8_e8m0fnu",
 }
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _LONGEST_HEADER = 100_000_000

@@ -15,7 +15,7 @@ from typing import Any, Self
 import pellucid
 from pellucid import _C
 from pellucid._tensor import Tensor
-from pellucid._tensor.dtype_names import TYPE_NAMES
+from pellucid._tensor.dtype_names import STORAGE_NAMES, TYPE_NAMES
 
 _SHOWN = 1000
 """A longer storage is printed by its first and last elements."""
@@ -369,7 +369,7 @@ _TYPES = {
         (),
         {"dtype": dtype, "__module__": "torch", "__doc__": f"Storages of {dtype}."},
     )
-    for dtype, word in TYPE_NAMES.items()
+    for dtype, word in STORAGE_NAMES.items()
 }
 
 

@@ -246,6 +246,40 @@ def test_double_backward_and_checkpoint():
         assert torch.equal(compiled(x.clone().requires_grad_()), expected)
 
 
+def test_writes_to_recorded_results_are_recorded():
+    def writes(x):
+        y = x * 2
+        before = y + 1
+        alias = y.detach()
+        y.add_(x)
+        y.relu_()
+        after = alias * 3
+        alias.mul_(0.5)
+        return y, before, alias, after
+
+    compiled = torch.compile(writes)
+    x = torch.randn(5 * N, 10)
+    for _ in range(3):
+        recorded = _C._recording_counts()[0]
+        found = compiled(x)
+        assert _C._recording_counts()[0] - recorded == 6
+        for a, b in zip(found, writes(x), strict=True):
+            assert torch.equal(a, b) and a._version == b._version
+        assert found[0].data_ptr() == found[2].data_ptr()
+        background.wait(60)
+
+
+def test_what_a_recorded_write_spoils_is_refused():
+    @torch.compile
+    def spoils(x):
+        y = (x * 1).exp()
+        y.add_(1)
+        return y.sum()
+
+    with pytest.raises(RuntimeError, match="modified"):
+        spoils(torch.zeros(10 * N, requires_grad=True)).backward()
+
+
 def test_explain_says_what_ran_and_why():
     from pellucid import explain
 

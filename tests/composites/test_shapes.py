@@ -247,3 +247,13 @@ def test_set_takes_a_part_of_memory():
     x.set_(A, 1, (2, 2), (2, 1))
     assert x.tolist() == [[2, 3], [4, 5]]
     assert x.data_ptr() == A.data_ptr() + 8
+
+
+def test_runs_of_slices_are_numbered_and_counted():
+    x = torch.tensor([[1, 2], [1, 2], [3, 4], [1, 2]])
+    found = torch.ops.aten.unique_dim_consecutive(x, 0)
+    assert [part.tolist() for part in found] == [
+        [[1, 2], [3, 4], [1, 2]],
+        [0, 0, 1, 2],
+        [2, 1, 1],
+    ]

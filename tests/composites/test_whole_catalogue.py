@@ -18,7 +18,7 @@ from pellucid_compiler.declare.schema import parse_schema
 # is not a function of tensors alone.
 NOT_DRAWN = {
     *("addmm.dtype", "addmm.dtype_out", "baddbmm.dtype", "baddbmm.dtype_out"),
-    *("bmm.dtype", "bmm.dtype_out", "mm.dtype", "mm.dtype_out", "chalf", "to.device"),
+    *("bmm.dtype", "bmm.dtype_out", "mm.dtype", "mm.dtype_out", "to.device"),
     *("convolution_backward_overrideable", "convolution_backward_overrideable.out"),
     *("convolution_overrideable", "convolution_overrideable.out"),
     *("native_batch_norm_backward.out", "native_layer_norm_backward.out"),

@@ -452,6 +452,39 @@ def test_transposed_convolutions_of_images_smaller_than_windows(size, padding, s
         np.testing.assert_allclose(got_sum, (cotangent.numpy() * want).sum())
 
 
+@pytest.mark.parametrize("stride", [(2, 1), (1, 3)])
+@pytest.mark.parametrize("padding", [(0, 0), (1, 2)])
+@pytest.mark.parametrize("dilation", [(1, 1), (2, 3)])
+def test_transposed_convolutions_of_two_strides(stride, padding, dilation):
+    """Gathered along the dim of stride 1, scattered along the other."""
+    x, weight = random(2, 6, 5, 7), random(6, 4, 3, 2, seed=1)
+    x[1, 2, 3, 3] = np.inf
+    places, taps = x.shape[2:], weight.shape[2:]
+    extents = [
+        (n - 1) * s + e * (t - 1) + 1
+        for n, s, e, t in zip(places, stride, dilation, taps, strict=True)
+    ]
+    want = np.zeros((2, 4, *extents))
+    for i, j, k, m in itertools.product(*map(range, (*places, *taps))):
+        row, column = i * stride[0] + k * dilation[0], j * stride[1] + m * dilation[1]
+        part = x[:, :, i, j, None] * weight[:, :, k, m]
+        want[:, :, row, column] += part.sum(1)
+    (top, left), (height, width) = padding, extents
+    want = want[:, :, top : height - top, left : width - left]
+    got = pellucid.conv_transpose2d(
+        pellucid.tensor(x),
+        pellucid.tensor(weight),
+        None,
+        stride,
+        padding,
+        0,
+        1,
+        dilation,
+    )
+    assert 0 < (~np.isfinite(want)).sum() <= 4 * 6
+    np.testing.assert_allclose(got.numpy(), want, rtol=1e-11, atol=1e-11)
+
+
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
 def test_what_is_not_finite_stays_in_its_windows_and_has_its_sign(value):
     x = random(*TILED["x"]).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Expressions nest as deeply as they like: nothing recurses, shared parts count once."""
+"""Expressions may nest deeply: nothing recurses, shared parts count once."""
 
 import pytest
 

@@ -153,8 +153,10 @@ def storage_dtype(array, dtype):
 
 
 def plain(tensor):
-    """The tensor as an array; bfloat16 as float32."""
+    """The tensor as an array; bfloat16 as float32, complex32 as complex64."""
     tensor = tensor.detach()
+    if tensor.dtype is torch.complex32:
+        tensor = tensor.to(torch.complex64)
     if tensor.dtype is torch.bfloat16:
         tensor = tensor.float()
     return np.asarray(tensor)

@@ -67,7 +67,6 @@ TEST(what_an_exception_leaves_is_released) {
     OwnedResults(call.get()).take_each([&](Tensor result) {
       if (result.get() == call.second.get()) throw 1;
     });
-  } catch (int) {
-  }
+  } catch (int) {}
   CHECK(call.nothing_is_shared());
 }

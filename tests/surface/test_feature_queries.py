@@ -3,12 +3,10 @@
 import copy
 import pickle
 
-import pytest
-
 import pellucid as torch
 
 
-def test_dtypes_that_no_tensor_has_are_named_and_measured():
+def test_narrow_dtypes_are_named_and_measured():
     assert repr(torch.float8_e4m3fn) == "torch.float8_e4m3fn"
     assert isinstance(torch.uint16, torch.dtype)
     assert torch.float8_e5m2.is_floating_point and torch.float8_e5m2.itemsize == 1
@@ -16,20 +14,6 @@ def test_dtypes_that_no_tensor_has_are_named_and_measured():
     assert torch.iinfo(torch.uint32).max == 2**32 - 1
     assert copy.deepcopy(torch.uint64) is torch.uint64
     assert pickle.loads(pickle.dumps(torch.uint64)) is torch.uint64
-
-
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda: torch.zeros(2, dtype=torch.float8_e5m2),
-        lambda: torch.ones(2).to(torch.uint16),
-        lambda: torch.promote_types(torch.uint16, torch.int8),
-        lambda: torch.can_cast(torch.float8_e5m2, torch.float32),
-    ],
-)
-def test_tensors_of_them_are_refused(use):
-    with pytest.raises(NotImplementedError, match="not offered"):
-        use()
 
 
 def test_data_parallel_calls_the_module():

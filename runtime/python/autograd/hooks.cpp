@@ -66,7 +66,7 @@ struct PythonHooks final : Hook {
       Object result = own(PyObject_CallOneArg(function, argument.get()));
       if (kind == HookKind::Tensor && result.get() != Py_None)
         gradients[0] = replacement(result.get(), gradients[0], function);
-      if (kind == HookKind::Accumulated && result.get() != Py_None)
+      if (kind == HookKind::Accumulated && result.get() != Py_None && result.get() != argument.get())
         raise(is_tensor(result.get()) ? ErrorKind::Runtime : ErrorKind::Type,
               "hook '%s' returned '%s': a hook after accumulation returns None; it may change .grad itself",
               name_of(function).c_str(), Py_TYPE(result.get())->tp_name);

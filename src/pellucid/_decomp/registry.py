@@ -62,21 +62,17 @@ def unseen() -> Iterator[None]:
 
 def _runs_as_itself(values: Iterable[Any]) -> bool:
     """Whether only observers watch a call: no other mode, no class of a tensor."""
-    modes = _C._torch_dispatch_modes()
-    return (
-        bool(modes)
-        and all(map(is_observer, modes))
-        and not any(_has_own_dispatch(type(v)) for v in values)
-    )
+    watching = [*_C._torch_dispatch_modes(), *_dispatching_classes(values)]
+    return bool(watching) and all(map(is_observer, watching))
 
 
-def _has_own_dispatch(kind: type) -> bool:
-    if not issubclass(kind, Tensor):
-        return False
-    derived = kind.__mro__[: kind.__mro__.index(Tensor)]
-    if is_observer(kind):
-        return False
-    return any("__torch_dispatch__" in vars(c) for c in derived)
+def _dispatching_classes(values: Iterable[Any]) -> Iterator[type]:
+    for kind in map(type, values):
+        if not issubclass(kind, Tensor):
+            continue
+        derived = kind.__mro__[: kind.__mro__.index(Tensor)]
+        if any("__torch_dispatch__" in vars(c) for c in derived):
+            yield kind
 
 
 def _overloads(given: Any) -> list[Any]:

@@ -159,11 +159,10 @@ def asarray(
     if isinstance(obj, _C.StorageBase):
         obj = _C._tensor_over(obj, _C.uint8, 0, (obj.nbytes(),), (1,))
     if copy:
-        source = obj.detach() if isinstance(obj, Tensor) else obj
         result = (
-            source.to(dtype=dtype or source.dtype, device=device, copy=True)
-            if isinstance(source, Tensor)
-            else _C.tensor(source, dtype=dtype, device=device)
+            obj.to(dtype=dtype or obj.dtype, device=device, copy=True)
+            if isinstance(obj, Tensor)
+            else _C.tensor(obj, dtype=dtype, device=device)
         )
     else:
         result = _C.as_tensor(obj, dtype=dtype, device=device)
@@ -173,11 +172,9 @@ def asarray(
                 "asarray() cannot share the memory of this object, and copy=False "
                 "forbids a copy"
             )
-        if isinstance(obj, Tensor) and not requires_grad:
-            result = result.detach() if result.requires_grad else result
-    if requires_grad:
-        result.requires_grad = True
-    return result
+    if result.requires_grad and not requires_grad:
+        return result.detach()
+    return result if result.requires_grad else result.requires_grad_(requires_grad)
 
 
 # Settings. Results never depend on threads or runs, whatever is set here.

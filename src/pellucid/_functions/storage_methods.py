@@ -10,7 +10,7 @@ from typing import Any
 from pellucid import _C
 from pellucid import storage as _storage
 from pellucid._tensor import Tensor
-from pellucid._tensor.dtype_names import TYPE_NAMES
+from pellucid._tensor.dtype_names import STORAGE_NAMES
 from pellucid.storage import TypedStorage, UntypedStorage
 
 
@@ -22,7 +22,8 @@ def storage(self: Tensor) -> TypedStorage:
 
 def storage_type(self: Tensor) -> Any:
     """The type of this tensor's storage by name, such as ``torch.FloatStorage``."""
-    return getattr(_storage, f"{TYPE_NAMES[self.dtype]}Storage")
+    word = STORAGE_NAMES.get(self.dtype)
+    return getattr(_storage, f"{word}Storage") if word else _storage.UntypedStorage
 
 
 def set_(

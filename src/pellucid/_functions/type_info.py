@@ -12,14 +12,12 @@ if TYPE_CHECKING:
 def _row_of(dtype: Any) -> Any:
     """What the table of dtypes says of ``dtype``; None for what is not a dtype."""
     # Read at the first question: importing the table takes longer than asking it.
-    from pellucid_compiler.abi.dtypes import BY_NAME, NAMED
+    from pellucid_compiler.abi.dtypes import BY_NAME
 
     if not isinstance(dtype, _C.dtype):
         return None
     name = repr(dtype).removeprefix("torch.")
-    row = BY_NAME.get(name)
-    if row is None:
-        row = next(row for row in NAMED if row.name == name)
+    row = BY_NAME[name]
     return row if not row.parts else BY_NAME[row.parts]
 
 
@@ -75,7 +73,7 @@ class iinfo:
         from pellucid_compiler.abi.dtypes import INTEGRAL
 
         row = _row_of(type)
-        if row is None or row.category != INTEGRAL:
+        if row is None or row.category != INTEGRAL or row.opaque:
             raise TypeError(
                 f"iinfo() needs an integer dtype, not {type}; "
                 "use finfo() for floating point"

@@ -132,7 +132,7 @@ class Library:
         )
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
-        """Adds an op; returns its name. Aliases are read from the schema.
+        """Adds an op; returns its qualified name. Aliases are read from the schema.
 
         RuntimeError for a library of the kind "IMPL", an op that is defined already,
         another ``alias_analysis`` than "", "FROM_SCHEMA" or "CONSERVATIVE".
@@ -151,7 +151,7 @@ class Library:
         _forget_packet(full_name)
         for kernel in _WAITING.pop(full_name, []):
             kernel.install()
-        return full_name.partition("::")[2]
+        return full_name
 
     def impl(
         self,

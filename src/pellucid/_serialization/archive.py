@@ -20,6 +20,7 @@ from pellucid import Tensor
 from pellucid._serialization.names import find_named
 from pellucid._serialization.safe_pickle import Reader, known_function
 from pellucid._serialization.writer import STORAGE_DTYPES
+from pellucid._tensor.dtype_names import TYPE_NAMES
 from pellucid.storage import TypedStorage, UntypedStorage
 
 # Takes a storage that was read and where its file says that it was; gives the storage
@@ -154,6 +155,23 @@ def _rebuild_tensor(
     return view.requires_grad_(requires_grad) if requires_grad else view
 
 
+def _rebuild_of_dtype(
+    storage: TypedStorage,
+    offset: int,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    requires_grad: bool,
+    hooks: Any,
+    dtype: Any,
+    metadata: Any = None,
+) -> Tensor:
+    """As ``_rebuild_tensor``, of bytes that are elements of ``dtype``."""
+    if not isinstance(dtype, pellucid.dtype):
+        raise TypeError(f"a tensor's dtype is a dtype, not {dtype!r:.100}")
+    typed = TypedStorage(wrap_storage=storage.untyped(), dtype=dtype)
+    return _rebuild_tensor(typed, offset, size, stride, requires_grad, hooks, metadata)
+
+
 # What PyTorch leaves to be done when a tensor is read.
 _PENDING: dict[str, Callable[[Tensor], Tensor]] = {
     "conj": pellucid.conj_physical,
@@ -186,12 +204,14 @@ def _rebuild_parameter(
 def _rebuild_subclass(function: Any, kind: Any, arguments: Any, state: Any) -> Any:
     """A tensor of a class of the program's, or one with attributes."""
     kind = known_function(kind)
-    if known_function(function) is not _rebuild_tensor or not issubclass(kind, Tensor):
+    rebuild = known_function(function)
+    makes = rebuild in (_rebuild_tensor, _rebuild_of_dtype)
+    if not makes or not issubclass(kind, Tensor):
         raise pickle.UnpicklingError(
             f"a tensor of {kind!r:.100} is made by {function!r:.100}: only subclasses "
             "that have a storage are read"
         )
-    tensor = _rebuild_tensor(*arguments)
+    tensor = rebuild(*arguments)
     return _with_state(tensor if kind is Tensor else tensor.as_subclass(kind), state)
 
 
@@ -212,6 +232,7 @@ def _constructors() -> dict[str, Any]:
     dtypes = {name: getattr(pellucid, name) for name in STORAGE_DTYPES.values()}
     names: dict[str, Any] = {
         "torch._utils _rebuild_tensor_v2": _rebuild_tensor,
+        "torch._utils _rebuild_tensor_v3": _rebuild_of_dtype,
         "torch._utils _rebuild_parameter": _rebuild_parameter,
         "torch._utils _rebuild_parameter_with_state": _rebuild_parameter,
         "torch._tensor _rebuild_from_type_v2": _rebuild_subclass,
@@ -228,7 +249,7 @@ def _constructors() -> dict[str, Any]:
         names[f"{builtins} frozenset"] = lambda items=(): frozenset(items)
         names[f"{builtins} complex"] = lambda real, imag=0.0: complex(real, imag)
         names[f"{builtins} bytearray"] = lambda data=b"": bytearray(data)
-    names |= {f"torch {name}": dtype for name, dtype in dtypes.items()}
+    names |= {str(dtype).replace(".", " "): dtype for dtype in TYPE_NAMES}
     names |= {f"torch {s}": dtypes[name] for s, name in STORAGE_DTYPES.items()}
     return names
 

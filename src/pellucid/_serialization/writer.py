@@ -13,13 +13,13 @@ from typing import IO, Any
 import pellucid
 from pellucid import Tensor
 from pellucid._serialization.names import public_name
-from pellucid._tensor.dtype_names import TYPE_NAMES
+from pellucid._tensor.dtype_names import STORAGE_NAMES, TYPE_NAMES
 from pellucid.storage import TypedStorage, UntypedStorage
 
 # The names that PyTorch's files give to storages of each dtype.
 STORAGE_DTYPES = {
     f"{word}Storage": str(dtype).removeprefix("torch.")
-    for dtype, word in TYPE_NAMES.items()
+    for dtype, word in STORAGE_NAMES.items()
 }
 
 
@@ -41,6 +41,7 @@ class _StorageReference:
 
 
 _REBUILD_TENSOR = _Name("torch._utils", "_rebuild_tensor_v2")
+_REBUILD_OF_DTYPE = _Name("torch._utils", "_rebuild_tensor_v3")
 _REBUILD_PARAMETER = _Name("torch._utils", "_rebuild_parameter")
 _REBUILD_PARAMETER_WITH_STATE = _Name("torch._utils", "_rebuild_parameter_with_state")
 _REBUILD_SUBCLASS = _Name("torch._tensor", "_rebuild_from_type_v2")
@@ -48,8 +49,10 @@ _STORAGE_NAMES = {
     dtype: _Name("torch", storage) for storage, dtype in STORAGE_DTYPES.items()
 }
 _DTYPE_NAMES = {
-    dtype: _Name("torch", dtype) for dtype in sorted({*STORAGE_DTYPES.values()})
+    str(dtype): _Name("torch", str(dtype).removeprefix("torch."))
+    for dtype in TYPE_NAMES
 }
+_BYTES = _Name("torch.storage", "UntypedStorage")
 _DEVICE, _SIZE = _Name("torch", "device"), _Name("torch", "Size")
 
 
@@ -114,7 +117,9 @@ class Writer(_Pickler):  # type: ignore[misc]
             tensor.requires_grad,
             OrderedDict(),
         )
-        return _REBUILD_TENSOR, arguments
+        if tensor.dtype in STORAGE_NAMES:
+            return _REBUILD_TENSOR, arguments
+        return _REBUILD_OF_DTYPE, (*arguments, tensor.dtype)
 
     def _storage_of(self, tensor: Tensor) -> _StorageReference:
         storage = tensor.untyped_storage()
@@ -132,7 +137,10 @@ class Writer(_Pickler):  # type: ignore[misc]
                 f"tensors of {whole.dtype} and {tensor.dtype} share one memory, and a "
                 "file gives each memory one dtype; save a clone() of one of them"
             )
-        identifier = ("storage", _STORAGE_NAMES[dtype], key, "cpu", count)
+        name = _STORAGE_NAMES.get(dtype, _BYTES)
+        if name is _BYTES:
+            count *= tensor.element_size()
+        identifier = ("storage", name, key, "cpu", count)
         return _StorageReference(identifier)
 
     def save_name(self, value: _Name) -> None:
@@ -148,7 +156,7 @@ class Writer(_Pickler):  # type: ignore[misc]
             self.memoize(obj)
 
     def save_dtype(self, value: Any) -> None:
-        self.save(_DTYPE_NAMES[_dtype_name(value)])
+        self.save(_DTYPE_NAMES[str(value)])
 
     dispatch[_Name] = save_name
     dispatch[pellucid.dtype] = save_dtype

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
 
 # A row per dtype of tensors, in the order of their codes.
 TYPE_NAMES: dict[_C.dtype, str] = _C._dtype_words
+# PyTorch has named storages and tensor types of the dtypes up to complex128 alone.
+STORAGE_NAMES: dict[_C.dtype, str] = dict(
+    list(TYPE_NAMES.items())[: list(TYPE_NAMES).index(_C.complex128) + 1]
+)
 
 
 def dtype_of_type_name(name: str) -> Any:

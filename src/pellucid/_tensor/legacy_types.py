@@ -13,7 +13,7 @@ from typing import Any
 import pellucid
 from pellucid import _C
 from pellucid._calls.deprecation import deprecated
-from pellucid._tensor.dtype_names import TYPE_NAMES, dtype_of_type_name
+from pellucid._tensor.dtype_names import STORAGE_NAMES, dtype_of_type_name
 from pellucid._tensor.tensor import Tensor
 
 
@@ -55,7 +55,7 @@ _TYPES = {
         (),
         {"dtype": dtype, "__module__": "torch", "__doc__": f"Tensors of {dtype}."},
     )
-    for dtype, word in TYPE_NAMES.items()
+    for dtype, word in STORAGE_NAMES.items()
     if not dtype.is_complex
 }
 

@@ -290,6 +290,7 @@ _CONVERSIONS = {
     "bfloat16": _C.bfloat16,
     "cfloat": _C.complex64,
     "cdouble": _C.complex128,
+    "chalf": _C.complex32,
     "bool": _C.bool,
     "byte": _C.uint8,
     "char": _C.int8,

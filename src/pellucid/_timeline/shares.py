@@ -59,7 +59,7 @@ def shares(log: Log, thread: Thread) -> Iterator[Share]:
         if outer is None:
             outermost.append(event)
         else:
-            inside[outer] = inside.get(outer, 0.0) + event.duration
+            inside[outer] = inside.get(outer, 0.0) + max(event.duration, 0.0)
     for event in timed:
         own = event.duration - inside.get(event, 0.0)
         yield Share(event, max(own, 0.0), is_python=False)

@@ -23,8 +23,9 @@ class DeviceMesh:
         *,
         mesh_dim_names: tuple[str, ...] | None = None,
         _groups: list[Any] | None = None,
+        _root: DeviceMesh | None = None,
     ) -> None:
-        self.device_type = device_type
+        self.device_type, self._root = device_type, _root or self
         is_tensor = isinstance(mesh, torch.Tensor)
         self.mesh = mesh.to(torch.int64) if is_tensor else torch.tensor(mesh)
         self.mesh_dim_names = mesh_dim_names
@@ -109,7 +110,21 @@ class DeviceMesh:
         kept = sorted(dims)
         part = self.mesh[index].permute([kept.index(dim) for dim in dims])
         groups = [self._groups[dim] for dim in dims]
-        return DeviceMesh(self.device_type, part, mesh_dim_names=chosen, _groups=groups)
+        return DeviceMesh(
+            *(self.device_type, part),
+            mesh_dim_names=chosen,
+            _groups=groups,
+            _root=self._root,
+        )
+
+    def _joined_with(self, inner: DeviceMesh) -> DeviceMesh:
+        """This mesh's dims and those of another part of the same mesh."""
+        if self._root is not inner._root or self._root is self:
+            raise ValueError(
+                f"{self} and {inner} must be parts of one mesh: take both by name from "
+                'one, as in mesh["dp"] and mesh["tp"]'
+            )
+        return self._root[(*(self.mesh_dim_names or ()), *(inner.mesh_dim_names or ()))]
 
     @staticmethod
     def from_group(group: Any, device_type: str, **options: Any) -> DeviceMesh:

@@ -9,7 +9,7 @@ from pellucid.nn.parameter import (  # noqa: I001  (modules need parameter first
     UninitializedBuffer,
     UninitializedParameter,
 )
-from pellucid.nn import functional, init
+from pellucid.nn import functional, grad, init
 from pellucid.nn.modules import *  # noqa: F403  (its __all__ is the list)
 from pellucid.nn.modules import __all__ as _module_names
 from pellucid.nn import modules, parallel, parameter, utils
@@ -25,6 +25,7 @@ __all__ = [
     "UninitializedParameter",
     "factory_kwargs",
     "functional",
+    "grad",
     "init",
     "modules",
     "parameter",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import cmath
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import pellucid
 from pellucid import Tensor
@@ -15,9 +16,11 @@ _TOLERANCES = {
     "bfloat16": (1.6e-2, 1e-5),
     "float32": (1.3e-6, 1e-5),
     "float64": (1e-7, 1e-7),
+    "complex32": (1e-3, 1e-5),
     "complex64": (1.3e-6, 1e-5),
     "complex128": (1e-7, 1e-7),
 }
+_NUMBERS = {int: "int64", float: "float64", complex: "complex128"}
 
 Message = str | Callable[[str], str] | None
 
@@ -30,24 +33,31 @@ class _Rules:
         self.atol: float | None = options["atol"]
         self.equal_nan: bool = options["equal_nan"]
         self.check_dtype: bool = options["check_dtype"]
+        self.check_device: bool = options["check_device"]
+        self.check_layout: bool = options["check_layout"]
         self.check_stride: bool = options["check_stride"]
         self.allow_subclasses: bool = options["allow_subclasses"]
         self.message: Message = options["msg"]
 
     def fail(
-        self, place: str, what: str, error: type[Exception] = AssertionError
-    ) -> Any:
-        where = f"\nThe pair is at {place}." if place else ""
-        text = f"{what}{where}"
-        if self.message is not None:
+        self,
+        place: str,
+        text: str,
+        error: type[Exception] = AssertionError,
+        is_structure: bool = False,
+    ) -> NoReturn:
+        """Raises the error; the caller's message is of values, not of structure."""
+        if place:
+            text += f"\n\nThe failure occurred for item {place}"
+        if self.message is not None and error is AssertionError and not is_structure:
             given = self.message
             text = given(text) if callable(given) else given
         raise error(text)
 
-    def tolerances(self, *dtypes: Any) -> tuple[float, float]:
+    def tolerances(self, *dtypes: str) -> tuple[float, float]:
         if self.rtol is not None and self.atol is not None:
             return self.rtol, self.atol
-        known = [_TOLERANCES.get(str(d).rpartition(".")[2], (0.0, 0.0)) for d in dtypes]
+        known = [_TOLERANCES.get(dtype, (0.0, 0.0)) for dtype in dtypes]
         return max(r for r, _ in known), max(a for _, a in known)
 
 
@@ -67,104 +77,206 @@ def assert_close(
 ) -> None:
     """Raises AssertionError unless ``|actual - expected| <= atol + rtol |expected|``.
 
-    Tensors, numbers, and sequences and mappings of them are taken; dtypes and shapes
-    must be equal. Tolerances depend on the dtype unless both are given.
+    Tensors, numbers, and sequences and mappings of them are taken; shapes must be
+    equal, and dtypes, devices, layouts and strides where they are checked. Tolerances
+    depend on the dtype unless both are given. ``msg`` replaces the text of the error
+    or makes another of it. TypeError for values that cannot be compared.
 
     >>> torch.testing.assert_close(torch.tensor(1.0), torch.tensor(1.0 + 1e-7))
     """
     if (rtol is None) != (atol is None):
-        raise ValueError("assert_close: give both rtol and atol, or neither")
+        raise ValueError(
+            "rtol and atol must both be specified or both be unspecified, but got "
+            f"rtol={rtol} and atol={atol}"
+        )
     _compare(actual, expected, _Rules(locals()), "")
 
 
 def _compare(actual: Any, expected: Any, rules: _Rules, place: str) -> None:
     if isinstance(actual, Mapping) and isinstance(expected, Mapping):
-        if actual.keys() != expected.keys():
-            rules.fail(place, f"The keys differ: {set(actual) ^ set(expected)}")
+        _compare_keys(actual, expected, rules, place)
         for key in expected:
             _compare(actual[key], expected[key], rules, f"{place}[{key!r}]")
-        return
-    if _is_sequence(actual) and _is_sequence(expected):
+    elif _is_sequence(actual) and _is_sequence(expected):
         if len(actual) != len(expected):
-            rules.fail(place, f"The lengths differ: {len(actual)} != {len(expected)}")
+            lengths = f"{len(actual)} != {len(expected)}"
+            rules.fail(
+                place,
+                f"The length of the sequences mismatch: {lengths}",
+                is_structure=True,
+            )
         for k, (a, e) in enumerate(zip(actual, expected, strict=True)):
             _compare(a, e, rules, f"{place}[{k}]")
-        return
-    if actual is None and expected is None:
-        return
-    _compare_leaves(actual, expected, rules, place)
+    else:
+        _compare_leaves(actual, expected, rules, place)
 
 
 def _is_sequence(x: Any) -> bool:
     return isinstance(x, Sequence) and not isinstance(x, str)
 
 
-def _compare_leaves(actual: Any, expected: Any, rules: _Rules, place: str) -> None:
-    if not rules.allow_subclasses and type(actual) is not type(expected):
-        rules.fail(
-            place, f"The types differ: {type(actual)} != {type(expected)}", TypeError
-        )
-    are_tensors = isinstance(actual, Tensor), isinstance(expected, Tensor)
-    if any(are_tensors) and not all(are_tensors):
+def _compare_keys(
+    actual: Mapping[Any, Any], expected: Mapping[Any, Any], rules: _Rules, place: str
+) -> None:
+    missing = [key for key in expected if key not in actual]
+    additional = [key for key in actual if key not in expected]
+    if missing or additional:
         rules.fail(
             place,
-            f"A tensor cannot be compared with {type(actual)}, {type(expected)}",
-            TypeError,
+            "The keys of the mappings do not match:\n"
+            f"Missing keys in the actual mapping: {missing}\n"
+            f"Additional keys in the actual mapping: {additional}",
+            is_structure=True,
         )
-    found, wanted = _as_tensor(actual, rules, place), _as_tensor(expected, rules, place)
-    if found.shape != wanted.shape:
-        rules.fail(
-            place, f"The shapes differ: {tuple(found.shape)} != {tuple(wanted.shape)}"
-        )
-    if all(are_tensors):
-        if rules.check_dtype and found.dtype is not wanted.dtype:
-            rules.fail(place, f"The dtypes differ: {found.dtype} != {wanted.dtype}")
-        if rules.check_stride and found.stride() != wanted.stride():
-            rules.fail(
-                place, f"The strides differ: {found.stride()} != {wanted.stride()}"
-            )
-    _compare_values(found, wanted, rules, place)
 
 
-def _as_tensor(x: Any, rules: _Rules, place: str) -> Tensor:
-    if isinstance(x, Tensor):
-        return x.detach()
-    if isinstance(x, (bool, int, complex)):
-        return pellucid.tensor(x)
-    if isinstance(x, float):
-        return pellucid.tensor(x, dtype=pellucid.float64)
+def _compare_leaves(actual: Any, expected: Any, rules: _Rules, place: str) -> None:
+    if actual is None or expected is None:
+        if actual is not expected:
+            rules.fail(place, f"None mismatch: {actual} is not {expected}")
+    elif isinstance(actual, bool) and isinstance(expected, bool):
+        if actual is not expected:
+            rules.fail(place, f"Booleans mismatch: {actual} is not {expected}")
+    elif isinstance(actual, (int, float, complex)) and isinstance(
+        expected, (int, float, complex)
+    ):
+        _compare_numbers(actual, expected, rules, place)
+    else:
+        _compare_tensors(actual, expected, rules, place)
+
+
+def _compare_numbers(actual: Any, expected: Any, rules: _Rules, place: str) -> None:
+    kinds = [
+        next(kind for kind in (bool, *_NUMBERS) if isinstance(x, kind))
+        for x in (actual, expected)
+    ]
+    if rules.check_dtype and kinds[0] is not kinds[1]:
+        types = f"{type(actual)} != {type(expected)}"
+        rules.fail(place, f"The (d)types do not match: {types}.")
+    dtypes = [_NUMBERS.get(kind, "bool") for kind in kinds]
+    _compare_scalars(actual, expected, rules.tolerances(*dtypes), rules, place)
+
+
+def _compare_scalars(
+    actual: Any,
+    expected: Any,
+    tolerances: tuple[float, float],
+    rules: _Rules,
+    place: str,
+) -> None:
+    rtol, atol = tolerances
+    gap = abs(actual - expected)
+    if actual == expected or (
+        cmath.isfinite(gap) and gap <= atol + rtol * abs(expected)
+    ):
+        return
+    if rules.equal_nan and cmath.isnan(actual) and cmath.isnan(expected):
+        return
+    ratio = gap / abs(expected) if expected != 0 else float("inf")
+    rules.fail(
+        place,
+        f"Scalars are not {_word(rtol, atol)}!\n\n"
+        f"Expected {expected} but got {actual}.\n"
+        f"Absolute difference: {gap}{_allowed(atol, rtol, atol)}\n"
+        f"Relative difference: {ratio}{_allowed(rtol, rtol, atol)}",
+    )
+
+
+def _word(rtol: float, atol: float) -> str:
+    return "equal" if rtol == atol == 0 else "close"
+
+
+def _allowed(tolerance: float, rtol: float, atol: float) -> str:
+    return "" if rtol == atol == 0 else f" (up to {tolerance} allowed)"
+
+
+def _compare_tensors(actual: Any, expected: Any, rules: _Rules, place: str) -> None:
+    kinds = type(actual), type(expected)
+    is_related = isinstance(actual, kinds[1]) or isinstance(expected, kinds[0])
+    is_tensor = isinstance(actual, Tensor) and isinstance(expected, Tensor)
+    if kinds[0] is not kinds[1] and not (
+        rules.allow_subclasses and (is_related or is_tensor)
+    ):
+        _refuse(actual, expected, rules, place)
     try:
-        return pellucid.as_tensor(x)
-    except Exception:
-        rules.fail(place, f"{type(x)} is not a tensor, number or container", TypeError)
-        raise
-
-
-def _compare_values(found: Tensor, wanted: Tensor, rules: _Rules, place: str) -> None:
-    rtol, atol = rules.tolerances(found.dtype, wanted.dtype)
+        found, wanted = pellucid.as_tensor(actual), pellucid.as_tensor(expected)
+    except (TypeError, ValueError, RuntimeError):
+        _refuse(actual, expected, rules, place)
+    found, wanted = found.detach(), wanted.detach()
+    _compare_attributes(found, wanted, rules, place)
+    rtol, atol = rules.tolerances(_dtype_name(found), _dtype_name(wanted))
     common = pellucid.promote_types(found.dtype, wanted.dtype)
     found, wanted = found.to(common), wanted.to(common)
-    if rtol == atol == 0 and not common.is_floating_point:
+    if found.is_meta or wanted.is_meta:
+        return
+    if found.dim() == 0:
+        _compare_scalars(found.item(), wanted.item(), (rtol, atol), rules, place)
+    else:
+        _compare_elements(found, wanted, rtol, atol, rules, place)
+
+
+def _refuse(actual: Any, expected: Any, rules: _Rules, place: str) -> NoReturn:
+    rules.fail(
+        place,
+        "No comparison pair was able to handle inputs of type "
+        f"{type(actual)} and {type(expected)}.",
+        TypeError,
+    )
+
+
+def _dtype_name(x: Tensor) -> str:
+    return str(x.dtype).rpartition(".")[2]
+
+
+def _compare_attributes(
+    found: Tensor, wanted: Tensor, rules: _Rules, place: str
+) -> None:
+    checks: list[tuple[bool, str, Callable[[Tensor], Any]]] = [
+        (True, "shape", lambda x: x.shape),
+        (rules.check_layout, "layout", lambda x: x.layout),
+        (rules.check_device, "device", lambda x: x.device),
+        (rules.check_dtype, "dtype", lambda x: x.dtype),
+        (rules.check_stride, "stride()", lambda x: x.stride()),
+    ]
+    for is_checked, name, value in checks:
+        if is_checked and value(found) != value(wanted):
+            values = f"{value(found)} != {value(wanted)}"
+            rules.fail(
+                place, f"The values for attribute '{name}' do not match: {values}."
+            )
+
+
+def _compare_elements(
+    found: Tensor, wanted: Tensor, rtol: float, atol: float, rules: _Rules, place: str
+) -> None:
+    if rtol == atol == 0 and not found.is_floating_point() and not found.is_complex():
         close = found == wanted
     else:
         close = pellucid.isclose(found, wanted, rtol, atol, rules.equal_nan)
     if bool(close.all()):
         return
-    gaps = (found.double() - wanted.double()).abs()
-    gaps = gaps.nan_to_num(nan=float("inf"), posinf=float("inf"))
-    gaps = gaps.masked_fill(close, 0.0)
+    if not found.is_floating_point() and not found.is_complex():
+        found, wanted = found.long(), wanted.long()
+    gaps = (found - wanted).abs()
+    ratios = gaps / wanted.abs()
     count, total = int((~close).sum()), close.numel()
-    worst = int(gaps.reshape(-1).argmax())
-    at = tuple(
-        int(i) for i in pellucid.unravel_index(pellucid.tensor(worst), found.shape)
-    )
     rules.fail(
         place,
-        "Tensor-likes are not close!\n\n"
+        f"Tensor-likes are not {_word(rtol, atol)}!\n\n"
         f"Mismatched elements: {count} / {total} ({100 * count / total:.1f}%)\n"
-        f"Greatest absolute difference: {float(gaps.max())} at index {at} "
-        f"(up to {atol} allowed, and {rtol} of the expected value)",
+        f"Greatest absolute difference: {_greatest(gaps, close)}"
+        f"{_allowed(atol, rtol, atol)}\n"
+        f"Greatest relative difference: {_greatest(ratios, close)}"
+        f"{_allowed(rtol, rtol, atol)}",
     )
+
+
+def _greatest(values: Tensor, close: Tensor) -> str:
+    """The greatest of the values that are not close, and its index."""
+    worst = int(values.masked_fill(close, 0).argmax())
+    place = pellucid.unravel_index(pellucid.tensor(worst), values.shape)
+    at = tuple(int(i) for i in place)
+    return f"{values[at].item()} at index {at}"
 
 
 # By dtype: relative and absolute tolerance of ``assert_allclose``.

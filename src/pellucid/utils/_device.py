@@ -23,7 +23,7 @@ _on_thread = threading.local()
 
 @lru_cache(None)
 def _is_factory(name: str) -> bool:
-    """Whether a function makes tensors of no tensor, on the device that it is told."""
+    """Whether a function makes tensors of no tensor, on a device that is given."""
     if name in _FUNCTIONS or name in _OF_THE_CPU:
         return name in _FUNCTIONS
     for overload in _C._overloads(f"aten::{name}").values():

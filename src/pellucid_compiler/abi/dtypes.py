@@ -2,10 +2,10 @@
 
 ``headers.py`` writes runtime/abi/dtypes.h from the rows, with both tables of promotion;
 ``ir/dtypes.py`` adds the weak dtypes of Python numbers. A dtype's code is its place
-here: files and keys hold it in 8 bits, so rows are only ever appended. A new dtype is a
-row, and what no row can say: conversions (runtime/kernels/conversion.cpp) and how
-kernels load and store it (codegen/formats.py). The compiler names the places: a switch
-over dtypes has no default.
+here: files and keys hold it in 8 bits, so a new row, behind those that have values or
+are opaque as it is, is a new format of files. A new dtype is a row, and what no row can
+say: conversions (runtime/kernels/conversion.cpp) and how kernels load and store it
+(codegen/formats.py).
 """
 
 from __future__ import annotations
@@ -14,23 +14,38 @@ import functools
 import math
 from typing import Final, NamedTuple
 
-BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
-CATEGORIES: Final = ("Bool", "Integral", "Floating", "Complex")
+BOOL, INTEGRAL, FLOATING, COMPLEX, OPAQUE = range(5)
+CATEGORIES: Final = ("Bool", "Integral", "Floating", "Complex", "Opaque")
+REFUSED: Final = 255
+"""In the tables of promotion: the two have no common dtype."""
 MOST_DTYPES: Final = 253
 """Codes of 8 bits, less those that keys use for arguments without a tensor."""
 
-# DLPack's codes of types.
+# DLPack's codes of types; 255: it has none.
 _DL_INT, _DL_UINT, _DL_FLOAT, _DL_BFLOAT, _DL_COMPLEX, _DL_BOOL = 0, 1, 2, 4, 5, 6
+_DL_NONE: Final = 255
+# The codes of 8-bit floats are apart.
+_DL_E4M3FN, _DL_E4M3FNUZ, _DL_E5M2, _DL_E5M2FNUZ, _DL_E8M0 = 10, 11, 12, 13, 14
+
+# What is done at the border of an 8-bit float's range, and what its codes mean.
+FORMS: Final = ("Infinite", "Saturating", "UnsignedZero", "Power")
+INFINITE, SATURATING, UNSIGNED_ZERO, POWER = FORMS
 
 
 class DType(NamedTuple):
     """What a dtype is. ``size``: bytes of an element; ``word``: as in torch.ByteTensor;
-    ``element``: the C++ type; ``formats``: letters of the struct module and the buffer
-    protocol, the written one first; ``shown``: the C++ name in messages of PyTorch.
-    Floats hold ``mantissa`` bits and exponents up to ``exponent``, where ``reserved``
-    codes are not finite; ``bias``: of the exponent, where it is not ``exponent``.
-    ``computed``: the dtype of arithmetic, where it is another one;
-    ``parts``: of a complex dtype; ``pair``: the complex dtype of the same precision.
+    ``element``: the C++ type, none of an *opaque* dtype, whose elements are stored,
+    viewed and copied, but have no value; ``formats``: letters of the struct module and
+    the buffer protocol, the written one first; ``shown``: the C++ name in messages of
+    PyTorch. Floats hold ``mantissa`` bits and
+    exponents up to ``exponent``; ``bias``: of the exponent's codes, where it is not
+    ``exponent``; ``form``: of 8-bit floats. ``computed``: the dtype of arithmetic,
+    where it is another one; ``parts``: of a complex dtype; ``pair``: the complex dtype
+    of the same precision.
+
+    ``joins``: the categories with whose dtypes it has a common one, beside itself.
+    ``offers``: the scalar ops that compute in it, as PyTorch has them; None: all.
+    Whatever moves elements or asks whether they are equal takes every dtype.
     """
 
     name: str
@@ -46,10 +61,17 @@ class DType(NamedTuple):
     mantissa: int = 0
     exponent: int = 0
     bias: int = 0
-    reserved: int = 0
+    form: str = ""
     computed: str = ""
     parts: str = ""
     pair: str = ""
+    joins: tuple[int, ...] = (BOOL, INTEGRAL, FLOATING, COMPLEX)
+    offers: tuple[str, ...] | None = None
+
+    @property
+    def opaque(self) -> bool:
+        """Whether elements have no value: they are stored, viewed and copied alone."""
+        return not self.element
 
     @property
     def range(self) -> tuple[int, int]:
@@ -60,17 +82,60 @@ class DType(NamedTuple):
     @property
     def largest(self) -> float:
         """The greatest finite number of a float dtype."""
-        return (2 - (1 + self.reserved) * 2.0**-self.mantissa) * 2.0**self.exponent
+        unused = 2 if self.form == SATURATING else 1  # its last code is NaN
+        return (2 - unused * 2.0**-self.mantissa) * 2.0**self.exponent
 
     @property
     def smallest_normal(self) -> float:
         """The smallest positive number of full precision of a float dtype."""
-        return 2.0 ** (1 - (self.bias or self.exponent))
+        least = 0 if self.form == POWER else 1
+        return 2.0 ** (least - (self.bias or self.exponent))
 
     @property
     def digits(self) -> int:
         """How many decimal digits every number of a float dtype holds."""
         return int(self.mantissa * math.log10(2))
+
+
+_WHOLE_OFFERS: Final = ("mul", "bitand", "bitor", "bitxor")
+_HALF_OFFERS: Final = (
+    "add", "sub", "mul", "neg", "abs", "conj", "real", "imag", "complex"
+)  # fmt: skip
+
+
+def _whole(
+    name: str, symbol: str, size: int, letters: tuple[str, ...], shown: str
+) -> DType:
+    """A wide unsigned dtype."""
+    return DType(
+        name, symbol, INTEGRAL, size, symbol, f"{name}_t", letters, _DL_UINT, shown,
+        signed=False, joins=(FLOATING,), offers=_WHOLE_OFFERS,
+    )  # fmt: skip
+
+
+def _eighth(
+    name: str, form: str, mantissa: int, exponent: int, bias: int, code: int
+) -> DType:
+    """A float of 8 bits, which is a format of storage."""
+    word = name.capitalize()
+    element = f"Float8<{mantissa}, {bias}, Float8Form::{form}>"
+    return DType(
+        name, word.replace("_", ""), FLOATING, 1, word, element, (), code,
+        f"c10::{word}", form != POWER, mantissa, exponent, bias, form, "float32",
+        joins=(), offers=("mul", "abs"),
+    )  # fmt: skip
+
+
+def _opaque(
+    name: str, word: str, category: int = OPAQUE, size: int = 1, *, signed: bool = True
+) -> DType:
+    """A dtype without arithmetic, conversions or elements that Python reads."""
+    joins = (FLOATING,) if category == INTEGRAL and not signed else ()
+    shown = f"c10::{word.rpartition('.')[2]}"
+    return DType(
+        name, word, category, size, word, "", (), _DL_NONE, shown, signed,
+        joins=joins, offers=(),
+    )  # fmt: skip
 
 
 # fmt: off
@@ -87,7 +152,8 @@ DTYPES: Final = (
     DType("int64", "Int64", INTEGRAL, 8, "Long", "int64_t", ("l", "q"), _DL_INT,
           "long int"),
     DType("float16", "Float16", FLOATING, 2, "Half", "Half", ("e",), _DL_FLOAT,
-          "c10::Half", mantissa=10, exponent=15, computed="float32"),
+          "c10::Half", mantissa=10, exponent=15, computed="float32",
+          pair="complex32"),
     DType("bfloat16", "BFloat16", FLOATING, 2, "BFloat16", "BFloat", (), _DL_BFLOAT,
           "c10::BFloat16", mantissa=7, exponent=127, computed="float32",
           pair="complex64"),
@@ -99,32 +165,30 @@ DTYPES: Final = (
           ("Zf",), _DL_COMPLEX, "c10::complex<float>", parts="float32"),
     DType("complex128", "Complex128", COMPLEX, 16, "ComplexDouble", "ComplexOf<double>",
           ("Zd",), _DL_COMPLEX, "c10::complex<double>", parts="float64"),
-)
-
-# Those that programs name, compare and measure, and that no tensor has: a row that
-# moves to the end of DTYPES, with the C++ type of its elements, is a dtype of tensors.
-NAMED: Final = (
-    DType("float8_e4m3fn", "Float8E4M3FN", FLOATING, 1, "Float8_e4m3fn", "", (), 10,
-          "c10::Float8_e4m3fn", mantissa=3, exponent=8, bias=7, reserved=1),
-    DType("float8_e4m3fnuz", "Float8E4M3FNUZ", FLOATING, 1, "Float8_e4m3fnuz", "", (),
-          11, "c10::Float8_e4m3fnuz", mantissa=3, exponent=7, bias=8),
-    DType("float8_e5m2", "Float8E5M2", FLOATING, 1, "Float8_e5m2", "", (), 12,
-          "c10::Float8_e5m2", mantissa=2, exponent=15),
-    DType("float8_e5m2fnuz", "Float8E5M2FNUZ", FLOATING, 1, "Float8_e5m2fnuz", "", (),
-          13, "c10::Float8_e5m2fnuz", mantissa=2, exponent=15, bias=16),
-    DType("float8_e8m0fnu", "Float8E8M0FNU", FLOATING, 1, "Float8_e8m0fnu", "", (), 14,
-          "c10::Float8_e8m0fnu", signed=False, exponent=127, bias=128),
-    # Two numbers an element, which therefore has no limits.
-    DType("float4_e2m1fn_x2", "Float4E2M1FNX2", FLOATING, 1, "Float4_e2m1fn_x2", "", (),
-          17, "c10::Float4_e2m1fn_x2"),
-    DType("uint16", "UInt16", INTEGRAL, 2, "UInt16", "", ("H",), _DL_UINT,
-          "unsigned short", signed=False),
-    DType("uint32", "UInt32", INTEGRAL, 4, "UInt32", "", ("I",), _DL_UINT,
-          "unsigned int", signed=False),
-    DType("uint64", "UInt64", INTEGRAL, 8, "UInt64", "", ("L", "Q"), _DL_UINT,
-          "unsigned long", signed=False),
-    DType("complex32", "ComplexHalf", COMPLEX, 4, "ComplexHalf", "", ("Ze",),
-          _DL_COMPLEX, "c10::complex<c10::Half>", parts="float16"),
+    _whole("uint16", "UInt16", 2, ("H",), "unsigned short"),
+    _whole("uint32", "UInt32", 4, ("I",), "unsigned int"),
+    _whole("uint64", "UInt64", 8, ("L", "Q"), "unsigned long"),
+    DType("complex32", "Complex32", COMPLEX, 4, "ComplexHalf", "ComplexOf<Half>", (),
+          _DL_COMPLEX, "c10::complex<c10::Half>", computed="complex64",
+          parts="float16", offers=_HALF_OFFERS),
+    _eighth("float8_e4m3fn", SATURATING, 3, 8, 7, _DL_E4M3FN),
+    _eighth("float8_e4m3fnuz", UNSIGNED_ZERO, 3, 7, 8, _DL_E4M3FNUZ),
+    _eighth("float8_e5m2", INFINITE, 2, 15, 15, _DL_E5M2),
+    _eighth("float8_e5m2fnuz", UNSIGNED_ZERO, 2, 15, 16, _DL_E5M2FNUZ),
+    _eighth("float8_e8m0fnu", POWER, 0, 127, 127, _DL_E8M0),
+    _opaque("float4_e2m1fn_x2", "Float4_e2m1fn_x2", FLOATING),
+    *(_opaque(f"uint{k}", f"UInt{k}", INTEGRAL, signed=False) for k in range(1, 8)),
+    *(_opaque(f"int{k}", f"Int{k}", INTEGRAL) for k in range(1, 8)),
+    _opaque("bits1x8", "Bits1x8"),
+    _opaque("bits2x4", "Bits2x4"),
+    _opaque("bits4x2", "Bits4x2"),
+    _opaque("bits8", "Bits8"),
+    _opaque("bits16", "Bits16", size=2),
+    _opaque("qint8", "quantized.QInt8"),
+    _opaque("quint8", "quantized.QUInt8"),
+    _opaque("qint32", "quantized.QInt32", size=4),
+    _opaque("quint4x2", "quantized.QUInt4x2"),
+    _opaque("quint2x4", "quantized.QUInt2x4"),
 )
 # fmt: on
 BY_NAME: Final = {row.name: row for row in DTYPES}
@@ -149,25 +213,31 @@ def _holds(wide: DType, row: DType) -> bool:
 
 
 @functools.cache
-def promote(first: str, second: str) -> str:
+def promote(first: str, second: str) -> str | None:
     """The common dtype of two operands of one kind (symmetric): that of the higher
-    category; of one category the least one that holds both.
+    category; of one category the least one that holds both. None: they have none.
     """
     low, high = sorted((BY_NAME[first], BY_NAME[second]), key=lambda r: r.category)
+    if low == high:
+        return first
+    if high.category not in low.joins or low.category not in high.joins:
+        return None
     if low.category == FLOATING and high.category == COMPLEX:
         low = BY_NAME[complex_of(low.name)]
     if low.category != high.category:
         return high.name
-    same = (row for row in DTYPES if row.category == high.category)
+    same = (r for r in DTYPES if r.category == high.category and BOOL in r.joins)
     fitting = (row for row in same if _holds(row, low) and _holds(row, high))
     return min(fitting, key=lambda row: row.size).name
 
 
-def raise_category(deciding: str, other: str) -> str:
+def raise_category(deciding: str, other: str) -> str | None:
     """The common dtype where ``other`` counts by its category alone: a number beside
-    tensors, or a tensor without dims beside those that have some.
+    tensors, or a tensor without dims beside those that have some. None: it has none.
     """
-    if BY_NAME[other].category <= BY_NAME[deciding].category:
+    row, raising = BY_NAME[deciding], BY_NAME[other]
+    if raising.category <= row.category:
         return deciding
-    is_widened = BY_NAME[deciding].category == FLOATING
-    return complex_of(deciding) if is_widened else other
+    if not row.joins or row.category not in raising.joins:
+        return None
+    return complex_of(deciding) if row.category == FLOATING else other

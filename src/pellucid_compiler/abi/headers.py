@@ -90,10 +90,11 @@ def _enumeration(enumeration: codes.Codes) -> Iterator[str]:
 
 def _dtypes() -> str:
     rows, count = dtypes.DTYPES, len(dtypes.DTYPES)
-    symbols = [row.symbol for row in rows]
+    symbols = [row.symbol for row in rows if not row.opaque]
     body = [
+        "// Opaque dtypes have codes behind these, and no names: nothing asks for one.",
         f"enum class DType : uint8_t {{ {', '.join(symbols)} }};",
-        f"constexpr int kNumDTypes = {count};",
+        f"constexpr int kNumDTypes = {count}, kNumValued = {len(symbols)};",
         "template <>",
         "inline constexpr int kNumCodes<DType> = kNumDTypes;",
         f"enum class DTypeCategory : uint8_t {{ {', '.join(dtypes.CATEGORIES)} }};",
@@ -102,11 +103,14 @@ def _dtypes() -> str:
         "struct Boolean;",
         "struct Half;",
         "struct BFloat;",
+        f"enum class Float8Form : uint8_t {{ {', '.join(dtypes.FORMS)} }};",
+        "template <int mantissa, int bias, Float8Form form>",
+        "struct Float8;",
         "template <class>",
         "struct ComplexOf;",
         "template <DType>",
         "struct ElementOf;",
-        *(_element(row) for row in rows),
+        *(_element(row) for row in rows if not row.opaque),
         "",
         "// `highest`: of integers; `largest`: of floats and of the parts of complex",
         "// numbers; `mantissa`: bits of these. `real`: the dtype of the parts;",
@@ -123,16 +127,6 @@ def _dtypes() -> str:
         "inline constexpr DTypeFacts kDTypeFacts[kNumDTypes] = {",
         *(_facts(row) for row in rows),
         "};",
-        "// Of dtypes that no tensor has.",
-        "struct NamedDType {",
-        "  const char* torch_name;",
-        "  DTypeCategory category;",
-        "  int item_size;",
-        "  bool is_signed;",
-        "};",
-        "inline constexpr NamedDType kNamedDTypes[] = {",
-        *(_named(row) for row in dtypes.NAMED),
-        "};",
         _bytes("uint8_t kItemSizes", (str(row.size) for row in rows)),
         _bytes("DTypeCategory kCategories", map(_category, rows)),
         "",
@@ -140,7 +134,8 @@ def _dtypes() -> str:
         f"constexpr uint64_t kDifferentiableDTypes = {_differentiable()};",
         "",
         "// The code of the common dtype: of two tensors with dims, of two without,",
-        "// of two numbers.",
+        "// of two numbers; kNoDType where they have none.",
+        f"constexpr uint8_t kNoDType = {dtypes.REFUSED};",
         *_table("kPromoted", dtypes.promote),
         "// That of operands of which the second counts by its category alone.",
         *_table("kRaised", dtypes.raise_category),
@@ -161,35 +156,27 @@ def _facts(row: dtypes.DType) -> str:
     real = dtypes.BY_NAME[row.parts] if row.parts else row
     formats = [f'"{text}"' for text in row.formats]
     formats += ["nullptr"] * (2 - len(formats))
-    holding = real if real.category == dtypes.FLOATING else dtypes.BY_NAME["float32"]
+    is_float = real.category == dtypes.FLOATING and not real.opaque
+    holding = real if is_float else dtypes.BY_NAME["float32"]
     computed = dtypes.BY_NAME[dtypes.complex_of(holding.name)].symbol
     pair = dtypes.BY_NAME[row.pair].symbol if row.pair else computed
     if row.category == dtypes.COMPLEX:
         pair = row.symbol
     has_pair = bool(row.pair) or row.category == dtypes.COMPLEX
     highest = row.range[1] if row.category <= dtypes.INTEGRAL else 0
-    highest = 1 if row.category == dtypes.BOOL else highest
-    largest = real.largest if real.category == dtypes.FLOATING else math.inf
+    highest = 1 if row.category == dtypes.BOOL else min(highest, (1 << 63) - 1)
+    largest = real.largest if is_float else math.inf
     fields = [
         f'"torch.{row.name}"',
         f'"{row.word}"',
         f"{{{', '.join(formats)}}}",
         *map(str, (row.dlpack, real.mantissa)),
         *(str(flag).lower() for flag in (row.signed, has_pair)),
-        *(f"DType::{symbol}" for symbol in (real.symbol, computed, pair)),
+        f"DType{{{dtypes.CODES[real.name]}}}",
+        *(f"DType::{symbol}" for symbol in (computed, pair)),
         f"INT64_C({highest})",
         "HUGE_VAL" if math.isinf(largest) else largest.hex(),
     ]
-    return f"    {{{', '.join(fields)}}},"
-
-
-def _named(row: dtypes.DType) -> str:
-    fields = (
-        f'"torch.{row.name}"',
-        _category(row),
-        str(row.size),
-        str(row.signed).lower(),
-    )
     return f"    {{{', '.join(fields)}}},"
 
 
@@ -203,15 +190,16 @@ def _bytes(declared: str, values: Iterable[str]) -> str:
 
 def _differentiable() -> str:
     rows = enumerate(dtypes.DTYPES)
-    bits = sum(1 << k for k, r in rows if r.category >= dtypes.FLOATING)
-    return hex(bits)
+    carry = (dtypes.FLOATING, dtypes.COMPLEX)
+    return hex(sum(1 << k for k, row in rows if row.category in carry))
 
 
-def _table(name: str, joined: Callable[[str, str], str]) -> Iterator[str]:
+def _table(name: str, joined: Callable[[str, str], str | None]) -> Iterator[str]:
     yield f"inline constexpr uint8_t {name}[kNumDTypes][kNumDTypes] = {{"
     for first in dtypes.DTYPES:
         found = (joined(first.name, second.name) for second in dtypes.DTYPES)
-        cells = ", ".join(f"{dtypes.CODES[name]:2}" for name in found)
+        codes = (dtypes.CODES[name] if name else dtypes.REFUSED for name in found)
+        cells = ", ".join(f"{code:3}" for code in codes)
         yield f"    {{{cells}}},  // {first.name}"
     yield "};"
 

@@ -24,10 +24,10 @@ from pellucid_compiler.declare import (
 _PARTS = ("float32", "float64")
 
 
-def _require_parts(name, first, second):
+def _require_parts(name, first, second, dtypes=_PARTS):
     require(
-        first.dtype in _PARTS,
-        f"{name} takes float32 or float64 tensors, not {first.dtype}",
+        first.dtype in dtypes,
+        f"{name} takes {' or '.join(dtypes)} tensors, not {first.dtype}",
     )
     require(
         first.dtype == second.dtype,
@@ -43,7 +43,7 @@ def _require_parts(name, first, second):
 )
 def complex_op(x, y):
     """``x + i y``."""
-    _require_parts("complex", x, y)
+    _require_parts("complex", x, y, ("float16", *_PARTS))
     return complex_of(x, y)
 
 

@@ -177,6 +177,11 @@ def _transposed(
         y = _gathered(x, weight, full, stride, padding)
         return reshape(y, [x.shape[0], groups * outputs, *size])
 
+    ones = [ask(s == 1) for s in stride]
+    if any(ones) and not all(ones):
+        y = _gathered_in(ones, x, weight, full, stride, padding, dilation)
+        return reshape(y, [x.shape[0], groups * outputs, *size])
+
     def term(n, g, o, c, *rest):
         p, taps = rest[:dims], rest[dims:]
         place = [n, g, o, *_reached(p, taps, stride, padding, dilation)]
@@ -215,6 +220,49 @@ def _gathered(x, weight, shape, stride, padding):
         )
 
     return tabulate(shape, element)
+
+
+def _gathered_in(ones, x, weight, shape, stride, padding, dilation):
+    """Gathered along the dims of stride 1, then scattered along the others.
+
+    Scattered along all, the products would take ``kernel / stride`` times the memory of
+    the result, and a dim of stride 1 multiply them by all of its taps.
+    """
+    places, kernel = x.shape[3:], weight.shape[3:]
+    dims = range(len(places))
+    moved = [d for d in dims if not ones[d]]
+    still = [d for d in dims if ones[d]]
+
+    def element(n, g, o, *rest):
+        outer, p = rest[: len(moved)], rest[len(moved) :]
+
+        def term(c, *inner):
+            tap = dict(zip([*moved, *still], [*outer, *inner], strict=True))
+            place = [
+                p[d] + padding[d] - tap[d] * dilation[d] if ones[d] else p[d]
+                for d in dims
+            ]
+            taps = [tap[d] for d in dims]
+            return x.outside(0)[[n, g, c, *place]] * weight[[g, c, o, *taps]]
+
+        return total([x.shape[2], *(kernel[d] for d in still)], term)
+
+    columns = tabulate(
+        [
+            *shape[:3],
+            *(kernel[d] for d in moved),
+            *(shape[3 + d] if ones[d] else places[d] for d in dims),
+        ],
+        element,
+    )
+
+    def term(n, g, o, *rest):
+        outer, place = rest[: len(moved)], list(rest[len(moved) :])
+        for d, tap in zip(moved, outer, strict=True):
+            place[d] = place[d] * stride[d] + tap * dilation[d] - padding[d]
+        return [n, g, o, *place], columns[[n, g, o, *rest]]
+
+    return scatter(shape, columns.shape, term, drop=True)
 
 
 def _transposed_gradients(x, weight, grad, stride, padding, groups, dilation):

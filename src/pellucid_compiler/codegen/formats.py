@@ -1,30 +1,42 @@
 """The formats of dtypes in memory and in registers, and the conversions between them.
 
-A bool is a byte in memory and an ``i1`` in a register; float16 and bfloat16 are 16 bits
-in memory and a float32 in a register; weak numbers are 64 bits wide; a complex number
-is one integer, the bits of its real part below those of the imaginary one, of which
-kernels take the parts and which they put together. Conversions are
-total: NaN and out-of-range floats become the lowest integer, as x86 converts them.
-Called by ``emit.py`` and the schedules. Read next: ``lowerings.py``.
+A bool is a byte in memory and an ``i1`` in a register; float16, bfloat16 and the floats
+of 8 bits are narrow in memory and a float32 in a register; weak numbers are 64 bits
+wide; a complex number is one integer, the bits of its real part below those of the
+imaginary one, of which kernels take the parts and which they put together; complex32 is
+complex64 in a register. Conversions are total: NaN and out-of-range floats become the
+lowest integer, as x86 converts them. Called by ``emit.py`` and the schedules. Read
+next: ``lowerings.py``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pellucid_compiler.abi.dtypes import BY_NAME, INTEGRAL
+from pellucid_compiler.codegen import float8
 from pellucid_compiler.codegen.builder import Function, Type, Value
 from pellucid_compiler.ir.dtypes import is_integer, is_real_float, real_dtype
+from pellucid_compiler.ir.float8 import FLOAT8
 
 _MEMORY = {
     "bool": "i8", "uint8": "i8", "int8": "i8", "int16": "i16", "int32": "i32",
     "int64": "i64", "float16": "half", "bfloat16": "i16", "float32": "float",
     "float64": "double", "complex64": "i64", "complex128": "i128",
+    "uint16": "i16", "uint32": "i32", "uint64": "i64", "complex32": "i32",
+    **dict.fromkeys(FLOAT8, "i8"),
 }  # fmt: skip
 _REGISTER = {
     **_MEMORY,
-    "bool": "i1", "float16": "float", "bfloat16": "float",
+    "bool": "i1", "float16": "float", "bfloat16": "float", "complex32": "i64",
+    **dict.fromkeys(FLOAT8, "float"),
     "weakint": "i64", "weakfloat": "double",
 }  # fmt: skip
+_UNSIGNED = frozenset(
+    row.name
+    for row in BY_NAME.values()
+    if row.category <= INTEGRAL and not row.signed and not row.opaque
+)
 
 
 def memory_type(dtype: str, lanes: int = 1) -> Type:
@@ -50,7 +62,7 @@ def register_bits(dtype: str) -> int:
 
 
 def is_unsigned(dtype: str) -> bool:
-    return dtype in ("bool", "uint8")
+    return dtype in _UNSIGNED
 
 
 def from_memory(f: Function, raw: Value, dtype: str) -> Value:
@@ -62,6 +74,12 @@ def from_memory(f: Function, raw: Value, dtype: str) -> Value:
     if dtype == "bfloat16":
         wide = f.convert("zext", raw, "i32") << 16
         return f.bitcast(wide, wide.type.with_element("float"))
+    if dtype in FLOAT8:
+        return float8.decode(f, raw, dtype)
+    if dtype == "complex32":
+        bits = (f.convert("trunc", raw, "i16"), f.convert("trunc", raw >> 16, "i16"))
+        halves = (f.bitcast(x, x.type.with_element("half")) for x in bits)
+        return complex_value(f, *(f.convert("fpext", x, "float") for x in halves))
     return raw
 
 
@@ -74,6 +92,11 @@ def to_memory(f: Function, value: Value, dtype: str) -> Value:
     if dtype == "bfloat16":
         bits = _bfloat16_bits(f, value)
         return f.convert("trunc", f.binary("lshr", bits, 16), "i16")
+    if dtype in FLOAT8:
+        return f.convert("trunc", float8.encode(f, value, dtype), "i8")
+    if dtype == "complex32":
+        parts = (complex_part(f, value, dtype, imag=imag) for imag in (False, True))
+        return complex_value(f, *(f.convert("fptrunc", x, "half") for x in parts))
     return value
 
 
@@ -123,6 +146,10 @@ def convert(f: Function, value: Value, source: str, dtype: str) -> Value:
         return _to_float(f, value, source, dtype)
     target = _REGISTER[dtype]
     if is_real_float(source):
+        if dtype == "uint64":
+            return _float_to_uint64(f, value)
+        if dtype == "uint32":
+            return f.convert("trunc", _float_to_integer(f, value, "i64"), "i32")
         return _float_to_integer(f, value, target)
     return _resize(f, value, target, unsigned=is_unsigned(source))
 
@@ -142,6 +169,9 @@ def _to_float(f: Function, value: Value, source: str, dtype: str) -> Value:
         return f.convert("fpext", f.convert("fptrunc", value, "half"), "float")
     if dtype == "bfloat16":
         return f.bitcast(_bfloat16_bits(f, value), value.type)
+    if dtype in FLOAT8:
+        code = f.convert("trunc", float8.encode(f, value, dtype), "i8")
+        return float8.decode(f, code, dtype)
     return value
 
 
@@ -160,6 +190,14 @@ def _float_to_integer(f: Function, value: Value, element: str) -> Value:
     return f.convert("trunc", whole, element) if element != wide else whole
 
 
+def _float_to_uint64(f: Function, value: Value) -> Value:
+    """As x86 does it: from 2**63 on, what is above it converts, and the bit is set."""
+    limit = 2.0**63
+    above = value >= limit
+    low = _float_to_integer(f, f.select(above, value - limit, value), "i64")
+    return f.select(above, low ^ -(1 << 63), low)
+
+
 def _resize(f: Function, value: Value, element: str, *, unsigned: bool) -> Value:
     source, target = value.type.element_bits, Type(element).element_bits
     if source == target:
@@ -175,4 +213,4 @@ def widest_bits(dtypes: list[str]) -> int:
 
 
 def is_signed_integer(dtype: str) -> bool:
-    return is_integer(dtype) and dtype != "uint8"
+    return is_integer(dtype) and dtype not in _UNSIGNED

@@ -5,7 +5,7 @@ from pellucid_compiler.composites import api, require
 SINGULAR = "is singular: diagonal element {} of its factor U is zero"
 SINGULAR_D = "is singular: diagonal element {} of its factor D is zero"
 INDEFINITE = (
-    "is not positive definite: its leading minor of order {} is not; give a symmetric "
+    "is not positive-definite: its leading minor of order {} is not; give a symmetric "
     "matrix with positive eigenvalues"
 )
 
@@ -27,7 +27,7 @@ def check(name, info, meaning):
         return
     if info.dim():
         place = int(info.reshape(-1).ne(0).nonzero()[0])
-        which = f"matrix {place} of the batch"
+        which = f"(Batch element {place}): the matrix"
         number = int(info.reshape(-1)[place])
     else:
         which, number = "the matrix", int(info)

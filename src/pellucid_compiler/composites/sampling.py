@@ -142,7 +142,8 @@ def _check_draw(x, num_samples, replacement):
     require(num_samples > 0, "multinomial cannot draw {} samples", num_samples)
     require(
         replacement or num_samples <= x.shape[-1],
-        "multinomial cannot draw {} different samples from {}: pass replacement=True",
+        "multinomial: cannot sample n_sample > prob_dist.size(-1) samples without "
+        "replacement: {} of {}; pass replacement=True",
         num_samples,
         x.shape[-1],
     )

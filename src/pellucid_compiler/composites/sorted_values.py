@@ -173,8 +173,10 @@ def _require_comparable(name, rows):
     out=True,
 )
 def unique_dim_consecutive(x, dim, return_inverse, return_counts):
-    """``unique_consecutive`` of slices along ``dim``."""
-    return unique_consecutive(x, return_inverse, return_counts, dim)
+    """``unique_consecutive`` of slices along ``dim``, with everything that it gives,
+    whatever is requested.
+    """
+    return unique_consecutive(x, True, True, dim)
 
 
 @composite(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from pellucid_compiler.declare.functions import where
 from pellucid_compiler.declare.loops import Reduction, greatest, least, tabulate, total
@@ -18,6 +18,7 @@ from pellucid_compiler.ir.dtypes import (
     is_float,
     is_integer,
     is_real_float,
+    is_signed,
     largest_number,
     lowest,
 )
@@ -179,11 +180,14 @@ def full(shape: Sequence[ExprLike], fill: ExprLike, dtype: str) -> Tensor:
     return tabulate(shape, lambda *p: cast(fill, dtype))
 
 
+_UNBOUNDED: Final = ("float64", "float8_e4m3fn")  # which saturates
+
+
 def require_fits(name: str, number: ExprLike, dtype: str) -> None:
     """Refuse a number whose conversion to ``dtype`` overflows.
 
-    As in PyTorch uint8 takes the negative integers down to -255, which wrap; floats
-    take infinities and NaN.
+    As in PyTorch uint8 takes the negative integers down to -255, which wrap, as other
+    unsigned dtypes do; floats take infinities and NaN.
     """
     value = as_expr(number)
     message = (
@@ -192,11 +196,13 @@ def require_fits(name: str, number: ExprLike, dtype: str) -> None:
     )
     if is_integer(dtype):
         low, high = lowest(dtype), highest(dtype)
-        if dtype == "uint8" and not is_float(value.dtype):
+        if not is_signed(dtype) and not is_float(value.dtype):
             low = -high
+        if dtype == "uint64":  # holds every number that a call can pass
+            return
         require(make("le", low, value), message, value)
         require(make("le", value, high), message, value)
-    elif is_real_float(dtype) and dtype != "float64" and not is_complex(value.dtype):
+    elif is_real_float(dtype) and not (is_complex(value.dtype) or dtype in _UNBOUNDED):
         limit = largest_number(dtype)
         for size in (value, -value):
             beyond = make("lt", limit, size)

@@ -38,6 +38,7 @@ from pellucid_compiler.ir.bounded import Bounded
 from pellucid_compiler.ir.dtypes import stored_dtype, wide_dtype
 from pellucid_compiler.ir.expr import Expr, as_expr, cast, const, sym, with_partials
 from pellucid_compiler.ir.graph import Graph, Value
+from pellucid_compiler.ir.offers import check_offered, moves_only, refusal
 from pellucid_compiler.ir.primitives import CALL, CallAttrs
 from pellucid_compiler.ir.sizes import size_value
 from pellucid_compiler.ir.verify import verify
@@ -335,6 +336,7 @@ class Op:
             graph.outputs = list(_output_values(graph, self(*args)))
         traced = Traced(verify(graph.prune()), questions.guards)
         check_kind(self.full_name, self.kind, traced.nominal)
+        check_offered(self.name, traced.nominal)
         known.append(traced)
         return traced
 
@@ -357,9 +359,14 @@ class Op:
         """
         with tracing(Graph(self.full_name), Questions({})):
             nominal, _ = self._scalar_results(key, lambda dtype: dtype)
+        refused = refusal(self.name, nominal)
+        if refused is not None:
+            raise refused
+        moves = moves_only(nominal)
         graph = Graph(self.full_name)
         with tracing(graph, Questions({})) as trace:
-            wide, operands = self._scalar_results(key, wide_dtype)
+            compute = stored_dtype if moves else wide_dtype
+            wide, operands = self._scalar_results(key, compute)
         outputs = tuple(
             cast(e, stored_dtype(n.dtype)) for e, n in zip(wide, nominal, strict=True)
         )

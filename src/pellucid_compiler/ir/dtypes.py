@@ -2,9 +2,10 @@
 
 Everything in ``ir`` names a dtype by a string; ``abi/dtypes.py`` has a row of each.
 Three further ones are *weak*: ``weakint``, ``weakfloat`` and ``weakcomplex`` are Python
-numbers, whose category counts in promotion but whose precision does not. ``float16``
-and ``bfloat16`` are formats of storage: arithmetic on them is arithmetic in float32
-(see ``arithmetic_dtype``), rounded by an explicit cast.
+numbers, whose category counts in promotion but whose precision does not. ``float16``,
+``bfloat16``, ``complex32`` and the floats of 8 bits are formats of storage: arithmetic
+on them is arithmetic in float32 or complex64 (see ``arithmetic_dtype``), rounded by an
+explicit cast.
 
 This module needs no NumPy, so that tracing does not import it. Read next: expr.py.
 """
@@ -24,6 +25,7 @@ from pellucid_compiler.abi.dtypes import (
     complex_of,
 )
 from pellucid_compiler.abi.dtypes import promote as promote_dtypes
+from pellucid_compiler.ir.float8 import FLOAT8, code_of, round_number
 
 WEAK: Final = ("weakint", "weakfloat", "weakcomplex")
 DTYPES: Final = tuple(BY_NAME)
@@ -46,6 +48,7 @@ _COMPUTED: Final = {
     "weakcomplex": "complex128",
     **{row.name: row.computed for row in BY_NAME.values() if row.computed},
 }
+_OPAQUE: Final = frozenset(row.name for row in BY_NAME.values() if row.opaque)
 HALF: Final = tuple(row.name for row in BY_NAME.values() if row.computed)
 _REAL: Final = {
     "weakcomplex": "weakfloat",
@@ -56,7 +59,7 @@ _COMPLEX: Final = {
     **{
         row.name: complex_of(row.name)
         for row in BY_NAME.values()
-        if row.category == FLOATING
+        if row.category == FLOATING and not row.opaque
     },
 }
 _INTEGER_BITS: Final = {
@@ -75,7 +78,7 @@ def is_real_float(dtype: str) -> bool:
 
 def is_float(dtype: str) -> bool:
     """Floating point, real or complex: the dtypes that carry derivatives."""
-    return _CATEGORY[dtype] >= FLOATING
+    return _CATEGORY[dtype] in (FLOATING, COMPLEX)
 
 
 def is_integer(dtype: str) -> bool:
@@ -119,7 +122,7 @@ def arithmetic_dtype(dtype: str) -> str:
 
 
 def wide_dtype(dtype: str) -> str:
-    """``float32`` for the half formats, otherwise ``dtype`` itself."""
+    """What a format of storage is computed in, otherwise ``dtype`` itself."""
     return _COMPUTED[dtype] if dtype in HALF else dtype
 
 
@@ -132,13 +135,27 @@ def promote(first: str, second: str) -> str:
     if first == second:
         return first
     if not is_weak(first) and not is_weak(second):
-        return promote_dtypes(first, second)
+        common = promote_dtypes(first, second)
+        if common is None:
+            raise RuntimeError(_without_common(first, second))
+        return common
     low, high = sorted((first, second), key=lambda dtype: _CATEGORY[dtype])
     if _CATEGORY[low] == _CATEGORY[high]:
         return high if is_weak(low) else low
     if is_complex(high) and is_real_float(low) and not is_weak(low):
         return complex_dtype(low)
     return high
+
+
+def _without_common(first: str, second: str) -> str:
+    rows = BY_NAME[first], BY_NAME[second]
+    is_float8 = any(row.form for row in rows)
+    kinds = "Float8 Types" if is_float8 else "uint16, uint32, uint64 types"
+    return (
+        f"Promotion for {'opaque dtypes' if any(r.opaque for r in rows) else kinds} is "
+        f"not supported, attempted to promote {rows[0].word} and {rows[1].word}; "
+        "convert one with .to()"
+    )
 
 
 def promote_all(*dtypes: str) -> str:
@@ -162,6 +179,12 @@ def python_value(value: bool | complex, dtype: str) -> bool | int | float | comp
     """``value`` converted to ``dtype``, rounded or wrapped as the conversion would."""
     if dtype == "bool":
         return bool(value)
+    if dtype in _OPAQUE:
+        word = BY_NAME[dtype].word.rpartition(".")[2]
+        raise NotImplementedError(
+            f"\"fill\" not implemented for '{word}': its elements have no value; view "
+            "them as another dtype"
+        )
     if is_complex(dtype):
         part = real_dtype(dtype)
         z = complex(value)
@@ -174,13 +197,17 @@ def python_value(value: bool | complex, dtype: str) -> bool | int | float | comp
 
 
 def _round_float(value: float, dtype: str) -> float:
-    if dtype in ("float64", "weakfloat") or not math.isfinite(value):
+    if dtype in ("float64", "weakfloat"):
         return value
+    if not math.isfinite(value):
+        return round_number(value, dtype) if dtype in FLOAT8 else value
     if dtype == "bfloat16":
         (bits,) = struct.unpack("<I", struct.pack("<f", _round_float(value, "float32")))
         bits += 0x7FFF + (bits >> 16 & 1)
         (rounded,) = struct.unpack("<f", struct.pack("<I", bits & 0xFFFF0000))
         return float(rounded)
+    if dtype in FLOAT8:
+        return round_number(_round_float(value, "float32"), dtype)
     code = "<e" if dtype == "float16" else "<f"
     try:
         (rounded,) = struct.unpack(code, struct.pack(code, value))
@@ -191,8 +218,10 @@ def _round_float(value: float, dtype: str) -> float:
 
 def _to_integer(value: float, dtype: str) -> int:
     """Out-of-range floats give the lowest integer of the conversion, as x86 does."""
+    if isinstance(value, float) and dtype == "uint64" and value >= 2.0**63:
+        value = int(value) if value < 2.0**64 else 0
     if isinstance(value, float):
-        width = 64 if _INTEGER_BITS.get(dtype, 8) == 64 else 32
+        width = 64 if dtype == "uint32" or _INTEGER_BITS.get(dtype, 8) == 64 else 32
         low = -(1 << (width - 1))
         value = int(value) if math.isfinite(value) else low
         if not low <= value < -low:
@@ -201,6 +230,31 @@ def _to_integer(value: float, dtype: str) -> int:
     value = int(value) & ((1 << bits) - 1)
     is_negative = value >> (bits - 1) and is_signed(dtype)
     return value - (1 << bits) if is_negative else value
+
+
+def number_bits(value: bool | complex, dtype: str) -> int:
+    """The bits of a number that ``dtype`` holds, as the signed integer of its size;
+    those of one byte unsigned.
+    """
+    number = python_value(value, dtype)
+    if dtype in FLOAT8:
+        return code_of(float(number.real), dtype)
+    if dtype == "complex32":
+        parts = (number_bits(x, "float16") & 0xFFFF for x in (number.real, number.imag))
+        low, high = parts
+        return _signed(high << 16 | low, 32)
+    if dtype == "bfloat16":
+        (bits,) = struct.unpack("<I", struct.pack("<f", number.real))
+        return _signed(bits >> 16, 16)
+    if dtype == "float16":
+        (half,) = struct.unpack("<h", struct.pack("<e", number.real))
+        return int(half)
+    bits = 8 * ITEMSIZE[dtype]
+    return int(number.real) if bits == 8 else _signed(int(number.real), bits)
+
+
+def _signed(value: int, bits: int) -> int:
+    return value - (1 << bits) if value >> (bits - 1) else value
 
 
 def largest_number(dtype: str) -> float:

@@ -1,8 +1,9 @@
 """The interpreter of scalar expressions: their meaning, vectorised by NumPy.
 
 Axes are broadcastable index grids, operands are arrays. A checked load out of bounds
-raises ``IndexError`` unless an untaken ``select`` guards it. bfloat16, which NumPy
-lacks, is held as float32 arrays of representable values. NumPy is imported when
+raises ``IndexError`` unless an untaken ``select`` guards it. Formats that NumPy
+lacks (bfloat16, complex32, floats of 8 bits) are held as arrays of what they are
+computed in, of representable values. NumPy is imported when
 something is evaluated, so that tracing does not need it. Read next: graph.py, whose
 interpreter calls this per loop.
 """
@@ -12,15 +13,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pellucid_compiler.ir.dtypes import arithmetic_dtype, is_complex, is_float
+from pellucid_compiler.ir.dtypes import (
+    arithmetic_dtype,
+    is_complex,
+    is_float,
+    wide_dtype,
+)
 from pellucid_compiler.ir.expr import LOADS, SCALAR_OPS, Expr, load_fill, load_index
+from pellucid_compiler.ir.float8 import FLOAT8, round_array
 
 _HALF_STEP = 0x7FFF
 
 
 def storage_dtype(dtype: str) -> str:
     """The NumPy dtype of an array for a tensor of ``dtype``."""
-    return "float32" if dtype == "bfloat16" else dtype
+    return dtype if dtype == "float16" else wide_dtype(dtype)
 
 
 def evaluate(
@@ -41,6 +48,10 @@ def convert(np: Any, x: Any, dtype: str) -> Any:
         return x.astype("float16").astype("float32")
     if dtype == "bfloat16":
         return round_to_bfloat16(np, x.astype("float32"))
+    if dtype == "complex32":
+        return round_parts(np, x.astype("complex64"))
+    if dtype in FLOAT8:
+        return round_array(np, x.real.astype("float32"), dtype)
     if not is_complex(dtype) and x.dtype.kind == "c":
         x = x.real
     if not is_float(dtype) and x.dtype.kind == "f":
@@ -56,9 +67,20 @@ def round_to_bfloat16(np: Any, x: Any) -> Any:
     return np.where(np.isnan(x), x, rounded.astype("uint32").view("float32"))
 
 
+def round_parts(np: Any, x: Any) -> Any:
+    """complex64 values whose parts are rounded to float16."""
+    found = np.empty(x.shape, "complex64")
+    found.real, found.imag = x.real.astype("float16"), x.imag.astype("float16")
+    return found
+
+
 def _float_to_integer(np: Any, x: Any, dtype: str) -> Any:
     """Truncation; NaN and out of range give the lowest integer, as x86 converts."""
-    wide = "int64" if dtype == "int64" else "int32"
+    if dtype == "uint64":
+        low = _float_to_integer(np, x, "int64")
+        high = _float_to_integer(np, x - 2.0**63, "int64") ^ np.int64(-(2**63))
+        return np.where(x >= 2.0**63, high, low).astype(dtype)
+    wide = "int64" if dtype in ("int64", "uint32") else "int32"
     info = np.iinfo(wide)
     truncated = np.trunc(x.astype("float64"))
     fits = (truncated >= float(info.min)) & (truncated < -float(info.min))

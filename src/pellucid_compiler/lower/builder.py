@@ -26,6 +26,7 @@ from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.ir.expr import Expr
 from pellucid_compiler.ir.graph import Value
 from pellucid_compiler.lower.blocks import block_steps
+from pellucid_compiler.lower.carriers import carried
 from pellucid_compiler.lower.horizontal_fusion import fuse_maps
 from pellucid_compiler.lower.plan import (
     last_uses,
@@ -126,6 +127,7 @@ class PlanBuilder:
 
     def use(self, kernel: Kernel, params: tuple[Register, ...]) -> KernelUse:
         """A use of ``kernel`` in this plan; the freezer collects the kernels."""
+        kernel = carried(kernel)
         self.kernels[kernel.kernel_id] = kernel
         self.kernels.update(tile_program(kernel).kernels)
         return KernelUse(kernel.kernel_id, params, self.name)

@@ -1,9 +1,9 @@
-"""Half precision made explicit: bfloat16 and float16 are formats of storage.
+"""Half precision made explicit: bfloat16, float16 and narrower are formats of storage.
 
 A traced Graph may compute in a half dtype by name. ``widen_halves`` gives the Graph
-that runs: inputs are widened to float32 once, everything inside computes in float32,
-outputs are rounded at the end, and an explicit conversion to a half dtype inside a body
-rounds in place.
+that runs: inputs are widened to float32 (complex32 to complex64) once, everything
+inside computes in it, outputs are rounded at the end, and an explicit conversion to a
+half dtype inside a body rounds in place. What only moves elements stays as it is.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pellucid_compiler.ir.expr import (
     select,
 )
 from pellucid_compiler.ir.graph import Graph, Node, Value
+from pellucid_compiler.ir.offers import graph_moves_only
 from pellucid_compiler.ir.primitives import (
     CALL,
     LOOP,
@@ -35,12 +36,14 @@ from pellucid_compiler.ir.primitives import (
 
 
 def widen_halves(graph: Graph, boundary: bool = True) -> Graph:
-    """``graph`` computing in float32 wherever it says float16 or bfloat16.
+    """``graph`` computing in the wide dtype wherever it says a format of storage.
 
     With ``boundary`` inputs and outputs keep their half dtypes; a nested Graph, whose
     neighbours are wide, has none. What is saved for a derivative stays wide.
     """
-    if not _mentions_half(graph) or (boundary and _only_reshapes(graph)):
+    if not _mentions_half(graph):
+        return graph
+    if boundary and (_only_reshapes(graph) or graph_moves_only(graph)):
         return graph
     g = Graph(graph.name)
     g.requirements = list(graph.requirements)
@@ -124,8 +127,8 @@ def _widened(e: Expr, args: tuple[Expr, ...], inputs: list[Value]) -> Expr:
     if e.op == "cast" and e.dtype in HALF:
         source = e.args[0].dtype
         if is_weak(source) or not is_float(source):
-            return cast(args[0], "float32")  # a count is not rounded
-        return cast(cast(args[0], e.dtype), "float32")
+            return cast(args[0], wide_dtype(e.dtype))  # a count is not rounded
+        return cast(cast(args[0], e.dtype), wide_dtype(e.dtype))
     if e.op == "cast":
         return cast(args[0], e.dtype)
     if not args:

@@ -59,7 +59,11 @@ def common_dtype(
     deciding = [functools.reduce(promote, dtypes) for dtypes in classes if dtypes]
     result = default
     if deciding:
-        result = functools.reduce(lambda a, b: raise_category(b, a), deciding[::-1])
+        # The runtime has refused what has no common dtype.
+        result = functools.reduce(
+            lambda a, b: raise_category(b, a),  # type: ignore[arg-type, return-value]
+            deciding[::-1],
+        )
     if int_to_float and not is_float(result):
         return default
     return result

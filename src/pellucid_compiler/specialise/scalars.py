@@ -44,6 +44,7 @@ from pellucid_compiler.ir.expr import (
 )
 from pellucid_compiler.ir.graph import Requirement
 from pellucid_compiler.lower.bodies import parameter_dtype, strong
+from pellucid_compiler.lower.carriers import carried
 from pellucid_compiler.lower.registers import NumberSource, RegisterBuilder
 from pellucid_compiler.lower.tile import tile_program
 from pellucid_compiler.specialise.requests import (
@@ -278,12 +279,13 @@ def rewrite_untyped(e: Expr, leaf: Any, memo: dict[Expr, Expr]) -> Expr:
 def encode_function(lowered: LoweredFunction, kernels: dict[bytes, Kernel]) -> bytes:
     """The function's bytes; ``kernels`` collects what it calls."""
     kernel = lowered.kernel
-    kernels[kernel.kernel_id] = kernel
-    kernels.update(tile_program(kernel).kernels)
+    run = carried(kernel)
+    kernels[run.kernel_id] = run
+    kernels.update(tile_program(run).kernels)
     operands = zip(lowered.operands, kernel.inputs, strict=True)
     params = zip(lowered.params, kernel.params, strict=True)
     function = Function(
-        kernel=kernel.kernel_id,
+        kernel=run.kernel_id,
         inputs=tuple(FunctionInput(number, dtype) for number, dtype in operands),
         outputs=kernel.outputs,
         params=tuple(_encoded_parameter(p, dtype) for p, dtype in params),

@@ -1,63 +1,41 @@
-"""``torch.distributed.fsdp``: policies of sharded training; nothing shards yet."""
+"""``torch.distributed.fsdp``: training with parameters shared out among processes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NoReturn
-
-from pellucid import dtype as DType
-from pellucid.nn import Module
+from pellucid.distributed.fsdp._fully_shard import (
+    FSDPModule,
+    fully_shard,
+    register_fsdp_forward_method,
+)
+from pellucid.distributed.fsdp._policies import (
+    CPUOffloadPolicy,
+    MixedPrecisionPolicy,
+    OffloadPolicy,
+)
+from pellucid.distributed.fsdp.fully_sharded_data_parallel import (
+    BackwardPrefetch,
+    CPUOffload,
+    FullStateDictConfig,
+    FullyShardedDataParallel,
+    MixedPrecision,
+    ShardedStateDictConfig,
+    ShardingStrategy,
+    StateDictType,
+)
 
 __all__ = [
+    "BackwardPrefetch",
+    "CPUOffload",
     "CPUOffloadPolicy",
     "FSDPModule",
+    "FullStateDictConfig",
     "FullyShardedDataParallel",
+    "MixedPrecision",
     "MixedPrecisionPolicy",
     "OffloadPolicy",
+    "ShardedStateDictConfig",
+    "ShardingStrategy",
+    "StateDictType",
     "fully_shard",
+    "register_fsdp_forward_method",
 ]
-
-
-def _refuse(what: str) -> NoReturn:
-    raise NotImplementedError(
-        f"{what} is not offered yet; use DistributedDataParallel with "
-        "ZeroRedundancyOptimizer"
-    )
-
-
-@dataclass(frozen=True)
-class MixedPrecisionPolicy:
-    """The dtypes of parameters in use, of gradients that are combined, of outputs."""
-
-    param_dtype: DType | None = None
-    reduce_dtype: DType | None = None
-    output_dtype: DType | None = None
-    cast_forward_inputs: bool = True
-
-
-@dataclass
-class OffloadPolicy:
-    """Parameters stay on their device."""
-
-
-@dataclass
-class CPUOffloadPolicy(OffloadPolicy):
-    """Parameters that are not in use are in the host's memory."""
-
-    pin_memory: bool = True
-
-
-class FSDPModule:
-    """What ``fully_shard`` makes of a module's class."""
-
-
-class FullyShardedDataParallel(Module):
-    """Refuses."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        _refuse("FullyShardedDataParallel")
-
-
-def fully_shard(module: Any, **options: Any) -> NoReturn:
-    """Refuses."""
-    _refuse("fully_shard")

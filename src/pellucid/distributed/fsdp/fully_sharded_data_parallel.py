@@ -1,5 +1,267 @@
-"""The module that libraries import ``FullyShardedDataParallel`` from."""
+"""``FullyShardedDataParallel``: the older class, over ``fully_shard``."""
 
-from pellucid.distributed.fsdp import (
-    FullyShardedDataParallel as FullyShardedDataParallel,
-)
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pellucid as torch
+from pellucid import dtype as DType
+from pellucid import nn
+from pellucid.distributed.device_mesh import DeviceMesh, init_device_mesh
+from pellucid.distributed.fsdp import wrap
+from pellucid.distributed.fsdp._fully_shard import FSDPModule, fully_shard
+from pellucid.distributed.fsdp._policies import MixedPrecisionPolicy
+from pellucid.distributed.tensor import DTensor
+
+__all__ = [
+    "BackwardPrefetch",
+    "CPUOffload",
+    "FullStateDictConfig",
+    "FullyShardedDataParallel",
+    "MixedPrecision",
+    "ShardedStateDictConfig",
+    "ShardingStrategy",
+    "StateDictType",
+]
+
+
+class ShardingStrategy(enum.Enum):
+    """What is shared out, and whether backward gathers parameters again."""
+
+    FULL_SHARD = enum.auto()
+    SHARD_GRAD_OP = enum.auto()
+    NO_SHARD = enum.auto()
+    HYBRID_SHARD = enum.auto()
+    _HYBRID_SHARD_ZERO2 = enum.auto()
+
+
+class BackwardPrefetch(enum.Enum):
+    """When backward gathers the next parameters; here when it needs them."""
+
+    BACKWARD_PRE = enum.auto()
+    BACKWARD_POST = enum.auto()
+
+
+class StateDictType(enum.Enum):
+    """What ``state_dict`` gives: whole tensors, or DTensors."""
+
+    FULL_STATE_DICT = enum.auto()
+    LOCAL_STATE_DICT = enum.auto()
+    SHARDED_STATE_DICT = enum.auto()
+
+
+@dataclass
+class MixedPrecision:
+    """The dtypes of parameters in use and of gradients that are combined."""
+
+    param_dtype: DType | None = None
+    reduce_dtype: DType | None = None
+    buffer_dtype: DType | None = None
+    keep_low_precision_grads: bool = False
+    cast_forward_inputs: bool = True
+    cast_root_forward_inputs: bool = True
+
+
+@dataclass
+class CPUOffload:
+    """Whether parameters are in the host's memory, where they are anyway."""
+
+    offload_params: bool = False
+
+
+@dataclass
+class FullStateDictConfig:
+    """Whether the first process alone gets the whole tensors."""
+
+    offload_to_cpu: bool = False
+    rank0_only: bool = False
+
+
+@dataclass
+class ShardedStateDictConfig:
+    """Of sharded states."""
+
+    offload_to_cpu: bool = False
+
+
+_REPLICATING = (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2)
+_GATHERED_ONCE = (ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy._HYBRID_SHARD_ZERO2)
+
+
+class FullyShardedDataParallel(nn.Module):
+    """A module whose parameters are shared out, by submodules that a policy chooses.
+
+    Example::
+
+        model = FullyShardedDataParallel(model, auto_wrap_policy=policy)
+        optimizer = torch.optim.Adam(model.parameters())
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        process_group: Any = None,
+        sharding_strategy: ShardingStrategy | None = None,
+        cpu_offload: CPUOffload | None = None,
+        auto_wrap_policy: Any = None,
+        backward_prefetch: BackwardPrefetch | None = BackwardPrefetch.BACKWARD_PRE,
+        mixed_precision: MixedPrecision | None = None,
+        ignored_modules: Any = None,
+        param_init_fn: Any = None,
+        device_id: Any = None,
+        sync_module_states: bool = False,
+        forward_prefetch: bool = False,
+        limit_all_gathers: bool = True,
+        use_orig_params: bool = False,
+        ignored_states: Any = None,
+        device_mesh: DeviceMesh | None = None,
+    ) -> None:
+        super().__init__()
+        strategy = sharding_strategy or ShardingStrategy.FULL_SHARD
+        mesh = device_mesh or _mesh_of(process_group, strategy)
+        if sync_module_states:
+            _broadcast(module)
+        precision = mixed_precision or MixedPrecision()
+        policy = MixedPrecisionPolicy(
+            precision.param_dtype,
+            precision.reduce_dtype,
+            cast_forward_inputs=precision.cast_forward_inputs,
+        )
+        ignored = [p for part in ignored_modules or () for p in part.parameters()]
+        ignored += [p for p in ignored_states or () if isinstance(p, torch.Tensor)]
+        chosen = []
+        if auto_wrap_policy is not None:
+            chosen = wrap.chosen_modules(module, auto_wrap_policy)
+        for part in [*chosen, module]:
+            fully_shard(
+                part,
+                mesh=mesh,
+                reshard_after_forward=strategy not in _GATHERED_ONCE,
+                mp_policy=policy,
+                ignored_params=ignored,
+            )
+        self._fsdp_wrapped_module = module
+        self._state_type = StateDictType.FULL_STATE_DICT
+        self._state_config: Any = FullStateDictConfig()
+
+    @property
+    def module(self) -> nn.Module:
+        """What it wraps."""
+        return self._fsdp_wrapped_module
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The wrapped module's."""
+        return self._fsdp_wrapped_module(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(super().__getattr__("_fsdp_wrapped_module"), name)
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Holds gradients, which the next backward outside adds and reduces."""
+        module = self._fsdp_wrapped_module
+        assert isinstance(module, FSDPModule)
+        module.set_requires_gradient_sync(False)
+        try:
+            yield
+        finally:
+            module.set_requires_gradient_sync(True)
+
+    def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Any:
+        """Scales gradients to a norm of all of them; the norm before."""
+        total = nn.utils.clip_grad_norm_(self.parameters(), max_norm, norm_type)
+        return total.full_tensor() if isinstance(total, DTensor) else total
+
+    @staticmethod
+    @contextmanager
+    def summon_full_params(module: nn.Module, **_: Any) -> Iterator[None]:
+        """Whole parameters in the block, to be read."""
+        groups = [m._fsdp for m in module.modules() if isinstance(m, FSDPModule)]
+        with torch.no_grad():
+            for group in groups:
+                group.unshard()
+            try:
+                yield
+            finally:
+                for group in reversed(groups):
+                    group.reshard()
+
+    @staticmethod
+    @contextmanager
+    def state_dict_type(
+        module: nn.Module,
+        state_dict_type: StateDictType,
+        state_dict_config: Any = None,
+        optim_state_dict_config: Any = None,
+    ) -> Iterator[None]:
+        """What ``state_dict`` of a module gives in the block."""
+        own = [m for m in module.modules() if isinstance(m, FullyShardedDataParallel)]
+        before = [(m._state_type, m._state_config) for m in own]
+        for m in own:
+            m._state_type = state_dict_type
+            m._state_config = state_dict_config or FullStateDictConfig()
+        try:
+            yield
+        finally:
+            for m, (kind, config) in zip(own, before, strict=True):
+                m._state_type, m._state_config = kind, config
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        """The wrapped module's state, whole unless ``state_dict_type`` says else."""
+        state = self._fsdp_wrapped_module.state_dict(*args, **kwargs)
+        if self._state_type is not StateDictType.FULL_STATE_DICT:
+            return state
+        whole = {name: _whole(value) for name, value in state.items()}
+        is_first = torch.distributed.get_rank() == 0
+        only_first = getattr(self._state_config, "rank0_only", False)
+        return whole if is_first or not only_first else {}
+
+    def load_state_dict(self, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
+        """Loads whole tensors or DTensors into the parts."""
+        own = self._fsdp_wrapped_module.state_dict()
+        given = {
+            name: _as_placed(value, own.get(name)) for name, value in state_dict.items()
+        }
+        return self._fsdp_wrapped_module.load_state_dict(given, *args, **kwargs)
+
+
+def _whole(value: Any) -> Any:
+    return value.full_tensor() if isinstance(value, DTensor) else value
+
+
+def _as_placed(value: Any, like: Any) -> Any:
+    from pellucid.distributed.tensor import distribute_tensor
+
+    if not isinstance(like, DTensor) or isinstance(value, DTensor):
+        return value
+    return distribute_tensor(
+        value, like.device_mesh, like.placements, src_data_rank=None
+    )
+
+
+def _mesh_of(group: Any, strategy: ShardingStrategy) -> DeviceMesh:
+    import pellucid.distributed as dist
+
+    if isinstance(group, (tuple, list)) or strategy in _REPLICATING:
+        raise ValueError(f"{strategy} needs a device_mesh of two dims")
+    size = dist.get_world_size(group)
+    if strategy is ShardingStrategy.NO_SHARD:
+        return init_device_mesh("cpu", (size, 1))
+    if group is None:
+        return init_device_mesh("cpu", (size,))
+    return DeviceMesh.from_group(group, "cpu")
+
+
+def _broadcast(module: nn.Module) -> None:
+    import pellucid.distributed as dist
+
+    with torch.no_grad():
+        for tensor in [*module.parameters(), *module.buffers()]:
+            dist.broadcast(tensor, 0)

@@ -1,7 +1,7 @@
 """Messages between workers: a header, a pickle, and the memory of large storages.
 
-A storage from 16 KiB on is not a part of the pickle: it is written from where it is, and
-received into the memory that the new storage has.
+A storage from 16 KiB on is not a part of the pickle: it is written from where it is,
+and received into the memory that the new storage has.
 """
 
 from __future__ import annotations

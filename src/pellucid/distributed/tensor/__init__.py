@@ -1,17 +1,26 @@
-"""``torch.distributed.tensor``: how tensors are spread over processes.
+"""``torch.distributed.tensor``: tensors whose parts processes hold.
 
-Placements describe it. No function makes a spread tensor yet: libraries ask tensors
-for the type.
+``_dtensor.py`` has the class, ``_dispatch.py`` what a call does, ``_rules.py`` how it
+is shared: by rules read off the op's declaration.
 """
 
-from __future__ import annotations
-
-from typing import Any, NoReturn
-
-from pellucid.distributed.tensor.placement_types import Partial as Partial
-from pellucid.distributed.tensor.placement_types import Placement as Placement
-from pellucid.distributed.tensor.placement_types import Replicate as Replicate
-from pellucid.distributed.tensor.placement_types import Shard as Shard
+from pellucid.distributed.tensor._api import (
+    distribute_module,
+    distribute_tensor,
+    empty,
+    full,
+    ones,
+    rand,
+    randn,
+    zeros,
+)
+from pellucid.distributed.tensor._dtensor import DTensor
+from pellucid.distributed.tensor.placement_types import (
+    Partial,
+    Placement,
+    Replicate,
+    Shard,
+)
 
 __all__ = [
     "DTensor",
@@ -21,28 +30,10 @@ __all__ = [
     "Shard",
     "distribute_module",
     "distribute_tensor",
+    "empty",
+    "full",
+    "ones",
+    "rand",
+    "randn",
+    "zeros",
 ]
-
-
-def _refuse(what: str) -> NoReturn:
-    raise NotImplementedError(
-        f"{what} is not offered yet; use the collectives of torch.distributed, "
-        "DistributedDataParallel or ZeroRedundancyOptimizer"
-    )
-
-
-class DTensor:
-    """A tensor spread over processes, which no function makes yet."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        _refuse("DTensor")
-
-
-def distribute_tensor(*args: Any, **kwargs: Any) -> NoReturn:
-    """Refuses."""
-    _refuse("distribute_tensor")
-
-
-def distribute_module(*args: Any, **kwargs: Any) -> NoReturn:
-    """Refuses."""
-    _refuse("distribute_module")

@@ -54,12 +54,18 @@ class _StridedShard(Shard):
 class Replicate(Placement):
     """Each process holds all of it."""
 
+    def __repr__(self) -> str:
+        return "Replicate()"
+
 
 @dataclass(frozen=True)
 class Partial(Placement):
     """The tensor is the sum, or another reduction, of what the processes hold."""
 
     reduce_op: str = "sum"
+
+    def __repr__(self) -> str:
+        return f"Partial({self.reduce_op})"
 
     def is_partial(self, reduce_op: str | None = None) -> bool:
         """Whether it is, by the given reduction if one is given."""

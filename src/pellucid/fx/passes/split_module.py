@@ -77,18 +77,19 @@ class _Split:
             if user is not None:
                 self.partitions[maker].dependents[user] = None
         if user is not None:
-            if read.op != "get_attr":
-                self.partitions[user].inputs[read.name] = None
+            self.partitions[user].inputs[read.name] = None
             if maker is not None:
                 self.partitions[user].dependencies[maker] = None
 
     def in_order(self) -> list[str]:
-        """The partitions so that each follows those that it depends on."""
+        """The partitions so that each follows those that it depends on; of those that
+        are ready, the one that became so last, as in PyTorch.
+        """
         waiting = {name: len(p.dependencies) for name, p in self.partitions.items()}
         ready = [name for name, count in waiting.items() if count == 0]
         ordered: list[str] = []
         while ready:
-            name = ready.pop(0)
+            name = ready.pop()
             ordered.append(name)
             for user in self.partitions[name].dependents:
                 waiting[user] -= 1
@@ -98,40 +99,50 @@ class _Split:
             raise RuntimeError("cycle exists between partitions!")
         return ordered
 
-    def fill(self) -> None:
+    def fill(self, is_input_named: bool, is_node_named: bool) -> None:
         """Copy the nodes into the graphs of their partitions."""
         nodes = {node.name: node for node in self.module.graph.nodes}
         for partition in self.partitions.values():
-            for name in partition.inputs:
-                made = partition.graph.placeholder(name, type_expr=nodes[name].type)
-                made.meta = nodes[name].meta.copy()
-                partition.environment[nodes[name]] = made
+            for index, name in enumerate(list(partition.inputs)):
+                label = name if is_input_named else f"arg_{index}"
+                self._enter(nodes[name], label, partition)
         for node in nodes.values():
             if node in self.of_node:
-                self._copy(node, self.partitions[self.of_node[node]])
+                partition = self.partitions[self.of_node[node]]
+                self._copy(node, partition, is_node_named)
 
-    def _copy(self, node: Node, partition: Partition) -> None:
+    def _enter(self, read: Node, name: str, partition: Partition) -> None:
+        """A module that is read as a value goes with its partition; what else a
+        partition reads, it is given.
+        """
+        if read.op == "get_attr" and isinstance(
+            value := _get_attr(self.module, str(read.target)), Module
+        ):
+            del partition.inputs[read.name]
+            partition.targets[str(read.target)] = value
+            made = partition.graph.get_attr(str(read.target))
+        else:
+            made = partition.graph.placeholder(name, type_expr=read.type)
+        made.meta = read.meta.copy()
+        partition.environment[read] = made
+
+    def _copy(self, node: Node, partition: Partition, is_node_named: bool) -> None:
         environment = partition.environment
-
-        def value(read: Node) -> Node:
-            if read not in environment:  # an attribute: each partition reads it
-                environment[read] = self._copy_attribute(read, partition)
-            return environment[read]
-
-        args, kwargs = map_arg(node.args, value), map_arg(node.kwargs, value)
+        args = map_arg(node.args, environment.__getitem__)
+        kwargs = map_arg(node.kwargs, environment.__getitem__)
         target = node.target
         if node.op == "call_module":
             target = self._local(str(target), partition)
         made = partition.graph.create_node(
-            node.op, target, args, kwargs, type_expr=node.type, name=node.name
+            node.op,
+            target,
+            args,
+            kwargs,
+            type_expr=node.type,
+            name=node.name if is_node_named else None,
         )
         made.meta = node.meta.copy()
         environment[node] = made
-
-    def _copy_attribute(self, node: Node, partition: Partition) -> Node:
-        made = partition.graph.get_attr(self._local(str(node.target), partition))
-        made.meta = node.meta.copy()
-        return made
 
     def _local(self, target: str, partition: Partition) -> str:
         local = target.replace(".", "_")
@@ -149,36 +160,40 @@ def split_module(
     keep_original_input_name: bool = True,
     *,
     partition_affix: str | None = None,
+    tuple_return: bool = False,
 ) -> GraphModule:
     """A GraphModule that calls ``submod_<n>`` for each number that ``split_callback``
-    gives of the nodes. Raises RuntimeError where partitions need each other.
+    gives of the nodes. Parameters that a submodule reads are its arguments.
+
+    ``tuple_return``: a submodule with one result returns a tuple too. Raises
+    RuntimeError where partitions need each other.
     """
     split = _Split(m, split_callback, partition_affix)
     split.note_uses()
     order = split.in_order()
     if keep_original_order:
         order = list(split.partitions)
-    split.fill()
+    split.fill(keep_original_input_name, bool(keep_original_node_name))
     base_graph, base_env = Graph(), {}
     attributes: dict[str, Any] = {}
     for node in m.graph.nodes:
         if node.op == "placeholder":
             default = node.args[0] if node.args else ...
             made = base_graph.placeholder(str(node.target), node.type, default)
-            made.meta = node.meta.copy()
-            base_env[node.name] = made
-        elif node.op == "get_attr" and any(u.op == "output" for u in node.users):
+        elif node.op == "get_attr":
             made = base_graph.get_attr(str(node.target))
-            made.meta = node.meta.copy()
-            base_env[node.name] = made
             attributes[str(node.target)] = _get_attr(m, str(node.target))
+        else:
+            continue
+        made.meta = node.meta.copy()
+        base_env[node.name] = made
     for name in order:
         partition = split.partitions[name]
-        _finish(partition, m, qualname_map)
+        _finish(partition, m, qualname_map, tuple_return)
         attributes[partition.submod_name] = GraphModule(
             _holder(partition.targets), partition.graph
         )
-        _call(partition, base_graph, base_env)
+        _call(partition, base_graph, base_env, tuple_return)
     output = m.graph.output_node()
     made = base_graph.output(
         map_arg(output.args[0], lambda n: base_env[n.name]), output.type
@@ -198,14 +213,15 @@ def _holder(targets: dict[str, Any]) -> Module:
 
 
 def _finish(
-    partition: Partition, m: GraphModule, qualname_map: dict[str, str] | None
+    partition: Partition,
+    m: GraphModule,
+    qualname_map: dict[str, str] | None,
+    as_tuple: bool,
 ) -> None:
     nodes = {node.name: made for node, made in partition.environment.items()}
     outputs = tuple(nodes[name] for name in partition.outputs)
-    if outputs:
-        partition.graph.output(outputs[0] if len(outputs) == 1 else outputs)
-    else:
-        partition.graph.output(())
+    is_one = len(outputs) == 1 and not as_tuple
+    partition.graph.output(outputs[0] if is_one else outputs)
     if qualname_map is None:
         return
     for local, value in partition.targets.items():
@@ -214,10 +230,12 @@ def _finish(
                 qualname_map[f"{partition.submod_name}.{local}"] = name
 
 
-def _call(partition: Partition, graph: Graph, env: dict[str, Node]) -> None:
+def _call(
+    partition: Partition, graph: Graph, env: dict[str, Node], as_tuple: bool
+) -> None:
     args = tuple(env[name] for name in partition.inputs)
     call = graph.call_module(partition.submod_name, args)
-    if len(partition.outputs) == 1:
+    if len(partition.outputs) == 1 and not as_tuple:
         env[next(iter(partition.outputs))] = call
         return
     for index, name in enumerate(partition.outputs):

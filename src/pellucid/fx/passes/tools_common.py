@@ -179,6 +179,7 @@ def legalize_graph(gm: GraphModule) -> GraphModule:
             f"Input graph has cycles, unable to add {stuck} to the order"
         )
     _arrange(graph, ordered)
+    gm.recompile()
     return gm
 
 
@@ -226,6 +227,7 @@ def stable_topological_sort(gm: GraphModule) -> GraphModule:
     if len(ordered) < len(nodes):
         raise RuntimeError("Input graph has cycles")
     _arrange(graph, ordered)
+    gm.recompile()
     return gm
 
 

@@ -18,6 +18,7 @@ from pellucid._C import _nn, _unwrap
 from pellucid._calls.deprecation import advise as _advise
 from pellucid._calls.overridable import make_overridable
 from pellucid._runtime import composites as _bodies
+from pellucid.nn import grad as grad  # PyTorch shows this module here as well
 from pellucid.nn.functional._attention import *
 from pellucid.nn.functional._linear_cross_entropy import *
 from pellucid.nn.functional._losses import *

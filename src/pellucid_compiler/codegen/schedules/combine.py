@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pellucid_compiler.codegen.builder import I64, Function, Operand, Type, Value
-from pellucid_compiler.codegen.formats import register_type
+from pellucid_compiler.codegen.formats import is_unsigned, register_type
 from pellucid_compiler.codegen.lowerings import LOWERINGS
 from pellucid_compiler.ir.dtypes import highest, is_real_float, lowest
 
@@ -93,7 +93,7 @@ class Combine:
     ) -> Value:
         (value, index), (held, held_index) = challenger, holder
         relation = "gt" if self.name == "argmax" else "lt"
-        unsigned = self.dtype in ("bool", "uint8")
+        unsigned = is_unsigned(self.dtype)
         better = f.compare(f"u{relation}" if unsigned else relation, value, held)
         tie = value.equals(held)
         if is_real_float(self.dtype):

@@ -16,7 +16,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from pellucid_compiler.ir.dtypes import highest, is_float, lowest, stored_dtype
+from pellucid_compiler.ir.dtypes import (
+    HALF,
+    highest,
+    is_float,
+    lowest,
+    stored_dtype,
+)
 from pellucid_compiler.ir.evaluate import Evaluator, convert, storage_dtype
 from pellucid_compiler.ir.expr import Expr, is_const, load_index, walk
 from pellucid_compiler.ir.graph import (
@@ -212,7 +218,7 @@ class _LoopRun:
 
     def _as_stored(self, result: Any) -> Any:
         dtype = self.attrs.dtype
-        if dtype == "bfloat16":
+        if dtype in HALF:
             result = convert(self.np, result, dtype)
         return self.np.ascontiguousarray(result, storage_dtype(dtype))
 

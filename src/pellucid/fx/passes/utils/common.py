@@ -24,29 +24,17 @@ def lift_subgraph_as_module(
     comp_name: str = "",
     class_name: str = "GraphModule",
 ) -> tuple[GraphModule, dict[str, str]]:
-    """A GraphModule of ``subgraph`` with the parts of ``gm`` that it names, and the
-    names that its parameters have in ``gm`` by their new names.
+    """A GraphModule of ``subgraph`` with the parts of ``gm`` that it names; and by the
+    name of each in ``gm``, its name below ``comp_name``.
     """
     holder = HolderModule({})
-    original: dict[str, str] = {}
+    names: dict[str, str] = {}
     for node in subgraph.nodes:
-        if node.op not in ("call_module", "get_attr"):
-            continue
-        target = str(node.target)
-        if "." not in target and node.op == "get_attr":
-            value = _get_attr(gm, target)
-            setattr(holder, target, value)
-            original[f"{comp_name}.{target}" if comp_name else target] = target
-            continue
-        value = _get_attr(gm, target)
-        _assign_attr(value, holder, target)
-        prefix = f"{comp_name}." if comp_name else ""
-        if isinstance(value, Module):
-            for name, _ in value.named_parameters():
-                original[f"{prefix}{target}.{name}"] = f"{target}.{name}"
-        else:
-            original[f"{prefix}{target}"] = target
-    return GraphModule(holder, subgraph, class_name), original
+        if node.op in ("call_module", "get_attr"):
+            target = str(node.target)
+            _assign_attr(_get_attr(gm, target), holder, target)
+            names[target] = f"{comp_name}.{target}"
+    return GraphModule(holder, subgraph, class_name), names
 
 
 def compare_graphs(left: Graph, right: Graph) -> bool:

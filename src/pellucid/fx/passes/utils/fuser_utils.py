@@ -87,7 +87,6 @@ def fuse_as_graphmodule(
 
     for node in nodes:
         mapping[node] = graph.node_copy(node, remap)
-    _placeholders_first(graph)
     outputs = {n: mapping[n] for n in nodes if any(u not in own for u in n.users)}
     values = tuple(outputs.values())
     single = len(values) == 1 and not always_return_tuple
@@ -150,12 +149,3 @@ def legalize_graph(gm: GraphModule) -> GraphModule:
     from pellucid.fx.passes.tools_common import legalize_graph as legalize
 
     return legalize(gm)
-
-
-def _placeholders_first(graph: Graph) -> None:
-    first = next((n for n in graph.nodes if n.op != "placeholder"), None)
-    if first is None:
-        return
-    for node in graph.find_nodes(op="placeholder"):
-        if node > first:
-            first.prepend(node)

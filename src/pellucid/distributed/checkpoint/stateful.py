@@ -1,0 +1,18 @@
+"""``Stateful``: what ``save`` and ``load`` treat by its own methods."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+__all__ = ["Stateful"]
+
+
+@runtime_checkable
+class Stateful(Protocol):
+    """An object with a state."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state."""
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes a state."""

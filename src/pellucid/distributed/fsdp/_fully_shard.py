@@ -1,0 +1,177 @@
+"""``fully_shard``: a module whose parameters, gradients and optimizer state are shared
+out among processes that compute different samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pellucid as torch
+from pellucid import nn
+from pellucid.distributed.device_mesh import DeviceMesh, init_device_mesh
+from pellucid.distributed.fsdp._parameters import Entry, ParameterGroup, Place
+from pellucid.distributed.fsdp._policies import MixedPrecisionPolicy, OffloadPolicy
+from pellucid.utils import _pytree as pytree
+
+
+class FSDPModule:
+    """What ``fully_shard`` makes of a module's class."""
+
+    _fsdp: ParameterGroup
+
+    def unshard(self, async_op: bool = False) -> None:
+        """Gathers the parameters, until ``reshard`` or the next forward."""
+        self._fsdp.unshard()
+
+    def reshard(self) -> None:
+        """Leaves this process its parts."""
+        self._fsdp.reshard()
+
+    def _groups(self, recurse: bool) -> list[ParameterGroup]:
+        assert isinstance(self, nn.Module)
+        modules = self.modules() if recurse else [self]
+        return [module._fsdp for module in modules if isinstance(module, FSDPModule)]
+
+    def set_requires_gradient_sync(
+        self, requires_gradient_sync: bool, *, recurse: bool = True
+    ) -> None:
+        """Whether backward reduces gradients, or holds them until it does."""
+        for group in self._groups(recurse):
+            group.syncs = requires_gradient_sync
+
+    def set_requires_all_reduce(
+        self, requires_all_reduce: bool, *, recurse: bool = True
+    ) -> None:
+        """Whether replicas of a two-dim mesh reduce gradients."""
+        for group in self._groups(recurse):
+            group.joins_replicas = requires_all_reduce
+
+    def set_reshard_after_forward(
+        self, reshard_after_forward: bool, recurse: bool = True
+    ) -> None:
+        """Whether backward gathers the parameters again."""
+        for group in self._groups(recurse):
+            group.reshards = reshard_after_forward
+
+    def set_gradient_divide_factor(self, factor: float) -> None:
+        """What sums of gradients are divided by, in place of the processes' number."""
+        for group in self._groups(False):
+            group.divides_by = factor
+
+
+def _own_parameters(module: nn.Module, ignored: Any) -> list[tuple[list[Place], Any]]:
+    """Parameters that no submodule with ``fully_shard`` has, with their places."""
+    found: dict[int, tuple[list[Place], Any]] = {}
+
+    def visit(part: nn.Module) -> None:
+        for name, parameter in part._parameters.items():
+            if parameter is not None and parameter not in ignored:
+                places, _ = found.setdefault(id(parameter), ([], parameter))
+                places.append(Place(part, name))
+        for child in part.children():
+            if not isinstance(child, FSDPModule):
+                visit(child)
+
+    visit(module)
+    return list(found.values())
+
+
+class _Ignored:
+    def __init__(self, parameters: Any) -> None:
+        self._ids = {id(parameter) for parameter in parameters or ()}
+
+    def __contains__(self, parameter: Any) -> bool:
+        return id(parameter) in self._ids
+
+
+def fully_shard(
+    module: Any,
+    *,
+    mesh: DeviceMesh | None = None,
+    reshard_after_forward: bool | int | None = None,
+    shard_placement_fn: Callable[..., Any] | None = None,
+    mp_policy: MixedPrecisionPolicy | None = None,
+    offload_policy: OffloadPolicy | None = None,
+    ignored_params: Any = None,
+) -> Any:
+    """Shares a module's parameters out over a mesh, along their first dim.
+
+    They are gathered for its forward, and again for backward unless
+    ``reshard_after_forward`` is False; gradients are averaged into the parts that the
+    processes have. Submodules first, the root last. A mesh of two dims replicates along
+    the first one.
+
+    Example::
+
+        for block in model.blocks:
+            fully_shard(block)
+        fully_shard(model)
+        optimizer = torch.optim.AdamW(model.parameters())
+    """
+    if shard_placement_fn is not None:
+        raise NotImplementedError("parameters are split along their first dim")
+    if isinstance(module, (list, tuple)):
+        raise NotImplementedError("fully_shard takes one module at a time")
+    if isinstance(module, FSDPModule):
+        raise ValueError(f"fully_shard has been called on this {type(module).__name__}")
+    if isinstance(module, (nn.ModuleList, nn.ModuleDict)):
+        raise ValueError(
+            f"fully_shard does not support containers that do not implement forward: "
+            f"{type(module).__name__}"
+        )
+    import pellucid.distributed as dist
+
+    mesh = mesh or init_device_mesh("cpu", (dist.get_world_size(),))
+    policy = mp_policy or MixedPrecisionPolicy()
+    found = _own_parameters(module, _Ignored(ignored_params))
+    entries = [Entry(places, parameter, mesh) for places, parameter in found]
+    group = ParameterGroup(entries, mesh, policy)
+    group.reshards = reshard_after_forward is None or bool(reshard_after_forward)
+    kind = type(module)
+    name = f"FSDP{kind.__name__}"
+    module.__class__ = type(name, (FSDPModule, kind), {"__module__": kind.__module__})
+    module._fsdp = group
+    module.register_forward_pre_hook(_prepare, prepend=True, with_kwargs=True)
+    module.register_forward_hook(_finish, always_call=True)
+    return module
+
+
+def _cast(values: Any, dtype: Any) -> Any:
+    def cast(x: Any) -> Any:
+        is_float = isinstance(x, torch.Tensor) and x.is_floating_point()
+        return x.to(dtype) if is_float else x
+
+    return pytree.tree_map(cast, values)
+
+
+def _prepare(module: Any, inputs: Any, options: Any) -> Any:
+    group = module._fsdp
+    group.unshard()
+    dtype = group.policy.param_dtype
+    if dtype is None or not group.policy.cast_forward_inputs:
+        return None
+    return _cast(inputs, dtype), _cast(options, dtype)
+
+
+def _finish(module: Any, inputs: Any, output: Any) -> Any:
+    group = module._fsdp
+    group.reshard()
+    dtype = group.policy.output_dtype
+    return None if dtype is None or output is None else _cast(output, dtype)
+
+
+def register_fsdp_forward_method(module: nn.Module, method_name: str) -> None:
+    """Makes a method gather the parameters as forward does."""
+    if not isinstance(module, FSDPModule):
+        return
+    method = getattr(module, method_name)
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        module._fsdp.unshard()
+        try:
+            return method(*args, **kwargs)
+        finally:
+            module._fsdp.reshard()
+
+    setattr(module, method_name, run)

@@ -1,0 +1,236 @@
+"""The parameters of one ``fully_shard``: parts between uses, whole tensors in use.
+
+Whole parameters are results of ``_Unshard``, whose backward sums and scatters their
+gradients: autograd decides when. What ops save of a whole parameter is its name, and
+backward gathers it again.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import pellucid as torch
+import pellucid.distributed as dist
+from pellucid import nn
+from pellucid.autograd.graph import saved_tensors_hooks
+from pellucid.distributed.fsdp._policies import MixedPrecisionPolicy
+from pellucid.distributed.tensor import DTensor, Replicate, Shard
+from pellucid.distributed.tensor._spec import Spec, spec_of
+
+
+class Place(NamedTuple):
+    """Where a parameter is used."""
+
+    module: nn.Module
+    name: str
+
+
+class Entry:
+    """A parameter: its places, its part, and what it is when it is whole."""
+
+    def __init__(self, places: list[Place], whole: Any, mesh: Any) -> None:
+        self.places = places
+        self.spec: Spec | None = getattr(whole, "_spec", None)  # of tensor parallelism
+        local = getattr(whole, "_local_tensor", whole).detach()
+        self.shape, self.dtype = tuple(local.shape), local.dtype
+        size, rank = mesh.size(mesh.ndim - 1), mesh.get_local_rank(mesh.ndim - 1)
+        rows = self.shape[0] if self.shape else 1
+        self.row = local.numel() // rows if rows else 0
+        self.step = -(-rows // size)
+        part = local.reshape(rows, -1)[rank * self.step : (rank + 1) * self.step]
+        shape = (part.shape[0], *self.shape[1:])
+        own = part.reshape(shape).clone(memory_format=torch.contiguous_format)
+        made = DTensor(own, self._sharded_spec(own, mesh))
+        self.sharded = nn.Parameter(made, whole.requires_grad)
+        self.put(self.sharded)
+
+    def _sharded_spec(self, part: Any, mesh: Any) -> Spec:
+        own = (*(Replicate(),) * (mesh.ndim - 1), Shard(0))
+        if self.spec is None:
+            return spec_of(part, mesh, own, self.shape or (1,))
+        joint = self.spec.mesh._joined_with(mesh)
+        placements = (*self.spec.placements, *own)
+        return spec_of(part, joint, placements, self.spec.shape)
+
+    @property
+    def local(self) -> Any:
+        """This process's part, a leaf."""
+        return self.sharded._local_tensor
+
+    @property
+    def count(self) -> int:
+        """The elements of a part, with the padding of the last ones."""
+        return int(self.step * self.row)
+
+    def put(self, value: Any) -> None:
+        """Makes it what the modules use."""
+        for module, name in self.places:
+            module._parameters[name] = value
+
+    def whole_of(self, rows: Any) -> Any:
+        """The parameter of all parts, (processes, count)."""
+        flat = rows.reshape(-1)[: math.prod(self.shape)]
+        return flat.reshape(self.shape).contiguous()
+
+    def as_used(self, whole: Any) -> Any:
+        """As modules see it: a DTensor under tensor parallelism."""
+        return whole if self.spec is None else DTensor(whole, self.spec)
+
+
+class ParameterGroup:
+    """The parameters that are gathered together, as one collective."""
+
+    def __init__(
+        self, entries: list[Entry], mesh: Any, policy: MixedPrecisionPolicy
+    ) -> None:
+        self.entries, self.mesh, self.policy = entries, mesh, policy
+        self.line = mesh.get_group(mesh.ndim - 1)
+        self.size = mesh.size(mesh.ndim - 1)
+        self.reshards = True
+        self.syncs = self.joins_replicas = True
+        self.divides_by: float | None = None
+        self.held: list[Any] | None = None  # gradients that are not reduced yet
+        self.use: _Use | None = None
+
+    def gather(self, locals: Any) -> list[Any]:
+        """The whole tensors of parts."""
+        dtype = self.policy.param_dtype
+        padded = []
+        for entry, local in zip(self.entries, locals, strict=True):
+            flat = local.detach().reshape(-1).to(dtype or entry.dtype)
+            missing = entry.count - flat.numel()
+            padded.append(
+                torch.cat([flat, flat.new_zeros(missing)]) if missing else flat
+            )
+        found: list[Any] = [None] * len(padded)
+        for kind in dict.fromkeys(x.dtype for x in padded):
+            chosen = [k for k, x in enumerate(padded) if x.dtype == kind]
+            joined = torch.cat([padded[k] for k in chosen])
+            everything = joined.new_empty((self.size, joined.numel()))
+            dist.all_gather_into_tensor(everything, joined, self.line)
+            counts = [self.entries[k].count for k in chosen]
+            for k, rows in zip(chosen, everything.split(counts, 1), strict=True):
+                found[k] = self.entries[k].whole_of(rows)
+        return found
+
+    def reduce(self, gradients: list[Any]) -> list[Any]:
+        """The parts of the mean gradients."""
+        found: list[Any] = [None] * len(gradients)
+        wide: list[Any] = [
+            g.to(self.policy.reduce_dtype or g.dtype) if g is not None else None
+            for g in gradients
+        ]
+        for kind in dict.fromkeys(g.dtype for g in wide if g is not None):
+            chosen = [
+                k for k, g in enumerate(wide) if g is not None and g.dtype == kind
+            ]
+            counts = [self.entries[k].count for k in chosen]
+            rows = torch.zeros(self.size, sum(counts), dtype=kind)
+            for k, target in zip(chosen, rows.split(counts, 1), strict=True):
+                gradient = wide[k].reshape(-1)
+                missing = target.numel() - gradient.numel()
+                if missing:
+                    gradient = torch.cat([gradient, gradient.new_zeros(missing)])
+                target.copy_(gradient.view(self.size, -1))
+            own = self._reduced(rows)
+            for k, part in zip(chosen, own.split(counts), strict=True):
+                local = self.entries[k].local
+                part = part[: local.numel()].view(local.shape)
+                found[k] = part.to(local.dtype)
+        return found
+
+    def _reduced(self, rows: Any) -> Any:
+        divisor = self.divides_by
+        op = dist.ReduceOp.AVG if divisor is None else dist.ReduceOp.SUM
+        own = rows.new_empty(rows.shape[1])
+        dist.reduce_scatter_tensor(own, rows, op, self.line)
+        if self.mesh.ndim > 1 and self.joins_replicas:
+            dist.all_reduce(own, op, self.mesh.get_group(0))
+        return own if divisor is None else own.div_(divisor)
+
+    def unshard(self) -> None:
+        """Puts whole parameters into the modules."""
+        if self.use is None:
+            self.use = _Use(self)
+            self.use.begin()
+
+    def reshard(self) -> None:
+        """Puts the parts back."""
+        if self.use is not None:
+            self.use.end()
+            self.use = None
+
+
+class _Use:
+    """Whole parameters from one ``unshard`` until its backward is done."""
+
+    def __init__(self, group: ParameterGroup) -> None:
+        self._group = group
+        self._again: list[Any] | None = None
+        self._hooks: saved_tensors_hooks | None = None
+        self._places: dict[int, int] = {}
+
+    def begin(self) -> None:
+        """Gathers, and watches what is saved of it."""
+        group = self._group
+        wholes = _Unshard.apply(self, *[entry.local for entry in group.entries])
+        for k, (entry, whole) in enumerate(zip(group.entries, wholes, strict=True)):
+            entry.put(entry.as_used(whole))
+            self._places[whole.untyped_storage()._cdata] = k
+        if group.reshards:
+            self._hooks = saved_tensors_hooks(self._pack, self._unpack)
+            self._hooks.__enter__()
+
+    def end(self) -> None:
+        """Parts again; what has been saved is gathered when backward asks for it."""
+        if self._hooks is not None:
+            self._hooks.__exit__()
+        self._places = {}
+        for entry in self._group.entries:
+            entry.put(entry.sharded)
+
+    def _pack(self, tensor: Any) -> Any:
+        place = self._places.get(tensor.untyped_storage()._cdata)
+        if place is None:
+            return tensor
+        return place, tensor.size(), tensor.stride(), tensor.storage_offset()
+
+    def _unpack(self, packed: Any) -> Any:
+        if isinstance(packed, torch.Tensor):
+            return packed
+        place, *geometry = packed
+        if self._again is None:
+            locals = [entry.local for entry in self._group.entries]
+            self._again = self._group.gather(locals)
+        return self._again[place].as_strided(*geometry)
+
+    def backward(self, gradients: Any) -> list[Any]:
+        """The gradients of the parts."""
+        group, self._again = self._group, None
+        given = list(gradients)
+        if group.held is not None:
+            given = [_sum(a, b) for a, b in zip(group.held, given, strict=True)]
+        if not group.syncs:
+            group.held = given
+            return [None] * len(given)
+        group.held = None
+        return group.reduce(given)
+
+
+def _sum(a: Any, b: Any) -> Any:
+    return b if a is None else a if b is None else a + b
+
+
+class _Unshard(torch.autograd.Function):
+    """Parts to whole parameters."""
+
+    @staticmethod
+    def forward(ctx: Any, use: _Use, *locals: Any) -> Any:
+        ctx.use = use
+        ctx.set_materialize_grads(False)
+        return tuple(use._group.gather(locals))
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return None, *ctx.use.backward(gradients)

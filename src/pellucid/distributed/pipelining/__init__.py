@@ -1,0 +1,6 @@
+"""``torch.distributed.pipelining``: a model's stages on different processes."""
+
+from pellucid.distributed.pipelining.schedules import Schedule1F1B, ScheduleGPipe
+from pellucid.distributed.pipelining.stage import PipelineStage
+
+__all__ = ["PipelineStage", "Schedule1F1B", "ScheduleGPipe"]

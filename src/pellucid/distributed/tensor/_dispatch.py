@@ -1,0 +1,302 @@
+"""What a call on DTensors does: operands move to where the op's rule wants them, the op
+runs on this process's parts, and the parts of the results become DTensors.
+
+Gradients are those of the parts: moves have gradients of their own, and a replicated
+operand of shared work sums its gradient over the processes that share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import pellucid as torch
+from pellucid.distributed.tensor import _moves, _rules
+from pellucid.distributed.tensor._redistribute import line_of, redistribute_local
+from pellucid.distributed.tensor._spec import Spec, spec_of
+from pellucid.distributed.tensor.placement_types import Partial, Placement, Replicate
+from pellucid.overrides import enable_reentrant_dispatch
+from pellucid.utils import _pytree as pytree
+
+_Tensor = torch.Tensor
+Wrap = Callable[[Any, Spec], Any]
+
+
+def _dtype_name(dtype: Any) -> str:
+    return str(dtype).rpartition(".")[2]
+
+
+class _Call:
+    """One call: the function, its arguments as leaves, and the tensors among them."""
+
+    def __init__(self, func: Any, args: Any, kwargs: Any) -> None:
+        self.func = func
+        self.leaves, self._tree = pytree.tree_flatten((list(args), dict(kwargs)))
+        self.places = [k for k, x in enumerate(self.leaves) if isinstance(x, _Tensor)]
+        tensors = [self.leaves[k] for k in self.places]
+        self.mesh = next(t._spec.mesh for t in tensors if hasattr(t, "_spec"))
+        schema = func._schema
+        self.name = schema.name.rpartition("::")[2]
+        self.is_on_lists = self.name.startswith(("_foreach_", "_fused_"))
+        self.specs = [self._spec(tensor) for tensor in tensors]
+        self.locals = [getattr(tensor, "_local_tensor", tensor) for tensor in tensors]
+        self.overload = schema.overload_name
+        self.is_written = schema.is_mutable and self.name.endswith("_")
+        self.names = [argument.name for argument in schema.arguments]
+
+    def _spec(self, tensor: Any) -> Spec:
+        spec = getattr(tensor, "_spec", None)
+        if spec is None and (tensor.ndim == 0 or self.is_on_lists):
+            whole = (Replicate(),) * self.mesh.ndim
+            return Spec(self.mesh, whole, tuple(tensor.shape), tensor.stride())
+        if spec is None:
+            raise RuntimeError(
+                f"{self.func}: got mixed torch.Tensor and DTensor, need to convert all "
+                "torch.Tensor to DTensor before calling distributed operators! "
+                "distribute_tensor and DTensor.from_local do."
+            )
+        if spec.mesh != self.mesh and not self.is_on_lists:
+            raise RuntimeError(
+                f"{self.func}: its DTensors are on different meshes, {self.mesh} and "
+                f"{spec.mesh}; redistribute to one mesh"
+            )
+        return spec  # type: ignore[no-any-return]
+
+    @property
+    def has_gradient(self) -> bool:
+        """Whether it will be differentiated."""
+        return torch.is_grad_enabled() and any(x.requires_grad for x in self.locals)
+
+    def key(self) -> Any:
+        """What decides how it runs."""
+        leaves = [
+            (type(leaf), leaf) if not isinstance(leaf, _Tensor) else None
+            for leaf in self.leaves
+        ]
+        facts = [
+            (s.placements, s.shape, x.dtype)
+            for s, x in zip(self.specs, self.locals, strict=True)
+        ]
+        tree = str(self._tree)
+        return (
+            *(self.func, tree, self.mesh, self.has_gradient),
+            *(repr(leaves), tuple(facts)),
+        )
+
+    def with_tensors(self, tensors: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments with other tensors."""
+        leaves = list(self.leaves)
+        for place, tensor in zip(self.places, tensors, strict=True):
+            leaves[place] = tensor
+        args, kwargs = pytree.tree_unflatten(leaves, self._tree)
+        return args, kwargs
+
+    def moved(self, needs: Any) -> list[Any]:
+        """Its parts under other placements."""
+        return [
+            redistribute_local(local, spec.mesh, spec.shape, spec.placements, need)
+            for local, spec, need in zip(self.locals, self.specs, needs, strict=True)
+        ]
+
+
+_shared: dict[Any, _rules.Shared | None] = {}
+
+
+def dispatch(func: Any, args: Any, kwargs: Any, wrap: Wrap) -> Any:
+    """The result of an op on DTensors."""
+    call = _Call(func, args, kwargs or {})
+    with enable_reentrant_dispatch():
+        if call.name in _MEANINGS:
+            return _MEANINGS[call.name](*args, **(kwargs or {}))
+        if call.name == "detach":
+            return wrap(call.locals[0].detach(), call.specs[0])
+        if call.is_on_lists:
+            return _each(call, wrap)
+        key = call.key()
+        if key not in _shared:
+            _shared[key] = _rule(call)
+        shared = _shared[key]
+        if shared is None:
+            return _whole(call, wrap)
+        return _on_parts(call, shared, wrap)
+
+
+def _rule(call: _Call) -> _rules.Shared | None:
+    stand_ins = [
+        _rules.like(_dtype_name(local.dtype), spec.shape)
+        for local, spec in zip(call.locals, call.specs, strict=True)
+    ]
+    args, kwargs = call.with_tensors(stand_ins)
+    if "dtype" in kwargs and kwargs["dtype"] is not None:
+        kwargs["dtype"] = _dtype_name(kwargs["dtype"])
+    args = [_dtype_name(a) if isinstance(a, torch.dtype) else a for a in args]
+    return _rules.share(
+        *(call.name, call.overload, args, kwargs),
+        [spec.placements for spec in call.specs],
+        call.mesh.shape,
+        0 if call.is_written else -1,
+        call.has_gradient,
+    )
+
+
+def _on_parts(call: _Call, shared: _rules.Shared, wrap: Wrap) -> Any:
+    parts = call.moved(shared.needs)
+    if call.has_gradient:
+        parts = [
+            _entered(part, call.mesh, need, shared.is_shared)
+            for part, need in zip(parts, shared.needs, strict=True)
+        ]
+    args, kwargs = call.with_tensors(parts)
+    _localise(call, args, kwargs, shared.numbers)
+    if shared.kind == "random" and any(shared.is_shared):
+        made = _with_own_seed(call, shared.is_shared, args, kwargs)
+    else:
+        made = _run(call.func, args, kwargs, shared.kind == "view")
+    if call.is_written:
+        return call.leaves[call.places[0]]
+    results = iter(shared.results)
+
+    def wrapped(local: Any) -> Any:
+        placements, shape = next(results)
+        return wrap(local, spec_of(local, call.mesh, placements, shape))
+
+    return pytree.tree_map(lambda x: wrapped(x) if isinstance(x, _Tensor) else x, made)
+
+
+def _run(func: Any, args: Any, kwargs: Any, is_view: bool) -> Any:
+    try:
+        return func(*args, **kwargs)
+    except RuntimeError:
+        if not is_view:
+            raise
+    # The whole's strides would allow the view; those of the part do not.
+    args = pytree.tree_map(
+        lambda x: x.contiguous() if isinstance(x, _Tensor) else x, args
+    )
+    return func(*args, **kwargs)
+
+
+def _entered(part: Any, mesh: Any, need: Any, is_shared: tuple[bool, ...]) -> Any:
+    if not part.requires_grad:
+        return part
+    for mesh_dim, (placement, shared) in enumerate(zip(need, is_shared, strict=True)):
+        if shared and placement.is_replicate():
+            part = _moves.Enter.apply(line_of(mesh, mesh_dim), part)
+    return part
+
+
+def _localise(call: _Call, args: Any, kwargs: Any, numbers: dict[str, int]) -> None:
+    """Puts the sizes of parts in place of those of the whole."""
+    for number, size in numbers.items():
+        name, _, element = number.partition("[")
+        position = call.names.index(name)
+        values = args if position < len(args) else kwargs
+        key: Any = position if position < len(args) else name
+        if not element:
+            values[key] = size
+            continue
+        values[key] = list(values[key])
+        values[key][int(element[:-1])] = size
+
+
+def _with_own_seed(call: _Call, splits: Sequence[bool], args: Any, kwargs: Any) -> Any:
+    """Processes with different parts draw different numbers; all streams advance."""
+    place = 0
+    for mesh_dim, is_split in enumerate(splits):
+        if is_split:
+            size = call.mesh.size(mesh_dim)
+            place = place * size + call.mesh.get_local_rank(mesh_dim)
+    seed = int(torch.randint(0, 1 << 62, ()))
+    with torch.random.fork_rng():
+        torch.manual_seed(seed + place)
+        return call.func(*args, **kwargs)
+
+
+def _whole(call: _Call, wrap: Wrap) -> Any:
+    """An op without a declaration runs on whole tensors, on every process."""
+    whole = (Replicate(),) * call.mesh.ndim
+    if len(call.specs) == 1 and (call.is_written or call.name.endswith("_like")):
+        return _filled(call, wrap)
+    if call.is_written and call.specs[0].placements != whole:
+        _refuse_write(call)
+    made = _run_moved(call, [whole] * len(call.specs))
+    if call.is_written:
+        return call.leaves[call.places[0]]
+
+    def wrapped(x: Any) -> Any:
+        if not isinstance(x, _Tensor):
+            return x
+        return wrap(x, spec_of(x, call.mesh, whole, x.shape))
+
+    return pytree.tree_map(wrapped, made)
+
+
+def _filled(call: _Call, wrap: Wrap) -> Any:
+    """An op that gives a tensor's elements new values, or makes one like it."""
+    (spec,) = call.specs
+    if any(isinstance(placement, Partial) for placement in spec.placements):
+        _refuse_write(call)
+    args, kwargs = call.with_tensors(call.locals)
+    splits = [placement.is_shard() for placement in spec.placements]
+    made = _with_own_seed(call, splits, args, kwargs)
+    if call.is_written:
+        return call.leaves[call.places[0]]
+    return wrap(made, spec_of(made, call.mesh, spec.placements, spec.shape))
+
+
+def _run_moved(call: _Call, needs: Any) -> Any:
+    args, kwargs = call.with_tensors(call.moved(needs))
+    return call.func(*args, **kwargs)
+
+
+def _refuse_write(call: _Call) -> NoReturn:
+    raise RuntimeError(
+        f"{call.func}: in-place operations that require placement changes are not "
+        f"supported: the tensor is {call.specs[0].placements}.\n"
+        "Redistribute it to Replicate() first, or use the op that returns a result."
+    )
+
+
+def _each(call: _Call, wrap: Wrap) -> Any:
+    """An op on lists: each list's tensors have the placements of the first one's; plain
+    tensors among them stay what they are.
+    """
+    first = next(a for a in call.with_tensors(call.specs)[0] if isinstance(a, list))
+    needs: list[tuple[Placement, ...]] = []
+    for number, spec in enumerate(call.specs):
+        own = spec if not spec.shape else first[number % len(first)]
+        is_joined = any(isinstance(p, Partial) for p in own.placements)
+        whole = (Replicate(),) * len(own.placements)
+        needs.append(whole if is_joined else own.placements)
+    made = _run_moved(call, needs)
+    if made is None or call.is_written:
+        return made
+    specs = zip(made, needs, first, strict=False)
+    return [wrap(x, spec_of(x, s.mesh, n, s.shape)) for x, n, s in specs]
+
+
+def _split(x: Any, sizes: Any, dim: int = 0) -> list[Any]:
+    whole = x.shape[dim]
+    if isinstance(sizes, int):
+        counts = [sizes] * (whole // sizes) + ([whole % sizes] if whole % sizes else [])
+    else:
+        counts = list(sizes)
+    starts = [sum(counts[:k]) for k in range(len(counts))]
+    return [x.narrow(dim, a, n) for a, n in zip(starts, counts, strict=True)]
+
+
+def _unbind(x: Any, dim: int = 0) -> list[Any]:
+    return [x.select(dim, k) for k in range(x.shape[dim])]
+
+
+def _chunk(x: Any, chunks: int, dim: int = 0) -> list[Any]:
+    return _split(x, -(-x.shape[dim] // chunks) or 1, dim)
+
+
+# Ops that the runtime makes of views, by the views that they are made of.
+_MEANINGS: dict[str, Callable[..., Any]] = {
+    "split": _split,
+    "split_with_sizes": _split,
+    "unbind": _unbind,
+    "chunk": _chunk,
+}

@@ -1,0 +1,320 @@
+"""``DTensor``: a tensor whose parts processes of a mesh hold.
+
+It has the whole's shape and dtype, and no memory: ops reach ``__torch_dispatch__``
+(``_dispatch.py``). Autograd is that of the part: ``requires_grad``, ``grad`` and hooks
+are the part's.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pellucid as torch
+from pellucid import _C
+from pellucid.distributed.device_mesh import DeviceMesh, current_mesh
+from pellucid.distributed.tensor._dispatch import dispatch
+from pellucid.distributed.tensor._redistribute import local_size, redistribute_local
+from pellucid.distributed.tensor._spec import Spec, checked_placements, spec_of
+from pellucid.distributed.tensor.placement_types import (
+    Partial,
+    Placement,
+    Replicate,
+    Shard,
+)
+
+
+def whole_shape(
+    local: Any, mesh: DeviceMesh, placements: Sequence[Placement]
+) -> tuple[int, ...]:
+    """The whole's shape where all parts have the same one."""
+    shape = list(local.shape)
+    for mesh_dim, placement in enumerate(placements):
+        if isinstance(placement, Shard):
+            shape[placement.dim] *= mesh.size(mesh_dim)
+    return tuple(shape)
+
+
+class DTensor(torch.Tensor):
+    """A tensor of which this process holds a part, ``to_local()``.
+
+    ``distribute_tensor`` makes one of a whole tensor, ``DTensor.from_local`` of parts.
+
+    Example::
+
+        mesh = init_device_mesh("cpu", (2,))
+        x = distribute_tensor(torch.randn(4, 8), mesh, [Shard(0)])
+        (x @ x.t()).sum().backward()
+    """
+
+    _observes = True  # ops arrive as they are declared, not as what they are made of
+    _local_tensor: torch.Tensor
+    _spec: Spec
+
+    @staticmethod
+    def __new__(
+        cls, local_tensor: torch.Tensor, spec: Spec, *, requires_grad: bool = False
+    ) -> DTensor:
+        geometry = torch.empty_strided(
+            spec.shape, spec.stride, dtype=local_tensor.dtype, device="meta"
+        )
+        made: DTensor = _C._make_wrapper(cls, geometry, local_tensor.device)
+        made._local_tensor, made._spec = local_tensor, spec
+        if requires_grad:
+            made.requires_grad = True
+        return made
+
+    @classmethod
+    def __torch_dispatch__(
+        cls, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        return dispatch(func, args, kwargs, DTensor)
+
+    # Making and reading
+
+    @staticmethod
+    def from_local(
+        local_tensor: torch.Tensor,
+        device_mesh: DeviceMesh | None = None,
+        placements: Sequence[Placement] | None = None,
+        *,
+        run_check: bool = False,
+        shape: Sequence[int] | None = None,
+        stride: Sequence[int] | None = None,
+    ) -> DTensor:
+        """A DTensor of this process's part; gradients go back to it.
+
+        ``shape`` is the whole's, needed where parts differ in size. With ``run_check``
+        replicated parts are those of the first process.
+        """
+        mesh = current_mesh() if device_mesh is None else device_mesh
+        placed = checked_placements(mesh, placements, local_tensor.ndim)
+        if run_check:
+            _broadcast(local_tensor, mesh, placed)
+        whole = whole_shape(local_tensor, mesh, placed) if shape is None else shape
+        return DTensor(local_tensor, spec_of(local_tensor, mesh, placed, whole))
+
+    def to_local(self, *, grad_placements: Any = None) -> torch.Tensor:
+        """This process's part; a gradient that reaches it is that of the DTensor.
+
+        ``grad_placements`` says what the gradient is, where it is not placed like the
+        tensor: ``Partial()`` for the part of a sum.
+        """
+        local = self._local_tensor
+        if grad_placements is None:
+            return local.view_as(local) if local.requires_grad else local
+        placed: torch.Tensor = _GradientOf.apply(
+            self._spec, tuple(grad_placements), local
+        )
+        return placed
+
+    def full_tensor(self, *, grad_placements: Any = None) -> torch.Tensor:
+        """The whole, on every process."""
+        whole = self.redistribute(placements=[Replicate()] * self.device_mesh.ndim)
+        return whole.to_local(grad_placements=grad_placements)
+
+    def redistribute(
+        self,
+        device_mesh: DeviceMesh | None = None,
+        placements: Sequence[Placement] | None = None,
+        *,
+        async_op: bool = False,
+    ) -> DTensor:
+        """The same tensor under other placements. Gradients go the way back."""
+        mesh, _, shape, _ = self._spec
+        if device_mesh is not None and device_mesh != mesh:
+            raise NotImplementedError("a DTensor stays on its mesh")
+        if placements is None:
+            raise RuntimeError("placements is needed for redistribute!")
+        target = checked_placements(mesh, placements, self.ndim)
+        current = self._spec.placements
+        for have, want in zip(current, target, strict=True):
+            if isinstance(want, Partial) and have != want:
+                raise RuntimeError(
+                    "Can not redistribute to Partial, redistributing to Partial is for "
+                    "internal use only!"
+                )
+        local = redistribute_local(self._local_tensor, mesh, shape, current, target)
+        return DTensor(local, spec_of(local, mesh, target, shape))
+
+    @property
+    def device_mesh(self) -> DeviceMesh:
+        """The processes that hold it."""
+        return self._spec.mesh  # type: ignore[no-any-return]
+
+    @property
+    def placements(self) -> tuple[Placement, ...]:
+        """How each mesh dim holds it."""
+        return self._spec.placements
+
+    # Autograd, which is the part's
+
+    def _alike(self, local: Any) -> Any:
+        return None if local is None else DTensor(local, self._spec)
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients are computed for it."""
+        return self._local_tensor.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self._local_tensor.requires_grad = value
+
+    def requires_grad_(self, requires_grad: bool = True) -> DTensor:
+        """Sets ``requires_grad``; returns itself."""
+        self._local_tensor.requires_grad_(requires_grad)
+        return self
+
+    @property
+    def grad(self) -> Any:
+        """The gradient, placed as the tensor is; a partial sum's is replicated."""
+        local = self._local_tensor.grad
+        known = self.__dict__.get("_known_grad")
+        if known is None or known._local_tensor is not local:
+            known = None
+            if local is not None:
+                mesh, placements, shape, _ = self._spec
+                placed = [
+                    Replicate() if placement.is_partial() else placement
+                    for placement in placements
+                ]
+                known = DTensor(local, spec_of(local, mesh, placed, shape))
+            self.__dict__["_known_grad"] = known
+        return known
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is not None and not isinstance(value, DTensor):
+            raise RuntimeError("the gradient of a DTensor is a DTensor")
+        self._local_tensor.grad = None if value is None else value._local_tensor
+
+    @property  # type: ignore[misc]
+    def grad_fn(self) -> Any:
+        """The part's node."""
+        return self._local_tensor.grad_fn
+
+    @property  # type: ignore[misc]
+    def is_leaf(self) -> bool:
+        """Whether no op made it."""
+        return self._local_tensor.is_leaf
+
+    @property
+    def data(self) -> Any:
+        """The same values without the graph."""
+        return self._alike(self._local_tensor.data)
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        self._local_tensor.data = value._local_tensor
+        self._spec = value._spec
+
+    def retain_grad(self) -> None:
+        """Keeps the gradient of a result."""
+        self._local_tensor.retain_grad()
+
+    def backward(
+        self,
+        gradient: Any = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Any = None,
+    ) -> None:
+        """Computes gradients of what it was made of, on all processes together."""
+        if gradient is None and self.numel() != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        mesh, placements, shape, _ = self._spec
+        if gradient is None:
+            own: Any = torch.ones_like(self._local_tensor)
+        else:
+            target = [Replicate() if p.is_partial() else p for p in placements]
+            given = gradient._spec.placements
+            own = redistribute_local(gradient._local_tensor, mesh, shape, given, target)
+        leaves = None if inputs is None else [x._local_tensor for x in inputs]
+        self._local_tensor.backward(own, retain_graph, create_graph, leaves)
+
+    def register_hook(self, hook: Callable[[Any], Any]) -> Any:
+        """Calls ``hook(grad)`` with the gradient as a DTensor."""
+
+        def run(local: Any) -> Any:
+            changed = hook(self._alike(local))
+            return None if changed is None else changed._local_tensor
+
+        return self._local_tensor.register_hook(run)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Any], None]) -> Any:
+        """Calls ``hook(self)`` when the gradient has been added."""
+        return self._local_tensor.register_post_accumulate_grad_hook(
+            lambda _: hook(self)
+        )
+
+    # Values
+
+    def item(self) -> Any:
+        """The number of a tensor with one element."""
+        return self.full_tensor().item()
+
+    def tolist(self) -> Any:
+        """The whole's elements."""
+        return self.full_tensor().tolist()
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """The whole as an array."""
+        return self.full_tensor().numpy(force=force)
+
+    def __bool__(self) -> bool:
+        return bool(self.full_tensor())
+
+    def __int__(self) -> int:
+        return int(self.full_tensor())
+
+    def __float__(self) -> float:
+        return float(self.full_tensor())
+
+    def __index__(self) -> int:
+        return self.full_tensor().__index__()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> DTensor:
+        made = DTensor(copy.deepcopy(self._local_tensor, memo), self._spec)
+        if getattr(self, "_is_param", False):
+            made.__dict__["_is_param"] = True
+        memo[id(self)] = made
+        return made
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
+        return (
+            f"DTensor(local_tensor={self._local_tensor}, "
+            f"device_mesh={self.device_mesh}, placements={self.placements})"
+        )
+
+
+def _broadcast(local: Any, mesh: DeviceMesh, placements: Sequence[Placement]) -> None:
+    import pellucid.distributed as dist
+
+    for mesh_dim, placement in enumerate(placements):
+        if placement.is_replicate():
+            dist.broadcast(local, group=mesh.get_group(mesh_dim), group_src=0)
+
+
+class _GradientOf(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, spec: Spec, placements: Any, local: Any) -> Any:
+        ctx.spec, ctx.placements = spec, placements
+        return local.view_as(local)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        mesh, own, shape, _ = ctx.spec
+        target = [Replicate() if p.is_partial() else p for p in own]
+        moved = redistribute_local(grad, mesh, shape, ctx.placements, target)
+        return None, None, moved
+
+
+def part_sizes(
+    mesh: DeviceMesh, placements: Sequence[Placement], shape: Sequence[int]
+) -> list[int]:
+    """The sizes of this process's part."""
+    return [
+        local_size(mesh, placements, shape, dim, mesh.ndim) for dim in range(len(shape))
+    ]

@@ -1,0 +1,178 @@
+"""Moves of one mesh dim's parts: collectives of local tensors, with gradients.
+
+The gradient of a replicated value is replicated, that of a part is that part of it, and
+that of a partial sum is the whole gradient: so each move's backward is another move.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pellucid as torch
+import pellucid.distributed as dist
+from pellucid.autograd import Function
+from pellucid.distributed.tensor.placement_types import Shard
+
+_OPS = {
+    "sum": dist.ReduceOp.SUM,
+    "avg": dist.ReduceOp.AVG,
+    "prod": dist.ReduceOp.PRODUCT,
+    "product": dist.ReduceOp.PRODUCT,
+    "max": dist.ReduceOp.MAX,
+    "min": dist.ReduceOp.MIN,
+}
+
+
+class Line(NamedTuple):
+    """The processes along one mesh dim: their group, their number, this one's place."""
+
+    group: Any
+    size: int
+    place: int
+
+    def part(self, whole: int, place: int | None = None) -> tuple[int, int]:
+        """The size of a process's part of so many elements, and its first."""
+        own = self.place if place is None else place
+        return Shard.local_shard_size_and_offset(whole, self.size, own)
+
+
+def _gathered(line: Line, part: Any, dim: int, whole: int) -> Any:
+    sizes = [line.part(whole, place)[0] for place in range(line.size)]
+    part = part.contiguous()
+    if len(set(sizes)) == 1:
+        stacked = part.new_empty((line.size, *part.shape))
+        dist.all_gather_into_tensor(stacked, part, line.group)
+        return torch.cat(list(stacked.unbind(0)), dim) if dim else stacked.flatten(0, 1)
+    full = list(part.shape)
+    full[dim] = max(sizes)
+    padded = part.new_zeros(full)
+    padded.narrow(dim, 0, part.shape[dim]).copy_(part)
+    parts = [torch.empty_like(padded) for _ in sizes]
+    dist.all_gather(parts, padded, line.group)
+    each = zip(parts, sizes, strict=True)
+    return torch.cat([part.narrow(dim, 0, size) for part, size in each], dim)
+
+
+def _own_part(line: Line, whole: Any, dim: int) -> Any:
+    size, first = line.part(whole.shape[dim])
+    return whole.narrow(dim, first, size).contiguous()
+
+
+def _reduced(line: Line, x: Any, op: str) -> Any:
+    total = x.clone(memory_format=torch.contiguous_format)
+    dist.all_reduce(total, _OPS[op], line.group)
+    return total
+
+
+class Gather(Function):
+    """Parts to the whole."""
+
+    @staticmethod
+    def forward(ctx: Any, line: Line, dim: int, whole: int, part: Any) -> Any:
+        ctx.line, ctx.dim = line, dim
+        return _gathered(line, part, dim, whole)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return None, None, None, Slice.apply(ctx.line, ctx.dim, grad)
+
+
+class Slice(Function):
+    """The whole to this process's part."""
+
+    @staticmethod
+    def forward(ctx: Any, line: Line, dim: int, whole: Any) -> Any:
+        ctx.line, ctx.dim, ctx.size = line, dim, whole.shape[dim]
+        return _own_part(line, whole, dim)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return None, None, Gather.apply(ctx.line, ctx.dim, ctx.size, grad)
+
+
+class Join(Function):
+    """Partial values to their combination."""
+
+    @staticmethod
+    def forward(ctx: Any, line: Line, op: str, partial: Any) -> Any:
+        ctx.op, ctx.size = op, line.size
+        if op not in ("sum", "avg"):
+            ctx.mark_non_differentiable(partial)
+        return _reduced(line, partial, op)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return None, None, grad / ctx.size if ctx.op == "avg" else grad.clone()
+
+
+class JoinPart(Function):
+    """Partial sums to this process's part of their sum."""
+
+    @staticmethod
+    def forward(ctx: Any, line: Line, dim: int, op: str, partial: Any) -> Any:
+        ctx.line, ctx.dim, ctx.op = line, dim, op
+        ctx.size = size = partial.shape[dim]
+        if size % line.size:
+            return _own_part(line, _reduced(line, partial, op), dim)
+        parts = partial.chunk(line.size, dim)
+        source = torch.stack([part.contiguous() for part in parts])
+        found = torch.empty_like(source[0])
+        dist.reduce_scatter_tensor(found, source, _OPS[op], line.group)
+        return found
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        whole = Gather.apply(ctx.line, ctx.dim, ctx.size, grad)
+        whole = whole / ctx.line.size if ctx.op == "avg" else whole
+        return None, None, None, whole
+
+
+class Part(Function):
+    """The whole as partial sums: the first process's, and zeros."""
+
+    @staticmethod
+    def forward(ctx: Any, line: Line, whole: Any) -> Any:
+        return torch.zeros_like(whole) if line.place else whole.clone()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return None, grad.clone()
+
+
+class Exchange(Function):
+    """Parts along one dim to parts along another."""
+
+    @staticmethod
+    def forward(ctx: Any, line: Line, dims: Any, whole: int, part: Any) -> Any:
+        have, want = dims
+        ctx.line, ctx.dims, ctx.size = line, dims, part.shape[want]
+        pieces = []
+        for place in range(line.size):
+            size, first = line.part(part.shape[want], place)
+            pieces.append(part.narrow(want, first, size).contiguous())
+        taken = []
+        for place in range(line.size):
+            shape = list(part.shape)
+            shape[have] = line.part(whole, place)[0]
+            shape[want] = line.part(part.shape[want])[0]
+            taken.append(part.new_empty(shape))
+        dist.all_to_all(taken, pieces, line.group)
+        return torch.cat(taken, have)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        dims = ctx.dims[1], ctx.dims[0]
+        return None, None, None, Exchange.apply(ctx.line, dims, ctx.size, grad)
+
+
+class Enter(Function):
+    """A replicated operand of work that is shared: its gradients are summed."""
+
+    @staticmethod
+    def forward(ctx: Any, line: Line, whole: Any) -> Any:
+        ctx.line = line
+        return whole.view_as(whole)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return None, Join.apply(ctx.line, "sum", grad)

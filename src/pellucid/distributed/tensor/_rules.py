@@ -1,0 +1,174 @@
+"""How a call on DTensors is shared: plans of the op's declaration, by the call's key.
+
+``pellucid_compiler/transforms/shard.py`` reads the rules off the op's Graph; this
+module finds the declaration of a call and chooses a plan for each mesh dim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from pellucid.distributed.tensor.placement_types import (
+    Partial,
+    Placement,
+    Replicate,
+    Shard,
+)
+from pellucid_compiler.abi.dtypes import DTYPES
+from pellucid_compiler.declare.op import REGISTRY, Op
+from pellucid_compiler.ir.sizes import shape_value
+from pellucid_compiler.specialise.requests import TensorLike
+from pellucid_compiler.transforms.shard import Joined, Plan, Split, State, plans
+
+_NAMES = {code: dtype.name for code, dtype in enumerate(DTYPES)}
+
+
+class Shared(NamedTuple):
+    """How a call runs on parts.
+
+    ``needs``: placements of each tensor argument, in order; ``is_shared``: the mesh
+    dims whose processes do different work. ``numbers``: the sizes that change, by
+    argument. ``results``: placements and shapes of the outputs.
+    """
+
+    needs: tuple[tuple[Placement, ...], ...]
+    is_shared: tuple[bool, ...]
+    numbers: dict[str, int]
+    results: tuple[tuple[tuple[Placement, ...], tuple[int, ...]], ...]
+    kind: str
+
+
+def _state(placement: Placement) -> State:
+    if isinstance(placement, Shard):
+        return Split(placement.dim)
+    if isinstance(placement, Partial):
+        return Joined({"product": "prod"}.get(placement.reduce_op, placement.reduce_op))
+    return None
+
+
+def _placement(state: State) -> Placement:
+    if isinstance(state, Split):
+        return Shard(state.dim)
+    return Replicate() if state is None else Partial(state.combine)
+
+
+def _candidates(name: str, overload: str) -> list[Op]:
+    """Declarations that may be meant: an in-place form's is that of its op."""
+    found = []
+    for base in dict.fromkeys((name, name.removesuffix("_"))):
+        full = f"{base}.{overload}" if overload else base
+        if full in REGISTRY:
+            found.append(REGISTRY[full])
+        found += [op for op in REGISTRY.values() if op.name == base]
+    return list(dict.fromkeys(found))
+
+
+def _traced(name: str, overload: str, args: Any, kwargs: Any) -> Any:
+    """(op, call, Graph) of the first declaration that takes the call; None if none."""
+    import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
+
+    for op in _candidates(name, overload):
+        if op.kind == "foreach":
+            continue
+        try:
+            call = op.specialise(*args, **kwargs)
+        except TypeError:
+            continue
+        return op, call, op.trace(call.key, call.env).nominal
+    return None
+
+
+def share(
+    name: str,
+    overload: str,
+    args: Any,
+    kwargs: Any,
+    given: Sequence[tuple[Placement, ...]],
+    sizes: Sequence[int],
+    written: int = -1,
+    has_gradient: bool = False,
+) -> Shared | None:
+    """A call's way to run. ``given``: the placements of its tensors, in order;
+    ``sizes``: of the mesh; ``written``: which tensor is written in place. None for an
+    op that is not declared.
+    """
+    found = _traced(name, overload, args, kwargs)
+    if found is None:
+        return None
+    op, call, graph = found
+    free = [
+        k for k, v in enumerate(graph.inputs) if (v.name or "").startswith("random")
+    ]
+    chosen: list[Plan] = []
+    env = dict(call.env)
+    for value, tensor in zip(_in_order(graph, free), call.tensors, strict=True):
+        for size, actual in zip(value.shape, tensor.shape, strict=True):
+            if size.op == "sym":
+                env.setdefault(size.attr, actual)
+    for mesh_dim, ranks in enumerate(sizes):
+        states = [_state(placements[mesh_dim]) for placements in given]
+        for position in free:
+            states.insert(position, None)
+        options = plans(graph, states, env, ranks, free)
+        chosen.append(_choose(options, states, free, written, has_gradient))
+    shapes = [shape_value(value.shape, env) for value in graph.outputs]
+    kept = [k for k in range(len(graph.inputs)) if k not in free]
+    return Shared(
+        tuple(tuple(_placement(plan.needs[k]) for plan in chosen) for k in kept),
+        tuple(any(state is not None for state in plan.needs) for plan in chosen),
+        _merged(chosen, sizes, env),
+        tuple(
+            (tuple(_placement(plan.results[k]) for plan in chosen), shape)
+            for k, shape in enumerate(shapes)
+        ),
+        op.kind,
+    )
+
+
+def _in_order(graph: Any, free: Sequence[int]) -> list[Any]:
+    return [value for k, value in enumerate(graph.inputs) if k not in free]
+
+
+def _merged(
+    chosen: Sequence[Plan], sizes: Sequence[int], env: dict[str, Any]
+) -> dict[str, int]:
+    merged: dict[str, int] = {}
+    for plan, ranks in zip(chosen, sizes, strict=True):
+        for number in plan.numbers:
+            merged[number] = -(-merged.get(number, env[number]) // ranks)
+    return merged
+
+
+def _choose(
+    options: Sequence[Plan],
+    states: Sequence[State],
+    free: Sequence[int],
+    written: int,
+    has_gradient: bool,
+) -> Plan:
+    """The cheapest plan; among equal ones that which moves fewest operands."""
+
+    def fits(plan: Plan) -> bool:
+        if has_gradient and any(
+            isinstance(state, Joined) and state.combine != "sum"
+            for state in (*plan.results, *plan.needs)
+        ):
+            return False  # who has the greatest element is not known
+        return written < 0 or plan.results[0] == plan.needs[written] == states[written]
+
+    def rank(plan: Plan) -> tuple[float, int, int]:
+        moved = sum(
+            need != state
+            for k, (need, state) in enumerate(zip(plan.needs, states, strict=True))
+            if k not in free
+        )
+        joined = sum(isinstance(state, Joined) for state in plan.results)
+        return plan.cost, moved, joined
+
+    return min(filter(fits, options), key=rank)
+
+
+def like(dtype: str, shape: Sequence[int]) -> TensorLike:
+    """What replaces a tensor when a call is specialised."""
+    return TensorLike(dtype, tuple(shape))

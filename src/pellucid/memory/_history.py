@@ -1,0 +1,115 @@
+"""A history of storages, and snapshots in the layout that PyTorch's viewer reads."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+from pellucid._timeline.log import Kind, Log, Session, Watch
+from pellucid._timeline.storages import lifetimes
+
+_FOREVER = float("inf")
+_session: Session | None = None
+
+
+def record_history(enabled: bool | str | None = "all", **_: Any) -> None:
+    """Begin to record storages and the frames that make them; None or False ends and
+    forgets. Further arguments of ``torch.cuda.memory._record_memory_history`` (how many
+    entries, which stacks) are accepted: everything is recorded.
+
+    Example::
+
+        memory.record_history()
+        step()
+        memory.dump_snapshot("step.pickle")  # for pytorch.org/memory_viz
+    """
+    global _session
+    if _session is not None:
+        _session.stop()
+        _session = None
+    if enabled:
+        _session = Session(Watch.MEMORY | Watch.STACKS | Watch.LINES)
+        _session.start()
+
+
+def snapshot() -> dict[str, Any]:
+    """What was recorded so far, in PyTorch's layout: ``segments`` are the storages that
+    live, ``device_traces`` what was made and freed. The history goes on from here.
+    """
+    global _session
+    if _session is None:
+        raise RuntimeError("snapshot(): call memory.record_history() first")
+    log = _session.stop()
+    _session = Session(_session.what)
+    _session.start()
+    return snapshot_of(log)
+
+
+def dump_snapshot(filename: str | Path = "dump_snapshot.pickle") -> None:
+    """Write `snapshot` for PyTorch's viewer."""
+    with open(filename, "wb") as file:
+        pickle.dump(snapshot(), file)
+
+
+def snapshot_of(log: Log) -> dict[str, Any]:
+    """The snapshot of a log with storages."""
+    segments = []
+    for lifetime in lifetimes(log):
+        if lifetime.end == _FOREVER and lifetime.event is not None:
+            frames = _frames(log, lifetime.event.line)
+            segments.append(_segment(lifetime.address, lifetime.nbytes, frames))
+    trace = []
+    for event in log.events:
+        if event.kind in (Kind.MAKE, Kind.FREE):
+            for action in _ACTIONS[event.kind]:
+                trace.append(
+                    {
+                        "action": action,
+                        "addr": event.address,
+                        "size": abs(event.bytes),
+                        "stream": 0,
+                        "time_us": int(event.begin / 1000),
+                        "frames": _frames(log, event.line),
+                    }
+                )
+    return {
+        "segments": segments,
+        "device_traces": [trace],
+        "allocator_settings": {},
+        "external_annotations": [],
+    }
+
+
+_ACTIONS = {Kind.MAKE: ("alloc",), Kind.FREE: ("free_requested", "free_completed")}
+
+
+def _frames(log: Log, line: int) -> list[dict[str, Any]]:
+    return [
+        {"filename": frame.file, "line": frame.number, "name": frame.function}
+        for frame in log.frames(line)
+    ]
+
+
+def _segment(address: int, nbytes: int, frames: list[dict[str, Any]]) -> dict[str, Any]:
+    block = {
+        "address": address,
+        "size": nbytes,
+        "requested_size": nbytes,
+        "state": "active_allocated",
+        "frames": frames,
+    }
+    return {
+        "device": 0,
+        "address": address,
+        "total_size": nbytes,
+        "allocated_size": nbytes,
+        "active_size": nbytes,
+        "requested_size": nbytes,
+        "stream": 0,
+        "segment_type": "large" if nbytes > 1 << 20 else "small",
+        "segment_pool_id": (0, 0),
+        "is_expandable": False,
+        "frames": frames,
+        "blocks": [block],
+    }

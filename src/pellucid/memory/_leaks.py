@@ -1,0 +1,84 @@
+"""``leaks(fn, *args)``: memory that every call leaves, with what holds it."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pellucid._timeline.log import Session, Watch
+from pellucid._timeline.storages import lifetimes, line_of, op_of
+from pellucid.memory._holders import paths_to
+from pellucid.memory._live import live_storages
+from pellucid.memory._peak import readable
+
+
+@dataclass(frozen=True)
+class Leak:
+    """What one line leaves at every call: bytes a call, the op, who holds it."""
+
+    line: str
+    op: str
+    bytes_per_call: int
+    holders: tuple[str, ...]
+
+    def __str__(self) -> str:
+        held = "; ".join(self.holders[:2]) or "nothing that Python can name"
+        size = readable(self.bytes_per_call)
+        return f"{self.line}  {self.op}: +{size} a call, held by {held}"
+
+
+def leaks(
+    fn: Callable[..., Any], *args: Any, calls: int = 5, **kwargs: Any
+) -> list[Leak]:
+    """Calls ``fn`` several times; the lines whose storages stay after each call, the
+    largest first. The last call's own are not counted: its result may be wanted.
+
+    Example::
+
+        for leak in pellucid.memory.leaks(step):
+            print(leak)
+    """
+    fn(*args, **kwargs)  # what a first call makes once is not a leak
+    session = Session(Watch.MEMORY | Watch.LINES)
+    session.start()
+    ends = []
+    try:
+        for _ in range(calls):
+            fn(*args, **kwargs)
+            gc.collect()
+            ends.append(time.perf_counter_ns())
+    finally:
+        log = session.stop()
+    stayed: dict[tuple[str, str], list[list[Any]]] = defaultdict(
+        lambda: [[] for _ in ends]
+    )
+    for lifetime in lifetimes(log):
+        if lifetime.event is None or lifetime.end < ends[-1]:
+            continue
+        call = next((k for k, end in enumerate(ends) if lifetime.begin < end), None)
+        if call is not None:
+            line = line_of(log, lifetime.event)
+            key = str(line) if line else "", op_of(lifetime.event)
+            stayed[key][call].append(lifetime)
+    storages = live_storages()
+    found = [
+        _leak(key, by_call, storages)
+        for key, by_call in stayed.items()
+        if all(by_call[:-1])
+    ]
+    return sorted(found, key=lambda leak: -leak.bytes_per_call)
+
+
+def _leak(key: tuple[str, str], by_call: list[list[Any]], storages: Any) -> Leak:
+    sizes = [sum(item.nbytes for item in items) for items in by_call[:-1]]
+    held: dict[str, None] = {}
+    for item in by_call[0][:4]:
+        storage = storages.get(item.address)
+        if storage is not None:
+            held.update(dict.fromkeys(paths_to(storage)))
+    line, op = key
+    return Leak(line, op.removeprefix("aten::"), sum(sizes) // len(sizes), tuple(held))

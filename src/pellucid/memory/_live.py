@@ -1,0 +1,119 @@
+"""The storages that live now, by what keeps them: tensors of Python, nodes of graphs.
+
+Used by holders, leaks and the error of a refused allocation. Storages that only C++
+holds otherwise are not found.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from pellucid._tensor import Tensor
+from pellucid.memory._names import running_frames
+
+
+@dataclass
+class LiveStorage:
+    """``tensors``: Python's that share it; ``nodes``: those that saved it, each with
+    the tensor whose graph has it.
+    """
+
+    address: int
+    nbytes: int
+    tensors: list[Tensor] = field(default_factory=list)
+    nodes: list[tuple[Any, Tensor]] = field(default_factory=list)
+
+    @property
+    def role(self) -> str:
+        """ "parameter", "saved" or "other"."""
+        leaves = [t for t in self.tensors if t.is_leaf and t.requires_grad]
+        if leaves:
+            return "parameter"
+        if self.nodes:
+            return "saved"
+        return "other"
+
+
+def address_of(tensor: Tensor) -> int:
+    """The address of its storage, as the timeline's events have it; 0 without one."""
+    try:
+        return int(tensor.untyped_storage()._cdata)
+    except (RuntimeError, NotImplementedError, TypeError):
+        return 0
+
+
+def live_tensors() -> list[Tensor]:
+    """Python's tensors: what containers and the running functions refer to. Most
+    tensors are not containers themselves, so the collector does not list them.
+    """
+    found: dict[int, Tensor] = {}
+
+    def note(items: Iterable[Any]) -> None:
+        for item in items:
+            if issubclass(type(item), Tensor):
+                found[id(item)] = item
+
+    objects = gc.get_objects()
+    note(objects)
+    for holder in objects:
+        note(gc.get_referents(holder))
+    for frame in running_frames():
+        note(frame.f_locals.values())
+    return list(found.values())
+
+
+def live_storages() -> dict[int, LiveStorage]:
+    """By address."""
+    found: dict[int, LiveStorage] = {}
+
+    def note(tensor: Tensor) -> LiveStorage | None:
+        address = address_of(tensor)
+        if not address:
+            return None
+        if address not in found:
+            nbytes = tensor.untyped_storage().nbytes()
+            found[address] = LiveStorage(address, nbytes)
+        return found[address]
+
+    tensors = live_tensors()
+    for tensor in tensors:
+        storage = note(tensor)
+        if storage is not None:
+            storage.tensors.append(tensor)
+    seen: set[Any] = set()
+    for tensor in tensors:
+        for node in nodes_behind(tensor, seen):
+            for saved in saved_by(node):
+                storage = note(saved)
+                if storage is not None:
+                    storage.nodes.append((node, tensor))
+    return found
+
+
+def nodes_behind(tensor: Tensor, seen: set[Any] | None = None) -> Iterator[Any]:
+    """The nodes of a tensor's graph that are not among ``seen``."""
+    known: set[Any] = set() if seen is None else seen
+    waiting = [tensor.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in known:
+            continue
+        known.add(node)
+        yield node
+        waiting += [following for following, _ in node.next_functions]
+
+
+def saved_by(node: Any) -> Iterator[Tensor]:
+    """The tensors that a node saved and has not freed."""
+    names = [name for name in dir(node) if name.startswith("_saved_")]
+    for name in (*names, "saved_tensors"):
+        try:
+            value = getattr(node, name, ())
+        except RuntimeError:  # freed by a backward pass
+            continue
+        for item in value if isinstance(value, tuple | list) else (value,):
+            if isinstance(item, Tensor):
+                yield item

@@ -1,0 +1,66 @@
+"""Indices of sparse matrices: of each element, or the elements of each row together.
+
+Libraries of graphs call these on tensors of indices, without sparse tensors.
+"""
+
+from pellucid_compiler.composites import api, composite, require
+
+
+@composite(
+    "_convert_indices_from_coo_to_csr(Tensor self, int size, *, bool out_int32=False) "
+    "-> Tensor",
+    method=False,
+    out=True,
+)
+def _convert_indices_from_coo_to_csr(rows, size, *, out_int32):
+    """Where each of ``size`` rows begins and the last one ends, among sorted rows."""
+    name = "_convert_indices_from_coo_to_csr"
+    require(
+        rows.dim() == 1,
+        "Input is supposed to be a vector, but got {} dimensional tensor.",
+        rows.dim(),
+    )
+    _require_indices(name, rows)
+    borders = api.arange(size + 1, dtype=rows.dtype, device=rows.device)
+    return api.searchsorted(rows, borders, out_int32=out_int32)
+
+
+@composite(
+    "_convert_indices_from_csr_to_coo(Tensor crow_indices, Tensor col_indices, *, bool "
+    "out_int32=False, bool transpose=False) -> Tensor",
+    method=False,
+    out=True,
+)
+def _convert_indices_from_csr_to_coo(crow, columns, *, out_int32, transpose):
+    """The indices of every element: of batch dims, its row, its column."""
+    name = "_convert_indices_from_csr_to_coo"
+    _require_indices(name, crow)
+    _require_indices(name, columns)
+    require(
+        crow.dim() >= 1 and crow.shape[:-1] == columns.shape[:-1],
+        "{}: crow_indices and col_indices are supposed to have the same dimensionality "
+        "and batches; their shapes are {} and {}",
+        *(name, tuple(crow.shape), tuple(columns.shape)),
+    )
+    count, batch = columns.shape[-1], columns.shape[:-1]
+    places = api.arange(count, dtype=crow.dtype, device=crow.device)
+    places = places.expand(columns.shape).contiguous()
+    rows = api.searchsorted(crow[..., 1:].contiguous(), places, right=True)
+    last = [columns, rows] if transpose else [rows, columns]
+    first = [
+        api.arange(size, device=crow.device)
+        .reshape(size, *[1] * (columns.dim() - dim - 1))
+        .expand(columns.shape)
+        for dim, size in enumerate(batch)
+    ]
+    dtype = api.int32 if out_int32 else api.int64
+    return api.stack([x.reshape(-1).to(dtype) for x in (*first, *last)])
+
+
+def _require_indices(name, x):
+    require(
+        x.dtype in (api.int32, api.int64),
+        "{}: indices are int32 or int64, not {}",
+        *(name, x.dtype),
+        error=NotImplementedError,
+    )

@@ -1,0 +1,519 @@
+"""Where an op's operands and results may be, when processes share its work: rules read
+off the loops of its Graph.
+
+Along one dimension of a mesh of processes a value is replicated (None), split along a
+dim (``Split``) or to be combined (``Joined``). A loop says everything: whose axis is
+shared out splits the operands that it indexes, replicates those that it does not, and
+splits or joins the result; a body that is linear in operands passes their partial sums
+on. ``plans`` joins the rules of a Graph's loops. No op is named here.
+
+Called by ``pellucid.distributed.tensor``. Read next: ir/primitives/loop.py.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from pellucid_compiler.ir.expr import (
+    LOADS,
+    Expr,
+    is_loaded,
+    load_fill,
+    load_index,
+    symbols,
+    uses_axis,
+    walk,
+)
+from pellucid_compiler.ir.graph import Graph, Node, Value
+from pellucid_compiler.ir.primitives import CALL, LOOP, RESHAPE
+from pellucid_compiler.ir.sizes import shape_value, size_value
+
+
+class Split(NamedTuple):
+    """Each process has a part along the dim."""
+
+    dim: int
+
+
+class Joined(NamedTuple):
+    """The value is the combination of what the processes have."""
+
+    combine: str
+
+
+State = Split | Joined | None
+
+_REDUCES: Final = ("sum", "prod", "max", "min", "and", "or")
+_MOST_STATES = 300  # of a Graph's values, while its loops are joined
+
+
+class Strategy(NamedTuple):
+    """One way to share a node's work: what operands must be, and what results are.
+
+    ``axis``: the loop axis that is shared out; None where sizes stay whole. ``dim``:
+    of a reshape, the dim of the result that is split.
+    """
+
+    needs: tuple[State, ...]
+    result: State
+    axis: int | None = None
+    dim: int | None = None
+
+
+class Plan(NamedTuple):
+    """What each input of a Graph must be, and what each output then is.
+
+    ``numbers`` are the sizes among the call's numbers that are those of a part.
+    ``cost`` counts the elements that move, in front of the op.
+    """
+
+    needs: tuple[State, ...]
+    results: tuple[State, ...]
+    cost: float
+    numbers: Mapping[str, int]
+
+
+# The rules of one loop
+
+
+def _bodies(attrs: Any) -> list[Expr]:
+    found = [body for store in attrs.stores for body in (store.body, *store.place)]
+    return found if attrs.payload is None else [*found, attrs.payload]
+
+
+def _reads(e: Expr, axis: int) -> bool:
+    """Whether the axis's number, not the element that it leads to, is a value in e."""
+    if e.op == "axis":
+        return bool(e.attr == axis)
+    if e.op in LOADS:
+        inside = [i for i in load_index(e) if is_loaded(i)]
+        fill = load_fill(e)
+        return any(_reads(i, axis) for i in inside) or (
+            fill is not None and _reads(fill, axis)
+        )
+    return any(_reads(argument, axis) for argument in e.args)
+
+
+def _is_axis(index: Expr, axis: int) -> bool:
+    return index.op == "axis" and index.attr == axis
+
+
+def _split_needs(
+    node: Node, axis: int, env: Mapping[str, Any]
+) -> dict[int, State] | None:
+    """What operands must be when the axis is shared out; None if one would need its
+    neighbours' elements.
+    """
+    extent = size_value(node.attrs.extents[axis], env)
+    needs: dict[int, State] = {}
+    for e in walk(*_bodies(node.attrs)):
+        if e.op not in LOADS:
+            continue
+        state: State = None
+        for dim, index in enumerate(load_index(e)):
+            if _is_axis(index, axis):
+                size = size_value(node.inputs[e.attr].shape[dim], env)
+                if state is not None or size != extent:
+                    return None
+                state = Split(dim)
+            elif uses_axis(index, {axis}) and not is_loaded(index):
+                return None  # a window
+        if needs.setdefault(e.attr, state) != state:
+            return None
+    return needs
+
+
+def _result(attrs: Any, axis: int) -> State | bool:
+    """What the result is when the axis is shared out; False: no such state."""
+    found: set[State | bool] = set()
+    for store in attrs.stores:
+        at = [dim for dim, index in enumerate(store.place) if _is_axis(index, axis)]
+        used = [
+            dim
+            for dim, index in enumerate(store.place)
+            if uses_axis(index, {axis}) and not is_loaded(index)
+        ]
+        if len(at) == 1 and used == at:
+            found.add(Split(at[0]))
+        elif used or attrs.combine not in _REDUCES:
+            found.add(False)
+        else:
+            found.add(Joined(attrs.combine))
+    return found.pop() if len(found) == 1 else False
+
+
+def _axis_strategies(node: Node, env: Mapping[str, Any]) -> Iterator[Strategy]:
+    attrs = node.attrs
+    for axis in range(len(attrs.extents)):
+        if any(_reads(store.body, axis) for store in attrs.stores):
+            continue
+        if attrs.payload is not None and _reads(attrs.payload, axis):
+            continue
+        needs, result = _split_needs(node, axis, env), _result(attrs, axis)
+        if needs is None or result is False:
+            continue
+        assert not isinstance(result, bool)
+        if attrs.init is not None:
+            if not isinstance(result, Split):
+                continue
+            needs[attrs.init] = result
+        states = tuple(needs.get(k) for k in range(len(node.inputs)))
+        yield Strategy(states, result, axis)
+
+
+# 0: free of the chosen operands; 1: linear in them, without a constant term; "zero": a
+# zero; None: neither.
+Degree = int | str | None
+
+
+def _degree(e: Expr, chosen: set[int]) -> Degree:
+    if e.op in LOADS:
+        if any(_degree(i, chosen) not in (0, "zero") for i in load_index(e)):
+            return None
+        if e.attr not in chosen:
+            return 0
+        fill = load_fill(e)
+        return 1 if fill is None or _degree(fill, chosen) == "zero" else None
+    if e.op == "const" and not isinstance(e.attr, str) and e.attr == 0:
+        return "zero"
+    if not e.args:
+        return 0
+    if e.op == "with_partials":
+        return _degree(e.args[0], chosen)
+    return _degree_of(e.op, [_degree(argument, chosen) for argument in e.args])
+
+
+def _degree_of(op: str, degrees: list[Degree]) -> Degree:
+    if None in degrees:
+        return None
+    if all(degree in (0, "zero") for degree in degrees):
+        return 0
+    if op in ("add", "sub"):
+        return 1 if all(degree in (1, "zero") for degree in degrees) else None
+    if op in ("neg", "cast"):
+        return degrees[0]
+    if op == "mul":
+        return 1 if sorted(map(str, degrees)) == ["0", "1"] else None
+    if op == "div":
+        return 1 if degrees == [1, 0] else None
+    if op == "select":
+        is_linear = degrees[0] == 0 and all(d in (1, "zero") for d in degrees[1:])
+        return 1 if is_linear else None
+    return None
+
+
+def _linear_strategies(node: Node) -> Iterator[Strategy]:
+    attrs = node.attrs
+    if attrs.combine not in ("assign", "sum") or attrs.init is not None:
+        return
+    bodies = [store.body for store in attrs.stores]
+    reads = sorted({e.attr for e in walk(*_bodies(attrs)) if e.op in LOADS})
+    for count in range(1, len(reads) + 1):
+        for chosen in itertools.combinations(reads, count):
+            if all(_degree(body, set(chosen)) == 1 for body in bodies):
+                states = tuple(
+                    Joined("sum") if k in chosen else None
+                    for k in range(len(node.inputs))
+                )
+                yield Strategy(states, Joined("sum"))
+
+
+# reshape is not a loop: the outermost dim of a group that merges or parts may be split.
+
+
+def _groups(
+    before: Sequence[int], after: Sequence[int]
+) -> Iterator[tuple[range, range]]:
+    """Runs of dims with equal products."""
+    i = j = 0
+    while i < len(before) or j < len(after):
+        start, first = i, j
+        left = right = 1
+        while True:
+            has_both = i > start and j > first
+            if left == right and left > 0 and (has_both or left > 1):
+                break
+            if (left <= right or j == len(after)) and i < len(before):
+                left *= before[i]
+                i += 1
+            elif j < len(after):
+                right *= after[j]
+                j += 1
+            else:
+                break
+        yield range(start, i), range(first, j)
+
+
+def _reshape_strategies(
+    node: Node, env: Mapping[str, Any], ranks: int
+) -> Iterator[Strategy]:
+    (value,) = node.inputs
+    before = shape_value(value.shape, env)
+    after = shape_value(node.attrs.shape, env)
+    yield Strategy((Joined("sum"),), Joined("sum"))
+    for merged, parted in _groups(before, after):
+        sources = [dim for dim in merged if before[dim] != 1] or list(merged)
+        targets = [dim for dim in parted if after[dim] != 1] or list(parted)
+        if not sources or not targets:
+            continue
+        source, target = sources[0], targets[0]
+        is_same = before[source] == after[target]
+        if is_same or (before[source] % ranks == 0 and after[target] % ranks == 0):
+            yield Strategy((Split(source),), Split(target), dim=target)
+
+
+def strategies(node: Node, env: Mapping[str, Any], ranks: int) -> list[Strategy]:
+    """Every way in which so many ranks run a node without talking."""
+    found = [Strategy((None,) * len(node.inputs), None)]
+    if node.primitive is LOOP:
+        found += [*_axis_strategies(node, env), *_linear_strategies(node)]
+    elif node.primitive is RESHAPE:
+        found += _reshape_strategies(node, env, ranks)
+    return found
+
+
+# The rules of a Graph
+
+
+class _Step(NamedTuple):
+    node: Node
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+class _Flat:
+    """A Graph's nodes with called Graphs copied in; values are numbered."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.steps: list[_Step] = []
+        self._count = itertools.count()
+        names = {value: next(self._count) for value in graph.inputs}
+        self.inputs = [names[value] for value in graph.inputs]
+        self._add(graph, names)
+        self.outputs = [names[value] for value in graph.outputs]
+        self.read = {number for step in self.steps for number in step.inputs}
+
+    def _add(self, graph: Graph, names: dict[Value, int]) -> None:
+        for node in graph.nodes:
+            given = tuple(names[value] for value in node.inputs)
+            if node.primitive is CALL:
+                body: Graph = node.attrs.body
+                inner = dict(zip(body.inputs, given, strict=True))
+                self._add(body, inner)
+                made = tuple(inner[value] for value in body.outputs)
+            else:
+                made = tuple(next(self._count) for _ in node.outputs)
+                self.steps.append(_Step(node, given, made))
+            names.update(zip(node.outputs, made, strict=True))
+
+
+def moving_cost(have: State, want: State, elements: int) -> float | None:
+    """What it takes to redistribute a value; None where that is not possible."""
+    if have == want:
+        return 0
+    if want is None:
+        return elements + 1 if isinstance(have, Split) else 2 * elements + 1
+    if have is None:
+        if isinstance(want, Split):
+            return 0.25
+        return 0.5 if want.combine == "sum" else None
+    if isinstance(want, Split):
+        return elements + 1
+    return None
+
+
+class _Partial(NamedTuple):
+    """A choice for the steps so far."""
+
+    states: dict[int, State]
+    cost: float
+    chosen: tuple[Strategy, ...]
+
+
+def plans(
+    graph: Graph,
+    given: Sequence[State],
+    env: Mapping[str, Any],
+    ranks: int,
+    free: Sequence[int] = (),
+) -> list[Plan]:
+    """Every plan that the beam finds, the cheapest first. ``free`` inputs may be in any
+    state: random words.
+    """
+    flat = _Flat(graph)
+    sizes = [_product(shape_value(value.shape, env)) for value in graph.inputs]
+    start = {
+        number: state
+        for number, state in zip(flat.inputs, given, strict=True)
+        if number not in flat.read
+    }
+    costs = {
+        number: (state, 0 if k in free else size)
+        for k, (number, state, size) in enumerate(
+            zip(flat.inputs, given, sizes, strict=True)
+        )
+    }
+    frontier = [_Partial(start, 0.0, ())]
+    for step in flat.steps:
+        frontier = _extended(frontier, step, costs, strategies(step.node, env, ranks))
+    found: dict[Any, Plan] = {}
+    for partial in frontier:
+        numbers = _local_numbers(graph, flat, partial, env, ranks)
+        if numbers is None:
+            continue
+        needs = tuple(partial.states[number] for number in flat.inputs)
+        results = tuple(partial.states[number] for number in flat.outputs)
+        found.setdefault((needs, results), Plan(needs, results, partial.cost, numbers))
+    return sorted(found.values(), key=lambda plan: plan.cost)
+
+
+def _extended(
+    frontier: list[_Partial],
+    step: _Step,
+    costs: Mapping[int, tuple[State, int]],
+    choices: list[Strategy],
+) -> list[_Partial]:
+    fresh: dict[Any, _Partial] = {}
+    for partial, strategy in itertools.product(frontier, choices):
+        states, cost = dict(partial.states), partial.cost
+        for number, need in zip(step.inputs, strategy.needs, strict=True):
+            if number not in states:
+                have, elements = costs[number]
+                moved = moving_cost(have, need, elements)
+                if moved is None:
+                    break
+                states[number], cost = need, cost + moved
+            elif states[number] != need:
+                break
+        else:
+            states.update(dict.fromkeys(step.outputs, strategy.result))
+            key = tuple(sorted(states.items(), key=lambda item: item[0]))
+            if key not in fresh or cost < fresh[key].cost:
+                chosen = (*partial.chosen, strategy)
+                fresh[key] = _Partial(states, cost, chosen)
+    return sorted(fresh.values(), key=lambda p: p.cost)[:_MOST_STATES]
+
+
+def _product(sizes: Sequence[int]) -> int:
+    result = 1
+    for size in sizes:
+        result *= size
+    return result
+
+
+def _local_numbers(
+    graph: Graph, flat: _Flat, partial: _Partial, env: Mapping[str, Any], ranks: int
+) -> dict[str, int] | None:
+    """The sizes that are those of a part; None if the op, run on parts, would use such
+    a size where the whole's is meant.
+    """
+    changed: dict[str, int] = {}
+
+    def part(size: Expr) -> int:
+        return -(-int(size_value(size, env)) // ranks)
+
+    for value, number in zip(graph.inputs, flat.inputs, strict=True):
+        state = partial.states[number]
+        if isinstance(state, Split):
+            size = value.shape[state.dim]
+            if size.op != "sym":
+                return None
+            changed[size.attr] = part(size)
+    for step, strategy in zip(flat.steps, partial.chosen, strict=True):
+        shared = _shared_size(step.node, strategy)
+        if shared is not None and shared.op == "sym":
+            changed[shared.attr] = part(shared)
+    for requirement in graph.requirements:
+        _follow(requirement.condition, changed)
+    local = {**env, **changed}
+    if not all(
+        _holds(requirement.condition, local) for requirement in graph.requirements
+    ):
+        return None
+    for value, number in zip(graph.inputs, flat.inputs, strict=True):
+        if not _agrees(value.shape, partial.states[number], env, local, part):
+            return None
+    for step, strategy in zip(flat.steps, partial.chosen, strict=True):
+        if not _runs_on_parts(step.node, strategy, env, local, part, changed):
+            return None
+    return {name: size for name, size in changed.items() if "." not in name}
+
+
+def _follow(condition: Expr, changed: dict[str, int]) -> None:
+    """A size that must equal one of a part is one of a part."""
+    if condition.op != "eq" or any(side.op != "sym" for side in condition.args):
+        return
+    first, second = (side.attr for side in condition.args)
+    if first in changed:
+        changed.setdefault(second, changed[first])
+    elif second in changed:
+        changed[first] = changed[second]
+
+
+def _holds(condition: Expr, env: Mapping[str, Any]) -> bool:
+    try:
+        return bool(size_value(condition, env))
+    except KeyError:  # a count that only the data will tell
+        return True
+
+
+def _shared_size(node: Node, strategy: Strategy) -> Expr | None:
+    if strategy.axis is not None:
+        return node.attrs.extents[strategy.axis]  # type: ignore[no-any-return]
+    if strategy.dim is not None:
+        return node.attrs.shape[strategy.dim]  # type: ignore[no-any-return]
+    return None
+
+
+def _agrees(
+    shape: Sequence[Expr],
+    state: State,
+    env: Mapping[str, Any],
+    local: Mapping[str, Any],
+    part: Any,
+) -> bool:
+    """Whether a value has its sizes when the op is run on parts."""
+    for dim, size in enumerate(shape):
+        is_split = isinstance(state, Split) and state.dim == dim
+        try:
+            expected = part(size) if is_split else size_value(size, env)
+            if size_value(size, local) != expected:
+                return False
+        except KeyError:  # a count that only the data will tell
+            if is_split:
+                return False
+    return True
+
+
+def _runs_on_parts(
+    node: Node,
+    strategy: Strategy,
+    env: Mapping[str, Any],
+    local: Mapping[str, Any],
+    part: Any,
+    changed: Mapping[str, int],
+) -> bool:
+    attrs = node.attrs
+    if node.primitive is LOOP:
+        axis = None if strategy.axis is None else Split(strategy.axis)
+        if not _agrees(attrs.extents, axis, env, local, part):
+            return False
+        if not _agrees(attrs.shape, strategy.result, env, local, part):
+            return False
+        return not any(s.attr in changed for s in symbols(*_bodies(attrs)))
+    if node.primitive is RESHAPE:
+        return _agrees(attrs.shape, strategy.result, env, local, part)
+    exprs = node.primitive.exprs(attrs)
+    inner = [e for body in node.primitive.bodies(attrs) for e in _graph_exprs(body)]
+    return not any(s.attr in changed for s in symbols(*exprs, *inner))
+
+
+def _graph_exprs(graph: Graph) -> Iterator[Expr]:
+    for value in graph.inputs:
+        yield from value.shape
+    for node in graph.nodes:
+        yield from node.primitive.exprs(node.attrs)
+        for body in node.primitive.bodies(node.attrs):
+            yield from _graph_exprs(body)

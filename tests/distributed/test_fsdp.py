@@ -1,0 +1,156 @@
+"""Training with parameters shared out, against one process."""
+
+import functools
+
+import pytest
+
+import pellucid as torch
+from pellucid import distributed as dist
+from pellucid import nn
+from pellucid.distributed.device_mesh import init_device_mesh
+from pellucid.distributed.fsdp import (
+    FSDPModule,
+    FullyShardedDataParallel,
+    MixedPrecisionPolicy,
+    fully_shard,
+)
+from pellucid.distributed.fsdp.wrap import transformer_auto_wrap_policy
+from pellucid.distributed.tensor import DTensor, Shard
+from pellucid.distributed.tensor.parallel import (
+    ColwiseParallel,
+    RowwiseParallel,
+    parallelize_module,
+)
+from pellucid.nn import functional as F
+from tests.distributed.ranks import run_ranks
+
+
+class Block(nn.Module):
+    def __init__(self, dim=6):
+        super().__init__()
+        self.norm = nn.LayerNorm(dim)
+        self.up, self.down = nn.Linear(dim, 4 * dim), nn.Linear(4 * dim, dim)
+
+    def forward(self, x):
+        return x + self.down(F.gelu(self.up(self.norm(x))))
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.out = nn.Embedding(31, 6), nn.Linear(6, 31)
+        self.blocks = nn.ModuleList(Block() for _ in range(2))
+
+    def forward(self, x):
+        x = self.table(x)
+        for block in self.blocks:
+            x = block(x)
+        return self.out(x)
+
+
+def net():
+    torch.manual_seed(3)
+    return Net()
+
+
+def sharded(**options):
+    model = net()
+    for block in model.blocks:
+        fully_shard(block, **options)
+    return fully_shard(model, **options)
+
+
+def train(model, place=0, count=1, max_norm=None):
+    """The losses of the whole batches, of which this process computes a part."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    found = []
+    for step in range(3):
+        generator = torch.Generator().manual_seed(step)
+        tokens = torch.randint(0, 31, (8, 5), generator=generator).chunk(count)[place]
+        logits = model(tokens[:, :-1]).float()
+        loss = F.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        if max_norm:
+            nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+        optimizer.step()
+        loss = loss.detach().clone()
+        if dist.is_initialized() and count > 1:
+            dist.all_reduce(loss, dist.ReduceOp.AVG)
+        found.append(loss.item())
+    return found
+
+
+def rank_trains(rank, size):
+    alone = net()
+    expected = pytest.approx(train(alone, max_norm=0.5), rel=1e-5)
+    for reshards in (True, False):
+        model = sharded(reshard_after_forward=reshards)
+        weight = model.blocks[0].up.weight
+        assert isinstance(model, FSDPModule) and weight.placements == (Shard(0),)
+        assert train(model, rank, size, 0.5) == expected
+        assert model.blocks[0].up.weight is weight
+    for name, value in model.state_dict().items():
+        close = torch.testing.assert_close
+        close(value.full_tensor(), alone.state_dict()[name], atol=1e-5, rtol=1e-4)
+    half = MixedPrecisionPolicy(torch.bfloat16, torch.float32)
+    assert train(sharded(mp_policy=half), rank, size, 0.5) == pytest.approx(
+        train(net(), max_norm=0.5), rel=1e-2
+    )
+    holds_gradients(sharded(), rank, size)
+
+
+def holds_gradients(model, rank, size):
+    x = torch.arange(8).view(8, 1).chunk(size)[rank]
+    model.set_requires_gradient_sync(False)
+    model(x).sum().backward()
+    assert all(p.grad is None for p in model.parameters())
+    model.set_requires_gradient_sync(True)
+    model(x).sum().backward()
+    alone = net()
+    for _ in range(2):
+        (alone(torch.arange(8).view(8, 1)).sum() / size).backward()
+    for mine, whole in zip(model.parameters(), alone.parameters(), strict=True):
+        close = torch.testing.assert_close
+        close(mine.grad.full_tensor(), whole.grad, atol=1e-4, rtol=1e-4)
+    with pytest.raises(ValueError, match="has been called"):
+        fully_shard(model)
+
+
+def rank_wraps(rank, size):
+    policy = functools.partial(
+        transformer_auto_wrap_policy, transformer_layer_cls={Block}
+    )
+    model = FullyShardedDataParallel(net(), auto_wrap_policy=policy)
+    assert isinstance(model.blocks[0], FSDPModule)
+    assert train(model, rank, size) == pytest.approx(train(net()), rel=1e-5)
+    state = model.state_dict()
+    assert not any(isinstance(value, DTensor) for value in state.values())
+    other = FullyShardedDataParallel(net())
+    other.load_state_dict(state)
+    x = torch.arange(4).view(2, 2)
+    torch.testing.assert_close(other(x), model(x))
+    with FullyShardedDataParallel.summon_full_params(model):
+        assert model.module.out.weight.shape == (31, 6)
+
+
+@pytest.mark.parametrize("function", [rank_trains, rank_wraps])
+def test_sharded_training_is_that_of_one_process(function, tmp_path):
+    assert len(run_ranks(function, 2, tmp_path)) == 2
+
+
+def rank_shares_a_square(rank, size):
+    expected = pytest.approx(train(net()), rel=1e-5)
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    model = net()
+    plan = {"up": ColwiseParallel(), "down": RowwiseParallel()}
+    for block in model.blocks:
+        fully_shard(parallelize_module(block, mesh["tp"], plan), mesh=mesh["dp"])
+    fully_shard(model, mesh=mesh["dp"])
+    assert model.blocks[0].up.weight.to_local().shape == (6, 6)
+    assert train(model, rank // 2, 2) == expected
+    assert train(sharded(mesh=mesh), rank, size) == expected  # replicas of shards
+
+
+def test_two_dims_join_sharding_with_tensor_parallelism_or_replicas(tmp_path):
+    assert len(run_ranks(rank_shares_a_square, 4, tmp_path)) == 4

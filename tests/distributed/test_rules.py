@@ -1,0 +1,169 @@
+"""Every rule that is read off ops' declarations: parts that are run one by one and
+joined are the whole's result.
+"""
+
+import itertools
+
+import numpy
+import pytest
+
+from pellucid_compiler import catalogue  # noqa: F401 - fills the registry
+from pellucid_compiler.declare import REGISTRY
+from pellucid_compiler.ir.interpret import run
+from pellucid_compiler.transforms.shard import Joined, Split, plans
+
+RANKS = 2
+
+
+def floats(*shape):
+    return numpy.random.default_rng(len(shape)).standard_normal(shape)
+
+
+def whole_numbers(high, *shape):
+    return numpy.random.default_rng(1).integers(0, high, shape)
+
+
+CASES = [
+    ("add.Tensor", floats(6, 4), floats(4)),
+    ("mul.Tensor", floats(6, 1), floats(6, 4)),
+    ("where.self", floats(6, 4) > 0, floats(6, 4), floats(4)),
+    ("sum.dim_IntList", floats(6, 4), [1]),
+    ("mean.dim", floats(6, 4), [0]),
+    ("amax", floats(6, 4), [1]),
+    ("prod.dim_int", floats(6, 4), 0),
+    ("argmax", floats(6, 4), 0),
+    ("matmul", floats(2, 6, 4), floats(4, 8)),
+    ("bmm", floats(2, 6, 4), floats(2, 4, 8)),
+    ("linear", floats(6, 4), floats(8, 4), floats(8)),
+    ("conv2d", floats(2, 4, 8, 8), floats(6, 4, 3, 3), floats(6), [1, 1], [1, 1]),
+    ("softmax.int", floats(6, 8), 1),
+    ("layer_norm", floats(6, 4, 8), [8], floats(8), floats(8)),
+    ("cross_entropy_loss", floats(6, 8), whole_numbers(8, 6)),
+    ("scaled_dot_product_attention", *[floats(2, 2, 4, 6)] * 3),
+    ("embedding", floats(10, 4), whole_numbers(10, 4, 2)),
+    ("gather", floats(6, 4), 1, whole_numbers(4, 6, 2)),
+    ("index_select", floats(6, 4), 0, whole_numbers(6, 8)),
+    ("cat", [floats(6, 4), floats(2, 4)], 0),
+    ("permute", floats(6, 4, 2), [2, 0, 1]),
+    ("slice.Tensor", floats(6, 4), 0, 1, 5),
+    ("expand", floats(6, 1), [6, 4]),
+    ("view", floats(2, 6, 8), [2, 6, 4, 2]),
+    ("view", floats(4, 6, 8), [24, 8]),
+    ("view", floats(4, 6, 8), [-1, 2, 12]),
+    ("flip", floats(6, 4), [0]),
+    ("triu", floats(6, 6)),
+    ("cumsum", floats(6, 4), 1),
+    ("zeros_like", floats(6, 4)),
+    ("outer", floats(6), floats(4)),
+    ("max_pool2d", floats(2, 4, 8, 8), [2, 2]),
+]
+
+COMBINES = {
+    "sum": numpy.add,
+    "prod": numpy.multiply,
+    "max": numpy.maximum,
+    "min": numpy.minimum,
+    "and": numpy.logical_and,
+    "or": numpy.logical_or,
+}
+
+
+def evaluated(op, args):
+    call = op.specialise(*args)
+    return run(op.trace(call.key, call.env).nominal, call.tensors, call.env)
+
+
+def part(x, state, rank):
+    if state is None:
+        return x
+    if isinstance(state, Split):
+        return numpy.array_split(x, RANKS, state.dim)[rank]
+    noise = numpy.random.default_rng(7).standard_normal(x.shape)
+    return noise if rank == 0 else x - noise
+
+
+def joined(parts, state):
+    if state is None:
+        return parts[0]
+    if isinstance(state, Split):
+        return numpy.concatenate(parts, state.dim)
+    return COMBINES[state.combine](*parts)
+
+
+def with_numbers(op, args, numbers):
+    """The arguments with the sizes of parts."""
+    names = [argument.name for argument in op.schema.arguments]
+    args = [list(a) if isinstance(a, list) else a for a in args]
+    for number, size in numbers.items():
+        name, _, element = number.partition("[")
+        if element:
+            args[names.index(name)][int(element[:-1])] = size
+        else:
+            args[names.index(name)] = size
+    return args
+
+
+def with_arrays(args, arrays):
+    given = iter(arrays)
+
+    def replaced(x):
+        if isinstance(x, list):
+            return [replaced(y) for y in x]
+        return next(given) if isinstance(x, numpy.ndarray) else x
+
+    return [replaced(x) for x in args]
+
+
+def states_of(x):
+    states = [None, *(Split(d) for d in range(x.ndim) if x.shape[d] > 1)]
+    return [*states, Joined("sum")] if x.dtype.kind == "f" else states
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
+def test_parts_joined_are_the_whole(case):
+    name, *args = case
+    op = REGISTRY[name]
+    call = op.specialise(*args)
+    graph = op.trace(call.key, call.env).nominal
+    env = dict(call.env)
+    whole = evaluated(op, args)
+    tried = set()
+    for given in itertools.product(*map(states_of, call.tensors)):
+        for plan in plans(graph, given, env, RANKS):
+            if (plan.needs, plan.results) in tried:
+                continue
+            tried.add((plan.needs, plan.results))
+            found = []
+            for rank in range(RANKS):
+                pairs = zip(call.tensors, plan.needs, strict=True)
+                arrays = [part(x, state, rank) for x, state in pairs]
+                own = with_numbers(op, with_arrays(args, arrays), plan.numbers)
+                found.append(evaluated(op, own))
+            for k, state in enumerate(plan.results):
+                result = joined([parts[k] for parts in found], state)
+                numpy.testing.assert_allclose(result, whole[k], 1e-9, 1e-9, str(plan))
+    assert tried
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "given", "needs", "result"),
+    [
+        ("linear", (floats(6, 4), floats(8, 4), floats(8)),
+         [Split(1), Split(1), None], [Split(1), Split(1), Joined("sum")],
+         Joined("sum")),
+        ("linear", (floats(6, 4), floats(8, 4), floats(8)),
+         [None, Split(0), Split(0)], [None, Split(0), Split(0)], Split(1)),
+        ("softmax.int", (floats(6, 8), 1), [Split(0)], [Split(0)], Split(0)),
+        ("softmax.int", (floats(6, 8), 1), [Split(1)], [None], None),
+        ("view", (floats(2, 6, 8), [12, 8]), [Split(1)], [None], None),
+    ],
+)  # fmt: skip
+def test_the_cheapest_plan_is_that_of_tensor_parallelism(
+    name, args, given, needs, result
+):
+    op = REGISTRY[name]
+    call = op.specialise(*args)
+    graph = op.trace(call.key, call.env).nominal
+    found = plans(graph, given, call.env, RANKS)
+    assert (needs, result) in [(list(p.needs), p.results[0]) for p in found
+                               if p.cost == found[0].cost]  # fmt: skip

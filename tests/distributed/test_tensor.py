@@ -1,0 +1,211 @@
+"""DTensors: values, gradients and training against one process."""
+
+import itertools
+
+import pytest
+
+import pellucid as torch
+from pellucid import nn
+from pellucid.distributed.device_mesh import init_device_mesh
+from pellucid.distributed.tensor import (
+    DTensor,
+    Partial,
+    Replicate,
+    Shard,
+    distribute_module,
+    distribute_tensor,
+    zeros,
+)
+from pellucid.distributed.tensor.parallel import (
+    ColwiseParallel,
+    PrepareModuleInput,
+    RowwiseParallel,
+    SequenceParallel,
+    parallelize_module,
+)
+from pellucid.nn import functional as F
+from tests.distributed.ranks import run_ranks
+
+PLACEMENTS = (Replicate(), Shard(0), Shard(1))
+
+
+def close(a, b):
+    torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-4)
+
+
+def rank_computes(rank, size):
+    mesh = init_device_mesh("cpu", (size,))
+    torch.manual_seed(0)
+    x, w = torch.randn(4, 6), torch.randn(6, 8)
+    for placed_x, placed_w in itertools.product(PLACEMENTS, PLACEMENTS):
+        a = distribute_tensor(x.clone().requires_grad_(), mesh, [placed_x])
+        b = distribute_tensor(w.clone().requires_grad_(), mesh, [placed_w])
+        whole_a, whole_b = x.clone().requires_grad_(), w.clone().requires_grad_()
+        for left, right in ((a, b), (whole_a, whole_b)):
+            loss = F.softmax(F.gelu(left @ right), -1).pow(2).mean() + left.amax()
+            loss.backward()
+        assert a.grad.placements == (placed_x,) and b.grad.placements == (placed_w,)
+        close(a.grad.full_tensor(), whole_a.grad)
+        close(b.grad.full_tensor(), whole_b.grad)
+    rank_moves(mesh, rank, size)
+    rank_refuses(mesh)
+
+
+def rank_moves(mesh, rank, size):
+    x = torch.randn(5, 7)
+    for before, after in itertools.product(PLACEMENTS, PLACEMENTS):
+        a = distribute_tensor(x.clone().requires_grad_(), mesh, [before])
+        moved = a.redistribute(placements=[after])
+        assert torch.equal(moved.full_tensor(), x)
+        moved.pow(2).sum().backward()
+        close(a.grad.full_tensor(), 2 * x)
+    mine = torch.full((4, 4), float(rank + 1), requires_grad=True)
+    total = DTensor.from_local(mine, mesh, [Partial()])
+    assert (total + 1).full_tensor()[0, 0] == size * (size + 1) / 2 + 1
+    part = total.redistribute(placements=[Shard(0)])
+    assert part.to_local().shape == (4 // size, 4)
+    (part * 3).sum().backward()
+    assert mine.grad.tolist() == [[3.0] * 4] * 4
+
+
+def rank_refuses(mesh):
+    x = distribute_tensor(torch.randn(4, 4), mesh, [Shard(0)])
+    with pytest.raises(RuntimeError, match="mixed torch"):
+        x + torch.randn(4, 4)
+    with pytest.raises(ValueError, match="same length as"):
+        x.redistribute(placements=[Shard(0), Shard(1)])
+    with pytest.raises(RuntimeError, match="redistributing to Partial"):
+        x.redistribute(placements=[Partial()])
+    held = x.add_(1)
+    assert held is x and x.placements == (Shard(0),)
+    assert zeros(4, 6, device_mesh=mesh, placements=[Shard(1)]).shape == (4, 6)
+    noisy = F.dropout(distribute_tensor(torch.ones(64, 64), mesh, [Shard(0)]))
+    whole = noisy.full_tensor()
+    assert not torch.equal(whole[:32] == 0, whole[32:] == 0)
+
+
+def test_values_and_gradients_are_those_of_one_process(tmp_path):
+    assert len(run_ranks(rank_computes, 2, tmp_path)) == 2
+
+
+class Block(nn.Module):
+    def __init__(self, dim=16, heads=4):
+        super().__init__()
+        self.heads = heads
+        self.norm, self.last = nn.LayerNorm(dim), nn.LayerNorm(dim)
+        self.wq, self.wk = nn.Linear(dim, dim), nn.Linear(dim, dim)
+        self.wv, self.wo = nn.Linear(dim, dim), nn.Linear(dim, dim)
+        self.up, self.down = nn.Linear(dim, 4 * dim), nn.Linear(4 * dim, dim)
+
+    def forward(self, x):
+        batch, length, dim = x.shape
+        y = self.norm(x)
+        q, k, v = (
+            w(y).view(batch, length, -1, dim // self.heads).transpose(1, 2)
+            for w in (self.wq, self.wk, self.wv)
+        )
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.wo(y.transpose(1, 2).reshape(batch, length, -1))
+        return x + self.down(F.gelu(self.up(self.last(x))))
+
+
+class Language(nn.Module):
+    def __init__(self, words=32, dim=16):
+        super().__init__()
+        self.table, self.block = nn.Embedding(words, dim), Block(dim)
+        self.norm, self.out = nn.LayerNorm(dim), nn.Linear(dim, words)
+
+    def forward(self, tokens):
+        return self.out(self.norm(self.block(self.table(tokens))))
+
+
+def language():
+    torch.manual_seed(1)
+    return Language()
+
+
+def losses(model, steps=3):
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    found = []
+    for step in range(steps):
+        generator = torch.Generator().manual_seed(step)
+        tokens = torch.randint(0, 32, (4, 9), generator=generator)
+        logits = model(tokens[:, :-1]).flatten(0, 1)
+        loss = F.cross_entropy(logits, tokens[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        found.append(loss.item())
+    return found
+
+
+COLUMNS = ("wq", "wk", "wv", "up")
+
+
+def rank_trains(rank, size):
+    expected = pytest.approx(losses(language()), rel=1e-5)
+    mesh = init_device_mesh("cpu", (size,))
+    plan = {f"block.{name}": ColwiseParallel() for name in COLUMNS}
+    plan |= {f"block.{name}": RowwiseParallel() for name in ("wo", "down")}
+    plan |= {
+        "table": RowwiseParallel(input_layouts=Replicate()),
+        "out": ColwiseParallel(output_layouts=Replicate()),
+    }
+    model = parallelize_module(language(), mesh, plan)
+    assert model.block.up.weight.to_local().shape == (64 // size, 16)
+    assert losses(model) == expected
+    assert losses(by_sequence(mesh)) == expected
+
+    def as_input(module, inputs, mesh):
+        return tuple(DTensor.from_local(x, mesh, [Replicate()]) for x in inputs)
+
+    whole = distribute_module(
+        language(), mesh, None, as_input, lambda module, output, mesh: output.to_local()
+    )
+    assert losses(whole) == expected
+
+
+def by_sequence(mesh):
+    part = Shard(1)
+    enter = {"input_layouts": (part,), "desired_input_layouts": (Replicate(),)}
+    plan = {f"block.{name}": ColwiseParallel(input_layouts=part) for name in COLUMNS}
+    plan |= {
+        f"block.{name}": RowwiseParallel(output_layouts=part, use_local_output=False)
+        for name in ("wo", "down")
+    }
+    plan |= {
+        "table": RowwiseParallel(
+            input_layouts=Replicate(), output_layouts=part, use_local_output=False
+        ),
+        "block.norm": SequenceParallel(),
+        "block.last": SequenceParallel(),
+        "norm": SequenceParallel(),
+        "out": ColwiseParallel(input_layouts=part, output_layouts=Replicate()),
+    }
+    model = language()
+    parallelize_module(model.block.up, mesh, PrepareModuleInput(**enter))
+    return parallelize_module(model, mesh, plan)
+
+
+def test_tensor_parallel_training_is_that_of_one_process(tmp_path):
+    assert len(run_ranks(rank_trains, 2, tmp_path)) == 2
+
+
+def rank_shares_a_square(rank, size):
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    torch.manual_seed(0)
+    x, w = torch.randn(8, 6), torch.randn(6, 8)
+    for placed in itertools.product(PLACEMENTS, PLACEMENTS):
+        a = distribute_tensor(x.clone().requires_grad_(), mesh, placed)
+        b = distribute_tensor(w.clone().requires_grad_(), mesh, [Replicate(), Shard(1)])
+        assert torch.equal(a.full_tensor(), x)
+        (a @ b).relu().pow(2).sum().backward()
+        whole = x.clone().requires_grad_()
+        (whole @ w).relu().pow(2).sum().backward()
+        close(a.grad.full_tensor(), whole.grad)
+        for target in itertools.product(PLACEMENTS, PLACEMENTS):
+            assert torch.equal(a.redistribute(placements=target).full_tensor(), x)
+
+
+def test_two_mesh_dims_share_one_tensor(tmp_path):
+    assert len(run_ranks(rank_shares_a_square, 4, tmp_path)) == 4

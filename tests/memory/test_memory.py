@@ -1,0 +1,128 @@
+"""Peaks to the byte, holders, leaks, snapshots, refused allocations."""
+
+import pickle
+
+import pytest
+
+import pellucid as torch
+from pellucid import _C, memory, nn
+from pellucid.memory._failure import explain
+from pellucid.memory._peak import BEFORE, OWN, block_curve, record
+
+
+def training():
+    model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 64))
+    optimizer = torch.optim.AdamW(model.parameters())
+    x = torch.randn(128, 64)
+
+    def step():
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+
+    step()
+    return step
+
+
+def test_the_peak_sums_to_the_byte():
+    found = memory.peak(training())
+    assert sum(row.nbytes for row in found.rows) == found.nbytes
+    for what in ("line", "module", "op", "phase", "role"):
+        assert sum(found.by(what).values()) == found.nbytes
+    assert all(row.nbytes >= 0 for row in found.rows)
+    roles = found.by("role")
+    parameters = 4 * (64 * 256 + 256 + 256 * 64 + 64)
+    assert roles["parameter"] >= parameters
+    assert roles["optimizer"] >= 2 * parameters
+    assert roles["saved"] >= 4 * 128 * 256
+    lines = found.by("line")
+    assert {BEFORE, OWN} < set(lines)
+    assert any("test_memory.py" in line for line in lines)
+    assert "peak" in str(found) and found.at
+
+
+def test_blocks_end_at_the_allocators_count():
+    step = training()
+    start, log = record(step, (), {})
+    assert block_curve(log, start)[-1][1] == _C._memory_statistics()["allocated_bytes"]
+
+
+def test_bytes_are_told_by_five_questions():
+    with pytest.raises(ValueError, match="by line, module, op, phase, role"):
+        memory.peak(training()).by("colour")
+
+
+class Keeper:
+    def __init__(self, value):
+        self.running = value
+
+
+def test_holders_are_variables_attributes_lists_and_graphs():
+    tensor = torch.randn(50)
+    keeper = Keeper(tensor)
+    rows = [tensor[:5]]
+    weight = torch.randn(50, requires_grad=True)
+    loss = (tensor * weight).sum() + 1
+    found = memory.holders(tensor)
+    assert any(name.startswith("tensor (test_memory.py:") for name in found)
+    assert "Keeper.running" in found
+    assert any(name.startswith("rows[0] (test_memory.py:") for name in found)
+    chain = "-> AddBackward0 -> SumBackward0 -> saved by MulBackward0"
+    assert any(name.startswith("loss (") and chain in name for name in found)
+    assert keeper and rows and loss is not None
+
+
+def test_a_leak_is_named_with_its_holder():
+    weight = torch.randn(1000, requires_grad=True)
+    kept = []
+
+    def fit():
+        energy = (weight * weight).sum()
+        kept.append(energy * 2)
+
+    (largest, *_) = memory.leaks(fit)
+    assert "test_memory.py" in largest.line and largest.op in ("mul.Tensor", "sum")
+    assert any(name.startswith("kept[") for name in largest.holders)
+    sound = memory.leaks(lambda: kept[0].detach().exp().sum())
+    assert sound == []
+
+
+def test_snapshots_have_pytorchs_layout(tmp_path):
+    memory.record_history()
+    try:
+        kept = torch.ones(1000)
+        torch.ones(500).exp()
+        memory.dump_snapshot(tmp_path / "s.pickle")
+    finally:
+        memory.record_history(None)
+    found = pickle.loads((tmp_path / "s.pickle").read_bytes())
+    assert set(found) >= {"segments", "device_traces", "allocator_settings"}
+    actions = [entry["action"] for entry in found["device_traces"][0]]
+    assert actions.count("alloc") >= 3 and actions.count("free_completed") >= 2
+    assert actions.count("free_requested") == actions.count("free_completed")
+    (segment,) = [s for s in found["segments"] if s["total_size"] == kept.nbytes]
+    (block,) = segment["blocks"]
+    assert block["state"] == "active_allocated"
+    assert block["frames"][0]["filename"].endswith("test_memory.py")
+    with pytest.raises(RuntimeError, match="record_history"):
+        memory.snapshot()
+
+
+def test_a_refused_allocation_says_who_holds_most():
+    kept = torch.empty(8 << 20)
+    with pytest.raises(RuntimeError, match="not enough memory") as refused:
+        torch.empty(1 << 45)
+    lines = str(refused.value).splitlines()
+    assert len(lines) <= 10 and lines[1].startswith("Live: ")
+    assert any("kept (test_memory.py:" in line for line in lines)
+    assert kept.numel() == 8 << 20
+    assert explain("there is not enough memory for 64 bytes") == (
+        "there is not enough memory for 64 bytes"
+    )
+
+
+def test_the_summary_adds_up():
+    lines = memory.summary().splitlines()
+    assert len(lines) == 7 and "live blocks" in lines[0]
+    counts = memory.stats()
+    assert counts["peak_reserved_bytes"] >= counts["reserved_bytes"] > 0
