@@ -124,7 +124,11 @@ API = {
     "explain": {"_compile", "autograd", "viz", "pellucid_compiler"},
     "viz": {"nn/modules", "overrides"},
     "_timeline": {"pellucid_compiler"},
-    "diagnose": {"_timeline", "profiler", "pellucid_compiler"},
+    "diagnose": {
+        *("_timeline", "diagnose/rules", "memory", "profiler", "run"),
+        "pellucid_compiler",
+    },
+    "diagnose/rules": {"_timeline", "diagnose"},
     "memory": {"_timeline", "optim"},
     "profiler": {"_decomp", "_timeline", "diagnose", "pellucid_compiler"},
     # Devices and settings

@@ -1,7 +1,86 @@
-"""Where time and memory went, and what would fix it."""
+"""Where time and memory went, what bounds a program, and what would fix it.
+
+    python -m pellucid.diagnose train.py      # verdict, fixes measured in pairs
+    print(pellucid.diagnose(step))            # of a function, in this process
+
+    with pellucid.diagnose() as d:
+        train()
+    print(d.report)
+
+Shares of the wall time sum to 1; findings name a line, the evidence and a fix. Gains
+are measured by the command alone, which can run the program again, patched.
+"""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from types import ModuleType, TracebackType
+from typing import Any, Self
+
+from pellucid.diagnose.findings import Finding, Patch, Report
 from pellucid.diagnose.machine import Machine, machine
 
-__all__ = ["Machine", "machine"]
+__all__ = ["Diagnosis", "Finding", "Machine", "Patch", "Report", "diagnose", "machine"]
+
+
+class Diagnosis:
+    """A context; ``report`` after it is the verdict of what ran inside."""
+
+    def __init__(self) -> None:
+        self.report: Report | None = None
+
+    def __enter__(self) -> Self:
+        from pellucid.diagnose.verdict import Recording
+
+        self._recording = Recording()
+        self._recording.start()
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> None:
+        from pellucid import get_num_threads, is_anomaly_enabled
+        from pellucid.diagnose.verdict import report_of
+
+        settings = {"anomaly": is_anomaly_enabled(), "threads": get_num_threads()}
+        self.report = report_of(self._recording.stop(settings))
+
+    def __str__(self) -> str:
+        return str(self.report)
+
+
+def diagnose(fn: Callable[..., Any] | None = None, *args: Any, **kwargs: Any) -> Any:
+    """The report of ``fn(*args, **kwargs)``, which runs once unrecorded, then for a
+    tenth of a second or ten times; without a function a context.
+
+    Example: ``print(pellucid.diagnose(step))``.
+    """
+    if fn is None:
+        return Diagnosis()
+    import time
+
+    fn(*args, **kwargs)
+    context = Diagnosis()
+    with context:
+        end = time.perf_counter() + 0.1
+        for _ in range(10):
+            fn(*args, **kwargs)
+            if time.perf_counter() > end:
+                break
+    return context.report
+
+
+class _Callable(ModuleType):
+    """``pellucid.diagnose`` is this package and, called, its one function."""
+
+    def __call__(
+        self, fn: Callable[..., Any] | None = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        return diagnose(fn, *args, **kwargs)
+
+
+sys.modules[__name__].__class__ = _Callable

@@ -1,0 +1,66 @@
+"""``python -m pellucid.diagnose script.py``: what bounds a program, what fixes it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from pellucid.diagnose.experiments import Program, measure
+from pellucid.diagnose.findings import Report
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run, say the verdict, measure the fixes; the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m pellucid.diagnose", description=__doc__
+    )
+    parser.add_argument("--json", metavar="FILE", help="the whole report as JSON")
+    parser.add_argument("--html", metavar="FILE", help="the verdict as a page")
+    parser.add_argument(
+        "--no-rerun", action="store_true", help="run once: measure no fixes"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="apply the best fix that was measured"
+    )
+    parser.add_argument("script")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER)
+    options = parser.parse_args(arguments)
+    program = Program(options.script, options.arguments)
+    begin = time.perf_counter()
+    try:
+        found = program.run("record")
+    except (RuntimeError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    report = Report.unpickled(found["report"])
+    if not options.no_rerun:
+        measure(program, report, 2 * (time.perf_counter() - begin) + 3)
+    print(report)
+    if options.json:
+        Path(options.json).write_text(report.json())
+    if options.html:
+        from pellucid.diagnose.page import Page
+
+        Page(text=str(report)).save(options.html)
+    if options.write:
+        _write(report)
+    return 0
+
+
+def _write(report: Report) -> None:
+    """Apply the fix with the greatest measured gain."""
+    worth = [f for f in report.findings if f.patch is not None and f.measured_gain]
+    if not worth:
+        print("nothing was written: no fix was measured to gain")
+        return
+    best = max(worth, key=lambda f: f.measured_gain or (0.0, 0.0, 0.0))
+    assert best.patch is not None
+    path = Path(best.patch.file)
+    path.write_text(best.patch.apply(path.read_text(encoding="utf-8")))
+    print(f"written to {path}:\n{best.patched}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

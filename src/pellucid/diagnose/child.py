@@ -1,0 +1,90 @@
+"""The child process of experiments: runs a script, as it is or patched, and reports.
+
+``python -m pellucid.diagnose.child MODE RESULT PATCHED SCRIPT ...``: MODE "record"
+gives a verdict, "time" seconds and the peak of memory. ``import torch`` is this
+package, as under ``python -m pellucid.run``.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+
+def _use(patched: dict[str, str]) -> None:
+    """Modules whose files are patched are read from these texts."""
+    loader: Any = importlib.machinery.SourceFileLoader
+    original = loader.get_code
+
+    def get_code(self: Any, name: str) -> CodeType | None:
+        path = self.get_filename(name)
+        if path in patched:
+            return compile(patched[path], path, "exec")
+        return original(self, name)  # type: ignore[no-any-return]
+
+    loader.get_code = get_code
+
+
+def _main_module(script: str, patched: dict[str, str]) -> tuple[CodeType, ModuleType]:
+    path = os.path.abspath(script)
+    source = patched.get(path) or Path(path).read_text(encoding="utf-8")
+    code = compile(source, path, "exec")
+    module = ModuleType("__main__")
+    module.__dict__.update(__file__=path, __builtins__=__builtins__)
+    sys.modules["__main__"] = module
+    sys.path[0] = os.path.dirname(path)
+    return code, module
+
+
+def _execute(code: CodeType, module: ModuleType) -> None:
+    try:
+        exec(code, module.__dict__)
+    except SystemExit as ended:
+        if ended.code not in (None, 0):
+            raise
+
+
+def main() -> None:
+    """See the module."""
+    mode, result, texts, script, *arguments = sys.argv[1:]
+    patched: dict[str, str] = json.loads(Path(texts).read_text())
+    _use(patched)
+    code, module = _main_module(script, patched)
+    sys.argv = [script, *arguments]
+    import pellucid
+    from pellucid import _C, run
+
+    run.install()
+    if mode == "time":
+        begin = time.perf_counter()
+        _execute(code, module)
+        seconds = time.perf_counter() - begin
+        peak = _C._memory_statistics()["peak_allocated_bytes"]
+        found = json.dumps({"seconds": seconds, "peak": peak})
+    else:
+        from pellucid.diagnose.verdict import Recording, report_of
+
+        recording = Recording()
+        recording.start()
+        try:
+            _execute(code, module)
+        finally:
+            facts = recording.stop(
+                {
+                    "anomaly": pellucid.is_anomaly_enabled(),
+                    "threads": pellucid.get_num_threads(),
+                    "files": [os.path.abspath(script)],
+                }
+            )
+        found = report_of(facts).pickled()
+    Path(result).write_text(found)
+
+
+if __name__ == "__main__":
+    main()

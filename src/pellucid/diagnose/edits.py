@@ -1,0 +1,84 @@
+"""Changes to a program's source: what rules patch, found by its syntax tree."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import re
+from collections.abc import Callable
+
+from pellucid.diagnose.findings import Patch
+
+
+def tree_of(file: str) -> ast.Module | None:
+    """The syntax tree of a file; None if it cannot be read."""
+    try:
+        with open(file, encoding="utf-8") as source:
+            return ast.parse(source.read())
+    except (OSError, SyntaxError, ValueError):
+        return None
+
+
+def text_of(file: str, line: int) -> str:
+    """A line without its end."""
+    return linecache.getline(file, line).rstrip("\n")
+
+
+def replaced(file: str, line: int, pattern: str, by: str) -> Patch | None:
+    """The patch that replaces a pattern in a line; None where it is not there."""
+    text = text_of(file, line)
+    new = re.sub(pattern, by, text)
+    return Patch(file, ((line, line, (new,)),)) if new != text else None
+
+
+def replaced_anywhere(file: str, pattern: str, by: str) -> Patch | None:
+    """As `replaced`, in every line of a file."""
+    edits = []
+    for number, text in enumerate(linecache.getlines(file), 1):
+        new = re.sub(pattern, by, text.rstrip("\n"))
+        if new != text.rstrip("\n"):
+            edits.append((number, number, (new,)))
+    return Patch(file, tuple(edits)) if edits else None
+
+
+def enclosing(
+    file: str, line: int, wanted: Callable[[ast.AST], bool]
+) -> list[ast.stmt]:
+    """The statements around a line that are wanted, the outermost first."""
+    tree = tree_of(file)
+    if tree is None:
+        return []
+    found = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.stmt)
+        and wanted(node)
+        and node.lineno <= line <= (node.end_lineno or node.lineno)
+    ]
+    return sorted(found, key=lambda node: node.lineno)
+
+
+def is_loop(node: ast.AST) -> bool:
+    """Whether a statement repeats others."""
+    return isinstance(node, ast.For | ast.While)
+
+
+def statement_at(file: str, line: int) -> ast.stmt | None:
+    """The innermost simple statement of a line."""
+    found = enclosing(file, line, lambda node: not hasattr(node, "body"))
+    return found[-1] if found else None
+
+
+def wrapped(file: str, node: ast.stmt, head: str) -> Patch:
+    """The statement inside of ``head``, a line that ends with a colon."""
+    first, last = node.lineno, node.end_lineno or node.lineno
+    lines = [text_of(file, number) for number in range(first, last + 1)]
+    indent = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
+    inner = [f"    {line}" if line.strip() else line for line in lines]
+    return Patch(file, ((first, last, (indent + head, *inner)),))
+
+
+def indent_of(file: str, line: int) -> str:
+    """The spaces that a line begins with."""
+    text = text_of(file, line)
+    return text[: len(text) - len(text.lstrip())]

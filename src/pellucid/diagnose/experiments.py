@@ -1,0 +1,101 @@
+"""What a patch gains: the program as it is and patched, in turn, in child processes.
+
+Every run is a process of its own that executes the script with some files' text
+replaced; nothing is written back. A gain is the median ratio of pairs; it counts if the
+lower end of its interval is above 1.05, or if the peak of memory falls by a twentieth.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pellucid.diagnose.findings import Finding, Report
+
+_PAIRS = 5  # at the most
+_GAIN, _SAVING = 1.05, 0.05
+
+
+class Program:
+    """A script and its arguments, to be run in a child process."""
+
+    def __init__(self, script: str, arguments: Sequence[str]) -> None:
+        self.script, self.arguments = script, list(arguments)
+
+    def run(self, mode: str, patched: dict[str, str] | None = None) -> dict[str, Any]:
+        """What the child reports; "output" is what the program printed. RuntimeError
+        if the program fails.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            result = Path(folder, "result.json")
+            texts = Path(folder, "patched.json")
+            texts.write_text(json.dumps(patched or {}))
+            command = [sys.executable, "-m", "pellucid.diagnose.child"]
+            command += [mode, str(result), str(texts), self.script, *self.arguments]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode or not result.exists():
+                raise RuntimeError(
+                    f"{self.script} ended with {done.returncode}:\n{done.stderr[-999:]}"
+                )
+            found: dict[str, Any] = json.loads(result.read_text())
+            return {**found, "output": done.stdout}
+
+
+def measure(program: Program, report: Report, seconds: float) -> None:
+    """Fill in the gains of a report's findings, and drop what gains nothing."""
+    end = time.perf_counter() + seconds
+    plain: list[dict[str, Any]] = []
+    runs: dict[int, list[dict[str, Any]]] = {}
+    wanted = [f for f in report.findings if f.patch is not None]
+    for _ in range(_PAIRS):
+        if plain and time.perf_counter() > end:
+            break
+        plain.append(program.run("time"))
+        for finding in wanted:
+            if runs.get(id(finding), True):
+                runs.setdefault(id(finding), []).extend(_patched(program, finding))
+    for finding in wanted:
+        _judge(finding, plain, runs.get(id(finding), []))
+    report.dropped = [f.text for f in wanted if not _is_worth(finding=f)]
+    report.findings = [f for f in report.findings if f.patch is None or _is_worth(f)]
+
+
+def _patched(program: Program, finding: Finding) -> list[dict[str, Any]]:
+    """One run; none if the patched program fails."""
+    patch = finding.patch
+    assert patch is not None
+    source = Path(patch.file).read_text(encoding="utf-8")
+    try:
+        return [program.run("time", {patch.file: patch.apply(source)})]
+    except RuntimeError:
+        return []
+
+
+def _judge(
+    finding: Finding, plain: list[dict[str, Any]], patched: list[dict[str, Any]]
+) -> None:
+    pairs = list(zip(plain, patched, strict=False))
+    if not pairs:
+        return
+    ratios = sorted(a["seconds"] / b["seconds"] for a, b in pairs)
+    cut = len(ratios) // 5  # the ends of many pairs are other programs' doing
+    low, high = ratios[cut], ratios[len(ratios) - 1 - cut]
+    finding.measured_gain = ratios[len(ratios) // 2], low, high
+    finding.pairs = len(pairs)
+    finding.same_output = all(a["output"] == b["output"] for a, b in pairs)
+    saved = min(a["peak"] for a, _ in pairs) - min(b["peak"] for _, b in pairs)
+    if saved > _SAVING * pairs[0][0]["peak"]:
+        finding.saved_bytes = saved
+    assert finding.patch is not None
+    finding.patched = finding.patch.diff()
+
+
+def _is_worth(finding: Finding) -> bool:
+    gain = finding.measured_gain
+    return gain is not None and (gain[1] > _GAIN or finding.saved_bytes > 0)

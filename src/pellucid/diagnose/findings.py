@@ -1,0 +1,178 @@
+"""What diagnose says: findings, patches, reports."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+KINDS = (
+    *("data", "overhead", "copy", "compute", "bandwidth", "peak", "leak", "waste"),
+    *("wait", "first-time"),
+)
+
+
+@dataclass(frozen=True)
+class Patch:
+    """A file with some lines replaced: each edit is (first, last, new lines), lines
+    counted from 1, the last included; a first behind the last inserts before it.
+    """
+
+    file: str
+    edits: tuple[tuple[int, int, tuple[str, ...]], ...]
+
+    def apply(self, source: str) -> str:
+        """The patched text."""
+        lines = source.splitlines()
+        for first, last, new in sorted(self.edits, reverse=True):
+            lines[first - 1 : last] = new
+        return "\n".join(lines) + "\n"
+
+    def diff(self) -> str:
+        """As a unified diff."""
+        source = Path(self.file).read_text(encoding="utf-8")
+        name = Path(self.file).name
+        found = difflib.unified_diff(
+            source.splitlines(),
+            self.apply(source).splitlines(),
+            name,
+            name,
+            "",
+            "",
+            0,
+            "",
+        )
+        return "\n".join(found)
+
+
+@dataclass
+class Finding:
+    """A fault: where, the evidence, what to do. ``share`` of the time it has;
+    ``bound``: the best speed-up that removing all of it could give. ``measured_gain``
+    is (speed-up, low, high) of the whole program, None if it was not measured.
+    """
+
+    kind: str
+    file: str
+    line: int
+    text: str
+    evidence: str
+    fix: str
+    share: float
+    patch: Patch | None = None
+    patched: str = ""
+    bound: float = 1.0
+    measured_gain: tuple[float, float, float] | None = None
+    pairs: int = 0
+    saved_bytes: int = 0
+    same_output: bool | None = None
+
+    def lines(self, number: int) -> list[str]:
+        """At most four lines of a report."""
+        name = Path(self.file).name
+        shown = [f"{number}. {name}:{self.line}  {self.text}".rstrip()]
+        shown.append(f"   {self.evidence}")
+        shown.append(f"   fix    {self.fix}")
+        if self.measured_gain is not None or self.saved_bytes:
+            shown.append(f"          measured {self._measured()}")
+        elif self.patch is None:
+            shown.append("          not measured: there is no patch of it")
+        return shown
+
+    def _measured(self) -> str:
+        from pellucid.memory._peak import readable
+
+        parts = []
+        if self.measured_gain is not None:
+            gain, low, high = self.measured_gain
+            parts.append(f"{gain:.2f}x ({low:.2f} to {high:.2f}, {self.pairs} pairs)")
+        if self.saved_bytes:
+            parts.append(f"{readable(-self.saved_bytes)} at the peak")
+        if self.same_output is not None:
+            parts.append("same output" if self.same_output else "output differs")
+        return ", ".join(parts)
+
+
+@dataclass
+class Report:
+    """The verdict: ``kind`` of the largest share, shares of the wall time that sum to
+    1, findings by weight, ``options`` that are not faults.
+    """
+
+    kind: str
+    shares: dict[str, float]
+    seconds: float
+    calls: int
+    machine: str
+    roof: float
+    findings: list[Finding] = field(default_factory=list)
+    options: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+    rows: Sequence[Any] = ()
+
+    def text(self) -> str:
+        """At most 25 lines."""
+        parts = [f"{name} {share:.0%}" for name, share in _largest(self.shares)]
+        lines = [
+            f"{self.kind}-bound: {', '.join(parts)} of {self.seconds * 1e3:.1f} ms, "
+            f"{self.calls} calls"
+        ]
+        shown = self.findings[:4]
+        for number, finding in enumerate(shown, 1):
+            lines += finding.lines(number)
+        if len(self.findings) > len(shown):
+            lines.append(f"and {len(self.findings) - len(shown)} smaller findings")
+        if not self.findings:
+            lines.append("nothing to fix")
+        lines.append(
+            f"roofline: computations take {self.roof:.1f}x their time at the roof"
+        )
+        for row in list(self.rows)[:3] if not self.findings else []:
+            lines.append(
+                f"  {row.op} at {row.line}: {row.share_of_roof:.0%} of its roof "
+                f"({row.limit})"
+            )
+        return "\n".join(lines[:25])
+
+    __str__ = __repr__ = text
+
+    def json(self) -> str:
+        """All of it; shares and gains are ratios."""
+        found = {
+            "kind": self.kind,
+            "shares": self.shares,
+            "seconds": self.seconds,
+            "calls": self.calls,
+            "machine": self.machine,
+            "roof": self.roof,
+            "findings": [asdict(finding) for finding in self.findings],
+            "options": self.options,
+            "dropped": self.dropped,
+        }
+        return json.dumps(found, indent=1)
+
+    def pickled(self) -> str:
+        """As JSON that `unpickled` reads; without rows."""
+        import base64
+        import pickle
+        from dataclasses import replace
+
+        data = pickle.dumps(replace(self, rows=list(self.rows)[:20]))
+        return json.dumps({"report": base64.b64encode(data).decode()})
+
+    @staticmethod
+    def unpickled(text: str) -> Report:
+        """The report that a child process sent."""
+        import base64
+        import pickle
+
+        found: Report = pickle.loads(base64.b64decode(text))
+        return found
+
+
+def _largest(shares: dict[str, float]) -> list[tuple[str, float]]:
+    found = sorted(shares.items(), key=lambda item: -item[1])
+    return [(name, share) for name, share in found if share >= 0.02][:5]

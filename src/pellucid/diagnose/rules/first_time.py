@@ -1,0 +1,36 @@
+"""Calls that are traced or compiled again because what they depend on changes."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from pellucid._timeline.log import Kind
+from pellucid.diagnose.findings import Finding
+from pellucid.diagnose.verdict import Facts
+
+
+def find(facts: Facts) -> list[Finding]:
+    """The line with most of such work, if it happens often."""
+    share = facts.shares.get("first-time", 0.0)
+    counts: Counter[tuple[str, int]] = Counter()
+    for event in facts.log.events:
+        line = facts.log.user_line(event.line) if event.kind is Kind.PREPARE else None
+        if line is not None:
+            counts[line.file, line.number] += 1
+    if share < 0.3 or not counts:
+        return []
+    (place, count) = counts.most_common(1)[0]
+    if count < 8 or count < 0.3 * facts.lines[place].calls:
+        return []  # what a first call needs once
+    line = facts.lines[place].line
+    return [
+        Finding(
+            kind="first-time",
+            file=line.file,
+            line=line.number,
+            text=facts.source(line),
+            evidence=f"{share:.0%} of the time prepares calls, {count} at this line",
+            fix="call with the same ranks, dtypes and static arguments",
+            share=share,
+        )
+    ]

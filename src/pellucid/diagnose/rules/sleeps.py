@@ -1,0 +1,31 @@
+"""The program waits: asleep, for a file, for another process."""
+
+from __future__ import annotations
+
+from pellucid.diagnose.findings import Finding
+from pellucid.diagnose.verdict import Facts
+
+
+def find(facts: Facts) -> list[Finding]:
+    """The line before whose call Python took longest."""
+    share = facts.shares.get("wait", 0.0)
+    if share < 0.25 or facts.shares.get("data", 0.0) > share:
+        return []
+    waited = max(
+        facts.lines.values(), key=lambda e: e.seconds.get("python", 0.0), default=None
+    )
+    if waited is None:
+        return []
+    line = waited.line
+    return [
+        Finding(
+            kind="wait",
+            file=line.file,
+            line=line.number,
+            text=facts.source(line),
+            evidence=f"{share:.0%} of the time the thread is asleep, most of it before "
+            "this line",
+            fix="wait elsewhere: another thread, or before the loop",
+            share=share,
+        )
+    ]

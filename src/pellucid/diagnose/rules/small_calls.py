@@ -1,0 +1,48 @@
+"""A loop in Python over elements: calls of a few elements each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pellucid.diagnose.edits import enclosing, is_loop
+from pellucid.diagnose.findings import Finding
+from pellucid.diagnose.verdict import Facts
+
+_FEW = 16  # elements of a call
+_MANY = 300  # calls of a line
+
+
+def find(facts: Facts) -> list[Finding]:
+    """The line in a loop with most time in small calls."""
+    own = {name: share for name, share in facts.shares.items() if name != "away"}
+    calling = own.get("overhead", 0.0) + own.get("python", 0.0)
+    if calling < 0.4 * sum(own.values()):
+        return []
+    best = None
+    for entry in facts.lines.values():
+        small = sum(_elements(item) <= _FEW for item in entry.items)
+        if small < _MANY or small < 0.8 * len(entry.items):
+            continue
+        loops = enclosing(entry.line.file, entry.line.number, is_loop)
+        if loops and (best is None or entry.total > best.total):
+            best = entry
+    if best is None or facts.share_of(best.total) < 0.2:
+        return []
+    line, share = best.line, facts.share_of(best.total)
+    return [
+        Finding(
+            kind="overhead",
+            file=line.file,
+            line=line.number,
+            text=facts.source(line),
+            evidence=f"{share:.0%} of the time: {best.calls} calls of at most {_FEW} "
+            "elements, one at a time",
+            fix="compute whole tensors at once instead of elements in a loop",
+            share=share,
+        )
+    ]
+
+
+def _elements(item: Any) -> int:
+    """That a call writes; 0 for views and calls of unknown cost, which write little."""
+    return 0 if item.run is None else int(item.run.bytes_written // 4)

@@ -1,0 +1,70 @@
+"""A strided operand that is read many times: one ``contiguous`` would serve all."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from math import prod
+from typing import Any
+
+from pellucid.diagnose.edits import replaced
+from pellucid.diagnose.findings import Finding
+from pellucid.diagnose.verdict import Facts
+
+_LARGE, _READS = 1 << 14, 5
+_CONTIGUOUS = r"^(\s*\w+ = .*\S)(\s*)$", r"\1.contiguous()\2"
+_VIEWS = {"t", "transpose", "permute", "slice", "T", "numpy_T", "mT"}
+
+
+def find(facts: Facts) -> list[Finding]:
+    """The line that made the view, if it is an assignment."""
+    reads: dict[Any, float] = defaultdict(float)
+    counts: dict[Any, int] = defaultdict(int)
+    for item in facts.items:
+        for tensor in item.event.thread.arguments(item.event):
+            if not hasattr(tensor, "strides"):
+                continue
+            key = tensor.dtype, tensor.shape, tensor.strides
+            if _is_strided(tensor):
+                reads[key] += item.seconds
+                counts[key] += 1
+    found = []
+    for key, seconds in reads.items():
+        share = facts.share_of(seconds)
+        if share < 0.2 or counts[key] < _READS:
+            continue
+        place = _origin(facts)
+        if place is None:
+            continue
+        patch = replaced(place.file, place.number, *_CONTIGUOUS)
+        found.append(
+            Finding(
+                kind="bandwidth",
+                file=place.file,
+                line=place.number,
+                text=facts.source(place),
+                evidence=f"{share:.0%} of the time: {counts[key]} calls read strides "
+                f"{key[2]} of {key[1]}",
+                fix="contiguous() once, where the view is made",
+                share=share,
+                patch=patch,
+            )
+        )
+    return found
+
+
+def _is_strided(tensor: Any) -> bool:
+    """Whether neighbours of the last axis are apart in memory and another's are."""
+    if prod(tensor.shape) < _LARGE or not tensor.strides:
+        return False
+    return 0 not in tensor.strides and tensor.shape[-1] > 1 and tensor.strides[-1] > 1
+
+
+def _origin(facts: Facts) -> Any:
+    """The line of a view op whose text assigns, made before the reads."""
+    for item in facts.items:
+        if item.name not in _VIEWS or item.line is None:
+            continue
+        if re.match(r"\w+ = ", facts.source(item.line)):
+            return item.line
+    return None

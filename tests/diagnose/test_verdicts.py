@@ -1,0 +1,131 @@
+"""Programs with a planted fault get its verdict, line and fix; sound ones get none.
+
+Nothing here asserts a time: what a fix gains is measured by the command.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pellucid as torch
+from pellucid import diagnose
+from pellucid.diagnose.experiments import Program, _is_worth, _judge
+from pellucid.diagnose.findings import KINDS, Finding, Patch, Report
+from pellucid.diagnose.rules import all_rules
+
+PROGRAMS = Path(__file__).parent / "programs"
+CORES = len(os.sched_getaffinity(0))
+# The kind, what the line holds, and what the patch adds.
+FAULTY = {
+    "anomaly": ("overhead", "set_detect_anomaly(True)", "set_detect_anomaly(False"),
+    "cat": ("copy", "rows = torch.cat([rows, x])", "rows_parts.append(x)"),
+    "clone": ("copy", "table.clone()", "table[k]"),
+    "double": ("compute", ".double()", ".float()"),
+    "elements": ("overhead", "out[k] = x[k] * 2 + 1", None),
+    "inverse": ("compute", "torch.inverse(A) @ b", "torch.linalg.solve(A, b)"),
+    "leak": ("leak", "total = total + scores", "total + scores.detach()"),
+    "loader": ("data", "DataLoader(Slow()", "num_workers=2"),
+    "nograd": ("waste", "y = model(x)", "with torch.no_grad():"),
+    "sleep": ("wait", "x = x * 1.01", None),
+    "strides": ("bandwidth", "wide = base.t()", "base.t().contiguous()"),
+    "threads": ("compute", "set_num_threads(1)", f"set_num_threads({CORES})"),
+}
+SOUND = ("cnn", "eval", "matmul", "train", "vector")
+
+
+def report_of(name):
+    program = Program(str(PROGRAMS / f"{name}.py"), [])
+    return Report.unpickled(program.run("record")["report"])
+
+
+@pytest.mark.parametrize("name", FAULTY)
+def test_a_fault_is_found_at_its_line(name):
+    if name == "threads" and CORES < 2:
+        pytest.skip("one core: one thread is all there is")
+    kind, text, added = FAULTY[name]
+    report = report_of(f"faulty_{name}")
+    assert sum(report.shares.values()) == pytest.approx(1, abs=0.01)
+    assert report.findings, report.text()
+    (finding, *_) = [f for f in report.findings if f.kind == kind]
+    source = Path(finding.file).read_text()
+    assert text in source.splitlines()[finding.line - 1]
+    assert len(report.text().splitlines()) <= 25
+    assert (finding.patch is None) == (added is None)
+    if finding.patch is not None:
+        patched = finding.patch.apply(source)
+        assert added in patched and added not in source
+        compile(patched, finding.file, "exec")
+        assert finding.patch.diff().startswith("---")
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_a_sound_program_has_nothing_to_fix(name):
+    report = report_of(f"sound_{name}")
+    assert report.findings == [], report.text()
+    assert "nothing to fix" in report.text() and report.roof >= 1
+    assert sum(report.shares.values()) == pytest.approx(1, abs=0.01)
+
+
+def test_the_command_measures_fixes_in_pairs(tmp_path):
+    target = tmp_path / "report.json"
+    page = tmp_path / "report.html"
+    command = [sys.executable, "-m", "pellucid.diagnose", "--json", str(target)]
+    command += ["--html", str(page), str(PROGRAMS / "faulty_clone.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = json.loads(target.read_text())
+    assert found["kind"] in (*KINDS, "copy") and set(found["shares"]) > {"copy"}
+    assert "roofline" in done.stdout and page.read_text().startswith("<!doctype")
+    for finding in found["findings"]:
+        assert finding["pairs"] >= 1 and finding["patched"].startswith("---")
+        assert finding["same_output"]
+    failing = tmp_path / "failing.py"
+    failing.write_text("raise SystemError('no')")
+    done = subprocess.run(
+        [*command[:3], str(failing)], capture_output=True, check=False
+    )
+    assert done.returncode == 1 and b"SystemError" in done.stderr
+
+
+def runs(*seconds, output="", peak=100):
+    return [{"seconds": s, "output": output, "peak": peak} for s in seconds]
+
+
+def test_what_measures_nothing_is_dropped(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text("a = 1\nb = 2\n")
+    patch = Patch(str(path), ((2, 2, ("b = 3",)),))
+
+    def judged(plain, patched):
+        finding = Finding("copy", str(path), 2, "b = 2", "", "", 0.5, patch)
+        _judge(finding, plain, patched)
+        return finding
+
+    faster = judged(runs(2, 2.1, 1.9, 2, 2), runs(1, 1, 1, 1, 1))
+    assert _is_worth(faster) and faster.pairs == 5 and faster.same_output
+    assert faster.measured_gain[0] == 2
+    assert not _is_worth(judged(runs(1, 1, 1), runs(1, 1, 1)))
+    assert not _is_worth(judged(runs(2, 1, 1), runs(1, 1, 1)))  # once is chance
+    smaller = judged(runs(1, 1), runs(1, 1, peak=50))
+    assert _is_worth(smaller) and smaller.saved_bytes == 50
+    assert judged(runs(2), runs(1, output="x")).same_output is False
+    assert not _is_worth(judged(runs(1), []))
+
+
+def test_a_function_and_a_block_are_diagnosed_in_this_process():
+    a = torch.ones(64, 64)
+    report = diagnose(lambda: a @ a)
+    assert report.calls >= 1 and report.text().count("\n") < 25
+    with diagnose() as found:
+        (a @ a).relu()
+    assert found.report.calls == 2
+    assert sum(found.report.shares.values()) == pytest.approx(1, abs=0.01)
+
+
+def test_every_rule_is_a_file():
+    names = {rule.__module__.rpartition(".")[2] for rule in all_rules()}
+    files = (Path(diagnose.__file__).parent / "rules").glob("[a-z]*.py")
+    assert names == {path.stem for path in files} and len(names) >= 12
