@@ -24,6 +24,7 @@ from build import MODES, PACKAGE, ROOT, BuildError, build_runtime, compiler
 PARTS = (
     "tests/surface", "tests/autograd", "tests/overrides", "tests/runtime",
     "tests/catalogue/test_lapack.py", "tests/exec/test_image_layouts.py",
+    "tests/exec/test_bounded_plans.py",
 )  # fmt: skip
 # What builds a sanitized program itself, and what asks about the shipped module.
 LEFT_OUT = (

@@ -44,7 +44,7 @@ struct StructuralArgument {
 };
 
 struct DerivativePlan {
-  const OpRecord* op;                     // computes the gradients; an ordinary op. Null: none is computed
+  const OpRecord* op = nullptr;           // computes the gradients; an ordinary op. Null: none is computed
   const OpRecord* forward = nullptr;      // runs in place of the forward op: gives its results, then what is saved
   std::vector<ArgumentSource> arguments;  // one per argument of `op`
   std::vector<SizeSource> sizes;          // the integers of the Sizes argument, in order
@@ -61,8 +61,9 @@ struct DerivativePlan {
   uint64_t places = 0;                         // bits over inputs: indices and masks, which can have no gradient
   bool is_flat = false;                        // no result changes with any input: the gradients are zeros
   std::vector<StructuralArgument> structural;  // for `grad_fn._saved_dim`; their memory is `structural_memory`
-  std::unique_ptr<char[]> structural_memory;
-  std::string node_name;  // "MulBackward0"; empty: the op's name and 0
+  std::shared_ptr<char[]> structural_memory;
+  std::string node_name;                                    // "MulBackward0"; empty: the op's name and 0
+  std::shared_ptr<const OpRecord> op_owner, forward_owner;  // where these do not live forever
 
   // The integers of the Sizes argument in this call, and where number `k` comes from.
   size_t num_sizes(const OpCall& call) const {
@@ -73,18 +74,23 @@ struct DerivativePlan {
   }
 };
 
+// A plan and what owns it: none of the frozen file, which lives forever, so that handing it about counts nothing.
+// Who stores the plan beyond the call stores this. Null: the op is not differentiable.
+using SharedPlan = std::shared_ptr<const DerivativePlan>;
+inline SharedPlan permanent(const DerivativePlan* plan) { return {SharedPlan(), plan}; }
+
 // `needs_grad`: bits over the inputs; bit 63 covers every input from the 63rd on. Null: the op
 // is not differentiable. Called after a functional op ran, with its results in call.rets, and before
 // an in-place op runs, with its written arguments in call.rets. Thread-safe; called without the
 // interpreter lock during a backward pass, and may take it on a miss.
-using DerivativeFinder = const DerivativePlan* (*)(const OpCall& call, uint64_t needs_grad);
+using DerivativeFinder = SharedPlan (*)(const OpCall& call, uint64_t needs_grad);
 
 // Whether the gradients that dispatch modes see of an op may read its results (ops/op_table.cpp).
 bool seen_gradient_reads_results(const OpRecord& op);
 
 constexpr int kNumRules = kNumCodes<Rule>;
-const DerivativePlan* find_rule(Rule rule, const OpCall& call, uint64_t mask);
-inline const DerivativePlan* find_derivative(const OpCall& call, uint64_t needs_grad) {
+SharedPlan find_rule(Rule rule, const OpCall& call, uint64_t mask);
+inline SharedPlan find_derivative(const OpCall& call, uint64_t needs_grad) {
   return find_rule(Rule::Vjp, call, needs_grad);
 }
 

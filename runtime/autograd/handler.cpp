@@ -36,11 +36,11 @@ uint64_t inputs_needing_grad(const OpCall& call) {
 }
 
 // Null: the op is not differentiable.
-const DerivativePlan* derivative_of(const OpCall& call, uint64_t needs_grad, void* finder) {
+SharedPlan derivative_of(const OpCall& call, uint64_t needs_grad, void* finder) {
   if (finder) [[unlikely]]
     return (*static_cast<DerivativeFinder*>(finder))(call, needs_grad);
   const OpRecord& functional = call.op->functional ? *call.op->functional : *call.op;
-  return functional.derivative ? find_derivative(call, needs_grad) : nullptr;
+  return functional.derivative ? find_derivative(call, needs_grad) : SharedPlan();
 }
 
 // Views made under no_grad of a tensor that requires gradients: they require them as well but have
@@ -55,19 +55,19 @@ void mark_unrecorded_views(const OpCall& call) {
 
 // The plan by which a call saves what its gradient reads. Null: nothing is saved, or something between autograd
 // and the op's own kernel wants to see the call as it was made.
-const DerivativePlan* saving_plan(const OpCall& call, uint64_t needs_grad) {
+SharedPlan saving_plan(const OpCall& call, uint64_t needs_grad) {
   const KeySet below = call.keys - kHistoryKeys - Key::Lazy;
   if (!(below - kBackends).empty()) return nullptr;
-  const DerivativePlan* plan = find_rule(Rule::SavedVjp, call, needs_grad);
+  SharedPlan plan = find_rule(Rule::SavedVjp, call, needs_grad);
   if (!plan || !plan->forward) return nullptr;
   const auto key = static_cast<size_t>(below.highest());
-  return plan->forward->table[key].function == call.op->table[key].function ? plan : nullptr;
+  return plan->forward->table[key].function == call.op->table[key].function ? plan : SharedPlan();
 }
 
-void record_saving(OpCall& call, const DerivativePlan& plan) {
+void record_saving(OpCall& call, const SharedPlan& plan) {
   PreparationRequest* request = preparation_request_of(call);
   Value given[kMaxReturns];
-  OpCall forward{plan.forward, call.args, given, call.num_args, {}};
+  OpCall forward{plan->forward, call.args, given, call.num_args, {}};
   PreparationRequest computation{request ? &forward : nullptr, nullptr};
   {
     const ExcludeKeys below(kHistoryKeys);
@@ -89,8 +89,8 @@ void record_functional(OpCall& call, void* finder) {
     return;
   }
   OwnedResults results(call);
-  if (const DerivativePlan* plan = derivative_of(call, needs, finder)) {
-    const Ref<NodeFacts> facts = node_facts_of(call, *plan);
+  if (SharedPlan plan = derivative_of(call, needs, finder)) {
+    const Ref<NodeFacts> facts = node_facts_of(call, std::move(plan));
     record_call(call, facts, {});
     if (request && !finder) request->made = prepare_recorded(std::move(computation), facts);
   } else if (request) {
@@ -145,10 +145,10 @@ void record_in_place(OpCall& call, void* finder) {
   if (!needs) return call_below(call);
   check_written(call, true);
   set_written_as_results(call);
-  const DerivativePlan* plan = derivative_of(call, needs, finder);
+  SharedPlan plan = derivative_of(call, needs, finder);
   static const DerivativePlan flat{.op = nullptr, .is_flat = true};
-  if (!plan) plan = &flat;  // a comparison or a draw: what it writes does not follow what was there
-  Ref<OpNode> node = make_op_node(call, node_facts_of(call, *plan));
+  if (!plan) plan = permanent(&flat);  // a comparison or a draw: what it writes does not follow what was there
+  Ref<OpNode> node = make_op_node(call, node_facts_of(call, std::move(plan)));
   call_below(call);
   OwnedResults results(call);
   node->save_results(call);
@@ -196,7 +196,7 @@ void autograd_handler(OpCall& call, void* context) {
 void saving_handler(OpCall& call, void* context) {
   if (call.op->variant == Variant::Functional && thread_state.grad_mode)
     if (const uint64_t needs = inputs_needing_grad(call))
-      if (const DerivativePlan* plan = saving_plan(call, needs)) return record_saving(call, *plan);
+      if (const SharedPlan plan = saving_plan(call, needs)) return record_saving(call, plan);
   autograd_handler(call, context);
 }
 

@@ -105,7 +105,8 @@ size_t fill_constants(NodeFacts& facts, const OpCall& call, char*& cursor) {
 
 }  // namespace
 
-Ref<NodeFacts> node_facts_of(const OpCall& call, const DerivativePlan& plan) {
+Ref<NodeFacts> node_facts_of(const OpCall& call, SharedPlan shared) {
+  const DerivativePlan& plan = *shared;
   uint32_t num_results = 0;
   const size_t arguments = plan.arguments.size();
   const size_t payload = payload_of(call, plan, num_results);
@@ -113,7 +114,7 @@ Ref<NodeFacts> node_facts_of(const OpCall& call, const DerivativePlan& plan) {
       sizeof(NodeFacts) + num_results * sizeof(GradientInfo) + (arguments + call.num_args) * sizeof(Value) + payload;
   const int klass = size_class(nbytes);
   char* block = static_cast<char*>(allocate_block(nbytes, klass));
-  auto* facts = new (block) NodeFacts(call.op->functional ? call.op->functional : call.op, &plan);
+  auto* facts = new (block) NodeFacts(call.op->functional ? call.op->functional : call.op, std::move(shared));
   facts->own_class = static_cast<uint16_t>(klass);
   auto owner = Ref<NodeFacts>::adopt(facts);
   char* cursor = block + sizeof(NodeFacts);

@@ -47,6 +47,8 @@ class RepeatedDerivative {
 struct NodeFacts final : RefCounted {
   const OpRecord* op;  // the functional record
   const DerivativePlan* plan;
+  const SharedPlan plan_owner;                     // and of the plan's ops
+  const std::shared_ptr<const OpRecord> op_owner;  // where the op is a derivative itself
   uint32_t num_edges = 0, num_results = 0;
   uint32_t node_bytes = 0;
   uint16_t node_class = 0;  // of a node's block
@@ -64,7 +66,8 @@ struct NodeFacts final : RefCounted {
   // Nodes of a cached call will share this.
   void expect_repeated_calls() { is_repeated_ = true; }
 
-  NodeFacts(const OpRecord* op, const DerivativePlan* plan) : op(op), plan(plan) {}
+  NodeFacts(const OpRecord* op, SharedPlan shared)
+      : op(op), plan(shared.get()), plan_owner(std::move(shared)), op_owner(op->self.lock()) {}
   ~NodeFacts() { delete derivative_.load(std::memory_order_acquire); }
 
  private:
@@ -75,7 +78,7 @@ struct NodeFacts final : RefCounted {
 void destroy(NodeFacts* facts);
 
 // Of a call that has `call.rets` (see find_derivative).
-Ref<NodeFacts> node_facts_of(const OpCall& call, const DerivativePlan& plan);
+Ref<NodeFacts> node_facts_of(const OpCall& call, SharedPlan shared);
 
 // Calls visit(tensor or null) for each input as derivative.h numbers them.
 template <class Visit>

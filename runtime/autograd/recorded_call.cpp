@@ -49,7 +49,7 @@ void record_call(const OpCall& call, Ref<NodeFacts> facts, std::span<const Tenso
   }
 }
 
-Ref<NodeFacts> record_forward(OpCall& call, const OpCall& forward, const DerivativePlan& plan, Ref<NodeFacts> facts) {
+Ref<NodeFacts> record_forward(OpCall& call, const OpCall& forward, const SharedPlan& plan, Ref<NodeFacts> facts) {
   const size_t results = call.op->schema.returns.size(), all = forward.op->schema.returns.size();
   std::copy_n(forward.rets, results, call.rets);
   OwnedResults unrecorded(call);
@@ -78,7 +78,7 @@ bool RecordedCall::run(OpCall& call, std::span<TensorImpl* const> tensors) const
     OpCall forward{op, call.args, given, call.num_args, {}};
     if (!computation->run(forward, tensors)) [[unlikely]]
       return false;
-    record_forward(call, forward, *facts->plan, facts);
+    record_forward(call, forward, facts->plan_owner, facts);
     return true;
   }
   if (!computation->run(call, tensors)) [[unlikely]]

@@ -19,7 +19,7 @@ void attach_results(const OpCall& call, Ref<OpNode> node);
 
 // Records `call` by the results of `forward`, the plan's op that ran in its place. Returns the facts, which are made
 // where none are given.
-Ref<NodeFacts> record_forward(OpCall& call, const OpCall& forward, const DerivativePlan& plan, Ref<NodeFacts> facts);
+Ref<NodeFacts> record_forward(OpCall& call, const OpCall& forward, const SharedPlan& plan, Ref<NodeFacts> facts);
 
 // The prepared form of a recorded call, given that of its computation (of the plan's forward op if it has one).
 // Null without a computation.

@@ -157,4 +157,56 @@ void split_list(OpCall& call_, void*) {
   dispatch(split);
 }
 
+<<<<<<< HEAD
+=======
+// ------------------------------------------------------------------------------- gradients of parts
+
+DerivativePlan joining_plan(NamedOp op, int16_t dim_argument) {
+  DerivativePlan plan;
+  plan.op = &named_op(op);
+  plan.arguments = {{ArgumentSource::From::Gradients, 0, -1}, {ArgumentSource::From::Argument, dim_argument, -1}};
+  plan.results = {0};
+  return plan;
+}
+
+SharedPlan stacked(const OpCall&, uint64_t) {
+  static const DerivativePlan plan = joining_plan(NamedOp::Stack, 1);
+  return permanent(&plan);
+}
+SharedPlan joined(const OpCall&, uint64_t) {
+  static const DerivativePlan plan = joining_plan(NamedOp::Cat, 2);
+  return permanent(&plan);
+}
+
+template <DerivativeFinder finder>
+void define_parts(const char* schema, BoxedKernel kernel) {
+  static DerivativeFinder context = finder;
+  OpRecord& op = *define_op(schema);
+  op.kind = OpKind::View;
+  op.is_method = op.is_function = true;
+  register_catch_all(op, {kernel, nullptr});
+  register_kernel(op, Key::Autograd, {autograd_handler, &context});
+  register_kernel(op, Key::ViewInPlace, {view_handler, nullptr});
+  register_fall_through(op, Key::Transforms);
+}
+
+}  // namespace
+
+void define_shapes() {
+  constexpr int kBoth = kMethod | kFunction;
+  define("reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", reshape, kBoth);
+  define("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)", flatten, kBoth);
+  define("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", expand_as, kMethod);
+  define("view_as(Tensor(a) self, Tensor other) -> Tensor(a)", view_as, kMethod);
+  define("reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", reshape_as, kMethod);
+  define_parts<stacked>("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", unbind);
+  define_parts<joined>("split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]", split);
+  define("split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]", split_list, kBoth);
+  define("split(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]", split_list, 0);
+  define_parts<joined>("split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
+                       split_sizes);
+  define("chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", chunk, kBoth);
+}
+
+>>>>>>> scaling
 }  // namespace pellucid::composite

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -15,7 +16,8 @@ namespace pellucid {
 template <class Key, class Payload>
 class BoundedCache {
  public:
-  explicit BoundedCache(size_t most) : most_(most) {}
+  // `most` may change: the next entry that is added is counted by what it is then.
+  explicit BoundedCache(const std::atomic<size_t>& most) : most_(most) {}
 
   // Null where there is no entry.
   std::shared_ptr<Payload> find(const Key& key) {
@@ -29,7 +31,7 @@ class BoundedCache {
     std::vector<std::shared_ptr<Payload>> dropped;  // destroyed after the lock is released
     std::lock_guard lock(mutex_);
     if (Entry* entry = look_up(key)) return entry->payload;
-    if (entries_.size() >= most_) dropped = forget_half();
+    if (entries_.size() >= most_.load(std::memory_order_relaxed)) dropped = forget_half();
     const auto words = key.words();
     const auto made =
         entries_.emplace(key.hash(), Entry{{words.begin(), words.end()}, std::make_shared<Payload>(), ++clock_});
@@ -73,7 +75,7 @@ class BoundedCache {
     return dropped;
   }
 
-  const size_t most_;
+  const std::atomic<size_t>& most_;
   mutable std::mutex mutex_;
   std::unordered_multimap<uint64_t, Entry> entries_;
   uint64_t clock_ = 0;

@@ -36,6 +36,10 @@ struct Registry {
   std::deque<OpRecord> records;
   std::deque<Registration> registrations;  // by record id
   std::unordered_map<std::string, OpRecord*, NameHash, std::equal_to<>> by_name;
+  std::deque<OpRecord*> retired;  // the one that was retired first first
+  std::vector<OpRecord*> free;
+  std::vector<std::shared_ptr<OpRecord>> forever;
+  int scopes = 0;  // in which retired records stay
   KernelEntry fallbacks[kNumKeys];
   std::vector<std::pair<int, DispatchObserver>> observers;
   int next_observer = 1;
@@ -87,6 +91,34 @@ OpRecord* find_op(std::string_view name) {
   return find_defined(qualified);
 }
 
+namespace {
+
+// An empty record with an id, under the registry's lock.
+OpRecord& new_record(Registry& all) {
+  if (!all.free.empty()) {
+    OpRecord& op = *all.free.back();
+    all.free.pop_back();
+    op.is_defined = true;
+    return op;
+  }
+  OpRecord& op = all.records.emplace_back();
+  all.registrations.emplace_back();
+  op.id = static_cast<uint32_t>(all.records.size() - 1);
+  return op;
+}
+
+// Called when the last owner lets go of a record.
+void retire_op(OpRecord* op) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  const auto found = all.by_name.find(op->qualified_name);
+  if (found != all.by_name.end() && found->second == op) all.by_name.erase(found);
+  op->is_defined = false;
+  all.retired.push_back(op);
+}
+
+}  // namespace
+
 OpRecord* define_op(std::string_view schema_text, std::string_view name_space) {
   Schema schema = parse_schema(schema_text);
   std::string qualified(schema.name_space.empty() ? name_space : std::string_view(schema.name_space));
@@ -96,15 +128,76 @@ OpRecord* define_op(std::string_view schema_text, std::string_view name_space) {
   std::lock_guard lock(all.mutex);
   if (all.by_name.contains(qualified))
     raise(ErrorKind::Runtime, "an op %s is defined already; give the new one another overload name", qualified.c_str());
-  OpRecord& op = all.records.emplace_back();
-  Registration& entries = all.registrations.emplace_back();
-  static_cast<void>(entries);
+  OpRecord& op = new_record(all);
   op.schema = std::move(schema);
-  op.id = static_cast<uint32_t>(all.records.size() - 1);
   op.qualified_name = qualified;
   all.by_name.emplace(std::move(qualified), &op);
   rebuild(all, op);
   return &op;
+}
+
+std::shared_ptr<OpRecord> find_owned_op(std::string_view qualified_name) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  const auto found = all.by_name.find(qualified_name);
+  if (found == all.by_name.end()) return nullptr;
+  std::shared_ptr<OpRecord> owner = found->second->self.lock();
+  if (!owner) all.by_name.erase(found);  // its last owner lets go of it right now
+  return owner;
+}
+
+std::shared_ptr<OpRecord> define_owned_op(std::string_view schema_text, std::string_view name_space) {
+  std::shared_ptr<OpRecord> owner(define_op(schema_text, name_space), retire_op);
+  owner->self = owner;
+  return owner;
+}
+
+void keep_op_forever(const OpRecord& op) {
+  std::shared_ptr<OpRecord> owner = owner_of(op);
+  if (!owner) return;
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  for (const auto& known : all.forever)
+    if (known == owner) return;
+  all.forever.push_back(std::move(owner));
+}
+
+RetiredOpsScope::RetiredOpsScope() {
+  std::lock_guard lock(registry().mutex);
+  ++registry().scopes;
+}
+RetiredOpsScope::~RetiredOpsScope() {
+  std::lock_guard lock(registry().mutex);
+  --registry().scopes;
+}
+
+std::vector<OpRecord*> take_retired_ops() {
+  constexpr size_t kLast = 64;
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  std::vector<OpRecord*> taken;
+  if (all.scopes || !all.observers.empty()) return taken;
+  while (all.retired.size() > kLast) {
+    taken.push_back(all.retired.front());
+    all.retired.pop_front();
+  }
+  return taken;
+}
+
+void recycle_op(OpRecord& op) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  all.registrations[op.id] = {};
+  all.registrations[op.id].fall_through = KeySet::from_bits(~uint64_t{0});
+  rebuild(all, op);
+  all.registrations[op.id] = {};
+  all.free.push_back(&op);
+}
+
+OpCounts count_ops() {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  return {all.records.size(), all.retired.size(), all.free.size()};
 }
 
 void for_each_op(void (*visit)(OpRecord& op, void* context), void* context) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <string_view>
+#include <vector>
 
 #include "core/op_record.h"
 #include "core/thread_state.h"
@@ -13,9 +15,33 @@ namespace pellucid {
 // Defines the overloads of an op name that the op table defines when they are looked up; installed by ops/.
 extern void (*define_missing_ops)(std::string_view name);
 
-// Records live forever. `find` returns null for an unknown name ("add.Tensor", "aten::add.Tensor").
+// Records live forever, but for owned ones. `find` returns null for an unknown name ("add.Tensor", "aten::add.Tensor").
 OpRecord* find_op(std::string_view name);
 OpRecord* define_op(std::string_view schema_text, std::string_view name_space = "aten");
+
+// Owned records: those of derivatives, of which a process may meet ever more. When the last owner lets go of one, its
+// name is free, and it waits among the retired ones until `take_retired_ops` gives it out, to be emptied and recycled.
+// `find_owned_op` is null where the name is free.
+std::shared_ptr<OpRecord> find_owned_op(std::string_view qualified_name);
+std::shared_ptr<OpRecord> define_owned_op(std::string_view schema_text, std::string_view name_space);
+// Null for records that live forever.
+inline std::shared_ptr<OpRecord> owner_of(const OpRecord& op) { return op.self.lock(); }
+// From now on the record lives forever: for who stores pointers to it and cannot own it.
+void keep_op_forever(const OpRecord& op);
+// While such a scope exists nothing is given out: for who writes down which ops ran, to ask their names later.
+struct RetiredOpsScope {
+  RetiredOpsScope();
+  ~RetiredOpsScope();
+  RetiredOpsScope(const RetiredOpsScope&) = delete;
+  RetiredOpsScope& operator=(const RetiredOpsScope&) = delete;
+};
+// All but the last few, which a thread that looked them up by name may still read.
+std::vector<OpRecord*> take_retired_ops();
+void recycle_op(OpRecord& op);  // it is empty: the next owned record takes its place
+struct OpCounts {
+  size_t records, retired, free;
+};
+OpCounts count_ops();
 
 // Per-key registration; Catch-all serves every key without an entry of its own; a fall-through
 // entry lets the next lower key run. Precedence at a key: own entry, fall-through, the key's fallback,

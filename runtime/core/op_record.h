@@ -53,6 +53,7 @@ struct OpRecord {
   std::string qualified_name;      // "aten::add.Tensor"
   mutable void* python = nullptr;  // its callable in torch.ops, made at first use; python/op_overload.cpp
   bool is_defined = true;          // until `undefine_op`
+  std::weak_ptr<OpRecord> self;    // of a record that lives as long as it is owned (`define_owned_op`)
   // Where Python finds it; read by the bindings, from the declaration.
   bool is_method = false;      // Tensor.name
   bool is_function = false;    // a function of `python_module`

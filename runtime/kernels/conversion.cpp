@@ -130,7 +130,7 @@ constexpr auto make_converters(std::index_sequence<Pair...>) {
 constexpr auto kConverters = make_converters(std::make_index_sequence<kNumValued * kNumValued>{});
 
 struct Conversion {
-  constexpr explicit Conversion(KernelFunction converter) : kernel{.function{converter}, .resolved{true}} {}
+  explicit Conversion(KernelFunction converter) : kernel{.function{converter}, .resolved{true}} {}
   KernelRef kernel;
   std::atomic<bool> installed{false};  // the kernel is to be looked up in the pack
 };
@@ -140,10 +140,11 @@ struct Conversions {
 };
 
 template <size_t... Pair>
-constexpr Conversions make_conversions(std::index_sequence<Pair...>) {
+Conversions make_conversions(std::index_sequence<Pair...>) {
   return {{Conversion(kConverters.entry[Pair])...}};
 }
-constinit Conversions conversions = make_conversions(std::make_index_sequence<kNumValued * kNumValued>{});
+// Never destroyed: threads may outlive the program's end.
+Conversions& conversions = *new Conversions(make_conversions(std::make_index_sequence<kNumValued * kNumValued>{}));
 
 }  // namespace
 

@@ -53,7 +53,7 @@ int64_t KernelRef::interpret(char* const* data, const int64_t* sizes, const int6
   if (!run_program || !program)
     raise(ErrorKind::Runtime, "kernel %s is in no pack and has no program to interpret; rebuild the kernel pack",
           hexadecimal(id).c_str());
-  return run_program(program, data, sizes, strides, params);
+  return run_program(program.get(), data, sizes, strides, params);
 }
 
 }  // namespace pellucid

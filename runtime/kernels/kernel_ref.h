@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "abi/codes.h"
 #include "abi/limits.h"
@@ -35,7 +36,7 @@ struct KernelRef {
   KernelId id{};
   std::atomic<KernelFunction> function{nullptr};
   std::atomic<bool> resolved{false};
-  const void* program = nullptr;  // the tile program (plan/), used without machine code
+  std::shared_ptr<void> program;  // the tile program (plan/), used without machine code
 
   // Null when neither pack nor resolver has the kernel. The first call may run Python, so a driver
   // makes it before its work goes to other threads.
@@ -60,8 +61,8 @@ using KernelResolver = KernelFunction (*)(const KernelId& id);
 void set_kernel_resolver(KernelResolver resolver);
 
 // Runs a tile program as if it were the kernel; installed by plan/.
-using ProgramInterpreter = int64_t (*)(const void* program, char* const* data, const int64_t* sizes,
-                                       const int64_t* strides, const uint64_t* params);
+using ProgramInterpreter = int64_t (*)(void* program, char* const* data, const int64_t* sizes, const int64_t* strides,
+                                       const uint64_t* params);
 void set_program_interpreter(ProgramInterpreter interpreter);
 
 }  // namespace pellucid

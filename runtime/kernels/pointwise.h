@@ -44,7 +44,7 @@ class PointwiseData : public KindData {
 
   CallCache<PreparedMap> prepared;
 
-  // Cached; on a miss find_scalar_function's, which lives forever.
+  // Cached; on a miss find_scalar_function's, which lives as long as the op.
   const ScalarFunction& function_for(const OpCall& call, PointwiseKey key);
 
  private:

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -79,7 +80,7 @@ struct ScalarFunction {
   mutable int64_t dense_strides[2 * (kMaxMapOutputs + kMaxMapInputs)] = {};
   Parameter params[kMaxMapParams];
   // What the declaration requires of numbers, to be checked before anything else is done; null if nothing.
-  const RegisterProgram* number_checks = nullptr;
+  std::shared_ptr<const RegisterProgram> number_checks;
   // Draws no words and requires nothing of numbers: the short ways through the handler are for these.
   bool is_plain = true;
   // What the body requires of its elements: status detail n is requirement n.
@@ -95,7 +96,7 @@ void check_numbers(const OpCall& call, const ScalarFunction& function);
 
 // Never null for a pointwise op: raises what the declaration raises for the key. `call.op` is the op
 // as called; the key speaks of the functional op's arguments (the first ones of in-place and out=
-// variants). The result lives forever. Thread-safe; may call Python.
+// variants). The result lives as long as the op. Thread-safe; may call Python.
 const ScalarFunction* find_scalar_function(const OpCall& call, PointwiseKey key);
 
 }  // namespace pellucid

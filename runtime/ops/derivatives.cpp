@@ -6,12 +6,14 @@
 #include <utility>
 
 #include "autograd/saved_value.h"
+#include "core/dispatcher.h"
 #include "core/error.h"
 #include "ops/derivation.h"
 #include "ops/graph_op.h"
 #include "ops/op_table.h"
 #include "ops/trace.h"
 #include "plan/records.h"
+#include "plan/tile_program.h"
 
 namespace pellucid {
 
@@ -26,18 +28,17 @@ KeyBuilder key_of(const OpCall& call, const OpRecord& op, uint64_t needs_grad) {
 
 // An op of a derivative: its schema, kind, origin and the one key that is known of it. None when there is
 // nothing to compute.
-const OpRecord* make_op(const std::optional<encoded::DerivedOp>& given, ResultLayout layout) {
+std::shared_ptr<const OpRecord> make_op(const std::optional<encoded::DerivedOp>& given, ResultLayout layout) {
   if (!given) return nullptr;
-  OpRecord* op = define_derivative_op(std::string(given->schema), given->kind, given->promoted,
-                                      {given->origin.begin(), given->origin.end()}, layout);
-  add_keys(*op, given->keys);
-  return op;
+  return derivative_op(std::string(given->schema), given->kind, given->promoted,
+                       {given->origin.begin(), given->origin.end()}, layout, given->keys);
 }
 
 std::unique_ptr<DerivativePlan> make_plan(const encoded::DerivativeRow& given, const OpRecord& op) {
   auto plan = std::make_unique<DerivativePlan>();
   const ResultLayout layout = frozen_op(op).layout;
-  plan->op = make_op(given.op, layout == ResultLayout::Images ? layout : ResultLayout::RowMajor);
+  plan->op_owner = make_op(given.op, layout == ResultLayout::Images ? layout : ResultLayout::RowMajor);
+  plan->op = plan->op_owner.get();
   for (const auto& [from, index, element] : given.arguments) plan->arguments.push_back({from, index, element});
   for (const auto& [argument, element, dim] : given.sizes) plan->sizes.push_back({argument, element, dim});
   plan->results = given.results;
@@ -50,7 +51,8 @@ std::unique_ptr<DerivativePlan> make_plan(const encoded::DerivativeRow& given, c
     for (PassedGradient& earlier : plan->passed)
       earlier.is_last = &earlier == &passed || (earlier.is_last && earlier.gradient != passed.gradient);
   }
-  plan->forward = make_op(given.forward, layout);
+  plan->forward_owner = make_op(given.forward, layout);
+  plan->forward = plan->forward_owner.get();
   return plan;
 }
 
@@ -61,7 +63,7 @@ void keep_structural(DerivativePlan& plan, const OpCall& call) {
   size_t bytes = 0;
   for (size_t i = 0; i < arguments.size(); ++i)
     if (arguments[i].structural) bytes += payload_bytes(call.args[i]);
-  plan.structural_memory = std::make_unique<char[]>(bytes);
+  plan.structural_memory = std::make_shared<char[]>(bytes);
   char* cursor = plan.structural_memory.get();
   for (size_t i = 0; i < arguments.size(); ++i)
     if (arguments[i].structural) plan.structural.push_back({static_cast<int16_t>(i), copy_value(call.args[i], cursor)});
@@ -101,26 +103,25 @@ Derivations& derivations() {
 }
 
 void remember_derivation(Rule rule, const OpCall& call, const DerivativePlan& plan) {
+  const OpRecord* op = call.op->functional ? call.op->functional : call.op;
+  const std::shared_ptr<const OpRecord> owner = owner_of(*op);
   Derivations& all = derivations();
   std::lock_guard lock(all.mutex);
-  all.by_op.try_emplace(plan.op, Derivation{rule, call.op->functional ? call.op->functional : call.op, &plan});
+  all.by_op.try_emplace(plan.op, Derivation{rule, op, owner, owner != nullptr, plan.arguments, plan.results,
+                                            plan.structural, plan.structural_memory});
 }
 
-void add_variant(Derivatives::Found& found, std::span<const uint8_t> data, Rule rule, const OpCall& call) {
+DerivativeVariant make_variant(std::span<const uint8_t> data, Rule rule, const OpCall& call) {
   Decoder in(data);
   const auto given = in.record<encoded::GuardedDerivative>();
-  auto variant = std::make_unique<DerivativeVariant>();
-  variant->guards = make_program(given.guards, {});
-  std::unique_ptr<DerivativePlan> plan;
-  if (given.derivative) {
-    plan = make_plan(*given.derivative, call.op->functional ? *call.op->functional : *call.op);
-    keep_structural(*plan, call);
-    plan->places = places_of(call);
-  }
-  if (plan && plan->op) remember_derivation(rule, call, *plan);
-  variant->plan = plan.release();
-  variant->next = found.first.load(std::memory_order_relaxed);
-  found.first.store(variant.release(), std::memory_order_release);
+  DerivativeVariant variant{make_program(given.guards, {}), nullptr};
+  if (!given.derivative) return variant;
+  auto plan = make_plan(*given.derivative, call.op->functional ? *call.op->functional : *call.op);
+  keep_structural(*plan, call);
+  plan->places = places_of(call);
+  if (plan->op) remember_derivation(rule, call, *plan);
+  variant.plan = std::move(plan);
+  return variant;
 }
 
 bool serves(const DerivativeVariant& variant, const OpCall& call) {
@@ -135,54 +136,98 @@ bool serves(const DerivativeVariant& variant, const OpCall& call) {
   return run_program(guards, 0, guards.instructions.size(), call, inputs.data(), registers);
 }
 
-const DerivativeVariant* choose(const Derivatives::Found& found, const OpCall& call) {
-  const DerivativeVariant* variant = found.first.load(std::memory_order_acquire);
-  while (variant && !serves(*variant, call)) variant = variant->next;
-  return variant;
+void read_frozen(const OpRecord& op, Derivatives& derivatives) {
+  if (derivatives.frozen_read.load(std::memory_order_acquire)) [[likely]]
+    return;
+  std::lock_guard lock(derivatives.mutex);
+  if (derivatives.frozen_read) return;
+  if (const std::span<const uint8_t> block = frozen_op(op).derivatives; !block.empty()) {
+    Decoder in(block);
+    for (size_t count = in.list(); count--;) {
+      auto given = in.record<encoded::KeyedDerivative>();
+      KeyBuilder key;
+      key.add(given.mask);
+      key.add_specification(given.key, op.schema);
+      derivatives.frozen[static_cast<int>(given.rule)].add(key).encoded.push_back(given.derivative);
+    }
+  }
+  derivatives.frozen_read.store(true, std::memory_order_release);
 }
 
-void read_frozen(const OpRecord& op, Derivatives& derivatives) {
-  if (std::exchange(derivatives.frozen_read, true)) return;
-  const std::span<const uint8_t> block = frozen_op(op).derivatives;
-  if (block.empty()) return;
-  Decoder in(block);
-  for (size_t count = in.list(); count--;) {
-    auto given = in.record<encoded::KeyedDerivative>();
-    KeyBuilder key;
-    key.add(given.mask);
-    key.add_specification(given.key, op.schema);
-    derivatives.by_key[static_cast<int>(given.rule)].add(key).frozen.push_back(given.derivative);
+const std::vector<DerivativeVariant>* decode_frozen(Derivatives& derivatives, Derivatives::Frozen& found, Rule rule,
+                                                    const OpCall& call) {
+  std::lock_guard lock(derivatives.mutex);
+  if (!found.variants.load()) {
+    auto made = std::make_unique<std::vector<DerivativeVariant>>();
+    for (const auto encoded : std::exchange(found.encoded, {})) made->push_back(make_variant(encoded, rule, call));
+    found.variants.store(made.release(), std::memory_order_release);
   }
+  return found.variants.load();
+}
+
+// The plan of the key in the frozen file, found without a lock once it is decoded. None: the file has none for the call.
+std::optional<SharedPlan> find_frozen(const OpRecord& op, Derivatives& derivatives, Rule rule, const KeyBuilder& key,
+                                      const OpCall& call) {
+  read_frozen(op, derivatives);
+  Derivatives::Frozen* found = derivatives.frozen[static_cast<int>(rule)].find(key);
+  if (!found) return std::nullopt;
+  const std::vector<DerivativeVariant>* variants = found->variants.load(std::memory_order_acquire);
+  if (!variants) [[unlikely]]
+    variants = decode_frozen(derivatives, *found, rule, call);
+  for (const DerivativeVariant& variant : *variants)
+    if (serves(variant, call)) return permanent(variant.plan.get());
+  return std::nullopt;
+}
+
+std::optional<SharedPlan> find_traced(Derivatives& derivatives, Rule rule, const KeyBuilder& key, const OpCall& call) {
+  const auto place = derivatives.traced[static_cast<int>(rule)].find(key);
+  const auto variants = place ? place->load() : nullptr;
+  if (variants)
+    for (const auto& variant : *variants)
+      if (serves(*variant, call)) return variant->plan;
+  return std::nullopt;
+}
+
+SharedPlan add_traced(Derivatives& derivatives, Rule rule, const KeyBuilder& key, DerivativeVariant made) {
+  const auto variant = std::make_shared<const DerivativeVariant>(std::move(made));
+  auto longer = std::make_shared<Derivatives::TracedVariants>(Derivatives::TracedVariants{variant});
+  const auto place = derivatives.traced[static_cast<int>(rule)].add(key);
+  if (const auto known = place->load()) longer->insert(longer->end(), known->begin(), known->end());
+  place->store(std::move(longer));
+  return variant->plan;
 }
 
 }  // namespace
 
-const Derivation* derived_from(const OpRecord& op) {
+std::optional<Derivation> derived_from(const OpRecord& op) {
   Derivations& all = derivations();
   std::lock_guard lock(all.mutex);
   const auto found = all.by_op.find(&op);
-  return found == all.by_op.end() ? nullptr : &found->second;
+  if (found == all.by_op.end()) return std::nullopt;
+  Derivation derivation = found->second;
+  if (derivation.is_owned) derivation.op = derivation.op_owner.lock().get();
+  return derivation;
 }
 
-const DerivativePlan* find_rule(Rule rule, const OpCall& call, uint64_t mask) {
+void forget_derivation(const OpRecord& op) {
+  Derivations& all = derivations();
+  std::lock_guard lock(all.mutex);
+  all.by_op.erase(&op);
+}
+
+SharedPlan find_rule(Rule rule, const OpCall& call, uint64_t mask) {
   const OpRecord& op = call.op->functional ? *call.op->functional : *call.op;
   Derivatives& derivatives = *static_cast<Derivatives*>(op.derivative);
   const KeyBuilder key = key_of(call, op, mask);
-  auto& by_key = derivatives.by_key[static_cast<int>(rule)];
-  if (Derivatives::Found* found = by_key.find(key)) [[likely]]
-    if (const DerivativeVariant* variant = choose(*found, call)) return variant->plan;
-  std::unique_lock lock(derivatives.mutex);
-  read_frozen(op, derivatives);
-  Derivatives::Found& found = by_key.add(key);
-  for (const auto encoded : std::exchange(found.frozen, {})) add_variant(found, encoded, rule, call);
-  if (const DerivativeVariant* variant = choose(found, call)) return variant->plan;
+  if (auto plan = find_frozen(op, derivatives, rule, key, call)) [[likely]]
+    return *std::move(plan);
+  if (auto plan = find_traced(derivatives, rule, key, call)) return *std::move(plan);
   // Tracing wants the interpreter, which a thread that waits for the lock may hold.
-  lock.unlock();
-  const std::string traced = trace(kRuleNames[static_cast<int>(rule)], call, static_cast<int64_t>(mask));
-  lock.lock();
-  if (const DerivativeVariant* variant = choose(found, call)) return variant->plan;  // another thread was faster
-  add_variant(found, {reinterpret_cast<const uint8_t*>(traced.data()), traced.size()}, rule, call);
-  return found.first.load()->plan;
+  const Traced traced = trace(kRuleNames[static_cast<int>(rule)], call, static_cast<int64_t>(mask));
+  std::lock_guard lock(derivatives.mutex);
+  if (auto plan = find_traced(derivatives, rule, key, call)) return *std::move(plan);  // another thread was faster
+  const ProgramScope programs(traced.programs);
+  return add_traced(derivatives, rule, key, make_variant(traced.bytes(), rule, call));
 }
 
 }  // namespace pellucid

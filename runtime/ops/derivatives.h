@@ -3,31 +3,43 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <span>
+#include <vector>
 
 #include "autograd/derivative.h"
+#include "core/bounded_cache.h"
+#include "ops/graph_op.h"
 #include "plan/key_cache.h"
 #include "plan/register_program.h"
 
 namespace pellucid {
 
-// Per op and rule: derivative plans by (key, mask of inputs). Plans live forever; a null plan says "not
-// differentiable". Variants of one key differ by the questions that their Graph asked.
+// One plan of a key; a null plan says "not differentiable". Variants of one key differ by the questions that their
+// Graph asked.
 struct DerivativeVariant {
   RegisterProgram guards;
-  const DerivativePlan* plan = nullptr;
-  const DerivativeVariant* next = nullptr;
+  SharedPlan plan;
 };
 
+// Per op and rule: plans by (key, mask of inputs). Those of the frozen file live as long as the op and are found
+// without a lock; of traced ones only so many are remembered, and nodes own those that they need.
 struct Derivatives {
-  struct Found {
-    std::atomic<const DerivativeVariant*> first{nullptr};
-    std::vector<std::span<const uint8_t>> frozen;  // not yet decoded; guarded by `mutex`
+  struct Frozen {
+    std::vector<std::span<const uint8_t>> encoded;  // guarded by `mutex`, until decoded
+    std::atomic<const std::vector<DerivativeVariant>*> variants{nullptr};
+    ~Frozen() { delete variants.load(); }
   };
+  using TracedVariants = std::vector<std::shared_ptr<const DerivativeVariant>>;
+  struct Traced : BoundedCache<KeyBuilder, std::atomic<std::shared_ptr<const TracedVariants>>> {
+    Traced() : BoundedCache(most_traced) {}
+  };
+
   std::mutex mutex;
-  bool frozen_read = false;
-  KeyCache<Found> by_key[kNumRules];
+  std::atomic<bool> frozen_read = false;
+  KeyCache<Frozen> frozen[kNumRules];
+  Traced traced[kNumRules];
 };
 
 }  // namespace pellucid

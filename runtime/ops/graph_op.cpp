@@ -40,6 +40,7 @@ void read_frozen(const OpRecord& op, GraphData& data) {
 const Plan& decoded(GraphData& data, PlanVariant& variant) {
   if (Plan* plan = variant.plan.load(std::memory_order_acquire)) return *plan;
   std::lock_guard lock(data.mutex);
+  const ProgramScope programs(variant.programs);
   if (!variant.plan.load()) variant.plan.store(decode_plan(variant.encoded).release(), std::memory_order_release);
   return *variant.plan.load();
 }
@@ -59,7 +60,9 @@ std::shared_ptr<const TracedVariants> traced_variants(GraphData& data, const Key
 
 std::shared_ptr<PlanVariant> trace_variant(const OpCall& call, GraphData& data, const KeyBuilder& key) {
   auto made = std::make_shared<PlanVariant>();
-  made->owned = trace("plan", call);
+  Traced traced = trace("plan", call);
+  made->owned = std::move(traced.answer);
+  made->programs = std::move(traced.programs);
   made->encoded = {reinterpret_cast<const uint8_t*>(made->owned.data()), made->owned.size()};
   std::lock_guard lock(data.mutex);
   const auto list = data.traced.add(key);
@@ -261,6 +264,7 @@ void add_plans(const OpRecord& op, GraphData& data, std::span<const uint8_t> key
     FrozenVariants& variants = data.frozen.add(key);
     auto item = std::make_unique<FrozenVariant>();
     item->variant.encoded = given.plan;
+    item->variant.programs = ProgramScope::current();
     item->next.reset(variants.first.load(std::memory_order_relaxed));
     variants.first.store(item.release(), std::memory_order_release);
   }

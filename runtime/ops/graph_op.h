@@ -16,14 +16,16 @@
 #include "plan/plan.h"
 #include "plan/prepared.h"
 #include "plan/result_layout.h"
+#include "plan/tile_program.h"
 
 namespace pellucid {
 
 // A plan of one key; variants of a key differ by their guards.
 struct PlanVariant {
-  std::span<const uint8_t> encoded;  // until decoded; points into the mapped file or `owned`
+  std::span<const uint8_t> encoded;  // until decoded; points into the mapped file, the op's own keys or `owned`
   std::string owned;
-  std::atomic<Plan*> plan{nullptr};  // decoded; owned
+  std::shared_ptr<ProgramTable> programs;  // of what was traced
+  std::atomic<Plan*> plan{nullptr};        // decoded; owned
   ~PlanVariant() { delete plan.load(); }
 };
 
@@ -40,16 +42,17 @@ struct FrozenVariants {
 // Of traces. Shared: calls, and what was prepared for them, hold the plan that they run, though its key is forgotten.
 using TracedVariants = std::vector<std::shared_ptr<PlanVariant>>;
 
+// Of how many keys an op remembers what was traced: 1,024, less in tests.
+inline std::atomic<size_t> most_traced{1024};
+
 struct GraphData : KindData {
   explicit GraphData(ResultLayout layout = ResultLayout::RowMajor) : layout(layout) {}
-
-  static constexpr size_t kMostTraced = 1024;
 
   const ResultLayout layout;
   std::mutex mutex;
   std::atomic<bool> frozen_read = false;
   KeyCache<FrozenVariants> frozen;
-  BoundedCache<KeyBuilder, std::atomic<std::shared_ptr<const TracedVariants>>> traced{kMostTraced};
+  BoundedCache<KeyBuilder, std::atomic<std::shared_ptr<const TracedVariants>>> traced{most_traced};
   PreparedCalls prepared;
 };
 

@@ -181,7 +181,7 @@ DerivativePlan plan_of_parts(JoinData& data, int64_t dim) {
   return plan;
 }
 
-const DerivativePlan* find_join_derivative(const OpCall& call, uint64_t needs_grad) {
+SharedPlan find_join_derivative(const OpCall& call, uint64_t needs_grad) {
   constexpr size_t kMaxCount = INT16_MAX;  // elements are numbered by 16 bits
   const Join join(call);
   const size_t count = pieces_of(call).size();
@@ -191,7 +191,7 @@ const DerivativePlan* find_join_derivative(const OpCall& call, uint64_t needs_gr
   auto found = data.derivatives.find(join.dim());
   if (found == data.derivatives.end())
     found = data.derivatives.emplace(join.dim(), plan_of_parts(data, join.dim())).first;
-  return &found->second;
+  return permanent(&found->second);
 }
 
 }  // namespace

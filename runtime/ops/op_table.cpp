@@ -19,6 +19,7 @@
 #include "core/error.h"
 #include "kernels/conversion.h"
 #include "kernels/pointwise.h"
+#include "ops/derivation.h"
 #include "ops/graph_op.h"
 #include "ops/join.h"
 #include "ops/late_ops.h"
@@ -46,11 +47,11 @@ OpTable& table() {
 
 FrozenOp& add(OpRecord& record) {
   OpTable& all = table();
-  FrozenOp& op = all.ops.emplace_back();
-  op.record = &record;
   if (all.by_id.size() <= record.id) all.by_id.resize(record.id + 1, nullptr);
-  all.by_id[record.id] = &op;
-  return op;
+  FrozenOp*& op = all.by_id[record.id];
+  if (!op) op = &all.ops.emplace_back();  // else of a record that was recycled, and empty
+  op->record = &record;
+  return *op;
 }
 
 std::span<const uint8_t> map_file(const std::string& path) {
@@ -156,34 +157,51 @@ const std::string* derivative_origin(const OpRecord& op) {
   return found.origin.empty() ? nullptr : &found.origin;
 }
 
-void add_keys(const OpRecord& op, std::span<const uint8_t> keys) {
-  FrozenOp& frozen = frozen_op(op);
-  if (is_scalar(op.kind)) {
-    std::lock_guard lock(frozen.scalar_functions->mutex);
-    return add_scalar_functions(*frozen.scalar_functions, keys);
-  }
-  auto& data = static_cast<GraphData&>(*op.kind_data);
-  std::lock_guard lock(data.mutex);
-  // Plans are decoded later: they point into a copy that lives as long as the op.
-  frozen.owned_keys.emplace_back(keys.begin(), keys.end());
-  add_plans(op, data, frozen.owned_keys.back());
-}
-
 bool is_scalar(OpKind kind) { return kind == OpKind::Pointwise || kind == OpKind::Random || kind == OpKind::Foreach; }
 
-OpRecord* define_derivative_op(const std::string& schema, OpKind kind, uint32_t promoted, std::string origin,
-                               ResultLayout layout) {
-  const std::string name = "derivative::" + schema.substr(0, schema.find('('));
-  if (OpRecord* known = find_op(name)) return known;
-  OpRecord& record = *define_op(schema, "derivative");
-  record.kind = kind;
+namespace {
+
+// What only the record's calls could reach: there are none any more.
+void recycle_retired_ops() {
+  for (OpRecord* op : take_retired_ops()) {
+    forget_derivation(*op);
+    const std::unique_ptr<KindData> kind_data = std::move(op->kind_data);
+    FrozenOp emptied;  // what the retired record had is destroyed with no lock held: it may own records in turn
+    {
+      std::lock_guard lock(table().mutex);
+      std::swap(*table().by_id.at(op->id), emptied);
+    }
+    op->derivative = nullptr;
+    recycle_op(*op);
+  }
+}
+
+// Plans are decoded later: they point into a copy that lives as long as the op.
+void add_keys(OpRecord& op, FrozenOp& frozen, std::span<const uint8_t> keys) {
+  if (is_scalar(op.kind)) return add_scalar_functions(*frozen.scalar_functions, keys);
+  frozen.own_keys.assign(keys.begin(), keys.end());
+  add_plans(op, static_cast<GraphData&>(*op.kind_data), frozen.own_keys);
+}
+
+}  // namespace
+
+std::shared_ptr<const OpRecord> derivative_op(const std::string& schema, OpKind kind, uint32_t promoted,
+                                              std::string origin, ResultLayout layout, std::span<const uint8_t> keys) {
+  constexpr std::string_view kNameSpace = "derivative";
+  const std::string name = std::string(kNameSpace) + "::" + schema.substr(0, schema.find('('));
+  if (std::shared_ptr<OpRecord> known = find_owned_op(name)) return known;
+  recycle_retired_ops();
+  std::shared_ptr<OpRecord> record = define_owned_op(schema, kNameSpace);
+  record->kind = kind;
+  record->variant = Variant::Functional;
   std::lock_guard lock(table().mutex);
-  FrozenOp& frozen = add(record);
+  FrozenOp& frozen = add(*record);
   frozen.origin = std::move(origin);
   frozen.promoted = promoted;
   frozen.layout = layout;
-  register_handlers(record, frozen);
-  return &record;
+  register_handlers(*record, frozen);
+  add_keys(*record, frozen, keys);
+  return record;
 }
 
 }  // namespace pellucid

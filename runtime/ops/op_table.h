@@ -4,7 +4,6 @@
 // their plans, scalar functions and derivatives. A record's block is read when the op first misses.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -32,7 +31,7 @@ struct FrozenOp {
   std::string origin;                                 // of a derivative op: how to trace it again
   std::unique_ptr<ScalarFunctions> scalar_functions;  // of pointwise ops
   std::unique_ptr<Derivatives> derivative_plans;
-  std::deque<std::vector<uint8_t>> owned_keys;  // keys that did not come with the file
+  std::vector<uint8_t> own_keys;  // of a derivative op, whose key did not come with the file
 };
 
 bool is_scalar(OpKind kind);  // whether the meaning of such ops is a function of single elements
@@ -53,11 +52,9 @@ std::span<const SeenOp> seen_ops();
 FrozenOp& frozen_op(const OpRecord& op);
 const std::string* derivative_origin(const OpRecord& op);  // null: an op with a name of its own
 
-// Adds keys that came with a derivative: plans or scalar functions, as the op's kind says.
-void add_keys(const OpRecord& op, std::span<const uint8_t> keys);
-
-// Makes the record of a derivative, which has no name to be found by.
-OpRecord* define_derivative_op(const std::string& schema, OpKind kind, uint32_t promoted, std::string origin,
-                               ResultLayout layout);
+// The record of a derivative with its one key: plans or scalar functions, as its kind says. It is found by its name or
+// made, and lives as long as it is owned; records that nobody owned any more are emptied first.
+std::shared_ptr<const OpRecord> derivative_op(const std::string& schema, OpKind kind, uint32_t promoted,
+                                              std::string origin, ResultLayout layout, std::span<const uint8_t> keys);
 
 }  // namespace pellucid

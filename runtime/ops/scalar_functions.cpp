@@ -74,7 +74,7 @@ void add_scalar_functions(ScalarFunctions& functions, std::span<const uint8_t> k
   Decoder in(keys);
   for (size_t count = in.list(); count--;) {
     auto given = in.record<encoded::KeyedFunction>();
-    std::atomic<ScalarFunction*>& slot = functions.by_key.add(frozen_key(given.key));
+    std::atomic<ScalarFunction*>& slot = functions.by_key.add(frozen_key(given.key)).function;
     if (!slot.load()) slot.store(decode_scalar_function(given.function).release(), std::memory_order_release);
   }
 }
@@ -94,8 +94,9 @@ std::unique_ptr<ScalarFunction> decode_scalar_function(std::span<const uint8_t> 
     out->params[k] = {argument, dtype, exact, nonnegative, range.has_value(), range.value_or(DType::Bool), part};
   }
   out->num_draws = given.draws;
-  if (given.checks)  // lives as long as the function: forever
-    out->number_checks = new RegisterProgram(make_program(given.checks->program, given.checks->messages));
+  if (given.checks)
+    out->number_checks =
+        std::make_shared<const RegisterProgram>(make_program(given.checks->program, given.checks->messages));
   out->is_plain = !out->num_draws && !out->number_checks;
   for (const Message& message : make_messages(given.requirements))
     out->requirements.push_back({message.error, message.parts.at(0).text});
@@ -114,17 +115,18 @@ const ScalarFunction* find_scalar_function(const OpCall& call, PointwiseKey key)
   ScalarFunctions& functions = *frozen_op(op).scalar_functions;
   const KeyBuilder full = key_of(op, call.args, key);
   if (auto* found = functions.by_key.find(full))
-    if (ScalarFunction* function = found->load(std::memory_order_acquire)) return function;
+    if (ScalarFunction* function = found->function.load(std::memory_order_acquire)) return function;
   {
     std::lock_guard lock(functions.mutex);
     read_frozen(op, functions);
     if (auto* found = functions.by_key.find(full))
-      if (ScalarFunction* function = found->load()) return function;
+      if (ScalarFunction* function = found->function.load()) return function;
   }
-  const std::string traced = trace_pointwise(call, key);
+  const Traced traced = trace_pointwise(call, key);
   std::lock_guard lock(functions.mutex);
-  auto made = decode_scalar_function({reinterpret_cast<const uint8_t*>(traced.data()), traced.size()});
-  std::atomic<ScalarFunction*>& slot = functions.by_key.add(full);
+  const ProgramScope programs(traced.programs);
+  auto made = decode_scalar_function(traced.bytes());
+  std::atomic<ScalarFunction*>& slot = functions.by_key.add(full).function;
   if (!slot.load()) slot.store(made.release(), std::memory_order_release);
   return slot.load();
 }

@@ -11,10 +11,15 @@
 
 namespace pellucid {
 
+// Of an op, as long as it lives: there are only so many dtypes, and static arguments are few.
 struct ScalarFunctions {
+  struct Slot {
+    std::atomic<ScalarFunction*> function{nullptr};
+    ~Slot() { delete function.load(); }
+  };
   std::mutex mutex;
   bool frozen_read = false;
-  KeyCache<std::atomic<ScalarFunction*>> by_key;  // functions live forever
+  KeyCache<Slot> by_key;
 };
 
 // Adds [[key, function], ...] to the op's functions.

@@ -77,21 +77,14 @@ void encode_arguments(Encoder& out, const OpCall& call) {
 
 namespace {
 
-std::string ask_python(std::string_view what, const OpCall& call, const std::string& request) {
+Traced ask_python(std::string_view what, const OpCall& call, const std::string& request) {
   if (!trace_function)
     raise(ErrorKind::Runtime,
           "%s has no compiled plan for these arguments, and tracing is not available.\n"
           "Import pellucid through Python.",
           call.op->schema.name.c_str());
   const TextScope event(EventKind::Prepare, "trace");
-  const std::string answer = trace_function(what, request);
-  Decoder in(answer);
-  in.expect_list(2);
-  const auto found = in.bytes();
-  // The programs outlive the answer: kernels may need them at any later time.
-  auto* programs = new std::string(in.rest());
-  add_programs({reinterpret_cast<const uint8_t*>(programs->data()), programs->size()});
-  return {found.begin(), found.end()};
+  return opened(trace_function(what, request));
 }
 
 // An argument of a pointwise op behind promotion.
@@ -106,6 +99,13 @@ void encode_operand(Encoder& out, const Value& value, PointwiseKey key, int argu
 
 }  // namespace
 
+Traced opened(std::string_view answer) {
+  Decoder in(answer);
+  in.expect_list(2);
+  const auto found = in.bytes();
+  return {{found.begin(), found.end()}, make_program_table(in.rest())};
+}
+
 std::string pointwise_request(const OpCall& call, PointwiseKey key) {
   const OpRecord& functional = call.op->functional ? *call.op->functional : *call.op;
   const size_t count = functional.schema.arguments.size();
@@ -117,7 +117,7 @@ std::string pointwise_request(const OpCall& call, PointwiseKey key) {
   return encode_function_request(op, arguments, key.common(), default_dtype());
 }
 
-std::string trace_pointwise(const OpCall& call, PointwiseKey key) {
+Traced trace_pointwise(const OpCall& call, PointwiseKey key) {
   return ask_python("scalar_function", call, pointwise_request(call, key));
 }
 
@@ -127,7 +127,7 @@ std::string plan_request(const OpCall& call, int64_t mask) {
   return encode_plan_request(op, arguments, mask, default_dtype());
 }
 
-std::string trace(std::string_view what, const OpCall& call, int64_t mask) {
+Traced trace(std::string_view what, const OpCall& call, int64_t mask) {
   return ask_python(what, call, plan_request(call, mask));
 }
 

@@ -21,9 +21,15 @@ namespace {
 
 constexpr int64_t kTile = 1024;  // elements at a time, where a form does not need more at once
 
-// The programs that are known, by kernel id. Blocks are read when the first kernel is missing.
+}  // namespace
+
 class ProgramTable {
  public:
+  ProgramTable() = default;
+  explicit ProgramTable(std::string_view encoded) : own_(encoded) {
+    add({reinterpret_cast<const uint8_t*>(own_.data()), own_.size()});
+  }
+
   void add(std::span<const uint8_t> block) {
     std::lock_guard lock(mutex_);
     unread_.push_back(block);
@@ -55,24 +61,31 @@ class ProgramTable {
     }
   }
 
+  const std::string own_;
   std::mutex mutex_;
   std::vector<std::span<const uint8_t>> unread_;
   std::map<KernelId, Known> programs_;
 };
 
-ProgramTable& program_table() {
+namespace {
+
+ProgramTable& file_programs() {
   static auto* made = new ProgramTable;
   return *made;
 }
 
-// What KernelRef::program points to: whose program it is, and the program after its first use.
+constinit thread_local const ProgramScope* program_scope = nullptr;
+
+// What KernelRef::program points to: whose program it is, where it is, and the program after its first use.
 struct AttachedProgram {
   KernelId id;
+  std::shared_ptr<ProgramTable> table;
   std::atomic<const TileProgram*> program{nullptr};
 
   const TileProgram& get() {
     if (const TileProgram* known = program.load(std::memory_order_acquire)) return *known;
-    const TileProgram* found = program_table().find(id);
+    const TileProgram* found = table ? table->find(id) : nullptr;
+    if (!found) found = file_programs().find(id);
     if (!found)
       raise(ErrorKind::Runtime, "a kernel that every pack holds is missing from this one; rebuild the kernel pack");
     program.store(found, std::memory_order_release);
@@ -563,9 +576,9 @@ class NestRun {
   Evaluation evaluation_;
 };
 
-int64_t run_tile_program(const void* attached, char* const* data, const int64_t* sizes, const int64_t* strides,
+int64_t run_tile_program(void* attached, char* const* data, const int64_t* sizes, const int64_t* strides,
                          const uint64_t* params) {
-  auto& owner = *static_cast<AttachedProgram*>(const_cast<void*>(attached));
+  auto& owner = *static_cast<AttachedProgram*>(attached);
   const TileProgram& program = owner.get();
   const Call call{program, data, sizes, strides, params};
   switch (program.form) {
@@ -580,11 +593,24 @@ int64_t run_tile_program(const void* attached, char* const* data, const int64_t*
 
 }  // namespace
 
-void attach_program(KernelRef& kernel) {
-  kernel.program = new AttachedProgram{.id = kernel.id};  // lives as long as the kernel: forever
+std::shared_ptr<ProgramTable> make_program_table(std::string_view encoded) {
+  return std::make_shared<ProgramTable>(encoded);
 }
 
-void add_programs(std::span<const uint8_t> encoded) { program_table().add(encoded); }
+void add_programs(std::span<const uint8_t> encoded) { file_programs().add(encoded); }
+
+ProgramScope::ProgramScope(std::shared_ptr<ProgramTable> table) : table_(std::move(table)), outer_(program_scope) {
+  program_scope = this;
+}
+ProgramScope::~ProgramScope() { program_scope = outer_; }
+std::shared_ptr<ProgramTable> ProgramScope::current() { return program_scope ? program_scope->table_ : nullptr; }
+
+void attach_program(KernelRef& kernel) {
+  auto attached = std::make_shared<AttachedProgram>();
+  attached->id = kernel.id;
+  attached->table = ProgramScope::current();
+  kernel.program = std::move(attached);
+}
 
 void install_tile_interpreter() { set_program_interpreter(run_tile_program); }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -59,10 +60,28 @@ struct TileProgram {
   std::vector<DType> outputs, inputs, params;
 };
 
+// Programs by kernel id, read when the first kernel is missing: those of the frozen file and, in a table of its own,
+// those of each answer to a trace, which lives as long as the kernels that were decoded with it.
+class ProgramTable;
+std::shared_ptr<ProgramTable> make_program_table(std::string_view encoded);
+void add_programs(std::span<const uint8_t> encoded);  // to those of the file; must live forever
+
+// Where the kernels that this thread decodes find their programs before they look among those of the file.
+class ProgramScope {
+ public:
+  explicit ProgramScope(std::shared_ptr<ProgramTable> table);
+  ~ProgramScope();
+  ProgramScope(const ProgramScope&) = delete;
+  ProgramScope& operator=(const ProgramScope&) = delete;
+  static std::shared_ptr<ProgramTable> current();
+
+ private:
+  std::shared_ptr<ProgramTable> table_;
+  const ProgramScope* outer_;
+};
+
 // Lets `kernel`, whose id is set, run the program of that id where there is no machine code.
 void attach_program(KernelRef& kernel);
-// Adds [[kernel id, program], ...], which must live forever: of the frozen file, or of an answer to a trace.
-void add_programs(std::span<const uint8_t> encoded);
 
 void decode_tile_program(Decoder in, TileProgram& out);
 

@@ -322,16 +322,17 @@ PyObject* derivation(PyObject*, PyObject* name_object) {
     const char* name = PyUnicode_AsUTF8(name_object);
     if (!name) raise_python();
     const OpRecord* op = find_op(name);
-    const Derivation* found = op ? derived_from(*op) : nullptr;
+    const std::optional<Derivation> found = op ? derived_from(*op) : std::nullopt;
     if (!found) raise(ErrorKind::Runtime, "%s is no derivative of an op", name);
+    if (!found->op) raise(ErrorKind::Runtime, "the op that %s is the derivative of is forgotten", name);
     Object sources = own(PyList_New(0)), structural = own(PyList_New(0)), results = own(PyList_New(0));
     const auto append = [](Object& list, PyObject* entry) { checked(PyList_Append(list.get(), own(entry).get())); };
-    for (const ArgumentSource& from : found->plan->arguments)
+    for (const ArgumentSource& from : found->arguments)
       append(sources, Py_BuildValue("(sii)", kArgumentOriginNames[static_cast<int>(from.from)].data(), from.index,
                                     from.element));
-    for (const StructuralArgument& chosen : found->plan->structural)
+    for (const StructuralArgument& chosen : found->structural)
       append(structural, Py_BuildValue("(iN)", chosen.index, value_object(chosen.value)));
-    for (const int16_t input : found->plan->results) append(results, PyLong_FromLong(input));
+    for (const int16_t input : found->results) append(results, PyLong_FromLong(input));
     return checked(Py_BuildValue("(sOOOO)", kRuleNames[static_cast<int>(found->rule)].data(),
                                  overload_object(*found->op), sources.get(), structural.get(), results.get()));
   });
@@ -359,7 +360,7 @@ PyObject* derivative_of(PyObject*, PyObject* const* args, Py_ssize_t count, PyOb
       if (PyObject* result = PyTuple_GET_ITEM(results.get(), i); is_tensor(result))
         returned[i] = Value::of(tensor_of(result));
     const OpCall call{op, parsed.values(), returned, signature.num_parameters, KeySet::from_bits(parsed.keys)};
-    const DerivativePlan* plan = find_derivative(call, mask);
+    const SharedPlan plan = find_derivative(call, mask);
     if (!plan || !plan->op) return none();
     Object sizes = own(PyList_New(0));
     for (const SizeSource& size : plan->sizes)

@@ -289,7 +289,10 @@ OverloadSet* make_set(const std::string& name, bool as_function) {
 
 const Signature* signature_of(OpRecord& op) {
   auto& slot = registry().signatures[&op];
-  if (!slot) slot = std::make_unique<Signature>(op);
+  if (!slot) {
+    keep_op_forever(op);
+    slot = std::make_unique<Signature>(op);
+  }
   return slot.get();
 }
 

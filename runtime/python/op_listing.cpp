@@ -1,6 +1,7 @@
 // What Python may know of op records: names, schemas taken apart, where their callables are.
 // torch.ops, torch.overrides and the stub generator read it; nothing on the path of a call does.
 #include "core/dispatcher.h"
+#include "ops/graph_op.h"
 #include "ops/late_ops.h"
 #include "python/boxing.h"
 #include "python/contexts.h"
@@ -59,7 +60,25 @@ PyObject* list_ops(PyObject*, PyObject*) {
   });
 }
 
+PyObject* counts(PyObject*, PyObject*) {
+  return guarded([] {
+    const OpCounts found = count_ops();
+    return checked(Py_BuildValue("(nnn)", found.records, found.retired, found.free));
+  });
+}
+
+PyObject* limit_traced(PyObject*, PyObject* number) {
+  return guarded([&]() -> PyObject* {
+    const size_t most = PyLong_AsSize_t(number);
+    if (PyErr_Occurred()) raise_python();
+    return checked(PyLong_FromSize_t(most_traced.exchange(most)));
+  });
+}
+
 PyMethodDef functions[] = {
+    {"_count_ops", counts, METH_NOARGS, "(records of ops, those that nobody owns any more, those that are free)."},
+    {"_limit_traced", limit_traced, METH_O,
+     "_limit_traced(number): of how many keys an op remembers what was traced; returns the number before. For tests."},
     {"_op_schema", op_schema, METH_O,
      "_op_schema(name): (namespace, name, overload, arguments, returns, text) of an op overload."},
     {"_list_ops", list_ops, METH_NOARGS,

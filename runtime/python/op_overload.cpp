@@ -41,6 +41,7 @@ PyObject* make_overload(const OpRecord& op) {
   auto& subclass = *reinterpret_cast<PyTypeObject*>(type.get());
   subclass.tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;  // classes written in Python inherit it since CPython 3.12 alone
   auto* object = reinterpret_cast<OverloadObject*>(checked(subclass.tp_alloc(&subclass, 0)));
+  keep_op_forever(op);
   object->op = &op;
   object->set = overload_set(const_cast<OpRecord&>(op));
   object->set->callable = reinterpret_cast<PyObject*>(object);  // what __torch_function__ receives

@@ -1,10 +1,12 @@
 // The timeline's sessions for Python (src/pellucid/_timeline): start, stop, ranges, modules, the collector.
 #include "timeline/session.h"
 
+#include <optional>
 #include <unordered_map>
 
 #include "autograd/op_node.h"
 #include "core/allocator.h"
+#include "core/dispatcher.h"
 #include "plan/plan.h"
 #include "python/call_lines.h"
 #include "python/contexts.h"
@@ -14,7 +16,8 @@
 namespace pellucid::python {
 namespace {
 
-size_t sessions_open = 0;  // under the interpreter lock
+size_t sessions_open = 0;                  // under the interpreter lock
+std::optional<RetiredOpsScope> named_ops;  // while there are any: events point to the ops that ran
 
 void record_block(void* block, size_t nbytes, bool taken) {
   ThreadTimeline* timeline = thread_timeline();
@@ -39,7 +42,7 @@ PyObject* start(PyObject*, PyObject* args) {
     if (!PyArg_ParseTuple(args, "IO!", &what, &PyTuple_Type, &folders)) return nullptr;
     set_package_folders(folders);
     const uint64_t number = start_session(what);
-    ++sessions_open;
+    if (!sessions_open++) named_ops.emplace();
     follow_memory();
     return checked(PyLong_FromUnsignedLongLong(number));
   });
@@ -118,6 +121,7 @@ PyObject* stop(PyObject*, PyObject* number) {
     Object threads = listed_threads(found, names);
     Object lines = listed_lines(), modules = listed_modules();
     if (sessions_open && !--sessions_open) {
+      named_ops.reset();
       forget_lines();
       forget_modules();
     }

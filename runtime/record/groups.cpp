@@ -7,6 +7,7 @@
 #include <random>
 #include <unordered_map>
 
+#include "core/dispatcher.h"
 #include "core/error.h"
 #include "kernels/nest.h"
 #include "ops/trace.h"
@@ -124,6 +125,7 @@ bool is_known(const ScalarFunction& function) {
 
 void remember_request(const ScalarFunction& function, const OpCall& call, PointwiseKey key) {
   if (is_known(function)) return;
+  keep_op_forever(*call.op);  // groups name its function by the address
   Table& all = table();
   std::lock_guard guard(all.mutex);
   all.requests.emplace(&function, pointwise_request(call, key));
@@ -173,12 +175,8 @@ uint16_t parameter_number(const ScalarFunction& function, int64_t argument, int6
 
 // [kernel, [[input, dtype], ...], [dtype of each output], [[node, argument, part], ...]], then tile programs.
 std::unique_ptr<GroupFunction> decode_group(const GroupEntry& entry, std::string_view answer) {
-  Decoder whole(answer);
-  whole.expect_list(2);
-  const auto block = whole.bytes();
-  auto* programs = new std::string(whole.rest());  // kernels may need them at any later time
-  add_programs({reinterpret_cast<const uint8_t*>(programs->data()), programs->size()});
-  Decoder in(block);
+  const Traced traced = opened(answer);
+  Decoder in(traced.bytes());
   auto made = std::make_unique<GroupFunction>();
   in.expect_list(4);
   const auto id = in.bytes();
@@ -198,6 +196,7 @@ std::unique_ptr<GroupFunction> decode_group(const GroupEntry& entry, std::string
     made->params.emplace_back(static_cast<uint16_t>(node),
                               parameter_number(*entry.functions[node], argument, in.integer()));
   }
+  const ProgramScope programs(traced.programs);
   attach_program(made->kernel);
   return made;
 }

@@ -242,7 +242,7 @@ uint64_t batched_inputs(const OpCall& call, Arguments& arguments, const Level& l
 void run_graph(OpCall& call, const Level& level, bool uniform) {
   Arguments arguments(call);
   const uint64_t mask = batched_inputs(call, arguments, level);
-  const DerivativePlan* plan = find_rule(Rule::Batch, call, mask);
+  const SharedPlan plan = find_rule(Rule::Batch, call, mask);
   if (!plan) {  // sizes depend on values: of masks and indices
     if (!are_masks_uniform(call, level)) raise_sizes_differ(call);
     return run_each(call, level, std::nullopt, uniform);

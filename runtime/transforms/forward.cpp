@@ -135,7 +135,7 @@ void run_functional(OpCall& call, const Level& level, const TensorImpl* written 
   if (call.op->kind == OpKind::View) {
     tangents = viewed_tangents(call, level);
   } else if (call.op->derivative) {
-    if (const DerivativePlan* plan = find_rule(Rule::Jvp, primal, inputs.moving))
+    if (const SharedPlan plan = find_rule(Rule::Jvp, primal, inputs.moving))
       tangents = tangents_of(*plan, primal, inputs);
   } else if (call.op->kind != OpKind::Random) {
     raise(ErrorKind::NotImplemented,

@@ -23,7 +23,7 @@ struct Counted {
   ~Counted() { --alive; }
 };
 
-constexpr size_t kMost = 256;
+constinit std::atomic<size_t> kMost = 256;
 using Cache = BoundedCache<WordKey, Counted>;
 
 }  // namespace

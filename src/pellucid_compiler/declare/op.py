@@ -289,9 +289,11 @@ class Op:
         """The rule over what ``body`` gives: outputs, and behind them what it keeps."""
         assert self.hand_vjp is not None
         hand = Graph(f"{self.full_name}.vjp")
+        hand.sizes.merge(body.sizes)  # it runs where the body did
         floats = [k for k, v in enumerate(body.inputs) if v.differentiable]
         with tracing(hand):
             mine = _map_tensors(values, lambda t: Tensor(hand.input_like(t.value)))
+            hand.respell_inputs()
             inputs = list(hand.inputs)
             known = [Tensor(hand.input(v.shape, v.dtype)) for v in body.outputs]
             grads = [

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from pellucid_compiler.ir.affine import is_size
 from pellucid_compiler.ir.expr import Expr, ExprLike, as_expr, is_loaded, symbols
 from pellucid_compiler.ir.graph import Graph, Requirement
 from pellucid_compiler.ir.sizes import size_value
@@ -94,7 +93,9 @@ def knows(condition: ExprLike) -> bool | None:
     asked = as_expr(condition)
     answer = tracer().questions.answer(asked)
     if answer:
-        _unify(tracer().graph, asked)
+        graph = tracer().graph
+        graph.sizes.add(asked)
+        graph.respell_inputs()
     return answer
 
 
@@ -124,30 +125,11 @@ def require(
         return
     graph = tracer().graph
     graph.require(requirement)
-    _unify(graph, holds)
+    graph.respell_inputs()
 
 
 def _hint(e: Expr) -> Any:
     return size_value(e, tracer().questions.hints)
-
-
-def _unify(graph: Graph, condition: Expr) -> None:
-    """Once ``a == b`` is known, the inputs' sizes ``b`` are written ``a``, and a size
-    that equals a constant is written as the constant.
-
-    So a later loop over one is known to stay inside the other, and a size of 1 has
-    no axis.
-    """
-    if condition.op != "eq":
-        return
-    first, second = condition.args
-    if second.op == "const":
-        first, second = second, first
-    if not is_size(second) or not (is_size(first) or first.op == "const"):
-        return
-    for value in graph.inputs:
-        if any(second is n for n in value.shape):
-            value.shape = tuple(first if n is second else n for n in value.shape)
 
 
 def default_dtype() -> str:

@@ -13,6 +13,7 @@ from collections.abc import Container, Hashable, Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from pellucid_compiler.ir.dtypes import is_float
+from pellucid_compiler.ir.equal_sizes import EqualSizes
 from pellucid_compiler.ir.expr import Expr, sym, symbols
 
 Shape: TypeAlias = "tuple[Expr, ...]"
@@ -81,7 +82,8 @@ class Graph:
     """Inputs, nodes in order of execution, outputs, and preconditions.
 
     ``saved`` are values beside the outputs that a derivative may read instead of
-    computing them again: a declaration's ``save_for_backward``.
+    computing them again: a declaration's ``save_for_backward``. ``sizes``: which sizes
+    its requirements and the questions of its trace say are equal.
     """
 
     def __init__(self, name: str = "graph") -> None:
@@ -91,6 +93,7 @@ class Graph:
         self.outputs: list[Value] = []
         self.saved: list[Value] = []
         self.requirements: list[Requirement] = []
+        self.sizes = EqualSizes()
         self._emitted: dict[Hashable, Node] = {}
         self._required: set[Expr] = set()
         self._num_counts = 0
@@ -127,6 +130,16 @@ class Graph:
         if requirement.condition not in self._required:
             self._required.add(requirement.condition)
             self.requirements.append(requirement)
+            self.sizes.add(requirement.condition)
+
+    def respell_inputs(self) -> None:
+        """Write the inputs' shapes by what represents equal sizes.
+
+        So a later loop over one is known to stay inside the other, and a size of 1 has
+        no axis.
+        """
+        for value in self.inputs:
+            value.shape = tuple(map(self.sizes.find, value.shape))
 
     def copy_node(self, node: Node, env: dict[Value, Value]) -> tuple[Value, ...]:
         """Emit another Graph's ``node`` here; ``env`` maps its values to this
@@ -151,6 +164,7 @@ class Graph:
         part = Graph(self.name)
         part.inputs, part.nodes = list(self.inputs), self.nodes
         part.outputs, part.requirements = list(outputs), list(self.requirements)
+        part.sizes = self.sizes.copy()
         part._emitted, part._num_counts = self._emitted, self._num_counts
         return part.prune()
 

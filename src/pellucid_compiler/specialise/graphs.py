@@ -92,7 +92,7 @@ def declared_graph(op: Op, arguments: Sequence[Any]) -> GraphOp:
     arguments = bind_arguments(op.schema, arguments, {})
     call = specialise(op.schema, arguments, {})
     traced = op.trace(call.key, call.env)
-    full = unify_sizes(traced.graph, traced.guards)
+    full = unify_sizes(traced.graph, traced.nominal, traced.guards)
     saving_graph = (
         full.with_outputs([*full.outputs, *full.saved]) if full.saved else None
     )

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pellucid_compiler.ir.affine import is_size
 from pellucid_compiler.ir.build import emit_loop, over_values
 from pellucid_compiler.ir.expr import Expr, is_const, rewrite
 from pellucid_compiler.ir.graph import Graph, Value
@@ -25,41 +24,26 @@ from pellucid_compiler.ir.primitives import (
 )
 
 
-def unify_sizes(graph: Graph, guards: Mapping[Expr, bool]) -> Graph:
-    """``graph`` with one symbol for sizes that are required or answered to be equal."""
-    held = [*_required(graph)]
-    held += [condition for condition, answer in guards.items() if answer]
-    renamed = _classes(held)
+def unify_sizes(graph: Graph, traced: Graph, guards: Mapping[Expr, bool]) -> Graph:
+    """``graph`` with one symbol for sizes that are equal wherever it runs: by what its
+    trace, the Graph ``traced``, requires and the answers that it was given.
+    """
+    sizes = traced.sizes.copy()
+    for body in _bodies(traced):
+        sizes.merge(body.sizes)
+    for condition, answer in guards.items():  # those of nested traces hold for all
+        if answer:
+            sizes.add(condition)
+    renamed = sizes.renamed()
     return _Renaming(renamed).graph(graph) if renamed else graph
 
 
-def _required(graph: Graph) -> Iterator[Expr]:
-    """What the Graph and the bodies of its calls require: they name the same sizes."""
-    for requirement in graph.requirements:
-        yield requirement.condition
+def _bodies(graph: Graph) -> Iterator[Graph]:
+    """The Graphs of its calls: they name the same sizes."""
     for node in graph.nodes:
         if node.primitive is CALL:
-            yield from _required(node.attrs.body)
-
-
-def _classes(conditions: Iterable[Expr]) -> dict[Expr, Expr]:
-    """Each size's representative, where it is another one."""
-    parent: dict[Expr, Expr] = {}
-
-    def find(e: Expr) -> Expr:
-        while e in parent:
-            e = parent[e]
-        return e
-
-    for condition in conditions:
-        if condition.op != "eq" or not any(is_size(a) for a in condition.args):
-            continue
-        first, second = (find(a) for a in condition.args)
-        if second.op == "const":
-            first, second = second, first
-        if first is not second and is_size(second):
-            parent[second] = first
-    return {e: find(e) for e in parent}
+            yield node.attrs.body
+            yield from _bodies(node.attrs.body)
 
 
 class _Renaming:
