@@ -125,7 +125,9 @@ def elu(x, alpha, scale, input_scale):
     return where(x > 0, x * scale, expm1(x * input_scale) * (alpha * scale))
 
 
-@pointwise("selu(Tensor self) -> Tensor", node="EluBackward0")
+@pointwise(
+    "selu(Tensor self) -> Tensor", refuses=("integers", "bool"), node="EluBackward0"
+)
 def selu(x):
     """elu with the self-normalising constants of Klambauer et al. 2017."""
     alpha, scale = 1.6732632423543772, 1.0507009873554805
@@ -142,6 +144,7 @@ def celu(x, alpha):
 
 @pointwise(
     "silu(Tensor self) -> Tensor",
+    refuses=("integers", "bool"),
     namespace="nn.functional",
     method=False,
     backward="silu_backward(Tensor grad_output, Tensor self) -> Tensor",
@@ -181,6 +184,7 @@ def _(x, y):
 
 @pointwise(
     "gelu(Tensor self, *, str approximate='none') -> Tensor",
+    refuses=("integers", "bool"),
     namespace="nn.functional",
     method=False,
     backward="gelu_backward(Tensor grad_output, Tensor self, *, str "
@@ -210,6 +214,7 @@ def _(x, approximate, y):
 
 @pointwise(
     "log_sigmoid(Tensor self) -> Tensor",
+    refuses=("integers", "bool"),
     namespace="nn.functional",
     method=False,
     backward="log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> "
@@ -227,6 +232,7 @@ def _(x, y):
 
 @pointwise(
     "hardsigmoid(Tensor self) -> Tensor",
+    refuses=("integers", "bool"),
     namespace="nn.functional",
     method=False,
     backward="hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor",
@@ -238,6 +244,7 @@ def hardsigmoid(x):
 
 @pointwise(
     "hardswish(Tensor self) -> Tensor",
+    refuses=("integers", "bool"),
     namespace="nn.functional",
     method=False,
     backward="hardswish_backward(Tensor grad_output, Tensor self) -> Tensor",
@@ -311,6 +318,7 @@ def hardshrink(x, lambd):
 
 @pointwise(
     "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
+    refuses=("bool",),
     method=False,
     backward="threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) "
     "-> Tensor",

@@ -24,6 +24,7 @@ def _loss(reduction, distance, *operands):
 
 @fused(
     "mse_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
+    refuses=("integers", "bool"),
     method=False,
     namespace="nn.functional",
     layout="operand",
@@ -53,6 +54,7 @@ def l1_loss(x, target, reduction):
 @fused(
     "smooth_l1_loss(Tensor self, Tensor target, int reduction=Mean, float "
     "beta=1.0) -> Tensor",
+    refuses=("integers", "bool"),
     method=False,
     namespace="nn.functional",
     layout="operand",
@@ -75,6 +77,7 @@ def smooth_l1_loss(x, target, reduction, beta):
 @fused(
     "huber_loss(Tensor self, Tensor target, int reduction=Mean, float "
     "delta=1.0) -> Tensor",
+    refuses=("integers", "bool"),
     method=False,
     namespace="nn.functional",
     layout="operand",
@@ -100,6 +103,7 @@ def huber_loss(x, target, reduction, delta):
 @fused(
     "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int "
     "reduction=Mean) -> Tensor",
+    refuses=("integers", "bool"),
     method=False,
     namespace="nn.functional",
     layout="operand",

@@ -21,14 +21,18 @@ def _require_ranks(name, **operands):
         )
 
 
-@contraction("mm(Tensor self, Tensor mat2) -> Tensor", autocast="lower")
+@contraction(
+    "mm(Tensor self, Tensor mat2) -> Tensor", refuses=("bool",), autocast="lower"
+)
 def mm(a, b):
     """The product of two matrices."""
     _require_ranks("mm", self=(a, 2), mat2=(b, 2))
     return matmul(a, b)
 
 
-@contraction("bmm(Tensor self, Tensor mat2) -> Tensor", autocast="lower")
+@contraction(
+    "bmm(Tensor self, Tensor mat2) -> Tensor", refuses=("bool",), autocast="lower"
+)
 def bmm(a, b):
     """The products of matrices, pair by pair along the first dim."""
     _require_ranks("bmm", self=(a, 3), mat2=(b, 3))
@@ -41,14 +45,14 @@ def bmm(a, b):
     return matmul(a, b)
 
 
-@contraction("mv(Tensor self, Tensor vec) -> Tensor")
+@contraction("mv(Tensor self, Tensor vec) -> Tensor", refuses=("bool",))
 def mv(a, v):
     """The product of a matrix and a vector."""
     _require_ranks("mv", self=(a, 2), vec=(v, 1))
     return matmul(a, v)
 
 
-@contraction("dot(Tensor self, Tensor tensor) -> Tensor")
+@contraction("dot(Tensor self, Tensor tensor) -> Tensor", refuses=("bool",))
 def dot(a, b):
     """The sum of the products of two vectors' elements."""
     _require_ranks("dot", self=(a, 1), tensor=(b, 1))
@@ -69,6 +73,7 @@ def outer(a, b):
 @contraction(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) "
     "-> Tensor",
+    refuses=("bool",),
     inplace=True,
     autocast="lower",
 )
@@ -81,6 +86,7 @@ def addmm(x, a, b, beta, alpha):
 @contraction(
     "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) "
     "-> Tensor",
+    refuses=("bool",),
     inplace=True,
 )
 def addmv(x, a, v, beta, alpha):
@@ -92,6 +98,7 @@ def addmv(x, a, v, beta, alpha):
 @contraction(
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, "
     "Scalar alpha=1) -> Tensor",
+    refuses=("bool",),
     inplace=True,
     autocast="lower",
 )
@@ -104,6 +111,7 @@ def baddbmm(x, a, b, beta, alpha):
 @contraction(
     "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, "
     "Scalar alpha=1) -> Tensor",
+    refuses=("bool",),
     inplace=True,
     autocast="lower",
 )

@@ -112,6 +112,7 @@ def topk(x, k, dim, largest, sorted):
 @library_op(
     "kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) "
     "-> (Tensor values, Tensor indices)",
+    refuses=("bool",),
     out="values",
 )
 def kthvalue(x, k, dim, keepdim):
@@ -129,6 +130,7 @@ def kthvalue(x, k, dim, keepdim):
 @library_op(
     "median.dim(Tensor self, int dim, bool keepdim=False) "
     "-> (Tensor values, Tensor indices)",
+    refuses=("bool",),
     node="MedianBackward1",
     out="dim_values",
 )
@@ -145,7 +147,7 @@ def median_dim(x, dim, keepdim):
     return _picked(x, dim, lambda p: where(spoiled[p], last, last // 2), keepdim)
 
 
-@library_op("median(Tensor self) -> Tensor")
+@library_op("median(Tensor self) -> Tensor", refuses=("bool",))
 def median(x):
     """The middle element, the lower one of two; NaN if there is one, or none at all."""
     flat = reshape(x, [num_elements(x)])
@@ -162,6 +164,7 @@ def _(x, y, grad, derived):
 @library_op(
     "nanmedian.dim(Tensor self, int dim, bool keepdim=False) "
     "-> (Tensor values, Tensor indices)",
+    refuses=("bool",),
     node="NanmedianBackward1",
     out="dim_values",
 )
@@ -177,7 +180,7 @@ def nanmedian_dim(x, dim, keepdim):
     )
 
 
-@library_op("nanmedian(Tensor self) -> Tensor")
+@library_op("nanmedian(Tensor self) -> Tensor", refuses=("bool",))
 def nanmedian(x):
     """The middle one of the elements that are not NaN; NaN without any."""
     flat = reshape(x, [num_elements(x)])

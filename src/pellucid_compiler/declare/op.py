@@ -34,7 +34,7 @@ from pellucid_compiler.declare.scalar_function import ScalarFunction, element_of
 from pellucid_compiler.declare.schema import Schema, parse_schema
 from pellucid_compiler.declare.tensor import Tensor, broadcast_shapes, lift
 from pellucid_compiler.declare.tracing import Questions, default_dtype, tracer, tracing
-from pellucid_compiler.ir.dtypes import stored_dtype, wide_dtype
+from pellucid_compiler.ir.dtypes import is_integer, stored_dtype, wide_dtype
 from pellucid_compiler.ir.expr import Expr, as_expr, cast, const, sym, with_partials
 from pellucid_compiler.ir.graph import Graph, Value
 from pellucid_compiler.ir.primitives import CALL, CallAttrs
@@ -112,6 +112,7 @@ class Options(NamedTuple):
     layout: str = ""
     autocast: str = ""
     copy_method: bool = False
+    refuses: tuple[str, ...] = ()
 
 
 class Op:
@@ -319,6 +320,7 @@ class Op:
         for traced in known:
             if traced.serves(hints):
                 return traced
+        self._refuse_dtype(key)
         questions = Questions(hints)
         graph = Graph(self.full_name)
         with tracing(graph, questions):
@@ -331,6 +333,19 @@ class Op:
         check_kind(self.full_name, self.kind, traced.nominal)
         known.append(traced)
         return traced
+
+    def _refuse_dtype(self, key: Key) -> None:
+        """NotImplementedError for a first tensor of a dtype in ``refuses``."""
+        first = next((item for item in key if isinstance(item, TensorKey)), None)
+        refused = self.options.refuses
+        if first is None or not refused:
+            return
+        is_refused = is_integer(first.dtype) and "integers" in refused
+        if is_refused or first.dtype in refused:
+            raise NotImplementedError(
+                f'"{self.schema.name}" not implemented for {first.dtype} tensors: '
+                "convert with .float() first"
+            )
 
     # -------------------------------------------------------------- scalar functions
 
@@ -349,6 +364,7 @@ class Op:
         random op draws are its last operands. Half operands are computed in float32 and
         the results rounded to the dtype that the body gives them.
         """
+        self._refuse_dtype(key)
         with tracing(Graph(self.full_name), Questions({})):
             nominal, _ = self._scalar_results(key, lambda dtype: dtype)
         graph = Graph(self.full_name)
