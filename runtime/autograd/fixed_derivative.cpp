@@ -14,7 +14,7 @@ struct FixedDerivative final : KindData {
   const DerivativePlan plan;
 };
 
-const DerivativePlan* plan_of(const OpCall& call, uint64_t) { return &fixed_derivative(*call.op); }
+SharedPlan plan_of(const OpCall& call, uint64_t) { return permanent(&fixed_derivative(*call.op)); }
 
 }  // namespace
 

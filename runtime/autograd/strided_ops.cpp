@@ -163,54 +163,7 @@ void as_strided(OpCall& call, void*) {
   dispatch(inner);
 }
 
-<<<<<<< HEAD
 }  // namespace intrinsics
-=======
-SharedPlan plan_of(const OpCall& call, uint64_t) {
-  const Records& all = records();
-  if (call.op == all.view) return permanent(&all.of_view);
-  return permanent(call.op == all.backward ? &all.of_backward : &all.of_gather);
-}
-
-DerivativePlan plan_with(const OpRecord* derivative) {
-  DerivativePlan plan;
-  plan.op = derivative;
-  plan.arguments.push_back({From::Gradient, 0, -1});
-  for (int16_t i = 1; i <= 6; ++i) plan.arguments.push_back({From::Argument, i, -1});
-  plan.results = {0};
-  return plan;
-}
-
-OpRecord* define(const std::string& head, const char* result, BoxedKernel kernel, OpKind kind) {
-  OpRecord* op = define_op(head + ", " + kGeometry + ") -> " + result);
-  op->kind = kind;
-  register_catch_all(*op, {kernel, nullptr});
-  static const DerivativeFinder finder = plan_of;
-  register_kernel(*op, Key::Autograd, {autograd_handler, const_cast<DerivativeFinder*>(&finder)});
-  register_kernel(*op, Key::ViewInPlace, {view_handler, nullptr});
-  return op;
-}
-
-}  // namespace
-
-void define_strided_ops() {
-  Records& all = records();
-  if (all.view) return;
-  all.view = define("as_strided.geometry(Tensor(a) self", "Tensor(a)", run_view, OpKind::View);
-  all.backward = define("as_strided_backward.geometry(Tensor self", "Tensor", run_backward, OpKind::Loop);
-  all.gather = define("as_strided_gather.geometry(Tensor self", "Tensor", run_gather, OpKind::Loop);
-  all.of_view = plan_with(all.backward);
-  all.of_backward = plan_with(all.gather);
-  all.of_gather = plan_with(all.backward);
-  OpRecord& op = *define_op(
-      "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)");
-  op.kind = OpKind::Composite;
-  op.is_method = op.is_function = true;
-  register_catch_all(op, {run_public, nullptr});
-  register_fall_through(op, Key::Autograd);
-  register_fall_through(op, Key::ViewInPlace);
-}
->>>>>>> scaling
 
 StridedCall::StridedCall(TensorImpl& view) {
   TensorImpl& base = *view.base;

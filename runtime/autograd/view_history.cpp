@@ -29,11 +29,8 @@ void refuse_other_dtype(const TensorImpl& view) {
 Node* record_as_strided(TensorImpl& view) {
   refuse_other_dtype(view);
   const StridedCall strided(view);
-<<<<<<< HEAD
-  Ref<OpNode> node = make_op_node(strided.call, node_facts_of(strided.call, fixed_derivative(*strided.call.op)));
-=======
-  Ref<OpNode> node = make_op_node(strided.call, node_facts_of(strided.call, permanent(&strided_derivative())));
->>>>>>> scaling
+  Ref<OpNode> node =
+      make_op_node(strided.call, node_facts_of(strided.call, permanent(&fixed_derivative(*strided.call.op))));
   OpNode* made = node.get();
   set_history(view, Ref<Node>::adopt(node.leak()), 0);
   return made;

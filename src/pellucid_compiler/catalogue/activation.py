@@ -132,7 +132,9 @@ def elu(x, alpha, scale, input_scale):
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
-@pointwise("selu(Tensor self) -> Tensor", node="EluBackward0")
+@pointwise(
+    "selu(Tensor self) -> Tensor", refuses=("integers", "bool"), node="EluBackward0"
+)
 def selu(x):
     """elu with the self-normalising constants of Klambauer et al. 2017."""
     return where(x > 0, x * _SELU_SCALE, expm1(x) * (_SELU_ALPHA * _SELU_SCALE))
@@ -162,6 +164,7 @@ def _(x, alpha):
 
 @pointwise(
     "silu(Tensor self) -> Tensor",
+    refuses=("integers", "bool"),
     namespace="nn.functional",
     method=False,
     backward="silu_backward(Tensor grad_output, Tensor self) -> Tensor",
@@ -201,6 +204,7 @@ def _(x, y):
 
 @pointwise(
     "gelu(Tensor self, *, str approximate='none') -> Tensor",
+    refuses=("integers", "bool"),
     namespace="nn.functional",
     method=False,
     backward="gelu_backward(Tensor grad_output, Tensor self, *, str "
@@ -230,6 +234,7 @@ def _(x, approximate, y):
 
 @pointwise(
     "log_sigmoid(Tensor self) -> Tensor",
+    refuses=("integers", "bool"),
     namespace="nn.functional",
     method=False,
     backward="log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> "
@@ -247,6 +252,7 @@ def _(x, y):
 
 @pointwise(
     "hardsigmoid(Tensor self) -> Tensor",
+    refuses=("integers", "bool"),
     namespace="nn.functional",
     method=False,
     backward="hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor",
@@ -258,6 +264,7 @@ def hardsigmoid(x):
 
 @pointwise(
     "hardswish(Tensor self) -> Tensor",
+    refuses=("integers", "bool"),
     namespace="nn.functional",
     method=False,
     backward="hardswish_backward(Tensor grad_output, Tensor self) -> Tensor",
@@ -341,6 +348,7 @@ def hardshrink(x, lambd):
 
 @pointwise(
     "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
+    refuses=("bool",),
     method=False,
     backward="threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) "
     "-> Tensor",

@@ -176,6 +176,7 @@ def fmod_op(x, y):
 
 @pointwise(
     "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+    refuses=("bool",),
     inplace="Tensor",
     node="PowBackward1",
 )
@@ -237,6 +238,7 @@ def neg(x):
 
 @pointwise(
     "abs(Tensor self) -> Tensor",
+    refuses=("bool",),
     aliases=("absolute",),
 )
 def abs_op(x):
@@ -255,6 +257,7 @@ def lerp_scalar(start, end, weight):
 
 @pointwise(
     "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
+    refuses=("integers", "bool"),
     out="Tensor_out",
     node="LerpBackward1",
 )
@@ -271,7 +274,8 @@ def _lerp(start, end, weight):
 
 
 @pointwise(
-    "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"
+    "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+    refuses=("bool",),
 )
 def addcmul(x, first, second, value):
     """``x + value first second``."""

@@ -1,5 +1,6 @@
 """Contractions: matmul, linear, convolution."""
 
+from pellucid_compiler.catalogue.real_only import NARROW
 from pellucid_compiler.catalogue.seen import as_convolution
 from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
@@ -30,7 +31,10 @@ def _matmul_node(a, b):
 
 
 @contraction(
-    "matmul(Tensor self, Tensor other) -> Tensor", node=_matmul_node, autocast="lower"
+    "matmul(Tensor self, Tensor other) -> Tensor",
+    refuses=("bool",),
+    node=_matmul_node,
+    autocast="lower",
 )
 def matmul(a, b):
     """The matrix product over the last two dims; leading dims broadcast."""
@@ -125,6 +129,7 @@ def _linear_node(x, _, bias):
 
 @contraction(
     "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
+    refuses=("bool",),
     namespace="nn.functional",
     method=False,
     node=_linear_node,
@@ -163,6 +168,7 @@ def _(x, weight, bias):
 @contraction(
     "conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, "
     "SymInt[2] padding=0, SymInt[2] dilation=1, SymInt groups=1) -> Tensor",
+    refuses=NARROW,
     method=False,
     node="ConvolutionBackward0",
     layout="images",

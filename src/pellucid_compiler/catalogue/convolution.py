@@ -9,6 +9,7 @@ from pellucid_compiler.catalogue.contraction import (
     convolution_gradients,
     same_padding,
 )
+from pellucid_compiler.catalogue.real_only import NARROW
 from pellucid_compiler.catalogue.seen import as_convolution
 from pellucid_compiler.declare import (
     ask,
@@ -32,6 +33,7 @@ def _declare(dims):
     @contraction(
         f"conv{dims}d({options}SymInt[{dims}] padding=0, SymInt[{dims}] dilation=1, "
         "SymInt groups=1) -> Tensor",
+        refuses=("bool",) if dims == 3 else NARROW,
         method=False,
         out=False,
         node="ConvolutionBackward0",
@@ -56,6 +58,7 @@ def _declare(dims):
     @contraction(
         f"conv{dims}d.padding({options}str padding='valid', "
         f"SymInt[{dims}] dilation=1, SymInt groups=1) -> Tensor",
+        refuses=("bool",),
         method=False,
         out=False,
         node="ConvolutionBackward0",
@@ -82,6 +85,7 @@ def _declare_transposed(dims):
         f"conv_transpose{dims}d{overload}({_OPTIONS.format(dims)}"
         f"SymInt[{dims}] padding=0, SymInt[{dims}] output_padding=0, "
         f"SymInt groups=1, SymInt[{dims}] dilation=1) -> Tensor",
+        refuses=NARROW,
         method=False,
         out=False,
         node="ConvolutionBackward0",

@@ -322,7 +322,7 @@ def _(x, y):
     return where(x == 0, 0.0, (cos(PI * x) - y) / x)
 
 
-@pointwise("hypot(Tensor self, Tensor other) -> Tensor")
+@pointwise("hypot(Tensor self, Tensor other) -> Tensor", refuses=("integers", "bool"))
 def hypot(x, y):
     """``sqrt(x² + y²)`` without overflow on the way."""
     require_real("hypot", x, y)
@@ -376,7 +376,11 @@ def _(x, y, result):
     return where((x == 0) & (y <= 0), 0.0, log(y)), x / y
 
 
-@pointwise("logaddexp(Tensor self, Tensor other) -> Tensor", inplace=False)
+@pointwise(
+    "logaddexp(Tensor self, Tensor other) -> Tensor",
+    refuses=("integers", "bool"),
+    inplace=False,
+)
 def logaddexp(x, y):
     """``log(exp(x) + exp(y))``."""
     if x.dtype.startswith("complex"):
@@ -401,7 +405,11 @@ def _(x, y, result):
     return logistic(x - y), logistic(y - x)
 
 
-@pointwise("logaddexp2(Tensor self, Tensor other) -> Tensor", inplace=False)
+@pointwise(
+    "logaddexp2(Tensor self, Tensor other) -> Tensor",
+    refuses=("integers", "bool"),
+    inplace=False,
+)
 def logaddexp2(x, y):
     """``log2(2 ** x + 2 ** y)``."""
     top = maximum(x, y)
@@ -416,13 +424,13 @@ def _(x, y, result):
 # ------------------------------------------------------------------ rounding and sign
 
 
-@pointwise("floor(Tensor self) -> Tensor")
+@pointwise("floor(Tensor self) -> Tensor", refuses=("bool",))
 def floor_op(x):
     """The greatest integer not above x."""
     return floor(x)
 
 
-@pointwise("ceil(Tensor self) -> Tensor")
+@pointwise("ceil(Tensor self) -> Tensor", refuses=("bool",))
 def ceil_op(x):
     """The least integer not below x."""
     return ceil(x)
@@ -430,6 +438,7 @@ def ceil_op(x):
 
 @pointwise(
     "trunc(Tensor self) -> Tensor",
+    refuses=("bool",),
     aliases=("fix",),
 )
 def trunc_op(x):
@@ -437,7 +446,7 @@ def trunc_op(x):
     return trunc(x)
 
 
-@pointwise("round(Tensor self) -> Tensor")
+@pointwise("round(Tensor self) -> Tensor", refuses=("bool",))
 def round_op(x):
     """The nearest integer; the even one of two."""
     return round_even(x)
@@ -465,7 +474,7 @@ def round_decimals(x, decimals):
     return round_even(x / unit) * unit if decimals else round_even(x)
 
 
-@pointwise("frac(Tensor self) -> Tensor")
+@pointwise("frac(Tensor self) -> Tensor", refuses=("integers", "bool"))
 def frac(x):
     """``x - trunc(x)``."""
     return x - trunc(x)

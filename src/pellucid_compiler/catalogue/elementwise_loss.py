@@ -26,6 +26,7 @@ def _loss(reduction, distance, *operands):
 
 @fused(
     "mse_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
+    refuses=("integers", "bool"),
     method=False,
     namespace="nn.functional",
     layout="operand",
@@ -69,6 +70,7 @@ def _(x, target, reduction):
 @fused(
     "smooth_l1_loss(Tensor self, Tensor target, int reduction=Mean, float "
     "beta=1.0) -> Tensor",
+    refuses=("integers", "bool"),
     method=False,
     namespace="nn.functional",
     layout="operand",
@@ -100,6 +102,7 @@ smooth_l1_loss.gradients_seen_as(
 @fused(
     "huber_loss(Tensor self, Tensor target, int reduction=Mean, float "
     "delta=1.0) -> Tensor",
+    refuses=("integers", "bool"),
     method=False,
     namespace="nn.functional",
     layout="operand",
@@ -132,6 +135,7 @@ huber_loss.gradients_seen_as(
 @fused(
     "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int "
     "reduction=Mean) -> Tensor",
+    refuses=("integers", "bool"),
     method=False,
     namespace="nn.functional",
     layout="operand",

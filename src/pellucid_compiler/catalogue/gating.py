@@ -7,6 +7,7 @@ from pellucid_compiler.declare import ask, loop, require, tabulate, where, wrap_
 
 @loop(
     "prelu(Tensor self, Tensor weight) -> Tensor",
+    refuses=("integers", "bool"),
     out=False,
     node="PreluKernelBackward0",
     layout="operand",
@@ -44,6 +45,7 @@ def prelu(x, weight):
 
 @loop(
     "glu(Tensor self, int dim=-1) -> Tensor",
+    refuses=("integers", "bool"),
     namespace="nn.functional",
     method=False,
     backward="glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor",

@@ -100,6 +100,7 @@ def _(x, target, weight, reduction, ignore_index, label_smoothing):
 @fused(
     "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, "
     "SymInt ignore_index=-100) -> Tensor",
+    refuses=("integers", "bool"),
     method=False,
     namespace="nn.functional",
     node=_nll_node,

@@ -18,6 +18,7 @@ from pellucid_compiler.catalogue.normalization import (
     softmax_gradient,
 )
 from pellucid_compiler.catalogue.pooling import ADAPTIVE_MEANS
+from pellucid_compiler.catalogue.real_only import NARROW
 from pellucid_compiler.catalogue.statistics import moments
 from pellucid_compiler.declare import (
     cast,
@@ -127,6 +128,7 @@ def _declare_nll(dims, rank):
 
     @fused(
         f"{name}({options}) -> (Tensor output, Tensor total_weight)",
+        refuses=("integers", "bool"),
         method=False,
         function=False,
         out=False,
@@ -157,6 +159,7 @@ _declare_nll("2d", (4,))
     "convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, "
     "SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, "
     "SymInt groups) -> Tensor",
+    refuses=NARROW,
     method=False,
     rare=True,
     backward="convolution_backward(Tensor grad_output, Tensor input, Tensor weight, "
@@ -191,6 +194,7 @@ def convolution(
 
 @loop(
     "_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
+    refuses=("integers", "bool"),
     method=False,
     rare=True,
     backward="_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor",

@@ -197,6 +197,7 @@ def _require_last_sizes(name, tensor, sizes):
 @fused(
     "rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, "
     "float? eps=None) -> Tensor",
+    refuses=("integers", "bool"),
     method=False,
     out=False,
 )

@@ -50,6 +50,7 @@ def _declare(dims):
     def declare(name):
         return loop(
             f"{name}(Tensor self, SymInt[{2 * dims}] padding) -> Tensor",
+            refuses=("bool",),
             backward=f"{name}_backward(Tensor grad_output, Tensor self, "
             f"SymInt[{2 * dims}] padding) -> Tensor",
             namespace="nn.functional",

@@ -39,6 +39,7 @@ def _num_blocks(name, size, kernel, dilation, padding, stride):
 @loop(
     "im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, "
     "int[2] stride) -> Tensor",
+    refuses=("integers",),
     namespace="nn.functional",
     method=False,
 )
@@ -67,6 +68,7 @@ def im2col(x, kernel, dilation, padding, stride):
 @loop(
     "col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, "
     "int[2] padding, int[2] stride) -> Tensor",
+    refuses=("integers",),
     namespace="nn.functional",
     method=False,
 )

@@ -1,6 +1,6 @@
 """Pooling: the greatest element or the mean of every window of the last dims."""
 
-from pellucid_compiler.catalogue.real_only import require_real
+from pellucid_compiler.catalogue.real_only import NARROW, require_real
 from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
     argmax_of,
@@ -216,6 +216,7 @@ def _declare_max_pool(dims):
 
     @loop(
         f"{name}_with_indices({options}) -> (Tensor, Tensor)",
+        refuses=("bool",),
         namespace="nn.functional",
         method=False,
         out=False,
@@ -237,6 +238,7 @@ def _declare_max_pool(dims):
 
     @loop(
         f"{name}({options}) -> Tensor",
+        refuses=("integers", "bool") if dims == 1 else ("bool",),
         method=False,
         out=False,
         node=f"MaxPool{dims}DWithIndicesBackward0" if dims > 1 else "",
@@ -363,6 +365,7 @@ def _declare_avg_pool(dims):
         f"avg_pool{dims}d(Tensor self, int[{dims}] kernel_size, "
         f"int[{dims}] stride=[], int[{dims}] padding=0, bool ceil_mode=False, "
         "bool count_include_pad=True, int? divisor_override=None) -> Tensor",
+        refuses=NARROW,
         namespace="nn.functional",
         method=False,
         layout="images",
@@ -489,6 +492,7 @@ def _declare_adaptive(dims):
 
     @loop(
         f"{avg}(Tensor self, {sized} output_size) -> Tensor",
+        refuses=("integers", "bool"),
         namespace=hidden,
         method=False,
         symbolic=("output_size",) if dims == 1 else (),
@@ -521,6 +525,7 @@ def _declare_adaptive(dims):
 
     @loop(
         f"{greatest_name}({options}) -> (Tensor, Tensor)",
+        refuses=("integers", "bool"),
         namespace=hidden,
         method=False,
         out=False,

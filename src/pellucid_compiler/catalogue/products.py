@@ -22,7 +22,9 @@ def _require_ranks(name, **operands):
         )
 
 
-@contraction("mm(Tensor self, Tensor mat2) -> Tensor", autocast="lower")
+@contraction(
+    "mm(Tensor self, Tensor mat2) -> Tensor", refuses=("bool",), autocast="lower"
+)
 def mm(a, b):
     """The product of two matrices."""
     _require_ranks("mm", self=(a, 2), mat2=(b, 2))
@@ -35,7 +37,9 @@ mm.gradients_seen_as(
 )
 
 
-@contraction("bmm(Tensor self, Tensor mat2) -> Tensor", autocast="lower")
+@contraction(
+    "bmm(Tensor self, Tensor mat2) -> Tensor", refuses=("bool",), autocast="lower"
+)
 def bmm(a, b):
     """The products of matrices, pair by pair along the first dim."""
     _require_ranks("bmm", self=(a, 3), mat2=(b, 3))
@@ -54,7 +58,7 @@ bmm.gradients_seen_as(
 )
 
 
-@contraction("mv(Tensor self, Tensor vec) -> Tensor")
+@contraction("mv(Tensor self, Tensor vec) -> Tensor", refuses=("bool",))
 def mv(a, v):
     """The product of a matrix and a vector."""
     _require_ranks("mv", self=(a, 2), vec=(v, 1))
@@ -67,7 +71,7 @@ mv.gradients_seen_as(
 )
 
 
-@contraction("dot(Tensor self, Tensor tensor) -> Tensor")
+@contraction("dot(Tensor self, Tensor tensor) -> Tensor", refuses=("bool",))
 def dot(a, b):
     """The sum of the products of two vectors' elements."""
     _require_ranks("dot", self=(a, 1), tensor=(b, 1))
@@ -101,6 +105,7 @@ def _(a, b):
 @contraction(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) "
     "-> Tensor",
+    refuses=("bool",),
     inplace=True,
     autocast="lower",
 )
@@ -120,6 +125,7 @@ addmm.gradients_seen_as(
 @contraction(
     "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) "
     "-> Tensor",
+    refuses=("bool",),
     inplace=True,
 )
 def addmv(x, a, v, beta, alpha):
@@ -131,6 +137,7 @@ def addmv(x, a, v, beta, alpha):
 @contraction(
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, "
     "Scalar alpha=1) -> Tensor",
+    refuses=("bool",),
     inplace=True,
     autocast="lower",
 )
@@ -150,6 +157,7 @@ baddbmm.gradients_seen_as(
 @contraction(
     "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, "
     "Scalar alpha=1) -> Tensor",
+    refuses=("bool",),
     inplace=True,
     autocast="lower",
 )

@@ -8,6 +8,11 @@ numbers by themselves: see ``ir/complex_parts.py``.
 from pellucid_compiler.declare import require
 from pellucid_compiler.ir.dtypes import is_float
 
+# For ``refuses=``: integers but int64, for which alone PyTorch has kernels.
+NARROW = ("int32", "int16", "int8", "uint8", "bool")
+# Integers but bytes, of which images are.
+ALL_BUT_BYTES = ("int64", "int32", "int16", "int8", "bool")
+
 
 def require_real(name, *operands):
     """Raises NotImplementedError, as PyTorch does, where an operand is complex."""

@@ -1,5 +1,6 @@
 """Resampling of images: linear, cubic and nearest interpolation."""
 
+from pellucid_compiler.catalogue.real_only import ALL_BUT_BYTES
 from pellucid_compiler.declare import (
     ask,
     cast,
@@ -51,6 +52,7 @@ def _source(i, n, out, scale, align_corners, cubic=False):
 def _declare_linear(name, dims):
     @loop(
         f"{name}(Tensor self, {_options(dims)}) -> Tensor",
+        refuses=("integers", "bool") if dims != 2 else ALL_BUT_BYTES,
         namespace="nn.functional",
         method=False,
         layout="images",
@@ -117,6 +119,7 @@ def _declare_nearest(dims, exact):
 
     @loop(
         f"{name}(Tensor self, {_options(dims, corners=False)}) -> Tensor",
+        refuses=ALL_BUT_BYTES,
         namespace="nn.functional",
         method=False,
         layout="images",
@@ -162,6 +165,7 @@ def _cubic_weights(t):
 
 @loop(
     f"upsample_bicubic2d(Tensor self, {_options(2)}) -> Tensor",
+    refuses=ALL_BUT_BYTES,
     namespace="nn.functional",
     method=False,
     layout="images",

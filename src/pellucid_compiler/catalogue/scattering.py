@@ -85,6 +85,7 @@ def scatter_value_reduce(x, dim, index, value, reduce):
 @loop(
     "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
     "bool include_self=True) -> Tensor",
+    refuses=("bool",),
     inplace=True,
     index_error=RuntimeError,
 )
@@ -111,6 +112,7 @@ def scatter_reduce(x, dim, index, src, reduce, include_self):
 @loop(
     "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, "
     "bool include_self=True) -> Tensor",
+    refuses=("bool",),
     inplace=True,
     index_error=RuntimeError,
     rare=True,

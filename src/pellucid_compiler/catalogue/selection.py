@@ -102,6 +102,7 @@ def clamp(x, min, max):
 
 @pointwise(
     "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
+    refuses=("bool",),
     aliases=("clip",),
 )
 def clamp_tensor(x, min, max):

@@ -119,6 +119,7 @@ topk.gradients_seen_as(self=scattered)
 @library_op(
     "kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) "
     "-> (Tensor values, Tensor indices)",
+    refuses=("bool",),
     out="values",
 )
 def kthvalue(x, k, dim, keepdim):
@@ -139,6 +140,7 @@ kthvalue.gradients_seen_as(self=scattered)
 @library_op(
     "median.dim(Tensor self, int dim, bool keepdim=False) "
     "-> (Tensor values, Tensor indices)",
+    refuses=("bool",),
     node="MedianBackward1",
     out="dim_values",
 )
@@ -155,7 +157,7 @@ def median_dim(x, dim, keepdim):
     return _picked(x, dim, lambda p: where(spoiled[p], last, last // 2), keepdim)
 
 
-@library_op("median(Tensor self) -> Tensor")
+@library_op("median(Tensor self) -> Tensor", refuses=("bool",))
 def median(x):
     """The middle element, the lower one of two; NaN if there is one, or none at all."""
     flat = reshape(x, [num_elements(x)])
@@ -172,6 +174,7 @@ def _(x, y, grad, derived):
 @library_op(
     "nanmedian.dim(Tensor self, int dim, bool keepdim=False) "
     "-> (Tensor values, Tensor indices)",
+    refuses=("bool",),
     node="NanmedianBackward1",
     out="dim_values",
 )
@@ -187,7 +190,7 @@ def nanmedian_dim(x, dim, keepdim):
     )
 
 
-@library_op("nanmedian(Tensor self) -> Tensor")
+@library_op("nanmedian(Tensor self) -> Tensor", refuses=("bool",))
 def nanmedian(x):
     """The middle one of the elements that are not NaN; NaN without any."""
     flat = reshape(x, [num_elements(x)])

@@ -43,6 +43,8 @@ op means. Keyword options of every decorator:
                    are traced and compiled when they are first met
 ``ranks``          of its tensors that the build prepares, where programs use no others;
                    the last one in all dtypes
+``refuses``        dtypes of the first tensor that PyTorch has no kernel for, though
+                   the body would give something: names, or "integers"
 ``domain``         (low, high): where derivatives must meet their error bounds, and
                    where tests draw operands; the whole line without it
 """

@@ -36,7 +36,7 @@ from pellucid_compiler.declare.seen import Seen
 from pellucid_compiler.declare.tensor import Tensor, broadcast_shapes, lift
 from pellucid_compiler.declare.tracing import Questions, default_dtype, tracer, tracing
 from pellucid_compiler.ir.bounded import Bounded
-from pellucid_compiler.ir.dtypes import stored_dtype, wide_dtype
+from pellucid_compiler.ir.dtypes import is_integer, stored_dtype, wide_dtype
 from pellucid_compiler.ir.expr import Expr, as_expr, cast, const, sym, with_partials
 from pellucid_compiler.ir.graph import Graph, Value
 from pellucid_compiler.ir.offers import check_offered, moves_only, refusal
@@ -117,6 +117,7 @@ class Options(NamedTuple):
     layout: str = ""
     autocast: str = ""
     copy_method: bool = False
+    refuses: tuple[str, ...] = ()
 
 
 class Op:
@@ -340,6 +341,7 @@ class Op:
         for traced in known:
             if traced.serves(hints):
                 return traced
+        self._refuse_dtype(key)
         questions = Questions(hints)
         graph = Graph(self.full_name)
         with tracing(graph, questions):
@@ -353,6 +355,19 @@ class Op:
         check_offered(self.name, traced.nominal)
         known.append(traced)
         return traced
+
+    def _refuse_dtype(self, key: Key) -> None:
+        """NotImplementedError for a first tensor of a dtype in ``refuses``."""
+        first = next((item for item in key if isinstance(item, TensorKey)), None)
+        refused = self.options.refuses
+        if first is None or not refused:
+            return
+        is_refused = is_integer(first.dtype) and "integers" in refused
+        if is_refused or first.dtype in refused:
+            raise NotImplementedError(
+                f'"{self.schema.name}" not implemented for {first.dtype} tensors: '
+                "convert with .float() first"
+            )
 
     # -------------------------------------------------------------- scalar functions
 
@@ -371,6 +386,7 @@ class Op:
         random op draws are its last operands. Half operands are computed in float32 and
         the results rounded to the dtype that the body gives them.
         """
+        self._refuse_dtype(key)
         with tracing(Graph(self.full_name), Questions({})):
             nominal, _ = self._scalar_results(key, lambda dtype: dtype)
         refused = refusal(self.name, nominal)
