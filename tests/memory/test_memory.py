@@ -126,3 +126,13 @@ def test_the_summary_adds_up():
     assert len(lines) == 7 and "live blocks" in lines[0]
     counts = memory.stats()
     assert counts["peak_reserved_bytes"] >= counts["reserved_bytes"] > 0
+
+
+def test_a_view_whose_history_is_ambiguous_does_not_stop_the_search():
+    base = torch.randn(3, requires_grad=True) * 1
+    with torch.no_grad():
+        view = base.view(3)
+    base.add_(1)
+    with pytest.raises(RuntimeError, match="ambiguous"):
+        _ = view.grad_fn
+    assert any(name.startswith("view (test_memory.py:") for name in memory.holders(view))

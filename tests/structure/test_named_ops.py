@@ -22,7 +22,6 @@ NAMES_FROM_OUTSIDE = {
     "ops/intrinsics.cpp": "the ops that a declaration names",
     "ops/join.cpp": "the view that a declaration names",
     "ops/late_ops.cpp": "the op that a declaration names",
-    "ops/op_table.cpp": "a derivative's, made of its schema",
     "python/autograd/extension.cpp": "the extension's",
     "python/dispatch_protocol.cpp": "Python's",
     "python/op_callable.cpp": "Python's",

@@ -96,7 +96,7 @@ def live_storages() -> dict[int, LiveStorage]:
 def nodes_behind(tensor: Tensor, seen: set[Any] | None = None) -> Iterator[Any]:
     """The nodes of a tensor's graph that are not among ``seen``."""
     known: set[Any] = set() if seen is None else seen
-    waiting = [tensor.grad_fn]
+    waiting = [_last_node(tensor)]
     while waiting:
         node = waiting.pop()
         if node is None or node in known:
@@ -104,6 +104,13 @@ def nodes_behind(tensor: Tensor, seen: set[Any] | None = None) -> Iterator[Any]:
         known.add(node)
         yield node
         waiting += [following for following, _ in node.next_functions]
+
+
+def _last_node(tensor: Tensor) -> Any:
+    try:
+        return tensor.grad_fn
+    except RuntimeError:  # a view of no_grad mode whose base was written: no history
+        return None
 
 
 def saved_by(node: Any) -> Iterator[Tensor]:
