@@ -1,18 +1,20 @@
-"""A sample call of any op overload, drawn from its schema: what tests of the whole
-catalogue run on, composites and further overloads included.
+"""A sample call of any op overload, drawn from its schema.
 
-``sample`` tries arguments by type and name until the op takes them. Where the schema
-does not tell what fits together, ``given_calls.py`` does. Tensors are made by
-``torch``, the module that is tested. Unlike ``op_samples.py``, which feeds the
-interpreter, it needs the built runtime.
+``sample`` tries arguments by type and name until the op takes them, first those that a
+caller knows where the schema does not tell what fits together (``given``). Read by the
+section ``ops`` of the kit, and by the tests of the whole catalogue.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, product
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
-from tools.given_calls import GIVEN
-from tools.op_samples import SHAPES
+
+import pellucid
 
 INDICES = (
     "index",
@@ -25,27 +27,59 @@ INDICES = (
 )
 MASKS = ("mask", "condition")
 FOUND_ON = ("float64", "int64", "complex128", "bool")
-MORE_SHAPES = [
-    *([(2,), (2, 3), (3,)], [(2, 3), (2,), (3,)], [(2, 3, 5), (2, 3, 4), (2, 4, 5)]),
-    *([(1, 2, 5, 5)], [(1, 2, 4, 4, 4)], [(3, 4, 2), (4,)], [(2, 3), (4, 3)]),
-    *([(1, 2, 4, 4, 4), (3, 2, 2, 2, 2)], [(5, 2, 4), (3, 4, 6), (6,)], [(2, 4)]),
+SHAPES: list[list[tuple[int, ...]]] = [
+    [(2, 3)],
+    [(3, 3)],
+    [(3,)],
+    [(2, 3, 4)],
+    [(2, 3), (3, 4)],
+    [(2, 3), (3,)],
+    [(3,), (2, 3), (3,)],
+    [(2,), (3,)],
+    [(2, 3), (2,)],
+    [(3, 4), (3, 2), (2, 4)],
+    [(2, 2, 3), (2, 3, 4)],
+    [(2, 4), (2, 2, 3), (2, 3, 4)],
+    [(1, 2, 5, 5), (3, 2, 3, 3)],
+    [(4, 2, 3), (2, 2), (2,), (2,)],
+    [()],
+    [(2,), (2, 3), (3,)],
+    [(2, 3), (2,), (3,)],
+    [(2, 3, 5), (2, 3, 4), (2, 4, 5)],
+    [(1, 2, 5, 5)],
+    [(1, 2, 4, 4, 4)],
+    [(3, 4, 2), (4,)],
+    [(2, 3), (4, 3)],
+    [(1, 2, 4, 4, 4), (3, 2, 2, 2, 2)],
+    [(5, 2, 4), (3, 4, 6), (6,)],
+    [(2, 4)],
 ]
+
+Given = Mapping[str, Sequence[Any]]
+"""Arguments by ``name.overload`` or name; further forms of an op share them."""
+Arguments = tuple[list[Any], dict[str, Any]]
 
 
 class Draw:
-    """Deterministic tensors of a module, of a dtype and of a list of shapes."""
+    """Deterministic tensors of a dtype and of a list of shapes."""
 
-    def __init__(self, torch, dtype, filled, positive, shapes):
-        self.torch, self.dtype, self.positive = torch, dtype, positive
+    def __init__(
+        self,
+        dtype: str,
+        filled: bool,
+        positive: bool,
+        shapes: Sequence[tuple[int, ...]],
+    ) -> None:
+        self.dtype, self.positive = dtype, positive
         self.filled = filled  # optional arguments are given, and flags are set
         self.shapes, self.count = shapes, 0
 
-    def tensor(self, name):
+    def tensor(self, name: str) -> Any:
         shape = self.shapes[min(self.count, len(self.shapes) - 1)]
         self.count += 1
-        return self.torch.from_numpy(np.asarray(self._values(name, shape)))
+        return pellucid.from_numpy(np.asarray(self._values(name, shape)))
 
-    def _values(self, name, shape):
+    def _values(self, name: str, shape: tuple[int, ...]) -> Any:
         places = np.arange(np.prod(shape, dtype=int)).reshape(shape) + 5 * self.count
         if name in INDICES or name.endswith("_lengths"):
             return places % 2
@@ -60,16 +94,16 @@ class Draw:
         return values * (1 + 0.5j) if self.dtype == "complex128" else values
 
 
-def base_type(argument):
+def base_type(argument: Any) -> str:
     """``"Tensor"`` of ``Tensor?[]``."""
-    return argument.type.split("[")[0].split("?")[0].split("(")[0]
+    return str(argument.type).split("[")[0].split("?")[0].split("(")[0]
 
 
-def is_list(argument):
+def is_list(argument: Any) -> bool:
     return "[" in argument.type
 
 
-def value(argument, draw, rank):
+def value(argument: Any, draw: Draw, rank: int) -> Any:
     """One argument."""
     kind, name = base_type(argument), argument.name
     is_plain = kind in ("Tensor", "Scalar") and not is_list(argument)
@@ -85,7 +119,7 @@ def value(argument, draw, rank):
             return first
         return [
             first,
-            draw.torch.add(first, 1) if first.dtype != draw.torch.bool else ~first,
+            pellucid.add(first, 1) if first.dtype != pellucid.bool else ~first,
         ]
     if argument.type.endswith("?") and not is_filled:
         return None
@@ -94,27 +128,29 @@ def value(argument, draw, rank):
     if name.startswith("dim") and kind == "int":
         return rank - 1 if name == "dim1" else 0
     number = 0.5 if draw.dtype in ("float64", "complex128") else 1
-    options = {"bool": draw.filled, "int": 1, "SymInt": 2, "str": "fro"}
+    options: dict[str, Any] = {"bool": draw.filled, "int": 1, "SymInt": 2, "str": "fro"}
     options["Scalar"] = number
     if kind == "ScalarType":
-        return draw.torch.float32
+        return pellucid.float32
     return options.get(kind, 0.5)
 
 
-def listed(argument, shape):
+def listed(argument: Any, shape: tuple[int, ...]) -> list[Any]:
     kind, name = base_type(argument), argument.name
     if name in ("size", "shape", "output_size"):
         return list(shape)
     if name in ("dims", "order"):
         return list(reversed(range(len(shape))))
     count = argument.N or max(len(shape), 1)
-    return [{"float": 0.5, "bool": False}.get(kind, 1)] * count
+    element: Any = {"float": 0.5, "bool": False}.get(kind, 1)
+    return [element] * count
 
 
-def drawn(schema, draw):
+def drawn(schema: Any, draw: Draw) -> Arguments:
     """(positional, keyword) arguments; those that the op writes are copies."""
     rank = len(draw.shapes[0])
-    positional, named = [], {}
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
     for argument in schema.arguments:
         given = value(argument, draw, rank)
         if argument.kwarg_only:
@@ -124,35 +160,36 @@ def drawn(schema, draw):
     return positional, named
 
 
-def candidates(torch, schema):
+def candidates(schema: Any, given: Given) -> Iterator[Arguments]:
     """Argument lists to try, the likely ones first."""
-    known = given(torch, schema)
+    known = known_arguments(schema, given)
     if known is not None:
         yield known
     for dtype, filled, positive, shapes in product(
-        FOUND_ON, (False, True), (False, True), SHAPES + MORE_SHAPES
+        FOUND_ON, (False, True), (False, True), SHAPES
     ):
-        yield drawn(schema, Draw(torch, dtype, filled, positive, shapes))
+        yield drawn(schema, Draw(dtype, filled, positive, shapes))
 
 
-def given(torch, schema):
-    """The arguments of ``GIVEN``, which forms that write share with the others."""
+def known_arguments(schema: Any, given: Given) -> Arguments | None:
+    """The arguments that are given, which forms that write share with the others."""
     name = schema.name.removeprefix("aten::")
     form = schema.overload_name
     stem = name.removesuffix("_")
     keys = (f"{name}.{form}", f"{stem}.{form}", f"{name}.{form[:-4]}", name, stem)
-    known = next((GIVEN[key] for key in keys if key in GIVEN), None)
+    known = next((given[key] for key in keys if key in given), None)
     if known is None:
         return None
 
-    def tensor(item):
+    def tensor(item: Any) -> Any:
         if isinstance(item, list):
             return [tensor(i) for i in item]
-        return torch.from_numpy(np.array(item)) if hasattr(item, "ndim") else item
+        return pellucid.from_numpy(np.array(item)) if hasattr(item, "ndim") else item
 
     values = [tensor(item) for item in known]
-    draw = Draw(torch, "float64", False, False, [(0,)])
-    positional, named = [], {}
+    draw = Draw("float64", False, False, [(0,)])
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
     for argument in schema.arguments:
         chosen = values.pop(0) if values else value(argument, draw, 1)
         if argument.kwarg_only:
@@ -162,7 +199,7 @@ def given(torch, schema):
     return positional, named
 
 
-def mapped(change, given):
+def mapped(change: Callable[[Any], Any], given: Any) -> Any:
     """Nested lists, tuples and dicts with every tensor changed."""
     if isinstance(given, (list, tuple)):
         return type(given)(mapped(change, g) for g in given)
@@ -171,7 +208,7 @@ def mapped(change, given):
     return change(given) if hasattr(given, "untyped_storage") else given
 
 
-def tensors(given):
+def tensors(given: Any) -> list[Any]:
     """Every tensor of nested lists, tuples and dicts."""
     if isinstance(given, (list, tuple)):
         return [t for g in given for t in tensors(g)]
@@ -183,43 +220,45 @@ def tensors(given):
 class Sample(NamedTuple):
     """A call, and what the overload gave of copies of its arguments."""
 
-    positional: list
-    named: dict
-    results: object
+    positional: list[Any]
+    named: dict[str, Any]
+    results: Any
 
-    def run(self, overload, change=lambda t: t.clone()):
+    def run(
+        self, overload: Any, change: Callable[[Any], Any] = lambda t: t.clone()
+    ) -> Any:
         """What the overload gives of changed arguments."""
         positional, named = mapped(change, (self.positional, self.named))
         return overload(*positional, **named)
 
 
-def overloads(torch, name):
+def overloads(name: str) -> list[Any]:
     """Every overload of an op name."""
-    packet = getattr(torch.ops.aten, name)
+    packet = getattr(pellucid.ops.aten, name)
     return [getattr(packet, form) for form in packet.overloads()]
 
 
-def with_out(torch, overload):
+def with_out(overload: Any, given: Given) -> Iterator[Arguments]:
     """The call of the form without ``out=``, with empty tensors for its results."""
     schema = overload._schema
     written = [a.name for a in schema.arguments if a.is_write and a.kwarg_only]
     wanted = [a.name for a in schema.arguments if a.name not in written]
-    for other in overloads(torch, schema.name.removeprefix("aten::")):
+    for other in overloads(schema.name.removeprefix("aten::")):
         if [a.name for a in other._schema.arguments] != wanted:
             continue
-        known = sample(torch, other)
+        known = sample(other, given)
         if known is None or len(tensors(known.results)) != len(written):
             continue
-        out = map(torch.empty_like, tensors(known.results))
+        out = map(pellucid.empty_like, tensors(known.results))
         yield known.positional, known.named | dict(zip(written, out, strict=True))
 
 
-def sample(torch, overload):
+def sample(overload: Any, given: Given = MappingProxyType({})) -> Sample | None:
     """The first call that the overload takes; None when it takes none."""
     schema = overload._schema
-    tried = [candidates(torch, schema)]
+    tried = [candidates(schema, given)]
     if any(a.is_write and a.kwarg_only for a in schema.arguments):
-        tried.insert(0, with_out(torch, overload))
+        tried.insert(0, with_out(overload, given))
     for positional, named in chain(*tried):
         found = Sample(positional, named, None)
         try:
