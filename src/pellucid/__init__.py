@@ -137,8 +137,10 @@ from pellucid._functions.shapes import *
 from pellucid._functions.uniqueness import *
 from pellucid._package.lazy_exports import bind_lazy
 from pellucid._calls.overridable import make_overridable
-from pellucid.version import __version__ as __version__
+from pellucid.torch_version import TorchVersion
+from pellucid.version import __version__ as _version
 
+__version__ = TorchVersion(_version)
 for _part in (_forms, _products, _shapes, _uniqueness):
     make_overridable(globals(), _part.__all__)
 bind_lazy(globals())

@@ -85,6 +85,7 @@ FUNCTIONS = {
         *("sparse_compressed_tensor", "sparse_coo_tensor"),
         *("sparse_csc_tensor", "sparse_csr_tensor"),
     ),
+    "_functions.eigenpairs": ("lobpcg",),
     "_functions.low_rank": (*("pca_lowrank", "svd_lowrank"),),
     "_functions.symbolic_numbers": (
         *("cond", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min"),
