@@ -26,9 +26,13 @@ NOT_DRAWN = {
         "backward",
         "grad",
         "is_contiguous.memory_format",
+        "is_strides_like_format",
+        "pin_memory",
         "retain_grad",
         "from_file.out",
     ),
+    *("set.source_Storage", "set.source_Storage_storage_offset"),
+    *("set_.source_Storage", "set_.source_Storage_storage_offset"),
 }
 # Ops whose results are values, or of a size that values tell.
 READ_VALUES = {
