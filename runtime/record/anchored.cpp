@@ -27,7 +27,7 @@ const int64_t* strides_of(const Segment& segment, const Operand& operand) {
   return operand.is_value ? segment.values[operand.number].strides : segment.inputs[operand.number].strides;
 }
 
-// How many elements lie between the first and the one behind the last.
+// The number of elements from the first to the last in memory.
 int64_t extent_of(std::span<const int64_t> sizes, const int64_t* strides) {
   int64_t extent = 1;
   for (size_t k = 0; k < sizes.size(); ++k) {
@@ -143,7 +143,7 @@ bool is_comparable(const Segment& segment, const Group& group) {
   return bytes <= kMost;
 }
 
-// ------------------------------------------------------------------------------------------ what Python is told
+// -------------------------------------------------------------------------------- descriptions for Python
 
 namespace {
 

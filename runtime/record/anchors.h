@@ -30,7 +30,7 @@ struct AnchorForm {
 const char* unfit_as_anchor(const OpCall& call);
 // Found or made. Null: too many forms are known.
 const AnchorForm* anchor_form(const OpCall& call, size_t passes);
-// The arguments that are no tensors, kept in the segment; returns where they begin.
+// The arguments other than tensors, kept in the segment; returns where they begin.
 size_t keep_arguments(Segment& segment, const OpCall& call);
 
 // Runs an op whose handler on the CPU gives new tensors; their memory becomes that of `values`, by number. Unless a

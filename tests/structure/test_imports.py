@@ -30,7 +30,9 @@ ENGINE = {
         *("codegen", "codegen/elementary", "codegen/targets"),
     },
     "pack": {"abi", "codegen", "codegen/schedules", "codegen/targets"},
-    "lower": {"abi", "ir", "ir/primitives", "passes", "codegen"},
+    "lower": {
+        *("abi", "ir", "ir/primitives", "passes", "codegen", "codegen/schedules"),
+    },
     "devices": {"ir", "ir/primitives", "codegen"},
     "specialise": {
         *("abi", "ir", "ir/primitives", "transforms", "passes", "declare"),
@@ -68,7 +70,7 @@ API = {
         "ops",
         "overrides",
     },
-    "_higher_order_ops": {"utils/_pytree"},
+    "_higher_order_ops": {"_ops", "utils", "utils/_pytree"},
     "_subclasses": {"_decomp", "_symbolic", "nn", "utils", "utils/_pytree"},
     "_tensor_str": set(),
     "_utils": set(),

@@ -7,8 +7,8 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._higher_order_ops.recording import current_trace, is_fake
-from pellucid._ops.higher_order import HigherOrderOperator
+from pellucid._higher_order_ops.recording import current_trace, first_slices, is_fake
+from pellucid._ops.function_op import HigherOrderOperator
 from pellucid.utils._pytree import tree_flatten, tree_unflatten
 
 __all__ = ["associative_scan", "associative_scan_op"]
@@ -73,15 +73,9 @@ class _AssociativeScanOp(HigherOrderOperator):
         mode = current_trace()
         if mode is None:
             return _run(combine_fn, xs, additional_inputs)
-        from pellucid._higher_order_ops.subgraphs import (
-            first_slices,
-            recorded_call,
-            traced_functions,
-        )
-
         first = first_slices(mode, xs)
-        (body,), lifted = traced_functions(
-            mode, (combine_fn,), ((*first, *first, *additional_inputs),)
+        (body,), lifted = mode.trace_functions(
+            (combine_fn,), ((*first, *first, *additional_inputs),)
         )
 
         def results() -> Any:
@@ -89,8 +83,7 @@ class _AssociativeScanOp(HigherOrderOperator):
                 return [x.clone() for x in xs]
             return _run(combine_fn, xs, additional_inputs)
 
-        return recorded_call(
-            mode,
+        return mode.record_call(
             self,
             {"associative_scan_combine_graph": body.module},
             (list(xs), (*additional_inputs, *lifted)),

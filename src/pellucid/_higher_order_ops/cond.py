@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pellucid import SymBool, Tensor
 from pellucid._higher_order_ops.recording import current_trace, is_fake
-from pellucid._ops.higher_order import HigherOrderOperator
+from pellucid._ops.function_op import HigherOrderOperator
 from pellucid.utils import _pytree as pytree
-
-if TYPE_CHECKING:
-    from pellucid._higher_order_ops.subgraphs import Subgraph
 
 __all__ = ["cond", "cond_op"]
 
@@ -29,13 +26,8 @@ class _CondOp(HigherOrderOperator):
         mode = current_trace()
         if mode is None or not isinstance(pred, Tensor):
             return (true_fn if pred else false_fn)(*operands)
-        from pellucid._higher_order_ops.subgraphs import (
-            recorded_call,
-            traced_functions,
-        )
-
-        branches, lifted = traced_functions(
-            mode, (true_fn, false_fn), (operands, operands)
+        branches, lifted = mode.trace_functions(
+            (true_fn, false_fn), (operands, operands)
         )
         _require_alike(*branches)
 
@@ -44,8 +36,7 @@ class _CondOp(HigherOrderOperator):
                 return branches[0].results
             return pytree.tree_leaves((true_fn if pred else false_fn)(*operands))
 
-        found = recorded_call(
-            mode,
+        found = mode.record_call(
             self,
             {"true_graph": branches[0].module, "false_graph": branches[1].module},
             (pred, (*operands, *lifted)),
@@ -69,8 +60,8 @@ def cond(
 
     In ``make_fx`` and ``torch.export`` both functions become graphs, if ``pred`` is a
     tensor: they take the same tensors and give tensors of the same sizes and dtypes.
-    Raises RuntimeError for a ``pred`` that is no single truth value, for functions that
-    cannot be called and for operands that are no tensors.
+    Raises RuntimeError for a ``pred`` of several values, for functions that cannot be
+    called and for operands other than tensors.
 
     Example::
 
@@ -110,7 +101,7 @@ def _check(pred: Any, true_fn: Any, false_fn: Any, operands: Any) -> None:
         )
 
 
-def _require_alike(first: Subgraph, second: Subgraph) -> None:
+def _require_alike(first: Any, second: Any) -> None:
     """RuntimeError if the branches give different nests, sizes or dtypes."""
     kinds = [[_kind(x) for x in branch.results] for branch in (first, second)]
     if first.spec != second.spec or kinds[0] != kinds[1]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._higher_order_ops.recording import current_trace, is_fake
-from pellucid._ops.higher_order import HigherOrderOperator
+from pellucid._higher_order_ops.recording import current_trace, first_slices, is_fake
+from pellucid._ops.function_op import HigherOrderOperator
 from pellucid.utils import _pytree as pytree
 
 __all__ = ["map", "map_impl"]
@@ -21,14 +21,8 @@ class _MapOp(HigherOrderOperator):
         mode = current_trace()
         if mode is None:
             return _run(f, xs, pos_args)
-        from pellucid._higher_order_ops.subgraphs import (
-            first_slices,
-            recorded_call,
-            traced_functions,
-        )
-
         first = first_slices(mode, xs)
-        (body,), lifted = traced_functions(mode, (f,), ((*first, *pos_args),))
+        (body,), lifted = mode.trace_functions((f,), ((*first, *pos_args),))
         length = xs[0].shape[0]
 
         def results() -> Any:
@@ -36,8 +30,7 @@ class _MapOp(HigherOrderOperator):
                 return [x.expand(length, *x.shape).clone() for x in body.results]
             return _run(f, xs, pos_args)
 
-        return recorded_call(
-            mode,
+        return mode.record_call(
             self,
             {"body_graph": body.module},
             (list(xs), [*pos_args, *lifted]),

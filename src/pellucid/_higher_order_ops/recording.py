@@ -1,27 +1,29 @@
-"""Whether ops of functions are recorded: fx is imported where they are."""
+"""Whether ops of functions are recorded: by the mode that asks for it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Any
 
+from pellucid import Tensor
 from pellucid.utils._python_dispatch import _get_current_dispatch_mode
 
-if TYPE_CHECKING:
-    from pellucid.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
 
-
-def current_trace() -> ProxyTorchDispatchMode | None:
-    """The trace that records what is called now, or None."""
+def current_trace() -> Any:
+    """The mode that notes what is called now as a graph, or None: the
+    ProxyTorchDispatchMode of fx, which is not imported for this.
+    """
     mode = _get_current_dispatch_mode()
-    if mode is None:
-        return None
-    from pellucid.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
-
-    if not isinstance(mode, ProxyTorchDispatchMode):
-        return None
-    return mode if mode.enable_tracing else None
+    is_trace = hasattr(mode, "trace_functions") and getattr(mode, "enable_tracing", 0)
+    return mode if is_trace else None
 
 
 def is_fake(*values: object) -> bool:
     """Whether any of the values is a tensor without data, of a fake mode."""
     return any(hasattr(value, "fake_mode") for value in values)
+
+
+def first_slices(mode: Any, xs: Sequence[Tensor]) -> list[Tensor]:
+    """What a function of slices is traced with."""
+    with mode.paused():
+        return [x[0] for x in xs]

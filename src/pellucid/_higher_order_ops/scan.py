@@ -7,8 +7,8 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._higher_order_ops.recording import current_trace, is_fake
-from pellucid._ops.higher_order import HigherOrderOperator
+from pellucid._higher_order_ops.recording import current_trace, first_slices, is_fake
+from pellucid._ops.function_op import HigherOrderOperator
 from pellucid.utils import _pytree as pytree
 
 __all__ = ["scan", "scan_op"]
@@ -23,15 +23,9 @@ class _ScanOp(HigherOrderOperator):
         mode = current_trace()
         if mode is None:
             return _run(combine_fn, init, xs, additional_inputs)
-        from pellucid._higher_order_ops.subgraphs import (
-            first_slices,
-            recorded_call,
-            traced_functions,
-        )
-
         first = first_slices(mode, xs)
-        (step,), lifted = traced_functions(
-            mode, (combine_fn,), ((*init, *first, *additional_inputs),)
+        (step,), lifted = mode.trace_functions(
+            (combine_fn,), ((*init, *first, *additional_inputs),)
         )
         length = xs[0].shape[0]
 
@@ -41,8 +35,7 @@ class _ScanOp(HigherOrderOperator):
                 return [*carried, *(x.expand(length, *x.shape).clone() for x in given)]
             return _run(combine_fn, init, xs, additional_inputs)
 
-        return recorded_call(
-            mode,
+        return mode.record_call(
             self,
             {"scan_combine_graph": step.module},
             (list(init), list(xs), (*additional_inputs, *lifted)),

@@ -7,7 +7,7 @@ from typing import Any
 
 from pellucid import Tensor
 from pellucid._higher_order_ops.recording import current_trace, is_fake
-from pellucid._ops.higher_order import HigherOrderOperator
+from pellucid._ops.function_op import HigherOrderOperator
 from pellucid.utils import _pytree as pytree
 
 __all__ = ["while_loop", "while_loop_op"]
@@ -26,13 +26,8 @@ class _WhileLoopOp(HigherOrderOperator):
         mode = current_trace()
         if mode is None:
             return _run(cond_fn, body_fn, carried_inputs, additional_inputs)
-        from pellucid._higher_order_ops.subgraphs import (
-            recorded_call,
-            traced_functions,
-        )
-
         operands = (*carried_inputs, *additional_inputs)
-        graphs, lifted = traced_functions(mode, (cond_fn, body_fn), (operands,) * 2)
+        graphs, lifted = mode.trace_functions((cond_fn, body_fn), (operands,) * 2)
         body = graphs[1]
         _require_alike(carried_inputs, body.results)
 
@@ -41,8 +36,7 @@ class _WhileLoopOp(HigherOrderOperator):
                 return body.results
             return _run(cond_fn, body_fn, carried_inputs, additional_inputs)
 
-        found = recorded_call(
-            mode,
+        found = mode.record_call(
             self,
             {
                 "while_loop_cond_graph": _single(graphs[0].module),
@@ -65,7 +59,7 @@ def while_loop(
 
     ``body_fn`` gives as many values of the same sizes and dtypes. In ``make_fx`` and
     ``torch.export`` both functions become graphs. Raises RuntimeError otherwise, and
-    for a condition that is no single truth value.
+    for a condition of several values.
 
     Example::
 

@@ -144,7 +144,7 @@ class _Builder:
         return [is_integer for _, is_integer, _ in found]
 
     def _own_arguments(self) -> list[tuple[int, Argument]]:
-        """The anchor's arguments that are no tensors."""
+        """The anchor's arguments other than tensors."""
         tensors = {place.argument for place in self.traced.places}
         arguments = enumerate(self.traced.schema.arguments)
         return [(k, a) for k, a in arguments if k not in tensors]

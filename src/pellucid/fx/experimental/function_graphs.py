@@ -1,30 +1,27 @@
-"""Functions as graphs within a graph that is being traced: what such ops record.
+"""Functions as graphs within a graph that is being traced.
 
 Each function is traced into a GraphModule of its own. Tensors of the outer trace that
 it reads beside its arguments become further inputs, so that the op has every tensor
-among its operands.
+among its operands. ``mode`` is the trace's ProxyTorchDispatchMode, whose methods call
+this.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pellucid import Tensor
-from pellucid._ops.higher_order import HigherOrderOperator
 from pellucid._subclasses.fake_tensor import FakeTensor, FakeTensorMode
-from pellucid.fx.experimental.proxy_tensor import (
-    ProxyTorchDispatchMode,
-    PythonKeyTracer,
-)
+from pellucid.fx.experimental.op_tracer import PythonKeyTracer
 from pellucid.fx.graph_module import GraphModule
 from pellucid.fx.node import Node
 from pellucid.fx.proxy import Proxy
 from pellucid.utils import _pytree as pytree
 
 
-class Subgraph(NamedTuple):
+class FunctionGraph(NamedTuple):
     """A function's graph, and what it gave for the tensors it was traced with."""
 
     module: GraphModule
@@ -32,7 +29,7 @@ class Subgraph(NamedTuple):
     spec: pytree.TreeSpec
 
 
-class _SubgraphTracer(PythonKeyTracer):
+class _FunctionTracer(PythonKeyTracer):
     """Makes inputs of tensors that an outer trace knows."""
 
     def __init__(self, outer: PythonKeyTracer) -> None:
@@ -42,7 +39,7 @@ class _SubgraphTracer(PythonKeyTracer):
 
     def knows(self, value: Any) -> bool:
         outer = self.outer
-        is_outer = isinstance(outer, _SubgraphTracer) and outer.knows(value)
+        is_outer = isinstance(outer, _FunctionTracer) and outer.knows(value)
         return id(value) in self.proxies or id(value) in outer.proxies or is_outer
 
     def proxy_of(self, value: Any) -> Any:
@@ -65,10 +62,10 @@ class _SubgraphTracer(PythonKeyTracer):
 
 
 def traced_functions(
-    mode: ProxyTorchDispatchMode,
+    mode: Any,
     functions: Sequence[Callable[..., Any]],
     operands: Sequence[Sequence[Any]],
-) -> tuple[list[Subgraph], list[Tensor]]:
+) -> tuple[list[FunctionGraph], list[Tensor]]:
     """The graphs of ``functions`` of their flat ``operands``, and the tensors that each
     of them takes behind these.
     """
@@ -84,14 +81,14 @@ def traced_functions(
             if inputs[-1] is not node:
                 inputs[-1].append(node)
         module = GraphModule(tracer.root, tracer.graph, "<lambda>")
-        found.append(Subgraph(module, results, spec))
+        found.append(FunctionGraph(module, results, spec))
     return found, list(lifted.values())
 
 
 def _trace(
-    mode: ProxyTorchDispatchMode, function: Callable[..., Any], operands: Sequence[Any]
-) -> tuple[_SubgraphTracer, list[Any], pytree.TreeSpec]:
-    tracer = _SubgraphTracer(mode.tracer)
+    mode: Any, function: Callable[..., Any], operands: Sequence[Any]
+) -> tuple[_FunctionTracer, list[Any], pytree.TreeSpec]:
+    tracer = _FunctionTracer(mode.tracer)
     is_fake = any(isinstance(x, FakeTensor) for x in operands)
     fakes = None if is_fake else FakeTensorMode(allow_non_fake_inputs=True)
     given: list[Any] = []
@@ -99,17 +96,15 @@ def _trace(
         value = operand
         proxy = tracer.create_proxy("placeholder", f"arg{index}_1", (), {})
         if isinstance(operand, Tensor):
-            value = fakes.from_tensor(operand) if fakes is not None else operand
-            if any(value is known for known in given):
-                with not_recorded(mode):
-                    value = value.view_as(value)
+            # An object of its own: the function may read the operand from outside, too.
+            with mode.paused():
+                value = fakes.from_tensor(operand) if fakes else operand
+                value = value.clone()
             tracer.note(value, proxy)
         proxy.node.meta["val"] = value
         given.append(value)
-    inner = ProxyTorchDispatchMode(
-        tracer, mode.decomposition_table, pre_dispatch=mode._observes
-    )
-    with not_recorded(mode), fakes or contextlib.nullcontext(), inner:
+    inner = type(mode)(tracer, mode.decomposition_table, pre_dispatch=mode._observes)
+    with mode.paused(), fakes or contextlib.nullcontext(), inner:
         result = function(*given)
     results, spec = pytree.tree_flatten(result)
     returned = [tracer.proxy_of(x) if isinstance(x, Tensor) else x for x in results]
@@ -117,34 +112,15 @@ def _trace(
     return tracer, results, spec
 
 
-@contextlib.contextmanager
-def not_recorded(mode: ProxyTorchDispatchMode) -> Iterator[None]:
-    """What is called within runs, and the trace does not note it."""
-    mode.enable_tracing = False
-    try:
-        yield
-    finally:
-        mode.enable_tracing = True
-
-
-def first_slices(mode: ProxyTorchDispatchMode, xs: Sequence[Tensor]) -> list[Tensor]:
-    """What a function of slices is traced with."""
-    with not_recorded(mode):
-        return [x[0] for x in xs]
-
-
 def recorded_call(
-    mode: ProxyTorchDispatchMode,
-    op: HigherOrderOperator,
-    graphs: dict[str, GraphModule],
+    mode: Any,
+    op: Any,
+    graphs: Mapping[str, GraphModule],
     rest: tuple[Any, ...],
     results: Callable[[], Sequence[Any]],
-    *,
-    graphs_at: int = 0,
+    graphs_at: int,
 ) -> list[Any]:
-    """Note ``op(*rest)`` with the graphs among its arguments from ``graphs_at`` on, and
-    give what it gives: ``results()``, whose ops are not recorded.
-    """
+    """As ``ProxyTorchDispatchMode.record_call``."""
     tracer = mode.tracer
     attributes: list[Proxy] = []
     for prefix, graph in graphs.items():
@@ -154,7 +130,7 @@ def recorded_call(
     proxied = pytree.tree_map_only(Tensor, tracer.proxy_of, rest)
     args = (*proxied[:graphs_at], *attributes, *proxied[graphs_at:])
     node = tracer.create_proxy("call_function", op, args, {}, op.name())
-    with not_recorded(mode):
+    with mode.paused():
         given = tuple(_fresh(x) for x in results())
     mode._note_results(given, node)
     return list(given)
