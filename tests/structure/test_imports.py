@@ -284,6 +284,10 @@ DELIBERATE = {
         "pellucid.fx.experimental.symbolic_trace",
     ): "make_fx has a mode that makes several traces",
     (
+        "pellucid._ops.higher_order",
+        "pellucid._higher_order_ops",
+    ): "the library's ops of functions register when one is looked up",
+    (
         "pellucid.export.program",
         "pellucid.export.tracing",
     ): "run_decompositions traces the program again",

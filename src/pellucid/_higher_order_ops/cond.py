@@ -7,7 +7,7 @@ from typing import Any
 
 from pellucid import SymBool, Tensor
 from pellucid._higher_order_ops.recording import current_trace, is_fake
-from pellucid._ops.function_op import HigherOrderOperator
+from pellucid._ops.higher_order import HigherOrderOperator
 from pellucid.utils import _pytree as pytree
 
 __all__ = ["cond", "cond_op"]

@@ -8,7 +8,7 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid._higher_order_ops.recording import current_trace, first_slices, is_fake
-from pellucid._ops.function_op import HigherOrderOperator
+from pellucid._ops.higher_order import HigherOrderOperator
 from pellucid.utils import _pytree as pytree
 
 __all__ = ["map", "map_impl"]

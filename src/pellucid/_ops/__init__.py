@@ -17,7 +17,7 @@ from typing import Any
 
 from pellucid import _C
 from pellucid._ops.absent import define as define_absent
-from pellucid._ops.function_op import HigherOrderOperator as HigherOrderOperator
+from pellucid._ops.higher_order import HigherOrderOperator as HigherOrderOperator
 from pellucid._ops.higher_order import by_name
 from pellucid._ops.schema import FunctionSchema
 from pellucid._ops.tags import TAGS_OF_KINDS, TAGS_OF_LIBRARIES

@@ -17,7 +17,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, NoReturn
 
 import pellucid
-from pellucid._ops.function_op import HigherOrderOperator
+from pellucid._ops.higher_order import HigherOrderOperator
 from pellucid.fx import traceback as fx_traceback
 from pellucid.fx._asserts import is_assert
 from pellucid.fx._operators import magic_methods
