@@ -83,12 +83,13 @@ class _AssociativeScanOp(HigherOrderOperator):
                 return [x.clone() for x in xs]
             return _run(combine_fn, xs, additional_inputs)
 
-        return mode.record_call(
+        found: list[Any] = mode.record_call(
             self,
             {"associative_scan_combine_graph": body.module},
             (list(xs), (*additional_inputs, *lifted)),
             results,
         )
+        return found
 
 
 associative_scan_op = _AssociativeScanOp("associative_scan")

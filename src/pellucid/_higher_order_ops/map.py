@@ -30,12 +30,13 @@ class _MapOp(HigherOrderOperator):
                 return [x.expand(length, *x.shape).clone() for x in body.results]
             return _run(f, xs, pos_args)
 
-        return mode.record_call(
+        found: list[Any] = mode.record_call(
             self,
             {"body_graph": body.module},
             (list(xs), [*pos_args, *lifted]),
             results,
         )
+        return found
 
 
 map_impl = _MapOp("map_impl")

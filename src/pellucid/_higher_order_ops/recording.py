@@ -13,9 +13,10 @@ def current_trace() -> Any:
     """The mode that notes what is called now as a graph, or None: the
     ProxyTorchDispatchMode of fx, which is not imported for this.
     """
-    mode = _get_current_dispatch_mode()
-    is_trace = hasattr(mode, "trace_functions") and getattr(mode, "enable_tracing", 0)
-    return mode if is_trace else None
+    mode: Any = _get_current_dispatch_mode()
+    if not hasattr(mode, "trace_functions"):
+        return None
+    return mode if mode.enable_tracing else None
 
 
 def is_fake(*values: object) -> bool:

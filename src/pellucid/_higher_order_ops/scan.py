@@ -35,12 +35,13 @@ class _ScanOp(HigherOrderOperator):
                 return [*carried, *(x.expand(length, *x.shape).clone() for x in given)]
             return _run(combine_fn, init, xs, additional_inputs)
 
-        return mode.record_call(
+        found: list[Any] = mode.record_call(
             self,
             {"scan_combine_graph": step.module},
             (list(init), list(xs), (*additional_inputs, *lifted)),
             results,
         )
+        return found
 
 
 scan_op = _ScanOp("scan")

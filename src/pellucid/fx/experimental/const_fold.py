@@ -82,7 +82,8 @@ def split_const_subgraphs(
     if not given:
         return FoldedGraphModule(traced, _copied(traced.graph))
     names = tuple(_fresh_names(traced, len(given)))
-    const_graph, env = Graph(), {}
+    const_graph = Graph()
+    env: dict[Node, Node] = {}
     for node in traced.graph.nodes:
         if node in constant:
             env[node] = const_graph.node_copy(node, lambda n: env[n])
@@ -96,7 +97,7 @@ def split_const_subgraphs(
             env[node] = rest.get_attr(by_node[node])
         elif node.op == "output":
             rest.output(pellucid.fx.node.map_arg(node.args[0], lambda n: env[n]))
-        elif node not in constant:
+        elif node not in constant or _is_read(node, constant):
             env[node] = rest.node_copy(node, lambda n: env[n])
     return FoldedGraphModule(traced, rest, const_graph, names, device_for_folded_attrs)
 
@@ -121,7 +122,11 @@ def _constant_nodes(
 
 def _is_given(node: Node, constant: set[Node]) -> bool:
     """Whether the rest reads what this computes."""
-    return node.op != "get_attr" and any(user not in constant for user in node.users)
+    return node.op != "get_attr" and _is_read(node, constant)
+
+
+def _is_read(node: Node, constant: set[Node]) -> bool:
+    return any(user not in constant for user in node.users)
 
 
 def _attribute(module: Module, node: Node) -> Any:

@@ -80,7 +80,7 @@ def fuse(model: Module, inplace: bool = False, no_trace: bool = False) -> Module
             conv, norm = modules[str(conv_node.target)], modules[str(node.target)]
             if len(conv_node.users) > 1 or not norm.track_running_stats:
                 continue
-            fused: Any = fuse_conv_bn_eval(conv.eval(), norm.eval())  # type: ignore[type-var]
+            fused: Any = fuse_conv_bn_eval(conv.eval(), norm.eval())
             replace_node_module(conv_node, modules, fused)
             node.replace_all_uses_with(conv_node)
             graph.erase_node(node)
@@ -105,7 +105,8 @@ def extract_subgraph(
     orig_module: Module, nodes: list[Node], inputs: list[Node], outputs: list[Node]
 ) -> GraphModule:
     """``nodes``, in their order, as a module of ``inputs`` that gives ``outputs``."""
-    graph, env = Graph(), {}
+    graph = Graph()
+    env: dict[Node, Node] = {}
     for node in inputs:
         env[node] = graph.placeholder(node.name)
     for node in nodes:

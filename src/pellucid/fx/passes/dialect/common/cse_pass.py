@@ -39,7 +39,8 @@ class CSEPass(PassBase):
 
     def call(self, graph_module: GraphModule) -> PassResult:
         """The module with the shorter graph, and whether anything changed."""
-        graph, env = Graph(), {}
+        graph = Graph()
+        env: dict[Node, Node] = {}
         seen: dict[Any, Node] = {}
         modified = False
         for node in graph_module.graph.nodes:
