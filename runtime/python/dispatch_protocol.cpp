@@ -155,8 +155,8 @@ const OpRecord& shown_overload(const OpCall& call) {
   std::string_view name = call.op->schema.name;
   if (call.op->variant == Variant::InPlace) name.remove_suffix(1);
   if (!having->contains(name)) return *call.op;
-  static auto* found = new std::map<std::pair<const OpRecord*, size_t>, const OpRecord*>;  // under the GIL
-  const auto [place, is_new] = found->try_emplace({call.op, number}, call.op);
+  static auto* forms = new std::map<std::pair<const OpRecord*, size_t>, const OpRecord*>;  // under the GIL
+  const auto [place, is_new] = forms->try_emplace({call.op, number}, call.op);
   if (is_new) {
     struct Search {
       const OpCall& call;
