@@ -247,6 +247,7 @@ API = {
         "utils/_pytree",
     },
     "export": {
+        "_ops",
         "_symbolic",
         "func",
         "fx",
