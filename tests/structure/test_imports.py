@@ -248,6 +248,7 @@ API = {
         "utils/_pytree",
     },
     "export": {
+        "_ops",
         "_symbolic",
         "func",
         "fx",
