@@ -52,26 +52,3 @@ def test_masks_of_another_size_are_refused():
     for mask in (torch.ones(4) > 0, torch.ones(3, 4, 1) > 0):
         with pytest.raises(IndexError):
             x[mask] = 1.0
-
-
-@pytest.mark.parametrize("dims", [(0, 0, None), (0, 0, 0), (0, 0, 1), (None, None, 0)])
-def test_solutions_of_batches_of_other_ranks(dims):
-    torch.manual_seed(0)
-    matrices = torch.randn(2, 3, 3).double() + 4 * torch.eye(3).double()
-    factors, pivots = torch.linalg.lu_factor(matrices)
-    right = torch.randn(5, 2, 3, 1).double().movedim(0, 1 if dims[2] == 0 else 0)
-    if dims[0] is None:
-        factors, pivots = factors[0], pivots[0]
-    given = factors, pivots, right
-    found = torch.vmap(torch.linalg.lu_solve, dims)(*given)
-    counts = [t.shape[d] for t, d in zip(given, dims, strict=True) if d is not None]
-    single = [
-        torch.linalg.lu_solve(
-            *(
-                t if d is None else t.select(d, k)
-                for t, d in zip(given, dims, strict=True)
-            )
-        )
-        for k in range(counts[0])
-    ]
-    torch.testing.assert_close(found, torch.stack(single))

@@ -16,7 +16,7 @@ from pellucid_compiler.ir.build import (
     emit_reshape,
     expand_leading,
 )
-from pellucid_compiler.ir.expr import LOADS, Expr, axis, const, intern_expr, rewrite
+from pellucid_compiler.ir.expr import LOADS, Expr, axis, intern_expr, rewrite
 from pellucid_compiler.ir.graph import Graph, Node, Value
 from pellucid_compiler.ir.primitives import (
     CALL,
@@ -147,19 +147,7 @@ def _swap_leading(g: Graph, value: Value) -> Value:
 def _library(
     g: Graph, node: Node, inputs: list[Value], batched: list[bool], size: Expr
 ) -> Sequence[Value]:
-    whole = _all_batched(g, inputs, batched, size)
-    rank = max(len(value.shape) for value in whole)
-    aligned = [_of_rank(g, value, rank) for value in whole]
-    return g.emit(LIBRARY, aligned, node.attrs)
-
-
-def _of_rank(g: Graph, value: Value, rank: int) -> Value:
-    """Operands broadcast over leading axes, which come after the new one: ones fill in
-    for those that ``value`` lacks.
-    """
-    size, *shape = value.shape
-    ones = [const(1, "int64")] * (rank - len(value.shape))
-    return emit_reshape(g, value, (size, *ones, *shape)) if ones else value
+    return g.emit(LIBRARY, _all_batched(g, inputs, batched, size), node.attrs)
 
 
 def _nonzero(
