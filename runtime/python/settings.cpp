@@ -113,6 +113,11 @@ PyObject* empty_block_cache(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
+PyObject* reset_peaks(PyObject*, PyObject*) {
+  reset_allocator_peaks();
+  Py_RETURN_NONE;
+}
+
 PyObject* refuse_block(PyObject*, PyObject* object) {
   return guarded([&] {
     const long long number = PyLong_AsLongLong(object);
@@ -163,6 +168,7 @@ PyMethodDef functions[] = {
     {"can_cast", reinterpret_cast<PyCFunction>(can_cast_dtypes), METH_VARARGS | METH_KEYWORDS,
      "can_cast(from_, to): whether promotion rules allow writing `from_` into `to`."},
     {"_memory_statistics", get_memory_statistics, METH_NOARGS, "What the allocator counts, as a dict."},
+    {"_reset_memory_peaks", reset_peaks, METH_NOARGS, "Lets the allocator's peaks begin again at what is live."},
     {"_empty_cache", empty_block_cache, METH_NOARGS, "Gives the allocator's cached blocks back to the system."},
     {"_large_blocks", list_parts, METH_NOARGS,
      "Parts of segments: (address, bytes, resident bytes, free, starts a segment)."},

@@ -135,7 +135,7 @@ API = {
     # Devices and settings
     "accelerator": {"_package"},
     "backends": {"_package"},
-    "cpu": {"amp"},
+    "cpu": {"amp", "memory"},
     "cuda": {"_package", "amp"},
     "devices": {"_runtime", "utils", "pellucid_compiler"},
     "mps": {"_package"},

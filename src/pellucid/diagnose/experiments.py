@@ -52,7 +52,8 @@ def measure(program: Program, report: Report, seconds: float) -> None:
     end = time.perf_counter() + seconds
     plain: list[dict[str, Any]] = []
     runs: dict[int, list[dict[str, Any]]] = {}
-    wanted = [f for f in report.findings if f.patch is not None]
+    every = [*report.findings, *report.options]
+    wanted = [f for f in every if f.patch is not None]
     for _ in range(_PAIRS):
         if plain and time.perf_counter() > end:
             break
@@ -64,6 +65,7 @@ def measure(program: Program, report: Report, seconds: float) -> None:
         _judge(finding, plain, runs.get(id(finding), []))
     report.dropped = [f.text for f in wanted if not _is_worth(finding=f)]
     report.findings = [f for f in report.findings if f.patch is None or _is_worth(f)]
+    report.options = [f for f in report.options if _is_worth(f)]
 
 
 def _patched(program: Program, finding: Finding) -> list[dict[str, Any]]:

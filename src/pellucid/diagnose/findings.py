@@ -52,7 +52,8 @@ class Patch:
 class Finding:
     """A fault: where, the evidence, what to do. ``share`` of the time it has;
     ``bound``: the best speed-up that removing all of it could give. ``measured_gain``
-    is (speed-up, low, high) of the whole program, None if it was not measured.
+    is (speed-up, low, high) of the whole program, None if it was not measured. An
+    option (``is_option``) is no fault, but may gain.
     """
 
     kind: str
@@ -69,6 +70,7 @@ class Finding:
     pairs: int = 0
     saved_bytes: int = 0
     same_output: bool | None = None
+    is_option: bool = False
 
     def lines(self, number: int) -> list[str]:
         """At most four lines of a report."""
@@ -81,6 +83,11 @@ class Finding:
         elif self.patch is None:
             shown.append("          not measured: there is no patch of it")
         return shown
+
+    def option_lines(self) -> list[str]:
+        """Two lines of a report."""
+        place = f" ({Path(self.file).name}:{self.line})" if self.file else ""
+        return [f"option {self.fix}{place}", f"       measured {self._measured()}"]
 
     def _measured(self) -> str:
         from pellucid.memory._peak import readable
@@ -99,7 +106,7 @@ class Finding:
 @dataclass
 class Report:
     """The verdict: ``kind`` of the largest share, shares of the wall time that sum to
-    1, findings by weight, ``options`` that are not faults.
+    1, findings by weight, ``options`` that are not faults and gained when measured.
     """
 
     kind: str
@@ -109,7 +116,7 @@ class Report:
     machine: str
     roof: float
     findings: list[Finding] = field(default_factory=list)
-    options: list[str] = field(default_factory=list)
+    options: list[Finding] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
     rows: Sequence[Any] = ()
 
@@ -127,6 +134,9 @@ class Report:
             lines.append(f"and {len(self.findings) - len(shown)} smaller findings")
         if not self.findings:
             lines.append("nothing to fix")
+        for option in self.options[:2]:
+            if option.measured_gain is not None:
+                lines += option.option_lines()
         lines.append(
             f"roofline: computations take {self.roof:.1f}x their time at the roof"
         )
@@ -149,7 +159,7 @@ class Report:
             "machine": self.machine,
             "roof": self.roof,
             "findings": [asdict(finding) for finding in self.findings],
-            "options": self.options,
+            "options": [asdict(option) for option in self.options],
             "dropped": self.dropped,
         }
         return json.dumps(found, indent=1)

@@ -208,7 +208,8 @@ def report_of(facts: Facts) -> Report:
         calls=calls,
         machine=str(facts.roof),
         roof=1 / max(roofs.share_of_roof, 1e-3),
-        findings=list(places.values()),
+        findings=[found for found in places.values() if not found.is_option],
+        options=[found for found in places.values() if found.is_option],
         rows=roofs.rows,
     )
 

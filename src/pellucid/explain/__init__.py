@@ -2,10 +2,10 @@
 
 ``explain(fn, *args)`` runs the call, records what was dispatched, and shows for every
 op: schema, dispatch keys, specialisation key, handler, Graph or scalar function, passes
-that changed the Graph, plan, kernels and whether the pack has them; of several ops a line
-each, and all of it in ``.more``. ``.passes()`` shows
-the Graph before and after each pass; ``.llvm()`` and ``.assembly()`` go on to machine
-code, which needs llvmlite. ``python -m pellucid.explain softsign`` shows an op by name.
+that changed the Graph, plan, kernels and whether the pack has them; of several ops a
+line each, and all of it in ``.more``. ``.passes()`` shows the Graph before and after
+each pass; ``.llvm()`` and ``.assembly()`` go on to machine code, which needs llvmlite.
+``python -m pellucid.explain softsign`` shows an op by name.
 
     >>> print(pellucid.explain(torch.softmax, x, -1))
 

@@ -172,9 +172,7 @@ def _explain_pointwise(
     return Section("\n".join(lines), (kernel,), (), (*brief, what))
 
 
-def _explain_graph(
-    op: GraphOp, head: Sequence[str], brief: tuple[str, ...]
-) -> Section:
+def _explain_graph(op: GraphOp, head: Sequence[str], brief: tuple[str, ...]) -> Section:
     observed: list[Stage] = []
     lowered = op.lower(observed.append)
     stages = [stage for stage in observed if stage.changed]
