@@ -53,7 +53,7 @@ class Finding:
     """A fault: where, the evidence, what to do. ``share`` of the time it has;
     ``bound``: the best speed-up that removing all of it could give. ``measured_gain``
     is (speed-up, low, high) of the whole program, None if it was not measured. An
-    option (``is_option``) is no fault, but may gain.
+    option (``is_option``) is sound code that might gain.
     """
 
     kind: str
@@ -119,6 +119,12 @@ class Report:
     options: list[Finding] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
     rows: Sequence[Any] = ()
+    runs: int = 1
+
+    @property
+    def calls_each(self) -> float:
+        """Calls of one run."""
+        return self.calls / self.runs
 
     def text(self) -> str:
         """At most 25 lines."""
