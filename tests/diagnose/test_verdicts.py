@@ -175,7 +175,7 @@ def test_the_fix_of_a_function_is_measured_in_this_process():
     report = diagnose(repeats, torch.zeros(200, 200))
     (finding,) = [f for f in report.findings if "before the loop" in f.fix]
     assert finding.text == "table = (W @ W).softmax(-1)" and finding.same_output
-    assert finding.pairs == 7 and finding.measured_gain[1] > 1.05
+    assert finding.pairs >= 3 and finding.measured_gain[1] > 1.05
     assert "measured" in report.text()
     assert finding.patched.startswith("---")
     known = [f.fix for f in [*report.findings, *report.options]]

@@ -124,10 +124,11 @@ API = {
     # Looking inside
     "explain": {"_compile", "autograd", "viz", "pellucid_compiler"},
     "viz": {"nn/modules", "overrides"},
+    "tour": {"_timeline", "explain"},
     "_timeline": {"pellucid_compiler"},
     "diagnose": {
         *("_timeline", "diagnose/rules", "memory", "profiler", "run"),
-        "pellucid_compiler",
+        *("utils/_pytree", "pellucid_compiler"),
     },
     "diagnose/rules": {"_timeline", "diagnose"},
     "memory": {"_timeline", "optim"},

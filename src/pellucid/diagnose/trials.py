@@ -15,8 +15,9 @@ from typing import Any
 from pellucid.diagnose.experiments import is_worth, judge
 from pellucid.diagnose.findings import Finding, Report
 
-_PAIRS, _SECONDS = 7, 0.005  # of a run, at least
-_CALLS = 5  # in a run that is worth compiling
+_PAIRS, _LONGEST = 7, 1.0  # at most; of at least three pairs together, in seconds
+_SECONDS = 0.005  # of a run, at least
+_CALLS = range(5, 200)  # in a run that is worth compiling, and soon compiled
 
 
 def measure_function(call: Callable[[Any], Any], fn: Any, report: Report) -> None:
@@ -81,7 +82,7 @@ def _settings(call: Callable[[Any], Any], fn: Any, report: Report) -> Iterator[F
                 torch.set_num_threads(threads)
 
         yield _setting(f"set_num_threads({cores})", lambda: call(fn), on_all_cores)
-    if report.calls_each >= _CALLS and not hasattr(fn, "_pellucid_compilation"):
+    if round(report.calls_each) in _CALLS and not hasattr(fn, "_pellucid_compilation"):
         compiled = torch.compile(fn)
         name = getattr(fn, "__name__", "fn")
         yield _setting(
@@ -106,7 +107,8 @@ def _pairs(
     repeats = _repeats(plain)
     is_same = _same(expected, found) if _same(expected, again) else None
     sides: tuple[list[dict[str, Any]], ...] = ([], [])
-    for _ in range(_PAIRS):
+    end = time.perf_counter() + _LONGEST
+    while len(sides[0]) < _PAIRS and (len(sides[0]) < 3 or time.perf_counter() < end):
         for runs, work in zip(sides, (plain, changed), strict=True):
             runs.append(_timed(work, repeats))
     judge(finding, *sides)

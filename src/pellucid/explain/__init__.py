@@ -21,7 +21,7 @@ from typing import Any
 
 from pellucid.explain.report import Explanation, sections_of
 
-__all__ = ["Explanation", "backward", "explain"]
+__all__ = ["Explanation", "backward", "declaration", "explain"]
 
 
 def explain(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -53,6 +53,16 @@ def backward(target: Any) -> Explanation:
     from pellucid.explain.backward_pass import explain_backward
 
     return explain_backward(target)
+
+
+def declaration(op: Any, dtype: str = "float32") -> Explanation:
+    """What a declared op of one's own becomes for small tensors of ``dtype``.
+
+    Example: ``print(pellucid.explain.declaration(my_op).assembly())``.
+    """
+    from pellucid.explain.__main__ import explain_declaration
+
+    return explain_declaration(op, dtype)
 
 
 class _Callable(ModuleType):

@@ -81,9 +81,9 @@ def _changed(loop: ast.stmt, besides: ast.stmt) -> set[str]:
     """Names that the loop binds, or whose object a method or item may change."""
     found = set()
     for node in ast.walk(loop):
-        is_bound = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        if is_bound and not besides.lineno <= node.lineno <= (besides.end_lineno or 0):
-            found.add(node.id)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            is_own = besides.lineno <= node.lineno <= (besides.end_lineno or 0)
+            found |= set() if is_own else {node.id}
         if isinstance(node, ast.AugAssign | ast.Assign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for inner in (n for target in targets for n in ast.walk(target)):
