@@ -122,7 +122,10 @@ API = {
     "hub": {"_functions"},
     "types": {"_symbolic", "storage"},
     # Looking inside
-    "explain": {"_compile", "autograd", "viz", "pellucid_compiler"},
+    "explain": {
+        *("_compile", "_timeline", "autograd", "memory", "viz"),
+        "pellucid_compiler",
+    },
     "viz": {"nn/modules", "overrides"},
     "tour": {"_timeline", "explain"},
     "_timeline": {"pellucid_compiler"},

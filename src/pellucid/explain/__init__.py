@@ -9,7 +9,8 @@ each pass; ``.llvm()`` and ``.assembly()`` go on to machine code, which needs ll
 
     >>> print(pellucid.explain(torch.softmax, x, -1))
 
-``explain.backward(loss)``, or ``explain(loss.grad_fn)``, walks a backward pass.
+``explain.backward(loss)``, or ``explain(loss.grad_fn)``, walks a backward pass;
+``explain.view``, ``gradient``, ``dtype`` and ``saved`` answer one question each.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ from typing import Any
 
 from pellucid.explain.report import Explanation, sections_of
 
-__all__ = ["Explanation", "backward", "declaration", "explain"]
+__all__ = [
+    *("Explanation", "backward", "declaration", "dtype", "explain", "gradient"),
+    *("saved", "view"),
+]
 
 
 def explain(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -53,6 +57,46 @@ def backward(target: Any) -> Explanation:
     from pellucid.explain.backward_pass import explain_backward
 
     return explain_backward(target)
+
+
+def view(tensor: Any) -> str:
+    """Whose memory a tensor shares, who holds it, and whether flattening copies.
+
+    Example: ``print(pellucid.explain.view(x.t()))``.
+    """
+    from pellucid.explain.answers import explain_view
+
+    return explain_view(tensor)
+
+
+def gradient(tensor: Any, output: Any) -> str:
+    """Why ``tensor.grad`` is None after ``output.backward()``, or how it is reached.
+
+    Example: ``print(pellucid.explain.gradient(w, loss))``.
+    """
+    from pellucid.explain.answers import explain_gradient
+
+    return explain_gradient(tensor, output)
+
+
+def dtype(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
+    """Which calls of ``fn(*args, **kwargs)`` mixed floating dtypes, and so widened.
+
+    Example: ``print(pellucid.explain.dtype(model, x))``.
+    """
+    from pellucid.explain.answers import explain_dtype
+
+    return explain_dtype(fn, args, kwargs)
+
+
+def saved(target: Any) -> str:
+    """What waits for the backward pass of a tensor, by kind of node.
+
+    Example: ``print(pellucid.explain.saved(loss))``.
+    """
+    from pellucid.explain.answers import explain_saved
+
+    return explain_saved(target)
 
 
 def declaration(op: Any, dtype: str = "float32") -> Explanation:
