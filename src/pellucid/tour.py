@@ -18,7 +18,8 @@ from types import ModuleType
 from typing import Any
 
 from pellucid._timeline.log import ROUTES, Kind, Log, Session, Watch
-from pellucid.explain import Explanation, explain
+from pellucid.explain import explain
+from pellucid.explain.report import Explanation
 
 __all__ = ["Layer", "Tour", "layers", "tour"]
 

@@ -108,7 +108,14 @@ def _facts(
 ) -> Facts:
     roof = machine()
     items = computations([log], costs)
-    category_of = {item.event: _category(item, roof) for item in items}
+    least: dict[tuple[str, str], float] = {}
+    for item in items:
+        place = item.name, str(item.line)
+        least[place] = min(least.get(place, item.seconds), item.seconds)
+    category_of = {
+        item.event: _category(item, least[item.name, str(item.line)], roof)
+        for item in items
+    }
     by_line: dict[tuple[str, int], LineTime] = {}
     sums: dict[str, float] = defaultdict(float)
     thread = main_thread(log)
@@ -154,11 +161,14 @@ def _divided(
     return {name: seconds / wall for name, seconds in found.items() if seconds > 0}
 
 
-def _category(item: Computation, roof: Machine) -> str:
+def _category(item: Computation, least: float, roof: Machine) -> str:
+    """``least``: seconds of the op's shortest call at the line; longer ones may have
+    waited for a core.
+    """
     if item.name in COPIES:
         return "copy"
     if item.run is None:
-        return "overhead" if item.seconds < _SHORT else "compute"
+        return "overhead" if least < _SHORT else "compute"
     limit = bound_of(item, roof)[1]
     if limit == "calls":
         return "overhead"

@@ -19,7 +19,8 @@ _MOST = 20  # lines of an answer
 
 def explain_view(tensor: Tensor) -> str:
     """See `pellucid.explain.view`."""
-    from pellucid.memory import holders, readable
+    from pellucid.memory import holders
+    from pellucid.memory._peak import readable
 
     shape, strides = list(tensor.shape), list(tensor.stride())
     nbytes = tensor.untyped_storage().nbytes()
@@ -70,8 +71,8 @@ def explain_gradient(tensor: Tensor, output: Tensor) -> str:
     path = _path_to(output.grad_fn, tensor)
     if path is None:
         return (
-            "no gradient: the output does not depend on it; between them is a detach(), "
-            "item(), numpy() or no_grad(), or it is not used"
+            "no gradient: the output does not depend on it; between them is a "
+            "detach(), item(), numpy() or no_grad(), or it is not used"
         )
     names = " -> ".join(path)
     if not tensor.is_leaf and not tensor.retains_grad:
@@ -142,8 +143,8 @@ def _dtypes(argument: Any) -> list[str]:
 
 def explain_saved(target: Any) -> str:
     """See `pellucid.explain.saved`."""
-    from pellucid.memory import readable
     from pellucid.memory._live import address_of, nodes_behind, saved_by
+    from pellucid.memory._peak import readable
 
     rows: dict[str, list[int]] = {}
     seen: set[int] = set()
