@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -191,6 +192,27 @@ def test_the_fix_of_a_function_is_measured_in_this_process(monkeypatch):
     assert len(known) == len(set(known))
     # What depends on the loop is not taken out of it.
     assert not [f for f in diagnose(fades, W).findings if "before the loop" in f.fix]
+
+
+def test_steps_of_a_loop_sum_to_its_time_and_slow_ones_say_why():
+    model = torch.nn.Linear(64, 64)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with diagnose() as found:
+        for k in range(6):
+            optimizer.zero_grad()
+            model(torch.ones(8, 64)).sum().backward()
+            if k == 4:
+                time.sleep(0.2)
+            optimizer.step()
+    steps = found.report.steps
+    assert len(steps) == 6
+    slowest = max(steps, key=lambda step: step.seconds)
+    assert slowest.number == 4 and slowest.shares["python"] > 0.19
+    for step in steps:
+        assert sum(step.shares.values()) == pytest.approx(step.seconds, rel=0.1)
+    (line,) = [x for x in found.report.text().splitlines() if "number 4" in x]
+    assert "(python +" in line
+    assert len(json.loads(found.report.json())["steps"]) == 6
 
 
 def test_every_rule_is_a_file():

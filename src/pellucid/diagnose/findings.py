@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pellucid.diagnose.steps import as_json, shown_steps
+
 KINDS = (
     *("data", "overhead", "copy", "compute", "bandwidth", "peak", "leak", "waste"),
     *("wait", "first-time"),
@@ -120,6 +122,7 @@ class Report:
     dropped: list[str] = field(default_factory=list)
     rows: Sequence[Any] = ()
     runs: int = 1
+    steps: Sequence[Any] = ()
 
     @property
     def calls_each(self) -> float:
@@ -143,6 +146,7 @@ class Report:
         for option in self.options[:2]:
             if option.measured_gain is not None:
                 lines += option.option_lines()
+        lines += shown_steps(self.steps)
         lines.append(
             f"roofline: computations take {self.roof:.1f}x their time at the roof"
         )
@@ -162,6 +166,7 @@ class Report:
             "shares": self.shares,
             "seconds": self.seconds,
             "calls": self.calls,
+            "steps": as_json(self.steps),
             "machine": self.machine,
             "roof": self.roof,
             "findings": [asdict(finding) for finding in self.findings],

@@ -22,6 +22,7 @@ from pellucid.diagnose.findings import Finding, Report
 from pellucid.diagnose.machine import Machine, machine
 from pellucid.diagnose.recording import Computation, computations, shown_op
 from pellucid.diagnose.roofline import bound_of, roofline_of
+from pellucid.diagnose.steps import Step, steps_of
 
 WATCH = Watch.FACTS | Watch.LINES | Watch.MEMORY | Watch.STEPS
 COPIES = {
@@ -58,6 +59,7 @@ class Facts:
     roof: Machine
     settings: dict[str, Any]
     data_share: float = 0.0  # of the loader, asleep or not
+    steps: list[Step] = field(default_factory=list)
 
     def share_of(self, seconds: float) -> float:
         """A part of the wall time, at most all of it."""
@@ -118,10 +120,13 @@ def _facts(
     }
     by_line: dict[tuple[str, int], LineTime] = {}
     sums: dict[str, float] = defaultdict(float)
+    pieces: list[tuple[float, str, float]] = []
     thread = main_thread(log)
     for event, nanoseconds, is_python in shares(log, thread) if thread else ():
         category = _category_of_share(event, is_python, category_of)
         sums[category] += nanoseconds / 1e9
+        moment = event.begin if event is not None else log.end
+        pieces.append((moment, category, nanoseconds / 1e9))
         line = log.user_line(event.line) if event is not None else None
         if line is not None:
             key = line.file, line.number
@@ -137,7 +142,8 @@ def _facts(
     wall = (log.end - log.begin) / 1e9
     divided = _divided(sums, wall, asleep, away)
     data = sums["data"] / wall * (1 - divided.get("away", 0.0))
-    return Facts(log, wall, divided, by_line, items, roof, settings, data)
+    steps = steps_of(log, pieces)
+    return Facts(log, wall, divided, by_line, items, roof, settings, data, steps)
 
 
 def _divided(
@@ -221,6 +227,7 @@ def report_of(facts: Facts) -> Report:
         findings=[found for found in places.values() if not found.is_option],
         options=[found for found in places.values() if found.is_option],
         rows=roofs.rows,
+        steps=facts.steps,
     )
 
 
