@@ -251,6 +251,7 @@ API = {
         "utils/_pytree",
     },
     "export": {
+        "_ops",
         "_symbolic",
         "func",
         "fx",
