@@ -30,7 +30,9 @@ ENGINE = {
         *("codegen", "codegen/elementary", "codegen/targets"),
     },
     "pack": {"abi", "codegen", "codegen/schedules", "codegen/targets"},
-    "lower": {"abi", "ir", "ir/primitives", "passes", "codegen"},
+    "lower": {
+        *("abi", "ir", "ir/primitives", "passes", "codegen", "codegen/schedules"),
+    },
     "devices": {"abi", "ir", "ir/primitives", "codegen", "codegen/schedules"},
     "specialise": {
         *("abi", "ir", "ir/primitives", "transforms", "passes", "declare"),
@@ -68,7 +70,7 @@ API = {
         "ops",
         "overrides",
     },
-    "_higher_order_ops": {"utils/_pytree"},
+    "_higher_order_ops": {"_ops", "utils", "utils/_pytree"},
     "_subclasses": {"_decomp", "_symbolic", "nn", "utils", "utils/_pytree"},
     "_tensor_str": set(),
     "_utils": set(),
@@ -111,23 +113,28 @@ API = {
     "safetensors": set(),
     "utils/_pytree": set(),
     "utils": {
-        *("_ops", "_timeline", "autograd", "hub", "nn", "nn/modules"),
+        *("_ops", "_runtime", "_timeline", "autograd", "hub", "nn", "nn/modules"),
         "nn/utils",
         *("overrides", "random", "storage", "utils/data"),
         "utils/_pytree",
     },
     "utils/data": set(),
+    "utils/tensorboard": {"fx", "fx/passes"},
     "utils/data/_utils": {"utils/data"},
     "multiprocessing": set(),
     "hub": {"_functions"},
     "types": {"_symbolic", "storage"},
     # Looking inside
-    "explain": {"_compile", "autograd", "viz", "pellucid_compiler"},
+    "explain": {
+        *("_compile", "_timeline", "autograd", "memory", "viz"),
+        "pellucid_compiler",
+    },
     "viz": {"nn/modules", "overrides"},
+    "tour": {"_timeline", "explain"},
     "_timeline": {"pellucid_compiler"},
     "diagnose": {
         *("_timeline", "diagnose/rules", "memory", "profiler", "run"),
-        "pellucid_compiler",
+        *("utils/_pytree", "pellucid_compiler"),
     },
     "diagnose/rules": {"_timeline", "diagnose"},
     "memory": {"_timeline", "optim"},
@@ -135,7 +142,7 @@ API = {
     # Devices and settings
     "accelerator": {"_package"},
     "backends": {"_package"},
-    "cpu": {"amp"},
+    "cpu": {"amp", "memory"},
     "cuda": {"_package", "amp"},
     "devices": {"_runtime", "utils", "pellucid_compiler"},
     "devices/check": {
@@ -229,7 +236,7 @@ API = {
         "_symbolic",
         "fx",
         "fx/passes",
-        "nn",
+        *("nn", "nn/utils"),
         "ops",
         "utils",
         "utils/_pytree",
@@ -245,6 +252,7 @@ API = {
         "utils/_pytree",
     },
     "export": {
+        "_ops",
         "_symbolic",
         "func",
         "fx",
@@ -254,6 +262,8 @@ API = {
         "utils/_pytree",
     },
     "fx/passes": {"_subclasses", "fx", "fx/passes/utils", "nn"},
+    "fx/passes/dialect": set(),
+    "fx/passes/dialect/common": {"fx", "fx/passes/infra", "ops", "utils/_pytree"},
     "fx/passes/infra": {"fx", "fx/passes", "fx/passes/utils", "nn"},
     "fx/passes/utils": {"fx", "fx/passes", "nn"},
     "jit": {"futures", "nn"},
@@ -281,6 +291,10 @@ DELIBERATE = {
         "pellucid.fx.experimental.proxy_tensor",
         "pellucid.fx.experimental.symbolic_trace",
     ): "make_fx has a mode that makes several traces",
+    (
+        "pellucid._ops.higher_order",
+        "pellucid._higher_order_ops",
+    ): "the library's ops of functions register when one is looked up",
     (
         "pellucid.export.program",
         "pellucid.export.tracing",

@@ -33,7 +33,8 @@ MODULES = (
     "overrides",
     "profiler",
     *("quantization", "quasirandom", "random", "return_types", "serialization"),
-    *("signal", "special", "storage", "testing", "types", "utils", "version", "viz"),
+    *("signal", "special", "storage", "testing", "tour", "types", "utils", "version"),
+    "viz",
     "xpu",
 )
 # Functions, classes and numbers, by their modules.
@@ -80,7 +81,15 @@ VALUES = {
 FUNCTIONS = {
     "_functions.dtype_queries": (*("is_same_size", "is_signed", "range"),),
     "_functions.legacy": (
-        *("_assert", "dsmm", "get_device", "is_distributed", "spmm"),
+        *(
+            "_assert",
+            "_assert_async",
+            "_segment_reduce",
+            "dsmm",
+            "get_device",
+            "is_distributed",
+            "spmm",
+        ),
         *("sparse_bsc_tensor", "sparse_bsr_tensor"),
         *("sparse_compressed_tensor", "sparse_coo_tensor"),
         *("sparse_csc_tensor", "sparse_csr_tensor"),
@@ -88,9 +97,11 @@ FUNCTIONS = {
     "_functions.eigenpairs": ("lobpcg",),
     "_functions.low_rank": (*("pca_lowrank", "svd_lowrank"),),
     "_functions.symbolic_numbers": (
-        *("cond", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min"),
+        *("sym_float", "sym_int", "sym_ite", "sym_max", "sym_min"),
         *("sym_not", "sym_sqrt", "sym_sum"),
     ),
+    "_higher_order_ops.cond": ("cond",),
+    "_higher_order_ops.while_loop": ("while_loop",),
     "_package.settings": (
         *("get_deterministic_debug_mode", "has_lapack", "has_mkl"),
         *("has_openmp", "has_spectral", "init_num_threads"),
@@ -109,7 +120,7 @@ METHODS = {
     ),
     "_tensor.legacy_methods": (
         *("dim_order", "is_coalesced", "is_distributed", "new"),
-        *("pin_memory", "to_dense", "ccol_indices", "coalesce"),
+        *("to_dense", "ccol_indices", "coalesce"),
         *("col_indices", "const_data_ptr", "crow_indices", "dense_dim"),
         *("dequantize", "eig", "indices", "int_repr", "lstsq"),
         *("module_load", "q_per_channel_axis", "q_per_channel_scales"),

@@ -94,6 +94,7 @@ class Options(NamedTuple):
     int_to_float: bool = False
     unpromoted: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
+    numbers_as_tensors: bool = False
     symbolic: tuple[str, ...] = ()
     exact: tuple[str, ...] = ()
     nonnegative: tuple[str, ...] = ()
@@ -421,6 +422,14 @@ class Op:
         result = self.scalar_body(*args)
         results = result if isinstance(result, tuple) else (result,)
         return tuple(map(as_expr, results)), operands
+
+
+def declared_op(name: str) -> Op:
+    """The op of a full name; NotImplementedError if there is none."""
+    found = REGISTRY.get(name)
+    if found is None:
+        raise NotImplementedError(f"no op named {name} is declared")
+    return found
 
 
 class _ScalarOperands:
