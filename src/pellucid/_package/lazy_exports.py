@@ -33,7 +33,8 @@ MODULES = (
     "overrides",
     "profiler",
     *("quantization", "quasirandom", "random", "return_types", "serialization"),
-    *("signal", "special", "storage", "testing", "types", "utils", "version", "viz"),
+    *("signal", "special", "storage", "testing", "tour", "types", "utils", "version"),
+    "viz",
     "xpu",
 )
 # Functions, classes and numbers, by their modules.
