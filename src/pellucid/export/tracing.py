@@ -30,7 +30,7 @@ from pellucid.fx.node import Node
 from pellucid.nn import Module
 from pellucid.utils import _pytree as pytree
 
-__all__ = ["decomposed", "export"]
+__all__ = ["decomposed", "export", "register_dataclass"]
 
 _FAR = 1 << 40  # represents a size without a maximum, where guards are checked
 
@@ -115,6 +115,24 @@ def export(
     )
 
 
+def register_dataclass(
+    cls: type[Any], *, serialized_type_name: str | None = None
+) -> None:
+    """Makes a dataclass a nest of its fields, for arguments and results of exported
+    modules. ``serialized_type_name``: its name in stored programs.
+
+    Example::
+
+        @dataclass
+        class Batch:
+            x: torch.Tensor
+            mask: torch.Tensor
+
+        register_dataclass(Batch)
+    """
+    pytree.register_dataclass(cls, serialized_type_name=serialized_type_name)
+
+
 def _input_specs(
     mod: Module,
     parameters: list[str],
@@ -187,6 +205,8 @@ def _lift_constants(module: GraphModule, specs: list[InputSpec]) -> dict[str, Te
     for node in module.graph.find_nodes(op="get_attr"):
         name = str(node.target)
         value = getattr(module, name)
+        if not isinstance(value, Tensor):  # the graph of a function
+            continue
         if name not in constants:
             constants[name] = value
             before = inputs[place] if place < len(inputs) else node

@@ -48,7 +48,12 @@ def unroll_of(values: list[Expr]) -> int:
 
 
 def lanes_of(target: Target, dtypes: tuple[str, ...], values: list[Expr]) -> int:
-    """As many lanes as one register has of the widest value computed in vectors.
+    """As many lanes as one register has of what ``lane_bits`` says."""
+    return target.vector_bits // lane_bits(dtypes, values)
+
+
+def lane_bits(dtypes: tuple[str, ...], values: list[Expr]) -> int:
+    """The bits of the widest value computed in vectors.
 
     A few wide operations beside many narrow ones (an int64 comparison beside a float32
     exponential) take two registers instead. ``dtypes`` are never wider than one.
@@ -61,10 +66,10 @@ def lanes_of(target: Target, dtypes: tuple[str, ...], values: list[Expr]) -> int
     half = widest // 2
     if half >= widest_bits([*dtypes]) and work.get(half, 0) >= 4 * work[widest]:
         widest = half
-    return target.vector_bits // widest
+    return widest
 
 
-def _divisors(values: list[Expr]) -> list[Expr]:
+def divisors(values: list[Expr]) -> list[Expr]:
     """What integers are divided by at every element, whatever is selected."""
     found: dict[Expr, None] = {}
     seen: set[Expr] = set()
@@ -97,7 +102,7 @@ class _Body:
         self.used = sorted({e.attr for e in walk(*roots) if e.op == "load"})
         for root in roots:
             self.uniform.prepare(root)
-        self.divisors = _divisors(self.values)
+        self.divisors = divisors(self.values)
         self.may_fail = bool(self.divisors or self.broken)
         if self.may_fail:
             self._status = self.function.stack(8)
