@@ -119,7 +119,7 @@ API = {
         "utils/_pytree",
     },
     "utils/data": set(),
-    "utils/tensorboard": {"nn/modules", "utils", "utils/_pytree"},
+    "utils/tensorboard": {"nn", "nn/modules", "utils", "utils/_pytree"},
     "utils/data/_utils": {"utils/data"},
     "multiprocessing": set(),
     "hub": {"_functions"},

@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 class Embeddings:
     """The vectors that were logged into one directory, with the file that lists them.
 
-    The list is written anew with each: not every file system can append.
+    The list is rewritten with each: not every file system can append.
     """
 
     def __init__(self) -> None:

@@ -157,7 +157,7 @@ def _named_tensors(model: Any, scopes: dict[int, str]) -> Iterator[tuple[int, st
 
 
 def _settings(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """The arguments that are no tensors, by name."""
+    """Arguments other than tensors, by name."""
     names = (argument.name for argument in func._schema.arguments)
     given = {**dict(zip(names, args, strict=False)), **kwargs}
     kept = {name: value for name, value in given.items() if not _tensors(value)}

@@ -79,7 +79,7 @@ class Media(RunFiles):
         fps: float = 4,
         walltime: float | None = None,
     ) -> None:
-        """Videos of shape (N, T, C, H, W) side by side, as GIF. Needs Pillow."""
+        """Videos of shape (N, T, C, H, W) in a grid, as GIF. Needs Pillow."""
         self._add(summary.video(tag, vid_tensor, fps), global_step, walltime)
 
     def add_audio(

@@ -108,7 +108,7 @@ def figure_to_image(figures: Any, close: bool = True) -> Array:
 
 
 def video(tag: str, tensor: Any, fps: float = 4) -> Summary:
-    """Videos of shape (N, T, C, H, W) side by side as one animated GIF."""
+    """Videos of shape (N, T, C, H, W) in a grid as one animated GIF."""
     frames = as_bytes(_tiled_frames(as_array(tensor)))
     return Summary(value=[Summary.Value(tag=tag, image=make_video(frames, fps))])
 

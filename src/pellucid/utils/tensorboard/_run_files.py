@@ -26,8 +26,8 @@ def _default_bins() -> list[float]:
 
 
 class RunFiles:
-    """What `SummaryWriter` writes to; opened when first needed, and anew after
-    ``close()``.
+    """What `SummaryWriter` writes to; opened when first needed, and reopened
+    after ``close()``.
     """
 
     def __init__(
