@@ -113,7 +113,7 @@ API = {
     "safetensors": set(),
     "utils/_pytree": set(),
     "utils": {
-        *("_ops", "_timeline", "autograd", "hub", "nn", "nn/modules"),
+        *("_ops", "_runtime", "_timeline", "autograd", "hub", "nn", "nn/modules"),
         "nn/utils",
         *("overrides", "random", "storage", "utils/data"),
         "utils/_pytree",

@@ -80,7 +80,15 @@ VALUES = {
 FUNCTIONS = {
     "_functions.dtype_queries": (*("is_same_size", "is_signed", "range"),),
     "_functions.legacy": (
-        *("_assert", "dsmm", "get_device", "is_distributed", "spmm"),
+        *(
+            "_assert",
+            "_assert_async",
+            "_segment_reduce",
+            "dsmm",
+            "get_device",
+            "is_distributed",
+            "spmm",
+        ),
         *("sparse_bsc_tensor", "sparse_bsr_tensor"),
         *("sparse_compressed_tensor", "sparse_coo_tensor"),
         *("sparse_csc_tensor", "sparse_csr_tensor"),

@@ -12,7 +12,7 @@ Example::
 try:
     from tensorboard.summary.writer.record_writer import RecordWriter
 except ModuleNotFoundError as error:
-    if error.name != "tensorboard":
+    if (error.name or "").partition(".")[0] != "tensorboard":
         raise
     raise ModuleNotFoundError(
         "torch.utils.tensorboard writes its files through the package tensorboard, "
