@@ -33,7 +33,8 @@ MODULES = (
     "overrides",
     "profiler",
     *("quantization", "quasirandom", "random", "return_types", "serialization"),
-    *("signal", "special", "storage", "testing", "types", "utils", "version", "viz"),
+    *("signal", "special", "storage", "testing", "tour", "types", "utils", "version"),
+    "viz",
     "xpu",
 )
 # Functions, classes and numbers, by their modules.
@@ -118,7 +119,7 @@ METHODS = {
     ),
     "_tensor.legacy_methods": (
         *("dim_order", "is_coalesced", "is_distributed", "new"),
-        *("pin_memory", "to_dense", "ccol_indices", "coalesce"),
+        *("to_dense", "ccol_indices", "coalesce"),
         *("col_indices", "const_data_ptr", "crow_indices", "dense_dim"),
         *("dequantize", "eig", "indices", "int_repr", "lstsq"),
         *("module_load", "q_per_channel_axis", "q_per_channel_scales"),
