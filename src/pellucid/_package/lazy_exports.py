@@ -119,7 +119,7 @@ METHODS = {
     ),
     "_tensor.legacy_methods": (
         *("dim_order", "is_coalesced", "is_distributed", "new"),
-        *("pin_memory", "to_dense", "ccol_indices", "coalesce"),
+        *("to_dense", "ccol_indices", "coalesce"),
         *("col_indices", "const_data_ptr", "crow_indices", "dense_dim"),
         *("dequantize", "eig", "indices", "int_repr", "lstsq"),
         *("module_load", "q_per_channel_axis", "q_per_channel_scales"),
