@@ -10,6 +10,7 @@ of packages that has PyTorch, which goes first in the other run. Development onl
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import subprocess
@@ -33,6 +34,16 @@ are the same and its numbers differ by less than 0.2 %. Written by
 `tools/check_libraries.py`.
 
 | library | version | program | lines | agree | what differs |
+|---|---|---|---|---|---|
+"""
+_SUITES = """
+## The libraries' own tests
+
+Samples of the suites, drawn by the checksums of the tests' names, on both sides. A test
+agrees if it ends alike: passed, failed or skipped. Recorded by `tools/check_suites.py`;
+a cause that was mended since is shown until the suite is run again.
+
+| library | version | tests | passed | agree | what differs |
 |---|---|---|---|---|---|
 """
 
@@ -97,6 +108,27 @@ def row(python: str, torch: str, program: Path) -> str:
     return f"| {' | '.join(str(c).replace('|', '/') for c in cells)} |\n"
 
 
+def suites() -> str:
+    """The table of what check_suites.py recorded."""
+    rows = []
+    for name, found in json.loads(
+        (ROOT / "tools/libraries/suites.json").read_text()
+    ).items():
+        left = "; ".join(found["left"])
+        cells = (
+            name,
+            *(found[k] for k in ("version", "tests", "passed", "agree")),
+            left,
+        )
+        rows.append(f"| {' | '.join(str(c).replace('|', '/') for c in cells)} |\n")
+    return _SUITES + "".join(rows)
+
+
+def write_table(rows: str) -> None:
+    """The page, with these rows of the programs."""
+    TABLE.write_text(_HEAD + rows + suites())
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--own", required=True, help="the environment's interpreter")
@@ -109,7 +141,7 @@ def main() -> int:
             rows.append(row(arguments.own, arguments.torch, program))
             print(rows[-1], end="", flush=True)
     if not arguments.names:
-        TABLE.write_text(_HEAD + "".join(rows))
+        write_table("".join(rows))
     return 0
 
 

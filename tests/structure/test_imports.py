@@ -119,7 +119,7 @@ API = {
         "utils/_pytree",
     },
     "utils/data": set(),
-    "utils/tensorboard": {"fx", "fx/passes"},
+    "utils/tensorboard": {"nn", "nn/modules", "utils", "utils/_pytree"},
     "utils/data/_utils": {"utils/data"},
     "multiprocessing": set(),
     "hub": {"_functions"},

@@ -83,3 +83,18 @@ def test_the_interpreter_reads_functions_of_the_package_directly() -> None:
         call()
     names = [i.opname for i in dis.get_instructions(call, adaptive=True)]
     assert any("MODULE" in name and "ATTR" in name for name in names)
+
+
+def test_every_name_of_the_package_has_a_value():
+    program = (
+        "import pellucid\n"
+        "print(sum(isinstance(v, int) for v in list(vars(pellucid).values())))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 0

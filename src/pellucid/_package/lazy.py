@@ -127,6 +127,9 @@ class LazyValue:
         return doc
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__wrapped__":  # its property found no such value
+            _, module, absent = self._place
+            raise AttributeError(f"module {module!r} has no attribute {absent!r}")
         return getattr(self.__wrapped__, name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -143,7 +143,7 @@ def bind_lazy(namespace: dict[str, Any]) -> None:
     tensor = namespace["Tensor"]
     put_modules(namespace, MODULES)
     put_values(namespace, _module_of(VALUES), overridable=False)
-    put_values(namespace, _list_functions(tensor), overridable=False)
+    put_values(namespace, _list_functions(namespace, tensor), overridable=False)
     put_values(namespace, _module_of(FUNCTIONS), overridable=True)
     put_values(vars(namespace["_C"]), _module_of(OF_RUNTIME), overridable=False)
     for name, module in _module_of(METHODS).items():
@@ -154,12 +154,13 @@ def _module_of(table: dict[str, tuple[str, ...]]) -> dict[str, str]:
     return {name: module for module, names in table.items() for name in names}
 
 
-def _list_functions(tensor: Any) -> dict[str, str]:
-    """``_foreach_`` functions: for each op with an in-place method, plain and in place,
-    and for a few others (``_functions/foreach.py``).
+def _list_functions(namespace: dict[str, Any], tensor: Any) -> dict[str, str]:
+    """``_foreach_`` functions: for each in-place method, and plain where the op is a
+    function, too; and for a few others (``_functions/foreach.py``).
     """
     methods = [name for name in vars(tensor.__base__) if name[-1] == "_" != name[-2]]
     others = ("clone", "max", "mm", "norm", "powsum")
     pairs = ("maximum", "maximum_", "minimum", "minimum_")
-    names = (*methods, *(name[:-1] for name in methods), *others, *pairs)
+    plain = [name[:-1] for name in methods if name[:-1] in namespace]
+    names = (*methods, *plain, *others, *pairs)
     return {f"_foreach_{name}": "_functions.foreach" for name in names}

@@ -1,19 +1,25 @@
-"""``torch.utils.tensorboard``: event files that TensorBoard shows.
+"""Event files for TensorBoard, written through the package ``tensorboard``.
 
-The package tensorboard (its protocol buffers and file writer) does the writing;
-``summary.py`` makes the messages, ``writer.py`` has the classes of users.
+Example::
+
+    from torch.utils.tensorboard import SummaryWriter
+
+    with SummaryWriter("runs/first") as writer:
+        for step in range(100):
+            writer.add_scalar("loss", 1 / (step + 1), step)
 """
 
 try:
-    from tensorboard.summary.writer.record_writer import RecordWriter as RecordWriter
-except ImportError as _error:
-    raise ImportError(
-        "torch.utils.tensorboard writes through the package tensorboard, which is not "
-        "installed: pip install tensorboard"
-    ) from _error
+    from tensorboard.summary.writer.record_writer import RecordWriter
+except ModuleNotFoundError as error:
+    if (error.name or "").partition(".")[0] != "tensorboard":
+        raise
+    raise ModuleNotFoundError(
+        "torch.utils.tensorboard writes its files through the package tensorboard, "
+        "which is not installed: pip install tensorboard",
+        name="tensorboard",
+    ) from None
 
-
-from pellucid.utils.tensorboard.writer import FileWriter as FileWriter
-from pellucid.utils.tensorboard.writer import SummaryWriter as SummaryWriter
+from pellucid.utils.tensorboard.writer import FileWriter, SummaryWriter
 
 __all__ = ["FileWriter", "RecordWriter", "SummaryWriter"]

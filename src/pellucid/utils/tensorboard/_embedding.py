@@ -1,72 +1,122 @@
-"""The files of TensorBoard's projector: a matrix, its labels, its small images."""
+"""The files that TensorBoard's projector reads: vectors, labels, a sprite of images."""
 
 from __future__ import annotations
 
-import math
-import os
+import io
+from collections.abc import Sequence
+from math import ceil, sqrt
 from typing import Any
 
-from pellucid.utils.tensorboard import summary
+import numpy as np
+from google.protobuf import text_format
+from tensorboard.compat import tf
+from tensorboard.plugins.projector.projector_config_pb2 import (
+    EmbeddingInfo,
+    ProjectorConfig,
+)
+
+from pellucid.utils.tensorboard._layouts import make_grid
+
+Array = np.ndarray[Any, Any]
 
 
-def write_embedding(
-    folder: str, name: str, tag: str, matrix: Any, labels: tuple[Any, Any], images: Any
-) -> None:
-    """Writes them to ``folder/name`` and enters them in the projector's configuration.
+class Embeddings:
+    """The vectors that were logged into one directory, with the file that lists them.
 
-    ``labels`` are one for each row, or rows of several, and the names of these.
+    The list is rewritten with each: not every file system can append.
     """
-    values = summary.array(matrix)
-    if values.ndim != 2:
-        raise ValueError(f"mat has rows of numbers, and its shape is {values.shape}")
-    place = os.path.join(folder, name)
-    os.makedirs(place, exist_ok=True)
-    entry = {"tensor_name": tag, "tensor_path": f"{name}/tensors.tsv"}
-    with open(os.path.join(place, "tensors.tsv"), "w", encoding="utf-8") as file:
-        file.writelines("\t".join(map(str, row)) + "\n" for row in values.tolist())
-    metadata, header = labels
-    if metadata is not None:
-        _expect_rows("metadata", len(metadata), len(values))
-        entry["metadata_path"] = f"{name}/metadata.tsv"
-        rows = [*([header] if header else []), *metadata]
-        with open(os.path.join(place, "metadata.tsv"), "w", encoding="utf-8") as file:
-            file.writelines(_line(row) for row in rows)
-    text = "".join(f'{key}: "{value}"\n' for key, value in entry.items())
-    if images is not None:
-        pixels = summary.array(images)
-        _expect_rows("label_img", len(pixels), len(values))
-        _write_sprite(pixels, os.path.join(place, "sprite.png"))
-        height, width = pixels.shape[2:]
-        sizes = f"single_image_dim: {width}\nsingle_image_dim: {height}\n"
-        text += f'sprite {{\nimage_path: "{name}/sprite.png"\n{sizes}}}\n'
-    with open(
-        os.path.join(folder, "projector_config.pbtxt"), "a", encoding="utf-8"
-    ) as file:
-        file.write(f"embeddings {{\n{text}}}\n")
+
+    def __init__(self) -> None:
+        self.listed = ProjectorConfig()
+
+    def add(
+        self,
+        root: str,
+        vectors: Array,
+        metadata: Sequence[Any] | None,
+        header: Sequence[str] | None,
+        images: Array | None,
+        step: int,
+        tag: str,
+    ) -> None:
+        _check(vectors, metadata, images)
+        folder = f"{str(step).zfill(5)}/{_file_name(tag)}"
+        _make_folder(f"{root}/{folder}")
+        info = EmbeddingInfo(tensor_name=f"{tag}:{str(step).zfill(5)}")
+        info.tensor_path = f"{folder}/tensors.tsv"
+        _write(f"{root}/{info.tensor_path}", _table(vectors.tolist()))
+        if metadata is not None:
+            info.metadata_path = f"{folder}/metadata.tsv"
+            _write(f"{root}/{info.metadata_path}", _labels(metadata, header))
+        if images is not None:
+            info.sprite.image_path = f"{folder}/sprite.png"
+            info.sprite.single_image_dim.extend([images.shape[3], images.shape[2]])
+            _write(f"{root}/{info.sprite.image_path}", _sprite(images))
+        self.listed.embeddings.append(info)
+        listed = text_format.MessageToString(self.listed)
+        _write(f"{root}/projector_config.pbtxt", listed.encode())
 
 
-def _expect_rows(name: str, count: int, rows: int) -> None:
-    if count != rows:
-        raise ValueError(f"{name} has {count} entries, and mat has {rows} rows")
+def _check(vectors: Array, metadata: Any, images: Array | None) -> None:
+    if vectors.ndim != 2:
+        raise AssertionError(
+            f"embeddings are a matrix of a row each, given the shape {vectors.shape}"
+        )
+    for what, given in (("labels", metadata), ("images", images)):
+        if given is not None and len(given) != len(vectors):
+            raise AssertionError(
+                f"{len(vectors)} embeddings need as many {what}, given {len(given)}"
+            )
 
 
-def _line(row: Any) -> str:
-    several = isinstance(row, (list, tuple))
-    return "\t".join(str(x) for x in (row if several else [row])) + "\n"
+def _file_name(tag: str) -> str:
+    """The tag without separators of paths, as in an address."""
+    for letter in "%/\\":  # the escape itself first
+        tag = tag.replace(letter, f"%{ord(letter):02x}")
+    return tag
 
 
-def _write_sprite(pixels: Any, path: str) -> None:
-    """All images in one, in a square of rows and columns."""
-    import numpy
+def _make_folder(path: str) -> None:
+    files = tf.io.gfile
+    if not files.exists(path):
+        files.makedirs(path)
+    elif files.isdir(path):
+        print(f"warning: {path} exists already; was global_step given?")
+    else:
+        raise NotADirectoryError(f"{path} is a file; embeddings need a directory there")
+
+
+def _write(path: str, content: bytes) -> None:
+    with tf.io.gfile.GFile(path, "wb") as file:
+        file.write(content)
+
+
+def _table(rows: Sequence[Sequence[Any]]) -> bytes:
+    lines = ("\t".join(str(each) for each in row) + "\n" for row in rows)
+    return "".join(lines).encode()
+
+
+def _labels(metadata: Sequence[Any], header: Sequence[str] | None) -> bytes:
+    if not header:
+        return _table([[label] for label in metadata])
+    if len(header) != len(metadata[0]):
+        raise AssertionError(
+            f"{len(metadata[0])} columns of labels need as many names, given "
+            f"{len(header)}"
+        )
+    return _table([header, *metadata])
+
+
+def _sprite(images: Array) -> bytes:
+    """All images in one that is square as far as they are, as PNG."""
     from PIL import Image
 
-    count, channels, height, width = pixels.shape
-    side = math.ceil(math.sqrt(count))
-    whole = numpy.zeros((side * height, side * width, channels), numpy.float32)
-    for k in range(count):
-        y, x = k // side * height, k % side * width
-        whole[y : y + height, x : x + width] = pixels[k].transpose(1, 2, 0)
-    if pixels.dtype != numpy.uint8:
-        whole = whole * 255
-    bytes_ = whole.clip(0, 255).astype(numpy.uint8)
-    Image.fromarray(bytes_[..., 0] if channels == 1 else bytes_).save(path)
+    grid = make_grid(images, ceil(sqrt(len(images)))).transpose(1, 2, 0)
+    height, width, _ = grid.shape
+    scale = 1 if images.dtype == np.uint8 else 255
+    canvas = np.zeros((max(height, width), width, 3))
+    canvas[:height] = grid
+    buffer = io.BytesIO()
+    pixels = (canvas * scale).clip(0, 255).astype(np.uint8)
+    Image.fromarray(pixels).save(buffer, format="PNG")
+    return buffer.getvalue()
