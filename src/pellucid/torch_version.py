@@ -11,7 +11,7 @@ __all__ = ["TorchVersion"]
 
 class TorchVersion(str):
     """A text that compares by the rules of Python's versions (PEP 440), through the
-    ``packaging`` library; texts that are no versions compare as texts.
+    ``packaging`` library; other texts compare as texts.
 
     ::
 
@@ -54,7 +54,7 @@ class TorchVersion(str):
 
 
 def _version_of(other: object) -> Any:
-    """None where it is no version."""
+    """None for anything else."""
     from packaging.version import Version
 
     if isinstance(other, Version):

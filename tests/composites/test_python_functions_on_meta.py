@@ -140,7 +140,11 @@ TENSOR = {
 OTHERS = {
     *(
         "_assert",
+        "_assert_async",
+        "_segment_reduce",
         "cond",
+        "lobpcg",
+        "while_loop",
         "get_deterministic_debug_mode",
         "get_device_module",
         "nonzero",

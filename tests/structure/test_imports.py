@@ -103,7 +103,7 @@ API = {
         "pellucid_compiler",
     },
     "nn/utils": {"func", "linalg", "nn", "nn/functional", "nn/modules"},
-    "nn/attention": set(),
+    "nn/attention": {"nn/functional"},
     "optim": {"nn", "nn/modules", "utils"},
     "amp": set(),
     "distributions": {"autograd", "linalg", "nn", "nn/functional", "special"},
@@ -154,6 +154,7 @@ API = {
     "__config__": {"version"},
     "__future__": set(),
     "version": set(),
+    "torch_version": set(),
     # Programs and declarations
     "lang": {"pellucid_compiler"},
     "run": {"_alias"},
