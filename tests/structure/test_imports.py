@@ -32,6 +32,9 @@ ENGINE = {
     "pack": {"abi", "codegen", "codegen/schedules", "codegen/targets"},
     "lower": {"abi", "ir", "ir/primitives", "passes", "codegen"},
     "devices": {"abi", "ir", "ir/primitives", "codegen", "codegen/schedules"},
+    "gpu": {
+        *("abi", "ir", "codegen", "codegen/schedules"),
+    },
     "specialise": {
         *("abi", "ir", "ir/primitives", "transforms", "passes", "declare"),
         *("codegen", "lower"),
