@@ -51,6 +51,7 @@ CASES = {
     "sums over rows": case(SUMS, (F32, F32), 1, 1),
     "product": case(Gemm(), (F32, F32, F32), 2, 1),
     "product with a bias": case(Gemm(), ("float16",) * 4, 3, 1),
+    "product of integers": case(Gemm(), ("int8",) * 3, 2, 1),
 }
 LOOSE = re.compile(r"\.approx|\.ftz|\b(?:add|sub|mul)\.f(?:32|64)\b")
 

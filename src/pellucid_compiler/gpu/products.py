@@ -1,7 +1,7 @@
 """The schedule of ``gemm``: a block computes a tile of 16 by 16 results.
 
-Tiles of both factors go through shared memory; each thread sums its result by fused
-multiply-adds in ascending order. The last stored axis numbers columns, of which the
+Tiles of both factors go through shared memory; each thread sums its result in ascending
+order, floats by fused multiply-adds. The last stored axis numbers columns, of which the
 first factor knows nothing, the one before it rows, of which the second knows nothing;
 those before are batches.
 """
@@ -13,7 +13,6 @@ from pellucid_compiler.codegen.formats import convert, register_type
 from pellucid_compiler.codegen.kernel import Gemm, Kernel
 from pellucid_compiler.gpu.builder import GpuModule
 from pellucid_compiler.gpu.grid import Grid, Shape
-from pellucid_compiler.ir.dtypes import is_real_float
 
 TILE = 16
 _SUMMED = {"float64": "float64", "float32": "float32"}
@@ -24,7 +23,7 @@ _SUMMED["int64"] = "int64"
 
 def emit_gemm(module: GpuModule, kernel: Kernel, form: Gemm, shape: Shape) -> None:
     """C, A, B and a bias; the other operands' strides along an axis may be 0."""
-    if kernel.outputs[0] not in _SUMMED or not is_real_float(kernel.outputs[0]):
+    if kernel.outputs[0] not in _SUMMED:
         raise NotImplementedError(f"products of {kernel.outputs[0]}")
     g = Grid(module, kernel, shape)
     f, summed = g.function, _SUMMED[kernel.outputs[0]]
@@ -79,7 +78,9 @@ def emit_gemm(module: GpuModule, kernel: Kernel, form: Gemm, shape: Shape) -> No
             def add(k: Value, total: list[Value]) -> list[Value]:
                 x = f.read_shared(slot(0, own_row, k), kind)
                 y = f.read_shared(slot(1, k, own_column), kind)
-                return [f.fma(x, y, total[0])]
+                if kind.is_float:
+                    return [f.fma(x, y, total[0])]
+                return [x * y + total[0]]
 
             sums = f.loop(0, f.minimum(depth - first, TILE), 1, carried, add)
             f.barrier()  # before the next part is written
