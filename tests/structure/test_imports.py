@@ -250,6 +250,7 @@ API = {
         "utils/_pytree",
     },
     "export": {
+        "_ops",
         "_symbolic",
         "func",
         "fx",
