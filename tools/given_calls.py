@@ -203,6 +203,11 @@ GIVEN = {
         1,
         0 * MATRIX,
     ),
+    "batch_norm_backward_reduce": (
+        *(IMAGE, IMAGE, waves(2), waves(2), waves(2), True, True, True),
+    ),
+    "linear_backward": (waves(4, 3), waves(4, 2), waves(2, 3), [True] * 3),
+    "matmul_backward": (waves(4, 2), waves(4, 3), waves(3, 2), [True] * 2),
     "narrow.Tensor": (MATRIX, 0, np.array(1), 2),
     "nll_loss2d": (waves(2, 3, 4, 2), np.ones((2, 4, 2), int)),
     "nll_loss2d_backward": (

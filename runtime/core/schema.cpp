@@ -281,6 +281,7 @@ class Parser {
     if (argument.type == ArgType::Float || argument.type == ArgType::FloatList || !integral)
       return Value::of_float(number);
     Value value = Value::of_int(integer);
+    if (argument.type == ArgType::MemoryFormat) value.tag = Tag::MemoryFormat;
     if (argument.type != ArgType::IntList && argument.type != ArgType::SymIntList) return value;
     // `int[2] stride=1`: one number for every element.
     return own_integers(std::vector<int64_t>(std::max<int>(argument.list_size, 1), integer), argument.list_size > 0);

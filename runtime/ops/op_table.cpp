@@ -127,8 +127,8 @@ void load_op_table(const std::string& path, std::span<const Intrinsic> kernels) 
   for (const encoded::ConversionRow& row : given.conversions) install_conversion(row.target, row.source, row.kernel);
   add_programs(given.programs);
   install_late_ops(given.late);
-  for (const auto& [op, gradient, keywords, composed, composed_gradients] : given.seen)
-    table().seen.push_back({op, gradient, keywords, composed, composed_gradients});
+  for (const auto& [op, gradient, keywords, composed, composed_gradients, numbers] : given.seen)
+    table().seen.push_back({op, gradient, keywords, composed, composed_gradients, numbers});
   define_missing_ops = define_late_ops;
   define_intrinsics(given.intrinsics, kernels);
 }

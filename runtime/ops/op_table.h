@@ -46,6 +46,7 @@ struct SeenOp {
   std::string_view gradient;  // the op that gives its gradient; empty: none
   std::string_view given;     // what declared gradients read, and by `name=` what that op is given
   bool composed, composed_gradients;
+  bool numbers;  // whether a number is an argument of another overload
 };
 std::span<const SeenOp> seen_ops();
 

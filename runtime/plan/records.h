@@ -548,12 +548,13 @@ inline LateRow LateRow::read(Decoder& in) {
 }
 
 struct SeenRow {
-  static constexpr size_t kFields = 5;
+  static constexpr size_t kFields = 6;
   std::string_view op;
   std::string_view gradient;
   std::string_view given;
   bool composed;
   bool composed_gradients;
+  bool numbers;
   static SeenRow read(Decoder& in);
 };
 inline SeenRow SeenRow::read(Decoder& in) {
@@ -563,6 +564,7 @@ inline SeenRow SeenRow::read(Decoder& in) {
       .given = in.text(),
       .composed = in.boolean(),
       .composed_gradients = in.boolean(),
+      .numbers = in.boolean(),
   };
 }
 

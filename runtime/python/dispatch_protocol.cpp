@@ -2,6 +2,8 @@
 #include "python/boundary.h"
 
 #include <algorithm>
+#include <map>
+#include <unordered_set>
 
 #include "core/dispatcher.h"
 #include "core/format.h"
@@ -121,8 +123,58 @@ PyObject* rule_of(PyObject* overload, PyObject* owner) {
   return found;
 }
 
+// Whether `form` says of every argument what the call gives: a number where that is one.
+bool says_numbers(const OpRecord& form, const OpCall& call) {
+  const auto &declared = call.op->schema.arguments, &said = form.schema.arguments;
+  if (form.schema.name != call.op->schema.name || said.size() != declared.size()) return false;
+  for (size_t i = 0; i < said.size(); ++i) {
+    const bool is_number = declared[i].type == ArgType::TensorOrScalar && call.args[i].tag != Tag::Tensor;
+    const bool fits = is_number ? said[i].type == ArgType::Scalar
+                                : said[i].type == declared[i].type ||
+                                      (declared[i].type == ArgType::TensorOrScalar && said[i].type == ArgType::Tensor);
+    if (!fits || said[i].name != declared[i].name) return false;
+  }
+  return true;
+}
+
+// The overload of the op for numbers, where it is given one and its declaration says that modes see that:
+// `gt.Scalar`, not `gt.Tensor`.
+const OpRecord& shown_overload(const OpCall& call) {
+  static const auto* having = [] {
+    auto* made = new std::unordered_set<std::string_view>;
+    for (const SeenOp& seen : seen_ops())
+      if (seen.numbers) made->insert(seen.op.substr(0, seen.op.find('.')));
+    return made;
+  }();
+  const auto& declared = call.op->schema.arguments;
+  size_t number = 0;
+  while (number < declared.size() &&
+         (declared[number].type != ArgType::TensorOrScalar || call.args[number].tag == Tag::Tensor))
+    ++number;
+  if (number == declared.size()) return *call.op;
+  std::string_view name = call.op->schema.name;
+  if (call.op->variant == Variant::InPlace) name.remove_suffix(1);
+  if (!having->contains(name)) return *call.op;
+  static auto* forms = new std::map<std::pair<const OpRecord*, size_t>, const OpRecord*>;  // under the GIL
+  const auto [place, is_new] = forms->try_emplace({call.op, number}, call.op);
+  if (is_new) {
+    struct Search {
+      const OpCall& call;
+      const OpRecord*& found;
+    } search{call, place->second};
+    define_missing_ops(call.op->schema.name);
+    for_each_op(
+        [](OpRecord& op, void* context) {
+          auto& [given, found] = *static_cast<Search*>(context);
+          if (op.schema.name_space == given.op->schema.name_space && says_numbers(op, given)) found = &op;
+        },
+        &search);
+  }
+  return *place->second;
+}
+
 bool ask(OpCall& call, PyObject* owner, PyObject* types, PyObject* args, PyObject* kwargs) {
-  PyObject* const arguments[] = {owner, overload_object(*call.op), types, args, kwargs};
+  PyObject* const arguments[] = {owner, overload_object(shown_overload(call)), types, args, kwargs};
   const Object rule = dispatch_rules ? Object::borrow(rule_of(arguments[1], owner)) : Object();
   Object result =
       rule ? own(PyObject_Vectorcall(rule.get(), arguments, 5, nullptr)) : call_protocol(protocol_name, arguments);

@@ -14,6 +14,8 @@ import math
 from pellucid import _C
 from pellucid._package.bind import bind_ops
 from pellucid._C import (
+    DispatchKey as DispatchKey,
+    DispatchKeySet as DispatchKeySet,
     Generator as Generator,
     Size as Size,
     as_tensor as as_tensor,

@@ -26,9 +26,13 @@ NOT_DRAWN = {
         "backward",
         "grad",
         "is_contiguous.memory_format",
+        "is_strides_like_format",
+        "pin_memory",
         "retain_grad",
         "from_file.out",
     ),
+    *("set.source_Storage", "set.source_Storage_storage_offset"),
+    *("set_.source_Storage", "set_.source_Storage_storage_offset"),
 }
 # Ops whose results are values, or of a size that values tell.
 READ_VALUES = {
@@ -69,7 +73,7 @@ DRAWS = {
 # memory; the triangular solutions of ``lu_solve`` cannot yet broadcast their examples.
 NOT_BATCHED = {
     *("argwhere", "bincount", "embedding_bag", "embedding_bag.padding_idx"),
-    *("embedding_renorm", "gru.data", "histc", "histogram.bin_ct"),
+    *("embedding_renorm", "gru.data", "hash_tensor", "histc", "histogram.bin_ct"),
     *("histogram.bins_tensor", "histogramdd", "histogramdd.TensorList_bins"),
     *("histogramdd.int_bins", "linspace.Scalar_Tensor", "linspace.Tensor_Scalar"),
     *("linspace.Tensor_Tensor", "logspace.Scalar_Tensor", "logspace.Tensor_Scalar"),

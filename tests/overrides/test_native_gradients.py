@@ -25,7 +25,15 @@ def leaf(*shape):
     return torch.randn(shape, dtype=torch.float64).requires_grad_()
 
 
+def smoothed(target=None, **options):
+    given = LABELS if target is None else target
+    return lambda x: F.cross_entropy(x, given, label_smoothing=0.2, **options)
+
+
 LABELS = torch.tensor([1, 0, 2, 1])
+PRODUCT = (
+    "{}ones narrow cat cumprod narrow flip cat cumprod flip mul.Tensor mul.Tensor{}"
+)
 CASES = [
     (F.conv2d, [(2, 3, 6, 6), (4, 3, 3, 3), (4,)], "convolution_backward"),
     (F.conv1d, [(2, 3, 7), (4, 3, 3)], "convolution_backward"),
@@ -133,6 +141,25 @@ CASES = [
     (lambda x: x.amax(1), [(3, 4)], None),
     (torch.max, [(3, 4)], None),
     (lambda x: x.repeat(2, 1), [(3, 2)], "view sum.dim_IntList"),
+    (lambda x: torch.fft.fft(torch.fft.ifft(x)), [(3, 4)], None),
+    (torch.fft.fft, [(3, 4)], "_fft_c2c view_as_real select.int"),
+    (torch.fft.rfft, [(3, 5)], None),
+    (torch.fft.rfft2, [(2, 3, 4)], None),
+    (lambda x: torch.fft.irfft(torch.complex(x, x), 5), [(2, 3)], None),
+    (lambda x: torch.fft.irfft(torch.complex(x, x), norm="ortho"), [(2, 3)], None),
+    (lambda x: torch.fft.hfft2(torch.complex(x, -x)), [(2, 3)], None),
+    (torch.prod, [(2, 3)], PRODUCT.format("view ", " view")),
+    (lambda x: x.prod(1), [(2, 3)], PRODUCT.format("unsqueeze ", "")),
+    (lambda x: (x - x.detach()[0, 0]).prod(-1, True), [(2, 3)], None),
+    (lambda x: x.prod(0), [(1, 3)], None),
+    (smoothed(), [(4, 3)], None),
+    (smoothed(reduction="sum"), [(4, 3)], None),
+    (smoothed(reduction="none", ignore_index=1), [(4, 3)], None),
+    (smoothed(weight=torch.arange(1.0, 4).double()), [(4, 3)], None),
+    (smoothed(ignore_index=2, weight=torch.ones(3).double()), [(4, 3)], None),
+    (smoothed(target=torch.ones(4, 3).double() / 3), [(4, 3)], None),
+    (smoothed(target=LABELS.view(1, 2, 2)), [(1, 3, 2, 2)], None),
+    (smoothed(target=LABELS[0]), [(3,)], None),
     # The ops that a traced function consists of.
     (torch.div, [(4,), (4,)], "div.Tensor neg div.Tensor mul.Tensor"),
     (lambda x: x.exp().sqrt(), [(4,)], None),

@@ -33,7 +33,8 @@ MODULES = (
     "overrides",
     "profiler",
     *("quantization", "quasirandom", "random", "return_types", "serialization"),
-    *("signal", "special", "storage", "testing", "types", "utils", "version", "viz"),
+    *("signal", "special", "storage", "testing", "tour", "types", "utils", "version"),
+    "viz",
     "xpu",
 )
 # Functions, classes and numbers, by their modules.
@@ -80,7 +81,15 @@ VALUES = {
 FUNCTIONS = {
     "_functions.dtype_queries": (*("is_same_size", "is_signed", "range"),),
     "_functions.legacy": (
-        *("_assert", "dsmm", "get_device", "is_distributed", "spmm"),
+        *(
+            "_assert",
+            "_assert_async",
+            "_segment_reduce",
+            "dsmm",
+            "get_device",
+            "is_distributed",
+            "spmm",
+        ),
         *("sparse_bsc_tensor", "sparse_bsr_tensor"),
         *("sparse_compressed_tensor", "sparse_coo_tensor"),
         *("sparse_csc_tensor", "sparse_csr_tensor"),
@@ -110,7 +119,7 @@ METHODS = {
     ),
     "_tensor.legacy_methods": (
         *("dim_order", "is_coalesced", "is_distributed", "new"),
-        *("pin_memory", "to_dense", "ccol_indices", "coalesce"),
+        *("to_dense", "ccol_indices", "coalesce"),
         *("col_indices", "const_data_ptr", "crow_indices", "dense_dim"),
         *("dequantize", "eig", "indices", "int_repr", "lstsq"),
         *("module_load", "q_per_channel_axis", "q_per_channel_scales"),

@@ -24,15 +24,6 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     return self.new_empty(sizes or (0,), device=device)
 
 
-def pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """Raises RuntimeError: pinning needs an accelerator."""
-    raise RuntimeError(
-        "Cannot access accelerator device when none is available: memory is pinned for "
-        "copies to one\nLeave "
-        "pin_memory out"
-    )
-
-
 def to_dense(self: Tensor, dtype: Any = None, **options: Any) -> Tensor:
     """The tensor itself, in ``dtype`` if given: it is dense already."""
     return self if dtype is None else self.to(dtype)

@@ -135,7 +135,8 @@ class SeenRow:
     """What dispatch modes see in place of an op. ``gradient``: the op that gives its
     gradient; ``given``: what the declared gradients read, and by ``name=`` what that op
     is given beside the op's arguments. ``composed``, ``composed_gradients``: whether
-    there are bodies for the op and for gradients (declare/seen.py).
+    there are bodies for the op and for gradients; ``numbers``: whether a number is an
+    argument of another overload, ``gt.Scalar`` (declare/seen.py).
     """
 
     op: str
@@ -143,6 +144,7 @@ class SeenRow:
     given: str
     composed: bool
     composed_gradients: bool
+    numbers: bool
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ def _refuse_bool_division(name, x):
 @pointwise(
     "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     numbers=("other",),
+    numbers_as_tensors=True,
     exact=("alpha",),
     forms=number_forms("add", extra=_ALPHA),
 )
@@ -53,6 +54,7 @@ def add(x, y, alpha):
 @pointwise(
     "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     numbers=("other",),
+    numbers_as_tensors=True,
     exact=("alpha",),
     forms=number_forms("sub", extra=_ALPHA),
     aliases=("subtract",),
@@ -88,6 +90,7 @@ rsub.gradients_seen_as(self=lambda grad, alpha=1: scaled(-grad, alpha))
 @pointwise(
     "mul.Tensor(Tensor self, Tensor other) -> Tensor",
     numbers=("other",),
+    numbers_as_tensors=True,
     forms=number_forms("mul"),
     aliases=("multiply",),
 )
@@ -99,6 +102,7 @@ def mul(x, y):
 @pointwise(
     "div.Tensor(Tensor self, Tensor other) -> Tensor",
     numbers=("other",),
+    numbers_as_tensors=True,
     int_to_float=True,
     forms=number_forms("div"),
     aliases=("divide", "true_divide"),
@@ -111,6 +115,7 @@ def div(x, y):
 @pointwise(
     "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
     numbers=("other",),
+    numbers_as_tensors=True,
     node="DivBackward2",
     out="out_mode",
     forms=number_forms("div", "Scalar_mode", ", *, str? rounding_mode"),
@@ -139,6 +144,7 @@ def _truncated_quotient(x, y):
 @pointwise(
     "floor_divide(Tensor self, Tensor other) -> Tensor",
     numbers=("other",),
+    numbers_as_tensors=True,
     inplace="Tensor",
     forms=number_forms("floor_divide"),
 )

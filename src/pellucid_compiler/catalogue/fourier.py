@@ -5,6 +5,7 @@ half a spectrum, half a spectrum to real. Each routine is linear, so it is its o
 tangent, and its transpose is one of the other direction.
 """
 
+from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
     library,
     library_op,
@@ -63,6 +64,13 @@ def fft_c2c(x, dim, normalization, forward):
     return _called("fft", x, dims=_negative(x, dim), norm=norm, forward=forward)
 
 
+fft_c2c.gradients_seen_as(
+    self=lambda grad, dim, normalization, forward: api.ops.aten._fft_c2c.default(
+        grad, dim, normalization, not forward
+    )
+)
+
+
 def _fft_types(x, dims, norm, forward):
     return [(x.shape, x.dtype)]
 
@@ -100,6 +108,20 @@ def fft_r2c(x, dim, normalization, onesided):
     if onesided:
         return _called("rfft", x, **options)
     return _called("fft", to(x, _PARTS[x.dtype]), **options, forward=True)
+
+
+def _seen_of_spectrum(grad, size, dim, normalization, onesided):
+    if onesided:
+        last = dim[-1]
+        spectrum = grad.new_zeros(size)
+        spectrum.narrow(last, 0, grad.shape[last]).copy_(grad)
+    else:
+        spectrum = grad
+    back = api.ops.aten._fft_c2c.default(spectrum, dim, normalization, False)
+    return back.real
+
+
+fft_r2c.gradients_seen_as(self=_seen_of_spectrum)
 
 
 def _along(shape, dim, size):
@@ -154,6 +176,17 @@ def fft_c2r(x, dim, normalization, last_dim_size):
     )
     options = {"dims": _negative(x, dim), "norm": _INVERSE[normalization]}
     return _called("irfft", x, **options, size=last_dim_size)
+
+
+def _seen_of_reals(grad, size, dim, normalization):
+    half = api.ops.aten._fft_r2c.default(grad, dim, normalization, True)
+    twice = grad.shape[dim[-1]] - half.shape[dim[-1]]  # they have conjugates
+    if twice > 0:
+        half.narrow(dim[-1], 1, twice).mul_(2)
+    return half
+
+
+fft_c2r.gradients_seen_as(self=_seen_of_reals)
 
 
 def _irfft_types(x, dims, norm, size):

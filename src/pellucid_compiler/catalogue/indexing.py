@@ -14,6 +14,7 @@ from pellucid_compiler.declare import (
     scatter,
     sizes_text,
     tabulate,
+    where,
     wrap_dim,
     wrap_index,
 )
@@ -150,6 +151,11 @@ def index_put(x, indices, values, accumulate):
         x.dtype == values.dtype,
         f"index_put: self is {x.dtype} and values {values.dtype}; convert one of them",
     )
+    if not accumulate and values.rank == 0 and _is_mask(x, indices):
+        (mask,) = indices
+        return tabulate(
+            x.shape, lambda *p: where(mask[p[: mask.rank]] != 0, values[()], x[p])
+        )
     shape, source = index_map(x, indices)
     require(
         values.rank <= len(shape),
@@ -171,6 +177,19 @@ def index_put(x, indices, values, accumulate):
         "sum" if accumulate else "assign",
         into=x,
     )
+
+
+def _is_mask(x, indices):
+    """Whether the one index is a mask of the first dims, so that the number of places
+    does not matter.
+    """
+    if len(indices) != 1 or not isinstance(indices[0], Tensor):
+        return False
+    mask = indices[0]
+    if mask.dtype not in ("bool", "uint8") or not 0 < mask.rank <= x.rank:
+        return False
+    _require_sizes(x, mask, 0)
+    return True
 
 
 def index_map(x, indices):
@@ -211,16 +230,7 @@ def _expanded(x, indices):
             _require_integers(i)
             full.append(i)
             continue
-        for d, n in enumerate(i.shape):
-            size = x.shape[len(full) + d] if len(full) + d < x.rank else const(0)
-            require(
-                n == size,
-                f"The shape of the mask {sizes_text(i)} at index {d} does not match "
-                f"the shape of the indexed tensor {sizes_text(x)} at index "
-                f"{len(full) + d}",
-                *(*i.shape, *x.shape),
-                error=IndexError,
-            )
+        _require_sizes(x, i, len(full))
         full += _coordinates(nonzero(i), i.rank)
     require(
         len(full) <= x.rank,
@@ -228,6 +238,18 @@ def _expanded(x, indices):
         error=IndexError,
     )
     return full + [None] * (x.rank - len(full))
+
+
+def _require_sizes(x, mask, first):
+    """The mask's are those of the dims from ``first`` on."""
+    for d, n in enumerate(mask.shape, first):
+        require(
+            n == (x.shape[d] if d < x.rank else const(0)),
+            f"The shape of the mask {sizes_text(mask)} at index {d - first} does not "
+            f"match the shape of the indexed tensor {sizes_text(x)} at index {d}",
+            *(*mask.shape, *x.shape),
+            error=IndexError,
+        )
 
 
 def _coordinates(found, rank):

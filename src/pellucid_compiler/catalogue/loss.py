@@ -84,7 +84,7 @@ def cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing):
 
 @cross_entropy.seen_as
 def _(x, target, weight, reduction, ignore_index, label_smoothing):
-    if not x.is_floating_point() or label_smoothing:
+    if not x.is_floating_point():
         return NotImplemented
     dim, labels = min(x.dim() - 1, 1), not target.is_floating_point()
     if x.dim() not in (1, 2, 4) if labels else weight is not None or ignore_index >= 0:
@@ -93,8 +93,39 @@ def _(x, target, weight, reduction, ignore_index, label_smoothing):
         return NotImplemented
     logarithms = api.ops.aten._log_softmax.default(x, dim, False)
     if not labels:
+        if label_smoothing:
+            target = api.ops.aten.mul.Scalar(target, 1 - label_smoothing)
+            share = label_smoothing / x.shape[dim]
+            target = api.ops.aten.add.Scalar(target, share)
         return _seen_of_probabilities(logarithms, target, reduction, dim)
-    return _seen_as_forward(logarithms, target, weight, reduction, ignore_index)
+    loss = _seen_as_forward(logarithms, target, weight, reduction, ignore_index)
+    if not label_smoothing:
+        return loss
+    share = label_smoothing / x.shape[dim]
+    even = _seen_of_all(logarithms, target, weight, reduction, ignore_index, dim)
+    ops = api.ops.aten
+    return ops.add.Tensor(
+        ops.mul.Scalar(loss[0], 1 - label_smoothing), ops.mul.Scalar(even, share)
+    )
+
+
+def _seen_of_all(x, target, weight, reduction, ignore_index, dim):
+    """Minus the sum over all classes, where the target counts."""
+    shape = [1] * x.dim()
+    shape[dim] = -1
+    terms = x if weight is None else x * weight.view(shape)
+    even = -terms.sum(dim)
+    ignored = target == ignore_index
+    even.masked_fill_(ignored, 0)
+    if reduction == NONE:
+        return even
+    if reduction == SUM:
+        return even.sum()
+    if weight is None:
+        return even.sum() / (~ignored).sum()
+    counted = weight.gather(0, target.masked_fill(ignored, 0).flatten())
+    counted.masked_fill_(ignored.flatten(), 0)
+    return even.sum() / counted.sum()
 
 
 @fused(

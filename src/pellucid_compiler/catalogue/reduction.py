@@ -9,6 +9,7 @@ from pellucid_compiler.catalogue.seen import (
     share_of_equals,
     spread,
 )
+from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
     argmax_of,
     argmin_of,
@@ -120,6 +121,35 @@ def _(x, dim, keepdim, dtype, y, grad, derived):
         return to(grad, x.dtype)
     grad = grad if keepdim else unsqueeze(grad, dim)
     return _product_gradient(x, dim, dtype, grad)
+
+
+def _seen_of_product(grad, x, dim):
+    """Times the products of the elements before and after each one."""
+    if x.shape[dim] <= 1:
+        return grad.expand(x.shape)
+    size, rest = list(x.shape), x.shape[dim] - 1
+    size[dim] = 1
+    ones = api.ones(size, dtype=x.dtype, device=x.device)
+    before = api.cat([ones, x.narrow(dim, 0, rest)], dim).cumprod(dim)
+    after = api.cat([ones, x.narrow(dim, 1, rest).flip(dim)], dim).cumprod(dim)
+    after = after.flip(dim)
+    return grad * conjugated(before * after)
+
+
+def _seen_of_all_products(grad, self, dtype=None):
+    if dtype not in (None, self.dtype) or not self.dim():
+        return NotImplemented
+    return _seen_of_product(grad, self.view(-1), 0).view(self.shape)
+
+
+def _seen_of_products_along(grad, self, dim, keepdim, dtype=None):
+    if dtype not in (None, self.dtype) or not self.dim():
+        return NotImplemented
+    return _seen_of_product(restored(grad, dim, keepdim, self.dim()), self, dim)
+
+
+prod.gradients_seen_as(self=_seen_of_all_products)
+prod_dim.gradients_seen_as(self=_seen_of_products_along)
 
 
 def _product_gradient(x, dim, dtype, grad):

@@ -179,3 +179,40 @@ def _edges(column, count, limits):
     if low == high:
         low, high = low - 0.5, high + 0.5
     return api.linspace(low, high, count + 1, dtype=column.dtype, device=column.device)
+
+
+@composite(
+    "hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) "
+    "-> Tensor",
+    out=True,
+    method=False,
+    seen=True,
+)
+def hash_tensor(x, dim, *, keepdim, mode):
+    """The bits of the elements over some dims, all by default, joined by exclusive or;
+    floats count as float64, integers as int64.
+    """
+    require(mode == 0, "hash_tensor: Unknown hash_tensor mode: {}", mode)
+    if x.is_complex():
+        raise NotImplementedError(f"hash_tensor: not implemented for {x.dtype}")
+    sizes = [x.shape[d] for d in dim] if dim else [x.numel()]
+    error = IndexError if dim else RuntimeError
+    require(
+        0 not in sizes,
+        "hash_tensor: nothing to reduce in a tensor of shape {}\nGive dims that are "
+        "not empty",
+        x.shape,
+        error=error,
+    )
+    wide = x.double().view(api.int64) if x.is_floating_point() else x.long()
+    rank = x.dim()
+    over = sorted({d % rank for d in dim} or range(rank)) if rank else []
+    others = [d for d in range(rank) if d not in over]
+    rest = [x.shape[d] for d in others]
+    rows = wide.permute((*over, *others)).reshape(-1, *rest)
+    while rows.shape[0] > 1:
+        half = rows.shape[0] // 2
+        joined = rows[:half] ^ rows[half : 2 * half]
+        rows = api.cat([joined, rows[2 * half :]]) if rows.shape[0] % 2 else joined
+    shape = [1 if d in over else n for d, n in enumerate(x.shape)] if keepdim else rest
+    return rows.reshape(shape).view(api.uint64)

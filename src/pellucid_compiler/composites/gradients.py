@@ -242,3 +242,54 @@ def adaptive_avg_pool3d_backward(grad, x, *, grad_input):
     with api.no_grad():
         found = recorded_gradients(lambda x: pool(x, size), grad, x)[0]
         return grad_input.resize_(found.shape).copy_(found)
+
+
+@_hidden(
+    "linear_backward(Tensor self, Tensor grad_output, Tensor weight, "
+    "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+    out=True,
+    seen=True,
+)
+def linear_backward(x, grad, weight, mask):
+    """(of the input, of the weight, of the bias); None for those not in ``mask``."""
+    rows = grad.reshape(-1, grad.shape[-1])
+    return (
+        grad @ weight if mask[0] else None,
+        rows.t() @ x.reshape(-1, x.shape[-1]) if mask[1] else None,
+        rows.sum(0) if mask[2] else None,
+    )
+
+
+@_hidden(
+    "matmul_backward(Tensor grad, Tensor self, Tensor other, bool[2] mask) "
+    "-> (Tensor, Tensor)",
+    out=True,
+    seen=True,
+)
+def matmul_backward(grad, x, other, mask):
+    """Of ``matmul``; None for those not in ``mask``."""
+    found = recorded_gradients(api.matmul, grad, x, other)
+    return tuple(g if wanted else None for g, wanted in zip(found, mask, strict=True))
+
+
+@_hidden(
+    "max_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, "
+    "int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) "
+    "-> Tensor",
+    out=True,
+    seen=True,
+)
+def max_pool2d_backward(grad, x, kernel_size, stride, padding, dilation, ceil_mode):
+    """Of ``max_pool2d``, which has no indices to give."""
+    window = kernel_size, stride, padding, dilation, ceil_mode
+    return recorded_gradients(lambda x: api.max_pool2d(x, *window), grad, x)[0]
+
+
+@_hidden(
+    "huber_loss_backward.out(Tensor grad_output, Tensor self, Tensor target, "
+    "int reduction, float delta, *, Tensor(a!) grad_input) -> Tensor(a!)"
+)
+def huber_loss_backward(grad, x, target, reduction, delta, *, grad_input):
+    """``huber_loss_backward`` written to ``grad_input``, which it alone calls so."""
+    found = api.ops.aten.huber_loss_backward.default(grad, x, target, reduction, delta)
+    return grad_input.resize_(found.shape).copy_(found)

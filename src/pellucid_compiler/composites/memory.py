@@ -170,6 +170,44 @@ def set_part(x, source, storage_offset, size, stride):
 
 
 @composite(
+    "set_.source_Storage(Tensor(a!) self, Storage source) -> Tensor(a!)",
+    method=False,
+    function=False,
+    seen=True,
+)
+@composite(
+    "set_.source_Storage_storage_offset(Tensor(a!) self, Storage source, "
+    "SymInt storage_offset, SymInt[] size, SymInt[] stride=[]) -> Tensor(a!)",
+    method=False,
+    function=False,
+    seen=True,
+)
+def set_storage(x, source, storage_offset=0, size=None, stride=None):
+    """Makes ``x`` a view of a storage, of all its elements unless sizes are given."""
+    return x.set_(source, storage_offset, size, stride or None)
+
+
+@composite(
+    "set.source_Storage(Tensor self, Storage source) -> Tensor",
+    out="source_Storage_out",
+    method=False,
+    function=False,
+    seen=True,
+)
+@composite(
+    "set.source_Storage_storage_offset(Tensor self, Storage source, "
+    "SymInt storage_offset, SymInt[] size, SymInt[] stride=[]) -> Tensor",
+    out="source_Storage_storage_offset_out",
+    method=False,
+    function=False,
+    seen=True,
+)
+def set_to_storage(x, source, storage_offset=0, size=None, stride=None):
+    """What ``x`` becomes as a view of a storage."""
+    return x.detach().clone().set_(source, storage_offset, size, stride or None)
+
+
+@composite(
     "slice_inverse(Tensor(a) self, Tensor src, int dim=0, SymInt? start=None, "
     "SymInt? end=None, SymInt step=1) -> Tensor(a)",
     seen=True,

@@ -81,6 +81,31 @@ def is_contiguous_as(x, memory_format):
     return x.is_contiguous(memory_format=memory_format)
 
 
+@composite(
+    "sym_is_contiguous(Tensor self, MemoryFormat memory_format=0) -> SymBool", **_IN_OPS
+)
+def sym_is_contiguous(x, memory_format):
+    """``is_contiguous``, for sizes that may be symbols."""
+    return x.is_contiguous(memory_format=memory_format)
+
+
+@composite(
+    "is_strides_like_format(Tensor self, MemoryFormat memory_format) -> bool", **_IN_OPS
+)
+def is_strides_like_format(x, memory_format):
+    """Whether the strides order the dims as channels-last ones do; gaps are allowed."""
+    dims = {api.channels_last: 4, api.channels_last_3d: 5}.get(memory_format)
+    if x.dim() != dims:
+        return False
+    least = 0
+    for d in (1, *range(dims - 1, 1, -1), 0):
+        step, count = x.stride(d), x.shape[d]
+        if count == 0 or step < least or (d == 0 and step == x.stride(1)):
+            return False
+        least = step * max(count, 1) if count > 1 else step
+    return True
+
+
 @composite("is_non_overlapping_and_dense(Tensor self) -> bool", **_IN_OPS)
 def is_non_overlapping_and_dense(x):
     """Whether the elements fill a block of memory, each once, in some order."""
@@ -133,6 +158,17 @@ def get_device(x):
 def is_distributed(x):
     """False: no tensor is spread over processes."""
     return False
+
+
+@composite(
+    "pin_memory(Tensor(a) self, Device? device=None) -> Tensor(a)", function=False
+)
+def pin_memory(x, device):
+    """Raises RuntimeError: memory is pinned for copies to an accelerator."""
+    raise RuntimeError(
+        "Cannot access accelerator device when none is available: memory is pinned for "
+        "copies to one\nLeave pin_memory out"
+    )
 
 
 @composite("is_pinned(Tensor self, Device? device=None) -> bool", **_IN_OPS)

@@ -7,6 +7,8 @@ op means. Keyword options of every decorator:
 ``unpromoted``     tensor arguments that keep their dtype (``where``'s condition)
 ``numbers``        tensor arguments that also take a Python number (``other``);
                    of a foreach op: lists of scalar tensors, numbers to the body
+``numbers_as_tensors``  dispatch modes see this overload for them too, as of PyTorch's
+                   ``mul.Tensor``; else the one whose schema says so, ``gt.Scalar``
 ``symbolic``       arguments that PyTorch's schema calls ``int`` and the body takes as
                    sizes: numbers known when the op runs, not part of the key
 ``exact``          numbers that an integer result refuses as floats (``alpha``);

@@ -94,6 +94,7 @@ class Options(NamedTuple):
     int_to_float: bool = False
     unpromoted: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
+    numbers_as_tensors: bool = False
     symbolic: tuple[str, ...] = ()
     exact: tuple[str, ...] = ()
     nonnegative: tuple[str, ...] = ()

@@ -73,6 +73,15 @@ def seen_rows(ops: Iterable[Op]) -> Iterator[SeenRow]:
             given=", ".join([*read, *filter(None, [given])]),
             composed=op.seen.body is not None,
             composed_gradients=bool(rules),
+            numbers=_has_number_forms(op),
         )
-        if gradient or row.composed or row.composed_gradients:
+        if gradient or row.composed or row.composed_gradients or row.numbers:
             yield row
+
+
+def _has_number_forms(op: Op) -> bool:
+    """Whether modes see a number as an argument of another overload of the op."""
+    declared = op.options
+    if not declared.numbers or declared.numbers_as_tensors:
+        return False
+    return any("Scalar " in form for form in declared.forms)

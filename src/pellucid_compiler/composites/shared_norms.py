@@ -1,0 +1,134 @@
+"""Batch normalization whose statistics several processes share, in steps: the sums of
+each, what they make together, the elements, and the same for the gradient.
+
+PyTorch has kernels of these on GPUs alone; here every device computes them.
+"""
+
+from pellucid_compiler.composites import api, composite, require
+
+
+def _hidden(schema, **options):
+    return composite(schema, method=False, seen=True, **options)
+
+
+def _wide(x):
+    """Halves in float32, in which statistics are."""
+    return x.float() if x.dtype in (api.half, api.bfloat16) else x
+
+
+def _channels(vector, x):
+    """A value for each channel, to broadcast over ``x``."""
+    return vector.reshape(1, -1, *(1,) * (x.dim() - 2))
+
+
+def _rows(x, name):
+    require(
+        x.dim() >= 2, f"{name}: needs dims of samples and channels, not {{}}", x.dim()
+    )
+    return [0, *range(2, x.dim())]
+
+
+@_hidden("batch_norm_stats(Tensor input, float eps) -> (Tensor, Tensor)", out=True)
+def batch_norm_stats(x, eps):
+    """(mean, 1 / standard deviation) of each channel."""
+    variance, mean = api.var_mean(_wide(x), _rows(x, "batch_norm_stats"), correction=0)
+    return mean, (variance + eps).rsqrt()
+
+
+@_hidden(
+    "batch_norm_elemt(Tensor input, Tensor? weight, Tensor? bias, Tensor mean, "
+    "Tensor invstd, float eps) -> Tensor",
+    out=True,
+)
+def batch_norm_elemt(x, weight, bias, mean, invstd, eps):
+    """The normalized elements; ``eps`` is in ``invstd`` already."""
+    _rows(x, "batch_norm_elemt")
+    normal = (_wide(x) - _channels(mean, x)) * _channels(invstd, x)
+    if weight is not None:
+        normal = normal * _channels(weight, x)
+    if bias is not None:
+        normal = normal + _channels(bias, x)
+    return normal.to(x.dtype)
+
+
+_GATHERED = (
+    "Tensor input, Tensor mean, Tensor invstd, Tensor? running_mean, "
+    "Tensor? running_var, float momentum, float eps"
+)
+
+
+@_hidden(
+    f"batch_norm_gather_stats_with_counts({_GATHERED}, Tensor counts) "
+    "-> (Tensor, Tensor)",
+    out=True,
+)
+def batch_norm_gather_stats_with_counts(
+    x, mean, invstd, running_mean, running_var, momentum, eps, counts
+):
+    """The statistics of all rows of ``mean`` and ``invstd`` [processes, channels],
+    whose samples ``counts`` counts; the running ones, if given, move towards them.
+    """
+    counts = counts.to(mean.dtype).reshape(-1, 1)
+    total = counts.sum()
+    together = (mean * counts).sum(0) / total
+    squares = ((invstd**-2 - eps) + (mean - together) ** 2) * counts
+    deviation = squares.sum(0)
+    if running_mean is not None:
+        running_mean.lerp_(together.to(running_mean.dtype), momentum)
+    if running_var is not None:
+        unbiased = deviation / (total - 1)
+        running_var.lerp_(unbiased.to(running_var.dtype), momentum)
+    return together, (deviation / total + eps).rsqrt()
+
+
+@_hidden(
+    f"batch_norm_gather_stats({_GATHERED}, int count) -> (Tensor, Tensor)", out=True
+)
+def batch_norm_gather_stats(
+    x, mean, invstd, running_mean, running_var, momentum, eps, count
+):
+    """``batch_norm_gather_stats_with_counts`` of equal counts."""
+    counts = mean.new_full((mean.shape[0],), count)
+    return batch_norm_gather_stats_with_counts(
+        x, mean, invstd, running_mean, running_var, momentum, eps, counts
+    )
+
+
+@_hidden(
+    "batch_norm_backward_reduce(Tensor grad_out, Tensor input, Tensor mean, "
+    "Tensor invstd, Tensor? weight, bool input_g, bool weight_g, bool bias_g) "
+    "-> (Tensor, Tensor, Tensor, Tensor)",
+    out=True,
+)
+def batch_norm_backward_reduce(
+    grad, x, mean, invstd, weight, of_input, of_weight, of_bias
+):
+    """(sum of grad, sum of grad times deviation, of the weight, of the bias); None for
+    what was not requested.
+    """
+    rows, wide = _rows(x, "batch_norm_backward_reduce"), _wide(grad)
+    total = wide.sum(rows)
+    along = (wide * (_wide(x) - _channels(mean, x))).sum(rows)
+    dtype = x.dtype if weight is None else weight.dtype
+    return (
+        total if of_input else None,
+        along if of_input else None,
+        (along * invstd).to(dtype) if of_weight else None,
+        total.to(dtype) if of_bias else None,
+    )
+
+
+@_hidden(
+    "batch_norm_backward_elemt(Tensor grad_out, Tensor input, Tensor mean, "
+    "Tensor invstd, Tensor? weight, Tensor sum_dy, Tensor sum_dy_xmu, Tensor count) "
+    "-> Tensor",
+    out=True,
+)
+def batch_norm_backward_elemt(grad, x, mean, invstd, weight, sum_dy, sum_dy_xmu, count):
+    """The gradient of the input, from sums over all processes."""
+    total = count.sum()
+    deviation = _wide(x) - _channels(mean, x)
+    along = deviation * _channels(invstd**2 * sum_dy_xmu / total, x)
+    slope = invstd if weight is None else invstd * weight
+    centred = _wide(grad) - _channels(sum_dy / total, x) - along
+    return (centred * _channels(slope, x)).to(x.dtype)
