@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "core/device_names.h"
+#include "device/emulated_grid.h"
 #include "device/twin.h"
 #include "kernels/device_launch.h"
 #include "ops/device_op.h"
@@ -233,7 +234,32 @@ PyObject* set_fallback(PyObject*, PyObject* args) {
   });
 }
 
+// _run_grid(entry, words, ranges, blocks, threads, shared_bytes, order): see device/emulated_grid.h.
+PyObject* run_grid(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    unsigned long long entry, order;
+    Py_buffer words, ranges;
+    long long blocks, threads, shared_bytes;
+    if (!PyArg_ParseTuple(args, "Ky*y*LLLK:_run_grid", &entry, &words, &ranges, &blocks, &threads, &shared_bytes,
+                          &order))
+      return nullptr;
+    const std::unique_ptr<Py_buffer, void (*)(Py_buffer*)> owned[] = {{&words, PyBuffer_Release},
+                                                                      {&ranges, PyBuffer_Release}};
+    const auto* const first = static_cast<const GridCall::Range*>(ranges.buf);
+    const std::string fault = run_emulated_grid({reinterpret_cast<GridCall::Entry>(entry),
+                                                 static_cast<const uint64_t*>(words.buf),
+                                                 {first, static_cast<size_t>(ranges.len) / sizeof(GridCall::Range)},
+                                                 blocks,
+                                                 threads,
+                                                 shared_bytes,
+                                                 order});
+    if (!fault.empty()) raise(ErrorKind::Runtime, "%s", fault.c_str());
+    return none();
+  });
+}
+
 PyMethodDef functions[] = {
+    {"_run_grid", run_grid, METH_VARARGS, "_run_grid(entry, words, ranges, blocks, threads, shared_bytes, order)."},
     {"_add_backend", add_python_backend, METH_VARARGS,
      "_add_backend(name, count, methods, launches): a type of Python's."},
     {"_add_twin", add_twin, METH_VARARGS, "_add_twin(name, count): the device whose memory the CPU cannot touch."},

@@ -34,6 +34,9 @@ ENGINE = {
         *("abi", "ir", "ir/primitives", "passes", "codegen", "codegen/schedules"),
     },
     "devices": {"abi", "ir", "ir/primitives", "codegen", "codegen/schedules"},
+    "gpu": {
+        *("abi", "ir", "codegen", "codegen/schedules"),
+    },
     "specialise": {
         *("abi", "ir", "ir/primitives", "transforms", "passes", "declare"),
         *("codegen", "lower"),

@@ -1,0 +1,221 @@
+#include "device/emulated_grid.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <vector>
+
+// Saves what the ABI asks a function to preserve, and goes on with the other stack: swapcontext takes ten times as long.
+extern "C" void pellucid_switch_stack(void** save, void* to);
+asm(R"(
+.text
+.hidden pellucid_switch_stack
+.globl pellucid_switch_stack
+.type pellucid_switch_stack, @function
+pellucid_switch_stack:
+  push %rbp; push %rbx; push %r12; push %r13; push %r14; push %r15
+  mov %rsp, (%rdi)
+  mov %rsi, %rsp
+  pop %r15; pop %r14; pop %r13; pop %r12; pop %rbx; pop %rbp
+  ret
+.size pellucid_switch_stack, . - pellucid_switch_stack
+)");
+
+namespace pellucid {
+namespace {
+
+constexpr int64_t kWarp = 32;
+constexpr size_t kStackBytes = 32768;
+constexpr int kNobody = -1, kSeveral = -2;
+
+enum class State { Ready, AtBarrier, AtShuffle, Done };
+
+class Grid;
+
+struct Fiber {
+  GridMachine machine;  // first: a fiber is found by it
+  Grid* grid;
+  void* stack_pointer;
+  State state;
+  uint64_t word;
+  std::unique_ptr<char[]> stack;
+};
+
+// Who wrote and who read a byte of shared memory since the last barrier.
+struct SharedByte {
+  int writer = kNobody, reader = kNobody;
+  bool is_written = false;  // ever
+};
+
+class Grid {
+ public:
+  explicit Grid(const GridCall& call)
+      : call_(call), random_(call.order), fibers_(static_cast<size_t>(call.threads)),
+        shared_(static_cast<size_t>(call.shared_bytes) + 16) {
+    for (Fiber& fiber : fibers_) fiber.stack = std::make_unique<char[]>(kStackBytes);
+  }
+
+  std::string run() {
+    for (const int64_t block : sequence(call_.blocks)) {
+      start(block);
+      while (fault_.empty() && !run_threads()) {}
+      if (!fault_.empty()) break;
+    }
+    return fault_;
+  }
+
+ private:
+  static Fiber& fiber_of(GridMachine* machine) { return *reinterpret_cast<Fiber*>(machine); }
+
+  std::vector<int64_t> sequence(int64_t count) {
+    std::vector<int64_t> numbers(static_cast<size_t>(count));
+    std::iota(numbers.begin(), numbers.end(), int64_t{0});
+    if (call_.order == 1) std::ranges::reverse(numbers);
+    if (call_.order > 1) std::ranges::shuffle(numbers, random_);
+    return numbers;
+  }
+
+  void start(int64_t block) {
+    std::ranges::fill(shared_, static_cast<char>(0xFF));  // NaN
+    shared_bytes_.assign(shared_.size(), {});
+    const auto shared = (reinterpret_cast<uintptr_t>(shared_.data()) + 15) & ~uintptr_t{15};
+    for (size_t k = 0; k < fibers_.size(); ++k) {
+      Fiber& fiber = fibers_[k];
+      fiber.machine = {static_cast<int64_t>(k),        block, call_.blocks, barrier, shuffle, touch,
+                       reinterpret_cast<char*>(shared)};
+      fiber.grid = this;
+      fiber.state = State::Ready;
+      const auto top = reinterpret_cast<uintptr_t>(fiber.stack.get() + kStackBytes) & ~uintptr_t{15};
+      auto* const frame = reinterpret_cast<void**>(top) - 2;  // as behind a call: 16 bytes aligned and 8
+      *frame = reinterpret_cast<void*>(enter);
+      fiber.stack_pointer = frame - 6;
+    }
+  }
+
+  // Runs every thread that can go on once; whether all are done.
+  bool run_threads() {
+    size_t done = 0;
+    for (const int64_t k : sequence(call_.threads)) {
+      Fiber& fiber = fibers_[static_cast<size_t>(k)];
+      if (fiber.state == State::Ready) {
+        current_ = &fiber;
+        pellucid_switch_stack(&scheduler_, fiber.stack_pointer);
+        if (!fault_.empty()) return false;  // its thread is left where it is
+      }
+      done += fiber.state == State::Done;
+    }
+    if (done == fibers_.size()) return true;
+    if (!release()) fail("a thread waits at a barrier or a shuffle that another does not reach");
+    return false;
+  }
+
+  // Lets threads go on that wait for each other: a warp at a shuffle, the block at a barrier.
+  bool release() {
+    bool any = false;
+    for (size_t first = 0; first < fibers_.size(); first += kWarp) {
+      const auto warp = std::span(fibers_).subspan(first, std::min<size_t>(kWarp, fibers_.size() - first));
+      if (!std::ranges::all_of(warp, [](const Fiber& f) { return f.state == State::AtShuffle; })) continue;
+      for (Fiber& fiber : warp) fiber.state = State::Ready;
+      any = true;
+    }
+    if (any) return true;
+    if (!std::ranges::all_of(fibers_, [](const Fiber& f) { return f.state == State::AtBarrier; })) return false;
+    for (Fiber& fiber : fibers_) fiber.state = State::Ready;
+    for (SharedByte& byte : shared_bytes_) byte.writer = byte.reader = kNobody;
+    return true;
+  }
+
+  void give_way(Fiber& fiber, State state) {
+    fiber.state = state;
+    pellucid_switch_stack(&fiber.stack_pointer, scheduler_);
+  }
+
+  static void enter() {
+    Fiber& fiber = *current_;
+    fiber.grid->call_.entry(&fiber.machine, fiber.grid->call_.words);
+    fiber.grid->give_way(fiber, State::Done);
+  }
+
+  static void barrier(GridMachine* machine) { fiber_of(machine).grid->give_way(fiber_of(machine), State::AtBarrier); }
+
+  static uint64_t shuffle(GridMachine* machine, uint64_t word, int64_t mask) {
+    Fiber& fiber = fiber_of(machine);
+    Grid& grid = *fiber.grid;
+    fiber.word = word;
+    grid.give_way(fiber, State::AtShuffle);  // all lanes have written
+    const uint64_t other = grid.fibers_[static_cast<size_t>(machine->thread ^ mask)].word;
+    grid.give_way(fiber, State::AtShuffle);  // all lanes have read
+    return other;
+  }
+
+  static void touch(GridMachine* machine, char* address, int64_t nbytes, int64_t access) {
+    Fiber& fiber = fiber_of(machine);
+    Grid& grid = *fiber.grid;
+    const bool is_shared = access == kReadShared || access == kWriteShared;
+    is_shared ? grid.touch_shared(fiber, address, nbytes, access == kWriteShared)
+              : grid.touch_global(fiber, reinterpret_cast<uint64_t>(address), nbytes, access == kWriteGlobal);
+    if (!grid.fault_.empty()) grid.give_way(fiber, State::Done);  // it does not come back
+  }
+
+  void touch_global(const Fiber& fiber, uint64_t address, int64_t nbytes, bool writes) {
+    const uint64_t end = address + static_cast<uint64_t>(nbytes);
+    const bool is_inside = std::ranges::any_of(
+        call_.ranges, [&](const auto& range) { return address >= range.begin && end <= range.end; });
+    if (!is_inside) fail_at(fiber, writes ? "writes" : "reads", nbytes, "bytes outside of all operands");
+  }
+
+  void touch_shared(const Fiber& fiber, char* address, int64_t nbytes, bool writes) {
+    const auto me = static_cast<int>(fiber.machine.thread);
+    const int64_t first = address - fiber.machine.shared;
+    if (first < 0 || first + nbytes > call_.shared_bytes)
+      return fail_at(fiber, writes ? "writes" : "reads", nbytes, "bytes outside of shared memory");
+    for (int64_t k = first; k < first + nbytes; ++k) {
+      SharedByte& byte = shared_bytes_[static_cast<size_t>(k)];
+      const bool met_writer = byte.writer != kNobody && byte.writer != me;
+      const bool met_reader = writes && byte.reader != kNobody && byte.reader != me;
+      if (met_writer || met_reader)
+        return fail_at(fiber, writes ? "writes" : "reads", nbytes,
+                       met_writer ? "bytes of shared memory that another thread wrote since the last barrier"
+                                  : "bytes of shared memory that another thread read since the last barrier");
+      if (!writes && !byte.is_written)
+        return fail_at(fiber, "reads", nbytes, "bytes of shared memory that nobody wrote");
+      if (writes) {
+        byte.writer = me;
+        byte.is_written = true;
+      } else {
+        byte.reader = byte.reader == kNobody || byte.reader == me ? me : kSeveral;
+      }
+    }
+  }
+
+  void fail_at(const Fiber& fiber, const char* verb, int64_t nbytes, const char* what) {
+    char text[160];
+    std::snprintf(text, sizeof text, "thread %lld of block %lld %s %lld %s",
+                  static_cast<long long>(fiber.machine.thread), static_cast<long long>(fiber.machine.block), verb,
+                  static_cast<long long>(nbytes), what);
+    fail(text);
+  }
+
+  void fail(const char* text) {
+    if (fault_.empty()) fault_ = text;
+  }
+
+  const GridCall& call_;
+  std::mt19937_64 random_;
+  std::vector<Fiber> fibers_;
+  std::vector<char> shared_;
+  std::vector<SharedByte> shared_bytes_;
+  std::string fault_;
+  void* scheduler_ = nullptr;
+  static inline thread_local Fiber* current_ = nullptr;
+};
+
+}  // namespace
+
+std::string run_emulated_grid(const GridCall& call) { return Grid(call).run(); }
+
+}  // namespace pellucid

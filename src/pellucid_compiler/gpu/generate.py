@@ -1,0 +1,33 @@
+"""A kernel and a shape to LLVM text, for a GPU or for the emulator."""
+
+from __future__ import annotations
+
+from pellucid_compiler.codegen.kernel import Gemm, Kernel, Map, Reduce, Rows
+from pellucid_compiler.gpu.builder import GpuModule
+from pellucid_compiler.gpu.grid import Shape
+from pellucid_compiler.gpu.maps import emit_map
+from pellucid_compiler.gpu.products import emit_gemm
+from pellucid_compiler.gpu.reductions import emit_reduce, emit_rows
+
+FORMS = frozenset({"map", "reduce", "rows", "gemm"})
+"""Those with a schedule."""
+
+
+def grid_module(
+    kernel: Kernel, shape: Shape, *, emulated: bool, without_barrier: int = -1
+) -> GpuModule:
+    """The kernel for one thread of a grid; NotImplementedError where no schedule
+    takes it."""
+    module = GpuModule(emulated=emulated, without_barrier=without_barrier)
+    form = kernel.form
+    if isinstance(form, Map):
+        emit_map(module, kernel, form, shape)
+    elif isinstance(form, Reduce):
+        emit_reduce(module, kernel, form, shape)
+    elif isinstance(form, Rows):
+        emit_rows(module, kernel, form, shape)
+    elif isinstance(form, Gemm):
+        emit_gemm(module, kernel, form, shape)
+    else:
+        raise NotImplementedError(f"{type(form).__name__} has no schedule for a grid")
+    return module

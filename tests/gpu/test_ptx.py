@@ -1,0 +1,84 @@
+"""Kernels of every schedule as PTX, and through ``ptxas`` where there is one."""
+
+import re
+
+import pytest
+
+from pellucid_compiler.codegen.kernel import (
+    Gemm,
+    Kernel,
+    Map,
+    Reduce,
+    RowAdd,
+    RowMap,
+    RowReduce,
+    Rows,
+)
+from pellucid_compiler.gpu.generate import grid_module
+from pellucid_compiler.gpu.grid import Shape
+from pellucid_compiler.gpu.nvptx import FEATURES, assemble, find_ptxas, ptx
+from pellucid_compiler.ir.expr import load, make, sym
+
+F32 = "float32"
+X = load(0, (), F32)
+SOFTMAX = Rows(
+    (
+        RowReduce(X, "max", F32),
+        RowReduce(make("exp", X - sym("r0", F32)), "sum", F32),
+        RowMap(make("exp", X - sym("r0", F32)) / sym("r1", F32), 0),
+    )
+)
+SUMS = Rows((RowReduce(X, "sum", F32), RowAdd(X * sym("r0", F32), 0)))
+DIVIDED = Map((load(0, (), "int64") // load(1, (), "int64"),))
+
+
+def case(form, dtypes, stored, reduced, params=()):
+    kernel = Kernel(form, dtypes[1:], dtypes[:1], params)
+    return kernel, Shape(stored, reduced, dtypes)
+
+
+CASES = {
+    "map": case(Map((make("tanh", X) * X + 1.0,)), (F32, F32), 2, 0),
+    "map of bfloat16": case(
+        Map((load(0, (), "bfloat16") * 3.0,)), ("bfloat16", "bfloat16"), 1, 0
+    ),
+    "map that may fail": case(DIVIDED, ("int64",) * 3, 1, 0),
+    "sum": case(Reduce(X, "sum", F32), (F32, F32), 1, 2),
+    "greatest of float64": case(
+        Reduce(load(0, (), "float64"), "max", "float64"), ("float64",) * 2, 0, 1
+    ),
+    "softmax": case(SOFTMAX, (F32, F32), 1, 1),
+    "sums over rows": case(SUMS, (F32, F32), 1, 1),
+    "product": case(Gemm(), (F32, F32, F32), 2, 1),
+    "product with a bias": case(Gemm(), ("float16",) * 4, 3, 1),
+    "product of integers": case(Gemm(), ("int8",) * 3, 2, 1),
+}
+LOOSE = re.compile(r"\.approx|\.ftz|\b(?:add|sub|mul)\.f(?:32|64)\b")
+
+
+def text_of(name, **options):
+    return grid_module(*CASES[name], emulated=False, **options).printed()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_instruction_rounds_as_ieee_says(name):
+    text = ptx(text_of(name))
+    assert ".visible .entry kernel(" in text
+    assert LOOSE.findall(text) == []
+    assert ("bar.sync" in text or "barrier.sync" in text) == ("map" not in name)
+
+
+@pytest.mark.parametrize("architecture", FEATURES)
+def test_ptxas_takes_them_without_spills(architecture):
+    ptxas = find_ptxas()
+    if ptxas is None:
+        pytest.skip("no ptxas: pip install nvidia-cuda-nvcc to assemble kernels")
+    for name in CASES:
+        said = assemble(ptx(text_of(name), architecture), ptxas, architecture)
+        assert "0 bytes spill stores" in said, (name, said)
+
+
+def test_a_form_without_a_schedule_is_refused():
+    kernel = CASES["map"][0]
+    with pytest.raises(NotImplementedError, match="add to each other"):
+        grid_module(kernel, Shape(1, 1, (F32, F32)), emulated=False)
