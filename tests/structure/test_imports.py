@@ -73,6 +73,8 @@ API = {
     "_tensor_str": set(),
     "_utils": set(),
     "_C_modules": {"func"},
+    "_sparse": {"autograd", "pellucid_compiler"},
+    "sparse": {"_sparse"},
     # Functions of tensors
     "return_types": set(),
     "fft": set(),
