@@ -107,6 +107,10 @@ GIVEN = {
         *(waves(2, 4, 3), waves(2, 4, 3), waves(2, 2), ONE * np.ones((2, 2)), None),
         *(2, 4, 3, 2, [True, True, True]),
     ),
+    "_scaled_dot_product_flash_attention_for_cpu_backward": (
+        *(waves(1, 2, 5, 3) for _ in range(5)),
+        *(waves(1, 2, 5), 0.0, False),
+    ),
     "avg_pool2d_backward": (IMAGE, IMAGE, [1, 1], [1, 1], [0, 0], False, True, None),
     "avg_pool3d_backward": (
         VOLUME,

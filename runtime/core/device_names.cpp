@@ -86,8 +86,8 @@ void name_user_backend(std::string_view name, DeviceType type) {
   if (!present.empty() && present != name)
     raise(ErrorKind::Runtime, "torch.register_privateuse1_backend() has already been set! Current backend: %s",
           present.c_str());
-  for (const auto& [known, type] : kNames)
-    if (known == name && known != kUnnamed)
+  for (const auto& named : kNames)
+    if (named.first == name && name != kUnnamed)
       raise(ErrorKind::Runtime, "Cannot register privateuse1 backend with in-tree device name: %.*s",
             static_cast<int>(name.size()), name.data());
   const std::lock_guard lock(user_backends().mutex);

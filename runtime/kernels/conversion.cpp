@@ -143,15 +143,19 @@ template <size_t... Pair>
 Conversions make_conversions(std::index_sequence<Pair...>) {
   return {{Conversion(kConverters.entry[Pair])...}};
 }
-// Never destroyed: threads may outlive the program's end.
-Conversions& conversions = *new Conversions(make_conversions(std::make_index_sequence<kNumValued * kNumValued>{}));
+// Made at the first use, for nothing runs before the processor is checked. Never destroyed: threads may outlive the
+// program's end.
+Conversions& conversions() {
+  static auto* const all = new Conversions(make_conversions(std::make_index_sequence<kNumValued * kNumValued>{}));
+  return *all;
+}
 
 }  // namespace
 
 KernelRef& conversion_kernel(DType to, DType from) {
   if (is_opaque(to) || is_opaque(from)) [[unlikely]]
     raise_without_values("copy_", is_opaque(to) ? to : from);
-  Conversion& conversion = conversions.of(to, from);
+  Conversion& conversion = conversions().of(to, from);
   if (conversion.installed.load(std::memory_order_acquire)) [[unlikely]] {
     if (KernelFunction kernel = find_in_packs(conversion.kernel.id)) conversion.kernel.function = kernel;
     conversion.installed = false;
@@ -182,7 +186,7 @@ void convert(DType to_dtype, char* to, DType from_dtype, const char* from, const
 }
 
 void install_conversion(DType to, DType from, const KernelId& id) {
-  Conversion& conversion = conversions.of(to, from);
+  Conversion& conversion = conversions().of(to, from);
   conversion.kernel.id = id;
   conversion.installed.store(true, std::memory_order_release);
 }

@@ -8,6 +8,7 @@
 #include "plan/executor.h"
 #include "plan/steps.h"
 #include "products/gemm.h"
+#include "timeline/routes.h"
 
 namespace pellucid {
 
@@ -59,6 +60,7 @@ int64_t launch(const PreparedAction& action, TensorImpl* const* values) {
     data[count++] = pointer.value == kNullPointer ? nullptr : values[pointer.value]->host() + pointer.offset;
   if (!action.needs_workspace) [[likely]]
     return action.kernel->run(data, action.sizes.data(), action.strides.data(), action.params.data());
+  note_route(ProductRoute::InPlace);  // no other driver starts the kernel of whole products
   const int64_t* const s = action.sizes.data();
   const Scratch workspace =
       product_workspace(s[0], s[1], s[2], static_cast<int64_t>(item_size(values[action.pointers[0].value]->dtype)));

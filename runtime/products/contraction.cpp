@@ -14,21 +14,10 @@
 #include "products/pixel_product.h"
 #include "products/weight_gradient_panels.h"
 #include "products/winograd.h"
-#include "timeline/recorder.h"
 #include "timeline/routes.h"
 
 namespace pellucid {
 namespace {
-
-// Tells the step's event in the timeline which driver ran.
-void note_route(ProductRoute route) {
-  if (!is_watched(kWatchSteps)) [[likely]]
-    return;
-  const ThreadTimeline* timeline = thread_timeline();
-  if (!timeline || timeline->open == kNoEvent) return;
-  TimelineEvent& event = timeline->events[timeline->open];
-  if (event.kind == EventKind::Step) event.detail = static_cast<uint16_t>(route);
-}
 
 // What a driver that may refuse a product returned.
 std::optional<int64_t> noted(ProductRoute route, std::optional<int64_t> status) {

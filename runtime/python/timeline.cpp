@@ -16,8 +16,14 @@
 namespace pellucid::python {
 namespace {
 
-size_t sessions_open = 0;                  // under the interpreter lock
-std::optional<RetiredOpsScope> named_ops;  // while there are any: events point to the ops that ran
+size_t sessions_open = 0;  // under the interpreter lock
+
+// While there are any: events point to the ops that ran.
+std::optional<RetiredOpsScope>& named_ops() {
+  static auto* const scope = new std::optional<RetiredOpsScope>;
+  return *scope;
+}
+
 
 void record_block(void* block, size_t nbytes, bool taken) {
   ThreadTimeline* timeline = thread_timeline();
@@ -42,7 +48,7 @@ PyObject* start(PyObject*, PyObject* args) {
     if (!PyArg_ParseTuple(args, "IO!", &what, &PyTuple_Type, &folders)) return nullptr;
     set_package_folders(folders);
     const uint64_t number = start_session(what);
-    if (!sessions_open++) named_ops.emplace();
+    if (!sessions_open++) named_ops().emplace();
     follow_memory();
     return checked(PyLong_FromUnsignedLongLong(number));
   });
@@ -121,7 +127,7 @@ PyObject* stop(PyObject*, PyObject* number) {
     Object threads = listed_threads(found, names);
     Object lines = listed_lines(), modules = listed_modules();
     if (sessions_open && !--sessions_open) {
-      named_ops.reset();
+      named_ops().reset();
       forget_lines();
       forget_modules();
     }

@@ -331,7 +331,7 @@ void run_batched(OpCall& call, const Level& level) {
   if (functional.kind == OpKind::DataDependent && !uniform) raise_sizes_differ(call);
   TensorImpl* written = written_tensor(call);
   if (written) require_examples(call, *written, level, uniform);
-  if (functional.kind == OpKind::DataDependent || functional.kind == OpKind::Foreach || !functional.kind_data)
+  if (functional.kind == OpKind::DataDependent || functional.kind == OpKind::Foreach || !functional.derivative)
     return run_each(call, level, std::nullopt, uniform);
   if (functional.kind == OpKind::Pointwise) return run_pointwise(call, level, uniform);
   if (written) return run_in_place(call, *written, level);

@@ -125,8 +125,12 @@ TORCH = {
     "zero_": (ROWS,),
 }
 TENSOR = {
-    **dict.fromkeys(("bfloat16", "bool", "byte", "cdouble", "cfloat", "chalf"), (ROWS,)),
-    **dict.fromkeys(("char", "double", "float", "half", "int", "long", "short"), (ROWS,)),
+    **dict.fromkeys(
+        ("bfloat16", "bool", "byte", "cdouble", "cfloat", "chalf"), (ROWS,)
+    ),
+    **dict.fromkeys(
+        ("char", "double", "float", "half", "int", "long", "short"), (ROWS,)
+    ),
     **dict.fromkeys(("conj", "resolve_conj", "resolve_neg", "norm"), (ROWS,)),
     "lu": (ROWS[:3],),
     "new_tensor": (ROWS, [1.0, 2.0]),

@@ -4,7 +4,7 @@ import pytest
 
 import pellucid as torch
 from pellucid._timeline.costs import CostCounter
-from pellucid._timeline.log import Kind, Session, Watch
+from pellucid._timeline.log import ROUTES, Kind, Session, Watch
 from pellucid.diagnose.machine import Machine, raise_roof
 from pellucid.diagnose.recording import computations, record_runs
 from pellucid.diagnose.roofline import bound_of, roofline_of
@@ -85,11 +85,14 @@ def test_a_kernel_that_beats_the_roof_raises_it():
     assert raise_roof(GIVEN, "products", "int8", 1e12) is GIVEN
 
 
-def test_steps_tell_which_driver_ran_a_product():
-    a = torch.randn(4, 4)
+@pytest.mark.parametrize("repeats", [0, 4])  # later calls are prepared: kernels alone
+def test_steps_tell_which_driver_ran_a_product(repeats):
+    a, b = torch.randn(4, 4), torch.randn(4, 4)
+    for _ in range(repeats):
+        a.mm(b)
     session = Session(Watch.STEPS)
     session.start()
-    a.mm(a)
+    a.mm(b)
     log = session.stop()
     steps = [event for event in log.events if event.kind is Kind.STEP]
-    assert [event.detail for event in steps] == [1]
+    assert [ROUTES[event.detail] for event in steps] == ["in place"]

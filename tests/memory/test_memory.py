@@ -135,4 +135,6 @@ def test_a_view_whose_history_is_ambiguous_does_not_stop_the_search():
     base.add_(1)
     with pytest.raises(RuntimeError, match="ambiguous"):
         _ = view.grad_fn
-    assert any(name.startswith("view (test_memory.py:") for name in memory.holders(view))
+    assert any(
+        name.startswith("view (test_memory.py:") for name in memory.holders(view)
+    )

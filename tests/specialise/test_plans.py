@@ -85,8 +85,13 @@ def test_the_plan_of_the_derivative_is_the_golden_one(name):
     check(f"{name}_vjp", show_plan(derivative.op.lower().plan) + "\n")
 
 
-@pytest.mark.parametrize("dims", [1, 2, 3])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64"])
+@pytest.mark.parametrize(
+    ("dims", "dtype"),
+    [
+        *((dims, dtype) for dims in (1, 2, 3) for dtype in ("float32", "bfloat16")),
+        *((dims, "int64") for dims in (2, 3)),  # refused of rows, as by PyTorch
+    ],
+)
 @pytest.mark.parametrize("padding", [0, 1])
 def test_max_pooling_seeks_values_and_places_in_one_nest(dims, dtype, padding):
     images = TensorLike(dtype, (2, 3, *(9, 8, 7)[:dims]))

@@ -19,4 +19,6 @@ def test_a_trace_rests_on_the_files_that_its_op_imports_from() -> None:
         capture_output=True,
         text=True,
     )
-    assert done.stdout.split() == ["contraction.py", "products.py"], done.stderr
+    assert done.stdout.split() == ["contraction.py", "products.py", "seen.py"], (
+        done.stderr
+    )

@@ -1,6 +1,5 @@
 """Contractions: matmul, linear, convolution."""
 
-from pellucid_compiler.catalogue.real_only import NARROW
 from pellucid_compiler.catalogue.seen import as_convolution
 from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
@@ -168,7 +167,7 @@ def _(x, weight, bias):
 @contraction(
     "conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, "
     "SymInt[2] padding=0, SymInt[2] dilation=1, SymInt groups=1) -> Tensor",
-    refuses=NARROW,
+    refuses=("bool",),
     method=False,
     node="ConvolutionBackward0",
     layout="images",

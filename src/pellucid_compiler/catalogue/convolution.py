@@ -33,7 +33,7 @@ def _declare(dims):
     @contraction(
         f"conv{dims}d({options}SymInt[{dims}] padding=0, SymInt[{dims}] dilation=1, "
         "SymInt groups=1) -> Tensor",
-        refuses=("bool",) if dims == 3 else NARROW,
+        refuses=("bool",),
         method=False,
         out=False,
         node="ConvolutionBackward0",

@@ -18,7 +18,6 @@ from pellucid_compiler.catalogue.normalization import (
     softmax_gradient,
 )
 from pellucid_compiler.catalogue.pooling import ADAPTIVE_MEANS
-from pellucid_compiler.catalogue.real_only import NARROW
 from pellucid_compiler.catalogue.statistics import moments
 from pellucid_compiler.declare import (
     cast,
@@ -159,7 +158,7 @@ _declare_nll("2d", (4,))
     "convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, "
     "SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, "
     "SymInt groups) -> Tensor",
-    refuses=NARROW,
+    refuses=("bool",),
     method=False,
     rare=True,
     backward="convolution_backward(Tensor grad_output, Tensor input, Tensor weight, "

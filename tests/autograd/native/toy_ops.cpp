@@ -313,31 +313,31 @@ Table& table() {
 
 namespace pellucid {
 
-// Plans with sizes depend on the rank of the argument; made once per rank.
 bool seen_gradient_reads_results(const OpRecord&) { return false; }
 
-const DerivativePlan* find_rule(Rule rule, const OpCall& call, uint64_t needs_grad) {
-  if (rule != Rule::Vjp) return nullptr;
+// Plans with sizes depend on the rank of the argument; made once per rank.
+SharedPlan find_rule(Rule rule, const OpCall& call, uint64_t needs_grad) {
+  if (rule != Rule::Vjp) return {};
   const OpRecord& op = call.op->functional ? *call.op->functional : *call.op;
   auto& plans = toy::table().plans;
   const auto found = plans.find({op.qualified_name, needs_grad});
-  if (found == plans.end()) return nullptr;
+  if (found == plans.end()) return {};
   bool sized = false;
   for (const ArgumentSource& source : found->second.arguments) sized |= source.from == ArgumentSource::From::Sizes;
-  if (!sized) return &found->second;
+  if (!sized) return permanent(&found->second);
   static std::mutex mutex;
   static std::map<std::pair<const DerivativePlan*, int>, DerivativePlan> by_rank;
   std::lock_guard lock(mutex);
   const int rank = call.args[0].tensor->ndim;
   const auto [entry, fresh] = by_rank.try_emplace({&found->second, rank});
   DerivativePlan& plan = entry->second;
-  if (!fresh) return &plan;
+  if (!fresh) return permanent(&plan);
   plan.op = found->second.op;
   plan.arguments = found->second.arguments;
   plan.results = found->second.results;
   plan.saved_results = found->second.saved_results;
   for (int dim = 0; dim < rank; ++dim) plan.sizes.push_back({0, -1, static_cast<int16_t>(dim)});
-  return &plan;
+  return permanent(&plan);
 }
 
 }  // namespace pellucid
