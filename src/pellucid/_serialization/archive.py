@@ -176,7 +176,7 @@ def _rebuild_of_dtype(
 
 def _rebuild_sparse(layout: Any, facts: Any) -> Tensor:
     """A sparse tensor of a layout and its parts."""
-    from pellucid._sparse.pickling import rebuild
+    from pellucid._tensor.sparse_parts import rebuild
 
     return rebuild(layout, facts)
 

@@ -115,7 +115,7 @@ class Writer(_Pickler):  # type: ignore[misc]
                 f"a tensor on {tensor.device} has no values to save; move it to the CPU"
             )
         if tensor.layout is not pellucid.strided:
-            from pellucid._sparse.pickling import facts_of
+            from pellucid._tensor.sparse_parts import facts_of
 
             return _REBUILD_SPARSE, facts_of(tensor)
         arguments: tuple[Any, ...] = (

@@ -13,9 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pellucid
-from pellucid import _C
 from pellucid._sparse import copies, optimizers, pointwise, products, reductions, shapes
-from pellucid._sparse.parts import is_sparse
+from pellucid._sparse.writes import write
 
 _Rule = Callable[..., Any]
 RULES: dict[str, _Rule] = {
@@ -74,26 +73,3 @@ def _functional(op: Any, base: str) -> Any:
         if not wanted.endswith("out") and wanted in packet.overloads():
             return getattr(packet, wanted)
     return None
-
-
-def write(target: Any, result: Any, name: str) -> Any:
-    """``target`` with the elements of ``result``."""
-    if not is_sparse(target):
-        return target.copy_(result.to_dense() if is_sparse(result) else result)
-    if target.requires_grad and target.is_leaf and pellucid.is_grad_enabled():
-        raise RuntimeError(
-            "a leaf Variable that requires grad is being used in an in-place operation."
-        )
-    if result.requires_grad and pellucid.is_grad_enabled():
-        raise NotImplementedError(
-            f"{name}: writes to a sparse tensor are not recorded for gradients; use "
-            "the "
-            "op that returns its result"
-        )
-    if not is_sparse(result):
-        raise RuntimeError(
-            f"{name}: the result is dense and cannot be written to a sparse tensor"
-        )
-    if result.layout is not target.layout:
-        result = result.to_sparse(layout=target.layout)
-    return _C._write_sparse(target, result)

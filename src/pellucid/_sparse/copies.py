@@ -8,13 +8,8 @@ from typing import Any
 import pellucid
 from pellucid import _C, Tensor
 from pellucid._sparse import pointwise
-from pellucid._sparse.conversions import (
-    as_grid,
-    block_of,
-    convert,
-    gather_dense,
-    to_dense,
-)
+from pellucid._sparse.conversions import as_grid, block_of, convert
+from pellucid._sparse.dense import to_dense, values_at
 from pellucid._sparse.parts import (
     BLOCK_LAYOUTS,
     COO,
@@ -26,6 +21,7 @@ from pellucid._sparse.parts import (
     split,
 )
 from pellucid._sparse.patterns import coalesced, keys_of, product_of
+from pellucid._sparse.writes import write
 
 
 def _copied(parts: Parts, values: Tensor) -> Tensor:
@@ -69,8 +65,6 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Writes ``src`` of the same size and layout; of a sparse one into a dense one, all
     elements.
     """
-    from pellucid._sparse.answer import write
-
     if is_sparse(self) and not is_sparse(src):
         raise RuntimeError(
             "copy_() between dense and sparse Tensors is not implemented: a sparse "
@@ -123,8 +117,6 @@ def new_zeros(
 
 def zero_(self: Tensor) -> Tensor:
     """Takes all elements away."""
-    from pellucid._sparse.answer import write
-
     return write(self, empty_like(self), "zero_")  # type: ignore[no-any-return]
 
 
@@ -205,8 +197,6 @@ def sub(self: Any, other: Any, *, alpha: Any = 1) -> Any:
 
 def _summing_in_place(functional: Callable[..., Any], sign: int) -> Callable[..., Any]:
     def run(self: Tensor, other: Any, *, alpha: Any = 1) -> Any:
-        from pellucid._sparse.answer import write
-
         if not is_sparse(self) and is_sparse(other) and self.shape == other.shape:
             rows = _flat_rows(other)
             if rows is not None and self.is_contiguous():
@@ -250,16 +240,13 @@ def div(self: Any, other: Any, **options: Any) -> Any:
 
 def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
     """The elements of ``self`` at the pattern of ``mask``."""
-    from pellucid._sparse.patterns import values_at
-
     if self.shape != mask.shape:
         raise RuntimeError(
             "sparse_mask(): operands have incompatible sizes; self has size "
             f"{list(self.shape)} but mask has size {list(mask.shape)}"
         )
     pattern = split(mask.detach())
-    found = values_at(self, pattern) if is_sparse(self) else gather_dense(self, pattern)
-    return pattern.with_values(found)
+    return pattern.with_values(values_at(self, pattern))
 
 
 RULES: dict[str, Callable[..., Any]] = {

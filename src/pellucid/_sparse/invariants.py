@@ -1,7 +1,7 @@
 """What the parts of sparse tensors must satisfy, with PyTorch's errors.
 
 Shapes and dtypes are always checked; where indices point, when ``check_invariants`` is
-asked for or the state of ``torch.sparse.check_sparse_tensor_invariants`` says so. The
+requested or the state of ``torch.sparse.check_sparse_tensor_invariants`` says so. The
 ops check the bounds of every access all the same.
 """
 

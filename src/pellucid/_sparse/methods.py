@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pellucid
 from pellucid import _C, Tensor
-from pellucid._sparse import conversions, copies, invariants, patterns
+from pellucid._sparse import conversions, copies, dense, invariants, patterns
 from pellucid._sparse.parts import (
     BLOCK_LAYOUTS,
     COO,
@@ -160,7 +160,7 @@ def to_dense(
             "pattern "
             "of the tensor; compute with a dense leaf to get all of it"
         )
-    made = conversions.to_dense(self)
+    made = dense.to_dense(self)
     return made if dtype is None else made.to(dtype)
 
 
@@ -191,7 +191,7 @@ def to_sparse(
 
 
 def _to_coo(
-    self: Tensor, dims: int | None, blocksize: Any, dense: int | None
+    self: Tensor, dims: int | None, blocksize: Any, dense_dims: int | None
 ) -> Tensor:
     if blocksize is not None:
         raise RuntimeError("to_sparse: conversion to Sparse takes no blocksize")
@@ -204,20 +204,22 @@ def _to_coo(
             )
         return conversions.convert(self, COO)
     if dims is None:
-        dims = self.dim() - (dense or 0)
+        dims = self.dim() - (dense_dims or 0)
     if not (0 < dims <= self.dim() or dims == self.dim() == 0):
         raise RuntimeError(
             f"sparse_dim argument must be in >0 when self.dim() > 0 and at most "
             f"{self.dim()}, the dims of the tensor; it is {dims}"
         )
-    return conversions.dense_to_coo(self, dims)
+    return dense.dense_to_coo(self, dims)
 
 
-def _to_compressed(self: Tensor, layout: Any, blocksize: Any, dense: Any) -> Tensor:
+def _to_compressed(
+    self: Tensor, layout: Any, blocksize: Any, dense_dims: Any
+) -> Tensor:
     if isinstance(blocksize, int):
         blocksize = (blocksize, blocksize)
     if not is_sparse(self):
-        return conversions.dense_to_compressed(self, layout, blocksize, dense)
+        return dense.dense_to_compressed(self, layout, blocksize, dense_dims)
     if layout in BLOCK_LAYOUTS:
         parts = split(self.detach())
         if blocksize is None and parts.layout not in BLOCK_LAYOUTS:

@@ -138,6 +138,9 @@ class _WithValues(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        from pellucid._sparse.patterns import values_at
-
-        return values_at(grad, ctx.parts), None
+        parts: Parts = ctx.parts
+        if is_sparse(grad):
+            given = split(grad)
+            if same_structure(given, parts):
+                return given.values, None
+        return split(grad.sparse_mask(_make(parts, parts.values))).values, None

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import pellucid
 from pellucid import Tensor
-from pellucid._sparse.parts import COO, Parts, coo, is_sparse, same_structure, split
+from pellucid._sparse.parts import coo, split
 
 
 def keys_of(indices: Tensor, sizes: Sequence[int]) -> Tensor:
@@ -117,38 +117,6 @@ def ranges(starts: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     first = lengths.cumsum(0) - lengths
     places = pellucid.arange(total, device=lengths.device)
     return owners, starts[owners] + places - first[owners]
-
-
-def values_at(tensor: Tensor, pattern: Parts) -> Tensor:
-    """The elements of a tensor of the pattern's size at the pattern; 0 where a sparse
-    one has none. Gradients go back the same way.
-    """
-    from pellucid._sparse.conversions import as_grid, gather_dense
-
-    if not is_sparse(tensor):
-        return gather_dense(tensor, pattern)
-    parts = split(tensor)
-    if same_structure(parts, pattern):
-        return parts.values
-    if parts.layout is not pattern.layout or pattern.layout is not COO:
-        return _values_at_grid(
-            as_grid(tensor), as_grid(pattern.with_values(pattern.values))
-        )
-    return _values_at_grid(parts, pattern)
-
-
-def _values_at_grid(parts: Parts, pattern: Parts) -> Tensor:
-    if parts.sparse_size != pattern.sparse_size:
-        raise RuntimeError(
-            f"expected a sparse tensor with {pattern.sparse_dims} sparse dims of sizes "
-            f"{pattern.sparse_size}, not {parts.sparse_dims} of {parts.sparse_size}"
-        )
-    if not parts.is_coalesced:
-        pair = coalesced_pair(parts.indices, parts.values, parts.sparse_size)
-        parts = parts._replace(structure=pair[:1], values=pair[1], is_coalesced=True)
-    wanted = keys_of(pattern.indices, pattern.sparse_size)
-    places, is_there = find(wanted, keys_of(parts.indices, parts.sparse_size))
-    return take_where(parts.values, places, is_there)
 
 
 def product_of(sizes: Sequence[int]) -> int:

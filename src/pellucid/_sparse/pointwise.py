@@ -15,15 +15,15 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._sparse.conversions import as_grid, from_grid, gather_dense
-from pellucid._sparse.parts import COO, Parts, is_sparse, join, same_structure, split
+from pellucid._sparse.conversions import as_grid, from_grid
+from pellucid._sparse.dense import values_at
+from pellucid._sparse.parts import COO, Parts, is_sparse, same_structure, split
 from pellucid._sparse.patterns import (
     coalesced,
     distinct,
     find,
     indices_of,
     keys_of,
-    take_where,
 )
 
 
@@ -181,19 +181,7 @@ def _require_one_grid(grids: list[Parts]) -> None:
 
 
 def _at(tensor: Tensor, pattern: Parts) -> Tensor:
-    """The operand's elements at the pattern, shaped as the pattern's values."""
-    if not is_sparse(tensor):
-        return gather_dense(tensor, pattern) if tensor.dim() else tensor
-    parts = split(tensor)
-    if same_structure(parts, pattern):
-        return parts.values
-    source = as_grid(tensor)
-    target = as_grid(join(pattern))
-    keys = keys_of(source.indices, source.sparse_size)
-    values = source.values
-    if not source.is_coalesced:
-        keys, order = keys.sort()
-        values = values.index_select(0, order)
-    places, is_there = find(keys_of(target.indices, target.sparse_size), keys)
-    found = take_where(values, places, is_there)
-    return found.reshape(pattern.values.shape)
+    """The operand's elements at the pattern; a number of no dims is itself."""
+    if not is_sparse(tensor) and not tensor.dim():
+        return tensor
+    return values_at(tensor, pattern)

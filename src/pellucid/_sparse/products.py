@@ -10,7 +10,8 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._sparse.conversions import as_grid, convert, to_dense
+from pellucid._sparse.conversions import as_grid, convert
+from pellucid._sparse.dense import to_dense
 from pellucid._sparse.parts import BLOCK_LAYOUTS, COO, Parts, coo, is_sparse, split
 from pellucid._sparse.patterns import coalesced, coalesced_pair, pointers_of, ranges
 

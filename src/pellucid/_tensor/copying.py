@@ -77,7 +77,7 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
 def reduced(tensor: Tensor, is_plain: bool) -> Any:
     """For ``pickle``: a function and its arguments."""
     if _C._sparse_kind(tensor) is not None:
-        from pellucid._sparse.pickling import reduced as reduced_parts
+        from pellucid._tensor.sparse_parts import reduced as reduced_parts
 
         return reduced_parts(tensor)
     facts = _facts(tensor, _shared_storage(tensor))

@@ -249,14 +249,14 @@ def _batched_str(value: Tensor, level: int) -> str:
 
 def _contents(tensor: Tensor, indent: int, is_sparse: bool) -> str:
     if is_sparse:
-        from pellucid._sparse.printing import contents
+        from pellucid._tensor.sparse_printing import contents
 
-        return contents(tensor, indent)
+        return contents(tensor, indent, _tensor_str)
     return "..." if tensor.is_meta else _tensor_str(tensor.detach(), indent)
 
 
 def _sparse_suffixes(tensor: Tensor) -> list[str]:
-    from pellucid._sparse.printing import suffixes
+    from pellucid._tensor.sparse_printing import suffixes
 
     return suffixes(tensor)
 

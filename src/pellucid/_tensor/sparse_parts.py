@@ -1,4 +1,4 @@
-"""Pickles, copies and files of sparse tensors: a layout and the parts, as PyTorch's."""
+"""Pickles and files of sparse tensors: a layout and the parts, as PyTorch's."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 import pellucid
 from pellucid import _C, Tensor
-from pellucid._sparse.construct import sparse_compressed_tensor, sparse_coo_tensor
-from pellucid._sparse.parts import COO
 
 
 def facts_of(tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
     """(layout, (indices..., values, size, and of COO whether it is coalesced))."""
     _, is_coalesced, components = _C._sparse_kind(tensor)
     parts = (*(each.detach() for each in components), pellucid.Size(tensor.shape))
-    if tensor.layout is COO:
+    if tensor.layout is pellucid.sparse_coo:
         return tensor.layout, (*parts, is_coalesced)
     return tensor.layout, parts
 
@@ -23,21 +21,21 @@ def rebuild(layout: Any, facts: Any) -> Tensor:
     """The tensor of ``facts_of``; it may come from a file, and is checked."""
     if isinstance(layout, str):
         layout = getattr(pellucid, layout.removeprefix("torch."))
-    if layout is COO:
+    if layout is pellucid.sparse_coo:
         indices, values, size, *rest = facts
-        made = sparse_coo_tensor(indices, values, size, check_invariants=True)
-        if rest and rest[0]:
-            from pellucid._sparse.invariants import check_coalesced
-
-            check_coalesced(indices, tuple(size))
-            _C._set_coalesced(made, True)
+        made: Tensor = pellucid.sparse_coo_tensor(
+            *(indices, values, size),
+            check_invariants=True,
+            is_coalesced=True if rest and rest[0] else None,
+        )
         return made
     if layout not in _COMPRESSED:
         raise NotImplementedError(f"rebuilding a tensor of the layout {layout}")
     pointers, plain, values, size = facts
-    return sparse_compressed_tensor(
+    made = pellucid.sparse_compressed_tensor(
         pointers, plain, values, size, layout=layout, check_invariants=True
     )
+    return made
 
 
 _COMPRESSED = (
