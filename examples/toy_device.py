@@ -66,7 +66,7 @@ class Toy(Backend):
         memoryview(self.memories[device].bytes)[at : at + len(data)] = data
 
     def launch(self, launch):
-        """Runs any kernel but sums over groups of rows and what NumPy lacks."""
+        """Runs any kernel but those of dtypes that NumPy lacks."""
 
         def view(address, dtype, sizes, strides):
             return self.view(launch.device, address, dtype, sizes, strides)

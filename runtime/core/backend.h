@@ -35,8 +35,8 @@ class Backend {
   virtual void copy_within(Device device, uint64_t to, uint64_t from, size_t nbytes);
   // Whether `launch` may run something.
   virtual bool launches_kernels() const { return false; }
-  // Runs a kernel; false: it runs on the CPU.
-  virtual bool launch(const Launch&) { return false; }
+  // Runs a kernel, and gives its status (kernels/kernel_ref.h); none: it runs on the CPU.
+  virtual std::optional<int64_t> launch(const Launch&) { return std::nullopt; }
   virtual void synchronize(Device) {}
   // Told of every step that runs on the CPU in a device's place.
   virtual void note_fallback(const std::string& /*op*/, const char* /*kernel*/) {}

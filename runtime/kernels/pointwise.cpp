@@ -175,11 +175,23 @@ class RandomWords {
   }
 
   MapOperand operand(const ScalarFunction::Input& input) const {
-    const int64_t word = input.argument - kFirstDraw;
-    return {words_->host() + word * int64_t{sizeof(uint32_t)}, DType::Int32, input.dtype, strides_};
+    return {words_->host() + place_of(input), DType::Int32, input.dtype, strides_};
+  }
+
+  RandomWords copied_to(Device device) const {
+    RandomWords copy = *this;
+    if (words_.get()) copy.words_ = copy_to_device(*words_, device);
+    return copy;
+  }
+  LaunchOperand launch_operand(const ScalarFunction::Input& input, Sizes shape) const {
+    return {words_->address() + static_cast<uint64_t>(place_of(input)), DType::Int32, shape, {strides_, shape.size()}};
   }
 
  private:
+  static int64_t place_of(const ScalarFunction::Input& input) {
+    return (input.argument - kFirstDraw) * int64_t{sizeof(uint32_t)};
+  }
+
   Tensor words_;
   int64_t strides_[kMaxDims];
 };
@@ -296,12 +308,13 @@ class GeneralRun {
     const std::span<TensorImpl*> all(tensors, static_cast<size_t>(total));
     if (is_user_device(device_.type)) [[unlikely]]
       return compute_on_device(all);
-    compute_here(all);
+    compute_here(all, RandomWords(function_, outputs_[0], call_));
   }
 
   void compute_on_device(std::span<TensorImpl*> tensors) {
     Backend& backend = backend_of(device_);
-    if (backend.launches_kernels() && !function_.num_draws && launch(backend, tensors)) return;
+    const RandomWords words(function_, outputs_[0], call_);
+    if (backend.launches_kernels() && launch(backend, tensors, words)) return;
     note_fallback(backend, call_.op->qualified_name, call_.op->schema.name.c_str());
     HostShadows shadows;
     for (size_t k = 0; k < tensors.size(); ++k)
@@ -310,17 +323,23 @@ class GeneralRun {
     std::vector<Tensor> copies;
     for (TensorImpl*& tensor : tensors)
       if (tensor) tensor = copies.emplace_back(shadows.shadow(*tensor)).get();
-    compute_here(tensors);
+    compute_here(tensors, words);
     shadows.write_back();
   }
 
-  bool launch(Backend& backend, std::span<TensorImpl* const> tensors) {
+  bool launch(Backend& backend, std::span<TensorImpl* const> tensors, const RandomWords& words) {
     if (outputs_[0]->numel == 0) return true;
+    const RandomWords words_there = words.copied_to(device_);
     LaunchOperand operands[kMaxMapOutputs + kMaxMapInputs];
     int64_t strides[(kMaxMapOutputs + kMaxMapInputs) * kMaxDims];
     const auto rank = static_cast<size_t>(ndim_);
     for (size_t k = 0; k < tensors.size(); ++k) {
       TensorImpl* tensor = tensors[k];
+      if (!tensor) {
+        const auto outputs = static_cast<size_t>(function_.num_outputs);
+        operands[k] = words_there.launch_operand(function_.inputs[k - outputs], shape());
+        continue;
+      }
       if (!tensor->is_off_host()) tensor = copies_.emplace_back(copy_to_device(*tensor, device_)).get();
       int64_t* const own = strides + k * rank;
       broadcast_strides(*tensor, shape(), own);
@@ -337,16 +356,17 @@ class GeneralRun {
                      {operands, tensors.size()},
                      function_.num_outputs,
                      {params, static_cast<size_t>(function_.num_params)}};
-    if (!backend.launch(map)) return false;
+    const std::optional<int64_t> status = backend.launch(map);
+    if (!status) return false;
     backend.launches.fetch_add(1, std::memory_order_relaxed);
+    check_status(call_, function_, *status);
     return true;
   }
 
-  void compute_here(std::span<TensorImpl* const> tensors) {
+  void compute_here(std::span<TensorImpl* const> tensors, const RandomWords& words) {
     const int outputs = function_.num_outputs, total = outputs + function_.num_inputs;
     MapOperand operands[kMaxMapOutputs + kMaxMapInputs];
     int64_t strides[(kMaxMapOutputs + kMaxMapInputs) * kMaxDims];
-    const RandomWords words(function_, outputs_[0], call_);
     for (int k = 0; k < total; ++k) {
       if (!tensors[static_cast<size_t>(k)]) {
         operands[k] = words.operand(function_.inputs[k - outputs]);

@@ -15,6 +15,7 @@
 #include "kernels/host_shadow.h"
 #include "kernels/pointwise.h"
 #include "ops/graph_op.h"
+#include "ops/join.h"
 
 namespace pellucid {
 namespace {
@@ -180,6 +181,7 @@ void run_on_device(OpCall& call, void*) {
     return handle_pointwise_on_device(call, nullptr);
   if (on_cpu.function == handle_foreach) return handle_foreach(call, nullptr);
   if (on_cpu.function == run_graph_op && device.type != DeviceType::CPU) return run_graph_op_on(call, device);
+  if (on_cpu.function == handle_join) return run_join_on(call, device);
   if (Backend* const backend = find_backend(device.type))
     note_fallback(*backend, call.op->qualified_name, call.op->schema.name.c_str());
   HostCall(call).run(on_cpu);

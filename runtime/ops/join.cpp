@@ -63,7 +63,7 @@ class Join {
   }
 
   static bool is_small_and_row_major(const TensorImpl& result, Pieces pieces) {
-    if (result.numel > kParallelGrain || !result.is_contiguous()) return false;
+    if (result.numel > kParallelGrain || !result.is_contiguous() || result.is_off_host()) return false;
     return std::ranges::all_of(pieces, [](const TensorImpl* piece) { return piece->is_contiguous(); });
   }
 
@@ -142,14 +142,11 @@ bool may_write(const TensorImpl& destination, Pieces pieces) {
   return std::ranges::none_of(pieces, [&](const TensorImpl* piece) { return piece->storage == destination.storage; });
 }
 
-void run_as_declared(OpCall& call, bool is_meta) {
-  is_meta ? run_graph_op_meta(call, nullptr) : run_graph_op(call, nullptr);
-}
-
-template <bool is_meta>
-void run_join(OpCall& call, void*) {
+// `run_as_declared` takes the lists that do not fit together as they are.
+template <class RunAsDeclared>
+void run_join(OpCall& call, RunAsDeclared&& run_as_declared) {
   const Join join(call);
-  if (!join) return run_as_declared(call, is_meta);
+  if (!join) return run_as_declared(call);
   if (call.op->variant == Variant::Functional) {
     call.rets[0] = Value::of(join.joined(pieces_of(call)).leak());
     if (PreparationRequest* request = preparation_request_of(call))
@@ -157,13 +154,17 @@ void run_join(OpCall& call, void*) {
     return;
   }
   TensorImpl& destination = *call.args[2].tensor;
-  if (!may_write(destination, pieces_of(call))) return run_as_declared(call, is_meta);
+  if (!may_write(destination, pieces_of(call))) return run_as_declared(call);
   resize_output(destination, join.shape());
   require_no_internal_overlap(destination);
   before_write(*destination.storage);
   destination.bump_version();
   join.fill(destination, pieces_of(call));
   call.rets[0] = Value::of(Tensor::share(&destination).leak());
+}
+
+void handle_join_meta(OpCall& call, void*) {
+  run_join(call, [](OpCall& declared) { run_graph_op_meta(declared, nullptr); });
 }
 
 // The gradient's parts, by the inverse view: one plan for lists of any length.
@@ -207,12 +208,20 @@ const OpRecord& JoinData::inverse() {
   return *op;
 }
 
+void handle_join(OpCall& call, void*) {
+  run_join(call, [](OpCall& declared) { run_graph_op(declared, nullptr); });
+}
+
+void run_join_on(OpCall& call, Device device) {
+  run_join(call, [device](OpCall& declared) { run_graph_op_on(declared, device); });
+}
+
 void register_join(OpRecord& op, std::string inverse) {
   static DerivativeFinder finder = find_join_derivative;
   if (!op.functional) op.kind_data = std::make_unique<JoinData>(std::move(inverse));
   register_kernel(op, Key::Autograd, {autograd_handler, &finder});
-  register_kernel(op, Key::CPU, {run_join<false>, nullptr});
-  register_kernel(op, Key::Meta, {run_join<true>, nullptr});
+  register_kernel(op, Key::CPU, {handle_join, nullptr});
+  register_kernel(op, Key::Meta, {handle_join_meta, nullptr});
 }
 
 }  // namespace pellucid

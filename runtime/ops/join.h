@@ -28,4 +28,7 @@ struct JoinData : GraphData {
 // `inverse`: the name of a view, which exists when the op is first called.
 void register_join(OpRecord& op, std::string inverse);
 
+void handle_join(OpCall& call, void*);          // of every join on the CPU
+void run_join_on(OpCall& call, Device device);  // of one on a device with a backend
+
 }  // namespace pellucid

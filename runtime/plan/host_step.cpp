@@ -94,6 +94,12 @@ class HostStep {
 
 const char* kernel_of(const Step& step) { return step.kernel ? step.kernel->label.c_str() : step.name.c_str(); }
 
+// The steps of a block on whole values, one after the other: what a cache is too small for, a device's memory holds.
+void run_members(Frame& frame, const BlockBody& body) {
+  for (const Step& member : body.steps) run_device_step(frame, member);
+  for (const LocalValue local : body.locals) frame.release(local.value);
+}
+
 }  // namespace
 
 void run_device_step(Frame& frame, const Step& step) {
@@ -104,8 +110,9 @@ void run_device_step(Frame& frame, const Step& step) {
     case StepKind::Fill: return run_step_here(frame, step);
     default: break;
   }
-  if (launch_step(frame, step)) return;
   Backend& backend = backend_of(frame.device);
+  if (step.kind == StepKind::Block && backend.launches_kernels()) return run_members(frame, *step.block);
+  if (launch_step(frame, step)) return;
   note_fallback(backend, frame.call.op->qualified_name, kernel_of(step));
   HostStep host(frame, step);
   run_step_here(frame, step);

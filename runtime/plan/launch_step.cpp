@@ -5,21 +5,21 @@
 #include "core/backend.h"
 #include "kernels/copy.h"
 #include "kernels/device_launch.h"
+#include "plan/reach.h"
 #include "plan/steps.h"
 
 namespace pellucid {
 namespace {
 
-// The kinds whose kernel and operands say all. Sums over groups of rows, and products of padded operands, are arranged
-// by the CPU's drivers.
+// The kinds whose kernel and operands say all.
 bool is_launchable(const Step& step) {
   switch (step.kind) {
     case StepKind::Map:
     case StepKind::Reduce:
     case StepKind::Scan:
-    case StepKind::Nest: return true;
-    case StepKind::Rows: return step.sums.empty();
-    case StepKind::Gemm: return std::ranges::none_of(step.inputs, &Operand::padded);
+    case StepKind::Nest:
+    case StepKind::Rows:
+    case StepKind::Gemm: return true;
     default: return false;
   }
 }
@@ -45,11 +45,10 @@ struct Operands {
 
   std::span<const LaunchOperand> all() const { return {list, count}; }
 
-  void add_placed(const Placement& nest) {
+  void add_placed(const Placement& nest, int k) {
     const auto axes = static_cast<size_t>(nest.axes);
-    for (int k = 0; k < nest.operands; ++k)
-      list[count++] = {
-          reinterpret_cast<uint64_t>(nest.data[k]), nest.dtypes[k], {nest.extents, axes}, {nest.strides[k], axes}};
+    list[count++] = {
+        reinterpret_cast<uint64_t>(nest.data[k]), nest.dtypes[k], {nest.extents, axes}, {nest.strides[k], axes}};
   }
 
   void add_whole(TensorImpl& value) {
@@ -58,6 +57,57 @@ struct Operands {
     list[count++] = {value.address(), value.dtype, value.shape(), {strides, value.ndim}};
   }
 };
+
+// The part of a copy that `reaches` leads to which the source has, as a view of it; null where there is none.
+Tensor inside_part(TensorImpl& copy, TensorImpl& source, const Reaches& reaches, Tensor& source_part) {
+  int64_t sizes[kMaxDims], to = copy.offset, from = source.offset;
+  for (size_t d = 0; d < reaches.size(); ++d) {
+    const int64_t start = reaches[d].start(), first = std::max<int64_t>(start, 0);
+    sizes[d] = std::min(start + reaches[d].extent(), reaches[d].size) - first;
+    if (sizes[d] <= 0) return {};
+    to += (first - start) * copy.strides[d];
+    from += first * source.strides[d];
+  }
+  source_part = make_view(source, {sizes, reaches.size()}, source.stride(), from, true);
+  return make_view(copy, {sizes, reaches.size()}, copy.stride(), to, true);
+}
+
+// Operands of a product that is zero beyond their ends, as copies on the device that have the zeros.
+std::vector<Tensor> place_padded(const Frame& frame, const Step& step, Placement& nest) {
+  std::vector<Tensor> copies;
+  int k = static_cast<int>(step.outputs.size()) - 1;
+  for (const Operand& input : step.inputs) {
+    ++k;
+    if (!input.padded) continue;
+    TensorImpl& source = *frame.value(input.value);
+    Reaches reaches;
+    for (size_t d = 0; d < input.dims.size(); ++d) reaches.emplace_back(frame, input.dims[d], nest, source.sizes[d]);
+    if (std::ranges::none_of(reaches, &Reach::leaves)) continue;
+    int64_t sizes[kMaxDims];
+    std::ranges::transform(reaches, sizes, &Reach::extent);
+    TensorImpl& copy = *copies.emplace_back(empty({sizes, reaches.size()}, source.dtype, source.device));
+    fill_elements(copy, Value::of_int(0));
+    Tensor source_part;
+    if (const Tensor part = inside_part(copy, source, reaches, source_part); part.get())
+      copy_elements(*part, *source_part);
+    place_copy(copy, reinterpret_cast<char*>(copy.address()), reaches, nest, k);
+  }
+  return copies;
+}
+
+// Outputs that rows add to are given whole, with groups of rows along the first dim; nests index all operands.
+void add_operands(const Frame& frame, const Step& step, const Placement& nest, Operands& operands) {
+  int k = 0;
+  for (const auto* list : {&step.outputs, &step.inputs})
+    for (const Operand& operand : *list) {
+      TensorImpl& value = *frame.value(operand.value);
+      const bool is_sum = list == &step.outputs && std::ranges::count(step.sums, k) != 0;
+      if (is_sum) fill_elements(value, Value::of_int(0));
+      if (is_sum || step.kind == StepKind::Nest) operands.add_whole(value);
+      else operands.add_placed(nest, k);
+      ++k;
+    }
+}
 
 }  // namespace
 
@@ -69,13 +119,9 @@ bool launch_step(Frame& frame, const Step& step) {
   place(frame, step, nest);
   const std::span<const int64_t> extents(nest.extents, static_cast<size_t>(nest.axes));
   if (std::ranges::count(extents, 0)) return false;
+  const std::vector<Tensor> copies = place_padded(frame, step, nest);
   Operands operands;
-  if (step.kind == StepKind::Nest) {
-    for (const auto* list : {&step.outputs, &step.inputs})
-      for (const Operand& operand : *list) operands.add_whole(*frame.value(operand.value));
-  } else {
-    operands.add_placed(nest);
-  }
+  add_operands(frame, step, nest, operands);
   if (step.kind == StepKind::Nest && step.has_identity)
     for (const Operand& output : step.outputs) fill_elements(*frame.value(output.value), value_of(step.constant));
   uint64_t params[kMaxStepParams];
@@ -88,8 +134,10 @@ bool launch_step(Frame& frame, const Step& step) {
                       operands.all(),
                       static_cast<int>(step.outputs.size()),
                       {params, step.kernel->params.size()}};
-  if (!backend.launch(launch)) return false;
+  const std::optional<int64_t> status = backend.launch(launch);
+  if (!status) return false;
   backend.launches.fetch_add(1, std::memory_order_relaxed);
+  check_status(frame.plan, frame.call, step, *status);
   return true;
 }
 

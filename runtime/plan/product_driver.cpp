@@ -9,6 +9,7 @@
 
 #include "core/thread_pool.h"
 #include "kernels/conversion.h"
+#include "plan/reach.h"
 #include "products/contraction.h"
 
 namespace pellucid {
@@ -42,29 +43,6 @@ ContractionCall contraction_call(const Step& step, const Placement& nest, bool a
   }
   return call;
 }
-
-// The indices that a product forms in one dim of an operand.
-struct Reach {
-  int64_t first, low, high;  // at the first point, the least, the greatest
-  int64_t steps[kMaxAxes] = {};
-  int64_t size;
-
-  Reach(const Frame& frame, const DimMap& dim, const Placement& nest, int64_t size) : size(size) {
-    first = low = high = dim.offset == kNoRegister ? 0 : frame.size(dim.offset);
-    for (DimTerm term : dim.terms) {
-      const int64_t coefficient = term.coefficient == kNoRegister ? 1 : frame.size(term.coefficient);
-      steps[term.axis] += coefficient;
-      const int64_t reach = coefficient * (nest.extents[term.axis] - 1);
-      (reach < 0 ? low : high) += reach;
-    }
-  }
-
-  bool leaves() const { return low < 0 || high >= size; }
-  // Of a copy that holds all that is read: where it starts, and its size.
-  int64_t start() const { return leaves() ? low : 0; }
-  int64_t extent() const { return leaves() ? high - low + 1 : size; }
-};
-using Reaches = std::vector<Reach>;
 
 // A zero-padded copy of what is read of a tensor, in the memory order of the tensor's dims: every row of
 // the copy is written once.
@@ -151,18 +129,6 @@ class PaddedCopy {
   int64_t before_, inside_;  // elements of a row: the zeros before, the copied ones
 };
 
-// Lets operand `k` of the product be a copy of what it reads.
-void place_copy(TensorImpl& copy, const Reaches& reaches, Placement& nest, int k) {
-  const int64_t item = static_cast<int64_t>(item_size(copy.dtype));
-  nest.data[k] = copy.host();
-  std::fill_n(nest.strides[k], nest.axes, 0);
-  for (size_t d = 0; d < reaches.size(); ++d) {
-    const int64_t stride = copy.strides[d] * item;
-    nest.data[k] += (reaches[d].first - reaches[d].start()) * stride;
-    for (int axis = 0; axis < nest.axes; ++axis) nest.strides[k][axis] += reaches[d].steps[axis] * stride;
-  }
-}
-
 // Names the dims that operand `k` is left in; false if there are too many.
 bool describe_beyond(const Reaches& reaches, int k, ContractionCall& call) {
   call.beyond.operand = k;
@@ -211,8 +177,10 @@ int64_t run_padded_product(const Frame& frame, const Step& step, Placement& nest
       if (const std::optional<int64_t> status = run_beyond(call)) return *status;
   }
   std::vector<Tensor> copies;
-  for (const Left& one : left)
-    place_copy(*copies.emplace_back(PaddedCopy(*one.tensor, one.reaches).run()), one.reaches, nest, one.operand);
+  for (const Left& one : left) {
+    TensorImpl& copy = *copies.emplace_back(PaddedCopy(*one.tensor, one.reaches).run());
+    place_copy(copy, copy.host(), one.reaches, nest, one.operand);
+  }
   return run_product(step, nest, false);
 }
 

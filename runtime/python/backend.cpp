@@ -25,7 +25,10 @@ class PythonBackend final : public Backend {
 
   uint64_t allocate(Device device, size_t nbytes) override {
     const HoldGil gil;
-    Object given = own(PyObject_CallMethod(methods_, "allocate", "in", device.index, static_cast<Py_ssize_t>(nbytes)));
+    Object given =
+        Object::steal(PyObject_CallMethod(methods_, "allocate", "in", device.index, static_cast<Py_ssize_t>(nbytes)));
+    if (!given && PyErr_ExceptionMatches(PyExc_MemoryError)) raise_out_of_memory(device, nbytes);
+    if (!given) raise_python();
     const uint64_t address = PyLong_Check(given.get()) ? PyLong_AsUnsignedLongLong(given.get()) : 0;
     if (PyErr_Occurred()) PyErr_Clear();
     if (!address || address == UINT64_MAX)
@@ -66,7 +69,7 @@ class PythonBackend final : public Backend {
 
   bool launches_kernels() const override { return launches_; }
 
-  bool launch(const Launch& given) override {
+  std::optional<int64_t> launch(const Launch& given) override {
     const HoldGil gil;
     static constinit LateImport receive("pellucid.devices.launching", "receive");
     Object operands = own(PyTuple_New(static_cast<Py_ssize_t>(given.operands.size())));
@@ -81,7 +84,8 @@ class PythonBackend final : public Backend {
         receive.get(), "Osy#iNiON", methods_, given.op, reinterpret_cast<const char*>(given.kernel.id.data()),
         static_cast<Py_ssize_t>(given.kernel.id.size()), given.device.index, numbers(given.extents), given.num_stored,
         operands.get(), numbers(given.params)));
-    return PyObject_IsTrue(ran.get()) == 1;
+    if (ran.get() == Py_None) return std::nullopt;
+    return PyLong_AsLongLong(ran.get());
   }
 
   void note_fallback(const std::string& op, const char* kernel) override {
@@ -106,13 +110,22 @@ class PythonBackend final : public Backend {
     return tuple.leak();
   }
 
-  static std::string text_of(PyObject* object) {
-    Object text = own(PyObject_Repr(object));
+  static std::string text_of(PyObject* object, PyObject* (*form)(PyObject*) = PyObject_Repr) {
+    Object text = own(form(object));
     return checked_text(PyUnicode_AsUTF8(text.get()));
   }
   static const char* checked_text(const char* text) {
     if (!text) raise_python();
     return text;
+  }
+
+  // A MemoryError of Python's, as what PyTorch's allocators raise.
+  [[noreturn]] void raise_out_of_memory(Device device, size_t nbytes) const {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    const Object owned[] = {Object::steal(type), Object::steal(value), Object::steal(traceback)};
+    raise(ErrorKind::OutOfMemory, "%s:%d has no memory for %zu bytes: %s", name_.c_str(), device.index, nbytes,
+          value ? text_of(value, PyObject_Str).c_str() : "MemoryError");
   }
 
   // Blocks that overlap would give wrong numbers much later.

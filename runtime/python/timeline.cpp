@@ -24,7 +24,6 @@ std::optional<RetiredOpsScope>& named_ops() {
   return *scope;
 }
 
-
 void record_block(void* block, size_t nbytes, bool taken) {
   ThreadTimeline* timeline = thread_timeline();
   if (!timeline) return;

@@ -130,7 +130,7 @@ def overload_of(full_name):
 
 @cache
 def drawn(full_name):
-    return sample(torch, overload_of(full_name))
+    return sample(overload_of(full_name))
 
 
 def facts(results):

@@ -3,42 +3,14 @@
 Each program runs in a process of its own: the first backend is its accelerator.
 """
 
-import json
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).parents[2]
-
-
-def run(*arguments):
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
-
-
-def run_program(text):
-    return run("-c", "import sys; sys.path.insert(0, 'examples')\n" + text)
+from tests.devices.programs import ROOT, run, run_program
 
 
 def test_the_example_has_at_most_150_lines():
     path = ROOT / "examples" / "toy_device.py"
     assert len(path.read_text().splitlines()) <= 150
-
-
-def test_every_op_overload_gives_the_cpus_numbers():
-    report = json.loads(run(str(ROOT / "tests" / "devices" / "run_on_toy.py")))
-    assert report["different"] == []
-    assert report["failed"] == []
-    assert report["launched"] > report["fallbacks"] > 0
 
 
 def test_no_step_of_a_perceptrons_training_runs_on_the_host():
@@ -50,6 +22,7 @@ def test_no_step_of_a_perceptrons_training_runs_on_the_host():
 
 
 PRELUDE = """
+import numpy as np
 import pellucid as torch
 from toy_device import Toy
 """
@@ -85,6 +58,11 @@ print(weight.device, torch.accelerator.current_accelerator())
         ("count = 0", "1..127"),
         ("def to_host(self, *rest): raise OSError('bus')", "bus"),
         ("def launch(self, launch): raise OSError('fire')", "fire"),
+        ("def launch(self, launch): return 0", "returned 0; return None"),
+        (
+            "def allocate(self, *rest): raise MemoryError('full')",
+            "no memory for 8 byte",
+        ),
     ],
 )
 def test_a_broken_backend_gets_an_error_that_names_it(body, words):
@@ -139,3 +117,63 @@ print([(e.op, e.outcome) for e in log if e.op.startswith(("aten::add", "aten::su
             ("aten::sum", "host: reduce is not in forms"),
         ]
     )
+
+
+def test_what_is_no_backend_is_refused():
+    output = run_program(
+        PRELUDE
+        + """
+for given in (object(), Toy):
+    try:
+        torch.devices.register(given)
+    except TypeError as error:
+        print(error)
+"""
+    )
+    assert output.count("an object of a subclass of pellucid.devices.Backend") == 2
+
+
+def test_a_failed_kernel_raises_the_cpus_error_and_the_device_goes_on():
+    output = run_program(
+        PRELUDE
+        + """
+torch.devices.register(Toy())
+def messages(device):
+    x, zero = torch.arange(4, device=device), torch.zeros(4, device=device).long()
+    for call in (
+        lambda: x // zero,
+        lambda: x.float()[torch.tensor([9], device=device)],
+        lambda: torch.nn.functional.embedding(x + 5, x.view(2, 2)),
+        lambda: torch.nn.functional.binary_cross_entropy(x.double(), zero.double()),
+    ):
+        try:
+            call()
+        except Exception as error:
+            yield type(error).__name__, str(error)
+    yield (x + 1).tolist()
+found, known = list(messages("toy")), list(messages("cpu"))
+print(len(found), found == known, found if found != known else "")
+"""
+    )
+    assert output.split()[:2] == ["5", "True"], output
+
+
+def test_no_step_of_a_transformers_training_runs_on_the_host():
+    output = run_program(
+        PRELUDE
+        + """
+from pellucid.devices.check.training import MODELS, losses_of
+torch.devices.register(Toy())
+for name in MODELS:
+    for optimizer in ("SGD", "AdamW"):
+        torch.devices.set_fallback("toy", "error")
+        before = torch.devices.counts("toy")
+        losses = losses_of(name, "toy", optimizer)
+        torch.devices.set_fallback("toy", "allow")
+        known = losses_of(name, "cpu", optimizer)
+        counts = torch.devices.counts("toy")
+        close = max(abs(a - b) for a, b in zip(losses, known)) < 1e-4
+        print(close, counts["fallbacks"] - before["fallbacks"], known[0] > known[-1])
+"""
+    )
+    assert output.splitlines() == ["True 0 True"] * 6

@@ -89,8 +89,9 @@ TEST(kernels_come_from_the_pack_then_the_resolver_then_the_interpreter) {
   });
   CHECK(foreign.run(nullptr, nullptr, nullptr, nullptr) == 9);
   CHECK_RAISES("no program to interpret", interpreted.run(nullptr, nullptr, nullptr, nullptr));
-  set_program_interpreter([](void* program, char* const*, const int64_t*, const int64_t*,
-                             const uint64_t*) -> int64_t { return *static_cast<const int*>(program); });
+  set_program_interpreter([](void* program, char* const*, const int64_t*, const int64_t*, const uint64_t*) -> int64_t {
+    return *static_cast<const int*>(program);
+  });
   interpreted.program = std::make_shared<int>(11);
   CHECK(interpreted.run(nullptr, nullptr, nullptr, nullptr) == 11);
   set_program_interpreter(nullptr);

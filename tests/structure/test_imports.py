@@ -31,7 +31,7 @@ ENGINE = {
     },
     "pack": {"abi", "codegen", "codegen/schedules", "codegen/targets"},
     "lower": {"abi", "ir", "ir/primitives", "passes", "codegen"},
-    "devices": {"ir", "ir/primitives", "codegen"},
+    "devices": {"abi", "ir", "ir/primitives", "codegen", "codegen/schedules"},
     "specialise": {
         *("abi", "ir", "ir/primitives", "transforms", "passes", "declare"),
         *("codegen", "lower"),
@@ -140,6 +140,9 @@ API = {
     "cpu": {"amp"},
     "cuda": {"_package", "amp"},
     "devices": {"_runtime", "utils", "pellucid_compiler"},
+    "devices/check": {
+        *("accelerator", "autograd", "nn", "nn/functional", "nn/utils", "ops", "optim"),
+    },
     "mps": {"_package"},
     "mtia": {"_package"},
     "xpu": {"_package"},

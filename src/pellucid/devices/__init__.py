@@ -6,6 +6,7 @@ operands. ``docs/devices.md`` has an example that runs.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -125,21 +126,29 @@ class DeviceModule(ModuleType):
 def _install(name: str) -> None:
     from pellucid.utils.backend_registration import add_device_methods
 
-    setattr(pellucid, name, DeviceModule(name))
+    module = DeviceModule(name)
+    setattr(pellucid, name, module)
+    sys.modules[module.__name__] = module
     add_device_methods(name)
 
 
 def register(backend: Backend) -> None:
     """Makes ``torch.device(backend.name)`` a device that tensors can be on.
 
-    A process has at most three backends. ValueError for a name of anything but
-    letters or a count below 1; RuntimeError for a name that is taken.
+    A process has at most three backends. TypeError for what is not a Backend;
+    ValueError for a name of anything but letters or a count below 1; RuntimeError for a
+    name that is taken.
 
     Example::
 
         pellucid.devices.register(Ram())
         torch.ones(3, device="ram") + 1
     """
+    if not isinstance(backend, Backend):
+        raise TypeError(
+            "register() takes an object of a subclass of pellucid.devices.Backend, "
+            f"not {backend!r}"
+        )
     name, count = backend.name, backend.count
     if not (isinstance(name, str) and name.isidentifier() and name.isalpha()):
         raise ValueError(
@@ -158,6 +167,7 @@ def register_twin(name: str = "twin", count: int = 2) -> None:
     """Makes ``torch.device("twin")`` a device in the CPU's memory that ends the
     process, naming itself, when anything but its backend touches it."""
     _C._add_twin(name, count)
+    _install(name)
 
 
 def set_fallback(device: Any, policy: Policy) -> None:

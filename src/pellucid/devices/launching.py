@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.devices.definitions import shipped_definitions
-from pellucid_compiler.devices.reference import Launch, Operand
+from pellucid_compiler.devices.reference import KernelFailed, Launch, Operand
 
 if TYPE_CHECKING:
     from pellucid.devices import Backend
@@ -53,19 +53,32 @@ def receive(
     stored: int,
     operands: tuple[tuple[int, str, tuple[int, ...], tuple[int, ...]], ...],
     params: tuple[int, ...],
-) -> bool:
-    """Hands a launch to the backend; False where the CPU is to run it."""
+) -> int | None:
+    """Hands a launch to the backend, for the kernel's status; None where the CPU is to
+    run it."""
     kernel = definition(kernel_id)
     if kernel is None:
-        return _refused("no definition")
+        _refuse("no definition")
+        return None
     made = tuple(Operand(*operand) for operand in operands)
     launch = Launch(op, kernel, device, extents, stored, made, params)
     if launch.form not in backend.forms:
-        return _refused(f"{launch.form} is not in forms")
-    if backend.launch(launch) is NotImplemented:
-        return _refused(f"{launch.form} declined")
+        _refuse(f"{launch.form} is not in forms")
+        return None
+    try:
+        result = backend.launch(launch)
+    except KernelFailed as failure:
+        return failure.status
+    if result is NotImplemented:
+        _refuse(f"{launch.form} declined")
+        return None
+    if result is not None:
+        raise TypeError(
+            f"{backend.name}: launch() of {op} returned {result!r}; return None once "
+            "the kernel is started, NotImplemented to leave it to the CPU"
+        )
     _log(Event(op, launch.form, f"{backend.name}:{device}", "launched"))
-    return True
+    return 0
 
 
 def fell_back(backend: Backend, op: str, kernel: str) -> None:
@@ -78,9 +91,8 @@ def fell_back(backend: Backend, op: str, kernel: str) -> None:
 _refusal = threading.local()
 
 
-def _refused(reason: str) -> bool:
+def _refuse(reason: str) -> None:
     _refusal.reason = reason
-    return False
 
 
 def _log(event: Event) -> None:

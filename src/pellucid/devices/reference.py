@@ -4,6 +4,12 @@ The engine's executor under the name that backends import
 (``pellucid_compiler/devices/reference.py``).
 """
 
-from pellucid_compiler.devices.reference import Launch, Operand, array_dtype, run
+from pellucid_compiler.devices.reference import (
+    KernelFailed,
+    Launch,
+    Operand,
+    array_dtype,
+    run,
+)
 
-__all__ = ["Launch", "Operand", "array_dtype", "run"]
+__all__ = ["KernelFailed", "Launch", "Operand", "array_dtype", "run"]

@@ -1,5 +1,7 @@
 """Normalization by statistics of a batch, which running ones follow."""
 
+from typing import Any
+
 from pellucid_compiler.composites import api, composite
 
 _RUNNING = (
@@ -14,7 +16,15 @@ def _update(running, found, momentum):
             running.lerp_(found.to(running.dtype), momentum)
 
 
-def by_batch(x, weight, bias, running_mean, running_var, momentum, eps):
+def by_batch(
+    x: Any,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    momentum: float,
+    eps: float,
+) -> tuple[Any, Any, Any]:
     """(the result, means, biased variances), which move the running ones."""
     output, mean, variance = api._batch_norm_with_batch(x, weight, bias, eps)
     if running_mean is None and running_var is None:
@@ -33,12 +43,13 @@ def _in_dtype_of(like, x):
     return x if x.dtype is like.dtype else x.to(like.dtype)
 
 
-def require_running(mean, variance):
-    """Raises RuntimeError where running statistics are missing."""
+def require_running(mean: Any, variance: Any) -> tuple[Any, Any]:
+    """Both; RuntimeError where running statistics are missing."""
     if mean is None or variance is None:
         raise RuntimeError(
             "batch_norm without training needs running_mean and running_var"
         )
+    return mean, variance
 
 
 def _by_running(x, weight, bias, running_mean, running_var, eps):

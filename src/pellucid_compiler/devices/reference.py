@@ -13,6 +13,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pellucid_compiler.abi.status import (
+    OUT_OF_BOUNDS,
+    REQUIREMENT_FAILED,
+    ZERO_DIVISION,
+    status,
+)
 from pellucid_compiler.codegen.kernel import (
     Gemm,
     Kernel,
@@ -26,9 +32,10 @@ from pellucid_compiler.codegen.kernel import (
     Scan,
     Store,
 )
+from pellucid_compiler.codegen.schedules.map import divisors
 from pellucid_compiler.ir.dtypes import arithmetic_dtype, is_float
 from pellucid_compiler.ir.evaluate import Evaluator, convert, storage_dtype
-from pellucid_compiler.ir.expr import Expr, axes_of, load_index
+from pellucid_compiler.ir.expr import Expr, axes_of, load_index, without_partials
 from pellucid_compiler.ir.primitives.loop import COMBINES, identity
 
 View = Callable[[int, str, tuple[int, ...], tuple[int, ...]], Any]
@@ -51,7 +58,9 @@ class Launch:
 
     The first ``stored`` axes of ``extents`` number the results; a reduction, a row's
     passes, a scan or a product's sum runs over the others. ``operands``: the outputs,
-    then the inputs. ``params`` fill 64 bits each.
+    then the inputs. ``params`` fill 64 bits each. An output that rows add to (RowAdd)
+    is given whole, a sum per column for each of its groups of neighbouring rows, and
+    holds zeros.
     """
 
     op: str
@@ -96,12 +105,24 @@ def array_dtype(dtype: str) -> str:
 def run(launch: Launch, view: View) -> None:
     """Runs the kernel over the memory that ``view`` shows.
 
-    IndexError for an index outside of its operand, as from the machine code.
+    KernelFailed where the machine code returns a status: an index outside of its
+    operand, an integer divided by zero, a requirement that does not hold.
     """
     import numpy
 
     with numpy.errstate(all="ignore"):
-        _RUNS[type(launch.kernel.form)](_Run(launch, view, numpy))
+        try:
+            _RUNS[type(launch.kernel.form)](_Run(launch, view, numpy))
+        except IndexError as error:
+            raise KernelFailed(status(OUT_OF_BOUNDS)) from error
+
+
+class KernelFailed(Exception):
+    """A kernel's status that is not 0: the runtime turns it into the op's error."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"the kernel failed with status {status:#x}")
+        self.status = status
 
 
 class _Elements(Evaluator):
@@ -174,20 +195,29 @@ def _fold(run: _Run, combine: str, value: Any, dtype: str) -> Any:
 
 def _run_map(run: _Run) -> None:
     form = run.form
-    for requirement in form.requirements:
+    _check(run)
+    if not run.reduced:
+        # An output may be an input's memory, which other values read.
+        values = [run.np.array(run.evaluated(value)) for value in form.values]
+        for k, value in enumerate(values):
+            run.write(k, run.np.broadcast_to(value, run.extents))
+        return
+    own = (slice(None),) * run.stored
+    for point in run.np.ndindex(*run.extents[run.stored :]):
+        operands = [x[own + point] for x in run.inputs]
+        values = [run.np.array(run.evaluated(v, operands)) for v in form.values]
+        for k, value in enumerate(values):
+            run.write(k, value, own + point)
+
+
+def _check(run: _Run) -> None:
+    """Integers have divisors, and every element what the op requires."""
+    for divisor in divisors([without_partials(value) for value in run.form.values]):
+        if not run.np.all(run.evaluated(divisor)):
+            raise KernelFailed(status(ZERO_DIVISION))
+    for number, requirement in enumerate(run.form.requirements):
         if not run.np.all(run.evaluated(requirement)):
-            raise ValueError("a number does not meet a requirement of the op")
-    for k, value in enumerate(form.values):
-        if not run.reduced:
-            run.write(k, run.np.broadcast_to(run.evaluated(value), run.extents))
-            continue
-        own = (slice(None),) * run.stored
-        for point in run.np.ndindex(*run.extents[run.stored :]):
-            run.write(
-                k,
-                run.evaluated(value, [x[own + point] for x in run.inputs]),
-                own + point,
-            )
+            raise KernelFailed(status(REQUIREMENT_FAILED, number))
 
 
 def _run_reduce(run: _Run) -> None:
@@ -218,7 +248,7 @@ def _run_rows(run: _Run) -> None:
             run.env[f"r{results}"] = _fold(run, item.combine, value, item.accumulator)
             results += 1
         elif isinstance(item, RowAdd):
-            raise NotImplementedError("sums over groups of rows")
+            _add_rows(run, item, run.evaluated(item.value, operands))
         elif isinstance(item, RowMap):
             value = run.evaluated(item.value, operands)
             run.write(item.output, run.np.broadcast_to(value, run.extents))
@@ -227,6 +257,17 @@ def _run_rows(run: _Run) -> None:
             )
         else:
             run.write(item.output, run.evaluated(item.value, operands), run.first)
+
+
+def _add_rows(run: _Run, item: RowAdd, value: Any) -> None:
+    """Adds neighbouring rows: one sum per column and group."""
+    np, sums = run.np, run.views[item.output]
+    value = convert(np, value, run.launch.kernel.outputs[item.output])
+    rows = np.broadcast_to(value, run.extents).reshape(-1, *sums.shape[1:])
+    size = -(-len(rows) // max(len(sums), 1))
+    for group in range(len(sums)):
+        part = rows[group * size : (group + 1) * size]
+        run.write(item.output, part.sum(0, dtype=rows.dtype), group)
 
 
 def _run_scan(run: _Run) -> None:

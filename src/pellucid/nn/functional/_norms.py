@@ -48,9 +48,9 @@ def batch_norm(
             input, weight, bias, running_mean, running_var, momentum, eps
         )
         return normalized
-    normalization.require_running(running_mean, running_var)
+    mean, variance = normalization.require_running(running_mean, running_var)
     return pellucid._batch_norm_with_statistics(
-        input, running_mean, running_var, weight, bias, eps
+        input, mean, variance, weight, bias, eps
     )
 
 

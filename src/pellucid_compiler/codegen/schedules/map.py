@@ -64,7 +64,7 @@ def lanes_of(target: Target, dtypes: tuple[str, ...], values: list[Expr]) -> int
     return target.vector_bits // widest
 
 
-def _divisors(values: list[Expr]) -> list[Expr]:
+def divisors(values: list[Expr]) -> list[Expr]:
     """What integers are divided by at every element, whatever is selected."""
     found: dict[Expr, None] = {}
     seen: set[Expr] = set()
@@ -97,7 +97,7 @@ class _Body:
         self.used = sorted({e.attr for e in walk(*roots) if e.op == "load"})
         for root in roots:
             self.uniform.prepare(root)
-        self.divisors = _divisors(self.values)
+        self.divisors = divisors(self.values)
         self.may_fail = bool(self.divisors or self.broken)
         if self.may_fail:
             self._status = self.function.stack(8)

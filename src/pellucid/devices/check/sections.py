@@ -1,0 +1,106 @@
+"""The sections of the kit in order, and the run over them."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import pellucid as torch
+from pellucid.devices import Backend
+from pellucid.devices.check import behaviour, dtypes, memory, ops, training
+from pellucid.devices.check.place import Check, Mismatch, Place
+from pellucid.devices.check.report import Report
+from pellucid.devices.check.samples import Given
+from pellucid.devices.check.watched import Watched, watched
+
+SECTIONS: dict[str, Callable[[Given], Iterable[Check]]] = {
+    "memory": lambda given: memory.CHECKS,
+    "dtypes": lambda given: dtypes.DTYPE_CHECKS,
+    "views": lambda given: dtypes.VIEW_CHECKS,
+    "errors": lambda given: behaviour.ERRORS,
+    "streams": lambda given: behaviour.STREAMS,
+    "random": lambda given: behaviour.RANDOM,
+    "serialization": lambda given: behaviour.FILES,
+    "autograd": lambda given: training.CHECKS,
+    "ops": ops.checks,
+}
+
+
+def run(
+    backend: Backend | str,
+    sections: Sequence[str] = tuple(SECTIONS),
+    given: Given | None = None,
+) -> Report:
+    """Checks a backend, which it registers, or a registered type by its name.
+
+    ``sections`` are names of :data:`SECTIONS`; ``given`` has arguments for ops whose
+    schemas do not tell what fits together. The report is false where a check failed.
+
+    Example::
+
+        report = pellucid.devices.check.run(Ram(), ["memory"])
+        print(report)
+    """
+    unknown = [name for name in sections if name not in SECTIONS]
+    if unknown:
+        raise ValueError(f"no section {unknown[0]!r}; there are {', '.join(SECTIONS)}")
+    inner = None if isinstance(backend, str) else watched(backend)
+    if inner is not None:
+        torch.devices.register(inner)
+    name = backend if isinstance(backend, str) else backend.name
+    place = _place(name, inner)
+    report = Report(_described(place, inner))
+    start, before = time.monotonic(), torch.devices.counts(name)["launched"]
+    with torch.devices.trace() as log, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for section in sections:
+            for check in SECTIONS[section](given or {}):
+                _run(section, check, place, inner, report)
+            report.host_steps.update(_reasons(log))
+            log.clear()
+    report.launched = torch.devices.counts(name)["launched"] - before
+    report.seconds = time.monotonic() - start
+    return report
+
+
+def _place(name: str, inner: Watched | None) -> Place:
+    launches = inner is not None and type(inner).launch is not Backend.launch
+    return Place(name, torch._C._device_count(name), not launches)
+
+
+def _described(place: Place, inner: Watched | None) -> str:
+    does = "memory alone" if place.is_exact else "launches"
+    if inner is not None and not place.is_exact:
+        does += f" {', '.join(sorted(inner.forms))}"
+    return f"{place.name}: {place.count} devices; {does}"
+
+
+def _run(
+    section: str, check: Check, place: Place, inner: Watched | None, report: Report
+) -> None:
+    title = (check.__doc__ or repr(check)).strip()
+    reasons = []
+    try:
+        check(place)
+    except Exception as error:
+        kind = "" if isinstance(error, Mismatch) else f"{type(error).__name__}: "
+        reasons.append(f"{kind}{error}")
+    if inner is not None:
+        reasons[:0] = inner.faults[:2]
+        inner.faults.clear()
+    if reasons:
+        report.failed(section, title, "\n".join(reasons))
+    else:
+        report.passed(section)
+
+
+def _reasons(log: Sequence[torch.devices.launching.Event]) -> Mapping[str, int]:
+    found: dict[str, int] = {}
+    for event in log:
+        if event.outcome != "launched":
+            why = event.outcome.removeprefix("host: ")
+            if why == "not a kernel":
+                why += f", {event.op}"
+            found[why] = found.get(why, 0) + 1
+    return found

@@ -1,0 +1,24 @@
+"""Programs in a process of their own: the first backend is its accelerator."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*arguments, expected=0):
+    """What a Python process prints, errors too where they are expected."""
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+    assert done.returncode == expected, done.stderr[-2000:]
+    return done.stdout + (done.stderr if expected else "")
+
+
+def run_program(text):
+    return run("-c", "import sys; sys.path.insert(0, 'examples')\n" + text)
