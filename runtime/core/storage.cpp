@@ -120,6 +120,18 @@ void empty_storage(Storage& storage) {
   storage.size_class = storage.header_class;
 }
 
+bool move_memory(Storage& from, Storage& to) {
+  const bool stays = from.deleter || from.size_class < 0 || from.nbytes <= kInlineStorage || from.escaped;
+  if (stays || from.nbytes != to.nbytes || from.refs.load(std::memory_order_acquire) != 1) return false;
+  if (is_watched(kWatchMemory)) [[unlikely]]
+    record(false, from);
+  to.host = std::exchange(from.host, nullptr);
+  to.size_class = std::exchange(from.size_class, from.header_class);
+  if (is_watched(kWatchMemory)) [[unlikely]]
+    record(true, to);
+  return true;
+}
+
 Ref<Storage> wrap_storage(void* data, size_t nbytes, Storage::Deleter deleter, void* context) {
   auto* storage = new (allocate_block(sizeof(Storage), kHeaderClass)) Storage;
   storage->host = data;

@@ -89,6 +89,8 @@ Ref<Storage> allocate_storage(size_t nbytes, Device device = {});
 Ref<Storage> make_unfilled_storage(size_t nbytes);
 void fill_storage(Storage& storage, void* block);  // a block of size_class(nbytes)
 void empty_storage(Storage& storage);              // gives that back
+// The memory of `from` becomes that of `to`, which has none and the same size. False: it is not for `from` alone.
+bool move_memory(Storage& from, Storage& to);
 // Wraps memory owned by somebody else (NumPy, a mapped file); `deleter(storage)` runs once at the end.
 Ref<Storage> wrap_storage(void* data, size_t nbytes, Storage::Deleter deleter, void* context);
 void destroy(Storage* storage);

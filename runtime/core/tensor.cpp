@@ -252,6 +252,14 @@ Tensor empty_without_memory(const Geometry& geometry, DType dtype) {
   return owner;
 }
 
+Tensor tensor_of(Storage& storage, Sizes sizes, Sizes strides, int64_t offset, DType dtype) {
+  Tensor tensor = Tensor::adopt(make_tensor(dtype, sizes.size(), {}));
+  set_geometry(*tensor, sizes, strides);
+  tensor->storage = Ref<Storage>::share(&storage).leak();
+  tensor->offset = offset;
+  return tensor;
+}
+
 Tensor empty_like_layout(const TensorImpl& like, DType dtype, Device device) {
   if (like.is_contiguous()) return empty(like.shape(), dtype, device);
   if (is_non_overlapping_and_dense(like.shape(), like.stride()))

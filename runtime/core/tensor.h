@@ -124,6 +124,9 @@ inline Tensor empty_like_layout(const TensorImpl& like, DType dtype) {
 // A tensor whose storage has its size and no memory yet (kNoMemory).
 Tensor empty_without_memory(std::span<const int64_t> sizes, std::span<const int64_t> strides, DType dtype);
 Tensor empty_without_memory(const Geometry& geometry, DType dtype);  // row-major
+// A tensor of the storage, which is on the CPU, without a base.
+Tensor tensor_of(Storage& storage, std::span<const int64_t> sizes, std::span<const int64_t> strides, int64_t offset,
+                 DType dtype);
 // A tensor of the same storage with other geometry. Records the base unless `detached`.
 Tensor make_view(TensorImpl& source, std::span<const int64_t> sizes, std::span<const int64_t> strides, int64_t offset,
                  bool detached = false);

@@ -301,6 +301,33 @@ void run_graph_op(OpCall& call, void*) {
 
 void run_graph_op_on(OpCall& call, Device device) { run(call, device); }
 
+namespace {
+
+// 0: there are steps of other kinds.
+size_t count_passes(const Plan& plan) {
+  size_t count = 0;
+  for (const Step& step : plan.steps) {
+    if (step.kind == StepKind::Compute) continue;
+    if (step.kind != StepKind::Map && step.kind != StepKind::Reduce && step.kind != StepKind::Rows) return 0;
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+size_t find_passes(OpCall& call) {
+  if (!results_are_row_major(call, data_of(call).layout)) return 0;
+  size_t count = 0;
+  with_frame(call, kMeta, [&](Frame& frame, std::span<TensorImpl* const>, const PlanOwner&) {
+    count = count_passes(frame.plan);
+    if (!count) return;
+    frame.run();
+    give_results(frame.plan, frame.values(), call);
+  });
+  return count;
+}
+
 // A factory reads the shape of its operand alone: zeros_like(x, device="cpu") of a meta tensor has memory.
 void run_graph_op_meta(OpCall& call, void*) {
   const bool names_device =

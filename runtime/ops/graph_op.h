@@ -62,6 +62,9 @@ void add_plans(const OpRecord& op, GraphData& data, std::span<const uint8_t> key
 // The boxed kernels that graph ops register: on CPU, and without memory on Meta.
 void run_graph_op(OpCall& call, void*);
 void run_graph_op_meta(OpCall& call, void*);
+// If the plan of this call on the CPU is passes over whole tensors, which cannot fail once it is bound: how many, with
+// the results' sizes as Meta tensors in call.rets. Else 0.
+size_t find_passes(OpCall& call);
 // On a device with a backend: ops/device_op.h.
 void run_graph_op_on(OpCall& call, Device device);
 

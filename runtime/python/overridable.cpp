@@ -13,6 +13,7 @@ namespace {
 
 struct Overridable {
   PyObject_HEAD PyObject* function;
+  PyObject* seen;  // what gives the arguments that __torch_function__ sees, or null for those of the call
   vectorcallfunc vectorcall;
   PyObject* dict;
   PyObject* weak_references;
@@ -22,22 +23,32 @@ PyTypeObject overridable_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 
 Overridable* as_overridable(PyObject* object) { return reinterpret_cast<Overridable*>(object); }
 
+// The call as modes and arguments see it.
+PyObject* overridden(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  PyObject* seen = as_overridable(self)->seen;
+  if (!seen) return call_override(self, nullptr, args, count, keywords);
+  const Object shown = own(PyObject_Vectorcall(seen, args, count, nullptr));
+  return call_override(self, nullptr, &PyTuple_GET_ITEM(shown.get(), 0), PyTuple_GET_SIZE(shown.get()), keywords);
+}
+
 PyObject* call(PyObject* self, PyObject* const* args, size_t flagged_count, PyObject* keywords) {
   const Py_ssize_t count = PyVectorcall_NARGS(flagged_count);
   const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
   if (call_is_overridden({args, static_cast<size_t>(count + named)})) [[unlikely]]
-    return guarded([&] { return call_override(self, nullptr, args, count, keywords ? keywords : no_keywords()); });
+    return guarded([&] { return overridden(self, args, count, keywords ? keywords : no_keywords()); });
   return PyObject_Vectorcall(as_overridable(self)->function, args, flagged_count, keywords);
 }
 
-// overridable(function)
+// overridable(function, seen): seen, unless None, gives the positional arguments that __torch_function__ sees.
 PyObject* make(PyTypeObject* type, PyObject* args, PyObject*) {
   return guarded([&]() -> PyObject* {
     PyObject* function;
-    if (!PyArg_ParseTuple(args, "O!:overridable", &PyFunction_Type, &function)) return nullptr;
+    PyObject* seen = Py_None;
+    if (!PyArg_ParseTuple(args, "O!|O:overridable", &PyFunction_Type, &function, &seen)) return nullptr;
     Object made = own(type->tp_alloc(type, 0));
     auto* object = as_overridable(made.get());
     object->function = new_reference(function);
+    object->seen = seen == Py_None ? nullptr : new_reference(seen);
     object->vectorcall = call;
     object->dict = checked(PyDict_New());
     checked(PyDict_SetItemString(object->dict, "__wrapped__", function));

@@ -111,10 +111,10 @@ PyObject* memory_format_object(MemoryFormat format) {
 
 bool to_dtype(PyObject* object, DType& out) {
   if (is_dtype(object)) return out = dtype_of(object), true;
-  if (object == reinterpret_cast<PyObject*>(&PyFloat_Type)) return out = default_dtype(), true;
+  if (object == reinterpret_cast<PyObject*>(&PyFloat_Type)) return out = DType::Float64, true;
   if (object == reinterpret_cast<PyObject*>(&PyLong_Type)) return out = DType::Int64, true;
   if (object == reinterpret_cast<PyObject*>(&PyBool_Type)) return out = DType::Bool, true;
-  if (object == reinterpret_cast<PyObject*>(&PyComplex_Type)) { return out = default_complex_dtype(), true; }
+  if (object == reinterpret_cast<PyObject*>(&PyComplex_Type)) return out = DType::Complex128, true;
   return false;
 }
 

@@ -12,6 +12,7 @@
 #include "kernels/nest.h"
 #include "ops/trace.h"
 #include "plan/tile_program.h"
+#include "record/anchored.h"
 
 namespace pellucid::record {
 
@@ -38,43 +39,18 @@ Table& table() {
   return *made;
 }
 
-// What an operand is in the group: an input below, a value of the group from kFirstValue on.
-constexpr uint64_t kFirstValue = 1 << 16;
-
-class Numbers {
- public:
-  Numbers(const Segment& segment, const Group& group) : group_(group) {
-    for (const uint16_t n : group.nodes) {
-      const Node& node = segment.nodes[n];
-      for (int k = 0; k < node.function->num_outputs; ++k)
-        values_.push_back(static_cast<uint16_t>(node.first_value + k));
-    }
-  }
-  uint64_t of_value(uint16_t value) const {
-    return static_cast<uint64_t>(std::ranges::lower_bound(values_, value) - values_.begin());
-  }
-  uint64_t of(const Operand& operand, DType dtype) const {
-    if (operand.is_value && std::ranges::binary_search(values_, operand.number))
-      return kFirstValue + of_value(operand.number);
-    return static_cast<uint64_t>(std::ranges::find(group_.inputs, Group::In{operand, dtype}) - group_.inputs.begin());
-  }
-
- private:
-  const Group& group_;
-  std::vector<uint16_t> values_;
-};
-
 std::vector<uint64_t> key_of(const Segment& segment, const Group& group) {
   const Numbers numbers(segment, group);
   std::vector<uint64_t> key;
   key.reserve(4 * group.nodes.size() + group.outputs.size());
   for (const uint16_t n : group.nodes) {
     const Node& node = segment.nodes[n];
-    key.push_back(reinterpret_cast<uint64_t>(node.function));
+    key.push_back(reinterpret_cast<uint64_t>(node.function) | reinterpret_cast<uint64_t>(node.anchor));
     const std::span<const Operand> operands = segment.operands_of(node);
-    for (size_t k = 0; k < operands.size(); ++k) key.push_back(numbers.of(operands[k], node.function->inputs[k].dtype));
+    for (size_t k = 0; k < operands.size(); ++k) key.push_back(numbers.of(operands[k], segment.dtype_read(node, k)));
   }
   for (const uint16_t value : group.outputs) key.push_back(kFirstValue + numbers.of_value(value));
+  if (group.anchor >= 0) add_classes(segment, group, key);
   return key;
 }
 
@@ -143,7 +119,12 @@ GroupEntry& find_group(const Segment& segment, const Group& group) {
     entry.functions.push_back(segment.nodes[n].function);
     entry.ops.push_back(segment.nodes[n].op);
   }
-  entry.description = describe(all, segment, group);
+  if (group.anchor >= 0) {
+    entry.example = excerpt(segment, group);
+    entry.description = describe_anchored(*entry.example, [&](const ScalarFunction* f) { return all.requests.at(f); });
+  } else {
+    entry.description = describe(all, segment, group);
+  }
   all.by_key.emplace(std::move(key), &entry);
   return entry;
 }
@@ -201,23 +182,19 @@ std::unique_ptr<GroupFunction> decode_group(const GroupEntry& entry, std::string
   return made;
 }
 
-// Elements enough for whole vectors and a rest.
-constexpr int64_t kChecked = 173;
+}  // namespace
 
-using Column = std::vector<char>;
-
-Column random_column(DType dtype, std::mt19937& random) {
-  Column column(static_cast<size_t>(kChecked) * 16);
+// Normal numbers; halves of moderate size; small integers.
+void fill_randomly(std::span<char> memory, DType dtype, std::mt19937& random) {
   std::normal_distribution<double> normal(0, 2);
   const auto fill = [&](auto example) {
     using T = decltype(example);
-    auto* elements = reinterpret_cast<T*>(column.data());
-    for (int64_t i = 0; i < kChecked * (category(dtype) == DTypeCategory::Complex ? 2 : 1); ++i)
-      elements[i] = static_cast<T>(normal(random));
+    auto* elements = reinterpret_cast<T*>(memory.data());
+    for (size_t i = 0; i < memory.size() / sizeof(T); ++i) elements[i] = static_cast<T>(normal(random));
   };
   switch (dtype) {
     case DType::Bool:
-      for (char& byte : column) byte = static_cast<char>(random() & 1);
+      for (char& byte : memory) byte = static_cast<char>(random() & 1);
       break;
     case DType::Float32:
     case DType::Complex64: fill(float{}); break;
@@ -225,15 +202,27 @@ Column random_column(DType dtype, std::mt19937& random) {
     case DType::Complex128: fill(double{}); break;
     case DType::Float16:
     case DType::BFloat16:
-      for (size_t i = 0; i + 1 < column.size(); i += 2) {  // of moderate size, no NaN: the exponent's middle
+      for (size_t i = 0; i + 1 < memory.size(); i += 2) {  // no NaN: the exponent's middle
         const auto bits = static_cast<uint16_t>((random() & 0x83FF) | (dtype == DType::Float16 ? 0x3C00 : 0x3F80));
-        std::memcpy(&column[i], &bits, 2);
+        std::memcpy(&memory[i], &bits, 2);
       }
       break;
     default:
-      for (size_t i = 0; i < column.size(); ++i)
-        column[i] = static_cast<char>(i % item_size(dtype) ? 0 : random() & 63);
+      for (size_t i = 0; i < memory.size(); ++i)
+        memory[i] = static_cast<char>(i % item_size(dtype) ? 0 : random() & 63);
   }
+}
+
+namespace {
+
+// Elements enough for whole vectors and a rest.
+constexpr int64_t kChecked = 173;
+
+using Column = std::vector<char>;
+
+Column random_column(DType dtype, std::mt19937& random) {
+  Column column(static_cast<size_t>(kChecked) * 16);
+  fill_randomly(column, dtype, random);
   return column;
 }
 
@@ -331,6 +320,7 @@ class Comparison {
 void publish_group(int number, std::string_view answer) {
   GroupEntry* entry = group_numbered(number);
   if (!entry) raise(ErrorKind::Value, "there is no group %d", number);
+  if (entry->example) return publish_anchored(*entry, answer);
   std::unique_ptr<GroupFunction> made = decode_group(*entry, answer);
   if (!made->kernel.get()) return refuse_group(number, "there is no compiler for its kernel (llvmlite)");
   if (!Comparison(*entry, *made).agrees()) return refuse_group(number, "its kernel gave other bits than its ops");

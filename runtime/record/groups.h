@@ -1,6 +1,8 @@
-// Groups: recorded ops over one space that run as one kernel, and the table of those that were met.
+// Groups: recorded ops that run as one kernel, and the table of those that were met.
 //
-// A group's key is its ops, what each reads, and which values it gives: no sizes. When a group is met the second time,
+// The ops of a group have one space, or one of them is an anchor (anchors.h), over whose rows the others run; such a
+// group runs as an op of its own (anchored.h). A group's key is its ops, what each reads, and which values it gives: no
+// sizes. When a group is met the second time,
 // its kernel is requested from Python (specialise/groups.py), which arrives from another thread. Until then, and when it
 // cannot be made or gave other bits than its ops, the ops run one by one.
 #pragma once
@@ -8,6 +10,8 @@
 #include <atomic>
 #include <deque>
 #include <memory>
+#include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +25,7 @@ constexpr size_t kMaxGroupInputs = 14, kMaxGroupOutputs = 8;
 // Numbers of its own: an operand is an input of the group or an earlier value of it.
 struct Group {
   uint8_t space;
+  int anchor = -1;                // a node of the segment, or none
   std::vector<uint16_t> nodes;    // of the segment
   std::vector<uint16_t> outputs;  // values of the segment, in order
   struct In {
@@ -31,8 +36,9 @@ struct Group {
   std::vector<In> inputs;
 };
 
-// A kernel for a group.
+// A kernel for a group, or the op of a group with an anchor.
 struct GroupFunction {
+  std::shared_ptr<const OpRecord> op;
   mutable KernelRef kernel;
   struct In {
     uint16_t number;
@@ -43,12 +49,19 @@ struct GroupFunction {
   std::vector<std::pair<uint16_t, uint16_t>> params;  // node of the group, parameter of its function
 };
 
+// The segment that a group is, where it was met first, without memory.
+struct Example {
+  Segment segment;
+  Group group;
+};
+
 struct GroupEntry {
   int number = 0;
   std::vector<uint64_t> key;
   std::vector<const ScalarFunction*> functions;
   std::vector<const OpRecord*> ops;
-  std::string description;  // what is requested from Python
+  std::unique_ptr<Example> example;  // of a group with an anchor
+  std::string description;           // what is requested from Python
   std::atomic<uint64_t> meetings{0};
   std::atomic<bool> asked{false};
   std::atomic<const GroupFunction*> function{nullptr};
@@ -67,6 +80,8 @@ bool is_known(const ScalarFunction& function);
 // Takes Python's answer: decodes it, compares it with the ops on random data, and publishes it.
 void publish_group(int number, std::string_view answer);
 void refuse_group(int number, std::string_view reason);
+
+void fill_randomly(std::span<char> memory, DType dtype, std::mt19937& random);
 
 // Asks Python for a group; installed by the bindings. Called with no lock held.
 extern void (*request_group)(int number, const std::string& description);

@@ -8,8 +8,11 @@
 #include "core/error.h"
 #include "core/geometry.h"
 #include "core/hooks.h"
+#include "core/owned_results.h"
 #include "kernels/gather.h"
 #include "kernels/layout.h"
+#include "ops/graph_op.h"
+#include "record/anchors.h"
 
 namespace pellucid::record {
 
@@ -111,6 +114,11 @@ int Recorder::find_value(const TensorImpl& tensor) const {
   return whole ? value->number : -1;
 }
 
+// A view of a recorded value is read like other memory, which it gets now.
+void Recorder::fill_view(TensorImpl& tensor) const {
+  if (tensor.flags & TensorImpl::kNoMemory && find_value(tensor) < 0) tensor.host();
+}
+
 Operand Recorder::operand_of(TensorImpl& tensor) {
   if (const int value = find_value(tensor); value >= 0) return {true, static_cast<uint16_t>(value)};
   const auto is_it = [&](const Input& input) {
@@ -144,21 +152,31 @@ uint8_t Recorder::space_of(std::span<const int64_t> sizes) {
 }
 
 bool Recorder::is_full() const {
-  return segment_->nodes.size() == kMaxNodes || segment_->values.size() + kMaxMapOutputs > kMaxValues ||
+  return segment_->nodes.size() == kMaxNodes || segment_->values.size() + kMaxGroupOutputs > kMaxValues ||
          segment_->spaces.size() > 200;
 }
 
-Node& Recorder::add_node(const OpRecord& op, const ScalarFunction& function, uint8_t space, const uint64_t* params) {
+Node& Recorder::add_node(const OpRecord& op, uint8_t space) {
   Node& node = segment_->nodes.emplace_back();
-  node = {&op,
-          &function,
-          static_cast<uint16_t>(segment_->operands.size()),
-          static_cast<uint16_t>(segment_->params.size()),
-          static_cast<uint16_t>(segment_->values.size()),
-          space};
-  segment_->params.insert(segment_->params.end(), params, params + function.num_params);
+  node = {.op = &op,
+          .function = nullptr,
+          .anchor = nullptr,
+          .first_operand = static_cast<uint16_t>(segment_->operands.size()),
+          .first_param = static_cast<uint16_t>(segment_->params.size()),
+          .first_value = static_cast<uint16_t>(segment_->values.size()),
+          .space = space,
+          .num_operands = 0,
+          .num_values = 0};
   ++counts_.recorded;
   return node;
+}
+
+void Recorder::add_node(const OpRecord& op, const ScalarFunction& function, uint8_t space, const uint64_t* params) {
+  Node& node = add_node(op, space);
+  node.function = &function;
+  node.num_operands = function.num_inputs;
+  node.num_values = function.num_outputs;
+  segment_->params.insert(segment_->params.end(), params, params + function.num_params);
 }
 
 // Value numbers are those of contents: what is written in place is the next value of the same storage. The former one
@@ -191,9 +209,8 @@ namespace {
 
 constexpr const char* kWritesMemory = "it writes to memory that exists";
 
-// Why the call cannot be recorded by what its op is and gets; null if it can.
+// Why the call cannot be recorded by what it gets; null if it can.
 const char* unfit(const OpCall& call) {
-  if (call.op->kind != OpKind::Pointwise) return "it is not elementwise";
   if (preparation_request_of(call)) return "it is being prepared for repeats";
   if (call.op->variant == Variant::Out) return kWritesMemory;
   if (thread_state.anomaly_mode) return "anomaly mode watches it";
@@ -223,13 +240,46 @@ const char* unfit(const OpCall& call, const ScalarFunction& function) {
 
 }  // namespace
 
+namespace {
+
+// What an anchor will give, as tensors without memory.
+class MetaResults {
+ public:
+  explicit MetaResults(const OpCall& call) {
+    pellucid::Value results[kMaxReturns];
+    OpCall meta{call.op, call.args, results, call.num_args, call.keys};
+    passes_ = find_passes(meta);
+    if (!passes_) return;
+    OwnedResults(meta).take_each([&](Tensor tensor) { tensors_.push_back(std::move(tensor)); });
+  }
+  bool fit() const {
+    const auto fits = [](const Tensor& tensor) { return tensor && tensor->ndim <= kInlineDims && tensor->offset == 0; };
+    return passes_ && tensors_.size() <= kMaxGroupOutputs && std::ranges::all_of(tensors_, fits);
+  }
+  size_t passes() const { return passes_; }
+  const std::vector<Tensor>& tensors() const { return tensors_; }
+
+ private:
+  size_t passes_ = 0;
+  std::vector<Tensor> tensors_;
+};
+
+void give(std::span<const pellucid::Value> results, bool as_list, OpCall& call) {
+  if (!as_list) return static_cast<void>(std::ranges::copy(results, call.rets));
+  auto* tensors = new TensorImpl*[results.size()];
+  for (size_t k = 0; k < results.size(); ++k) tensors[k] = results[k].tensor;
+  call.rets[0] = pellucid::Value::of(std::span<TensorImpl* const>(tensors, results.size()));
+}
+
+}  // namespace
+
 bool Recorder::record(const PreparedMap& map, OpCall& call, std::span<TensorImpl* const> tensors) {
   const ScalarFunction& function = map.function;
   if (map.geometry->numel < kLeastElements || watched_ || thread_state.anomaly_mode || unfit(call, function))
     return false;
   for (TensorImpl* tensor : tensors) {
     if (tensor->storage->escaped) return false;
-    if (tensor->flags & TensorImpl::kNoMemory && find_value(*tensor) < 0) tensor->host();
+    fill_view(*tensor);
   }
   if (is_full()) run("the segment is full");
   if (!is_known(function)) return false;
@@ -243,6 +293,7 @@ bool Recorder::record(const PreparedMap& map, OpCall& call, std::span<TensorImpl
 }
 
 const char* Recorder::record(OpCall& call) {
+  if (call.op->kind != OpKind::Pointwise) return record_anchor(call);
   if (const char* reason = unfit(call)) return reason;
   PointwiseData& data = pointwise_data(*call.op);
   // Only what was recorded and did not run is written by recording: it has no memory yet.
@@ -272,9 +323,7 @@ const char* Recorder::record(OpCall& call) {
     return "its result has another form than what it writes";
   uint64_t params[kMaxMapParams];
   for (int k = 0; k < function.num_params; ++k) params[k] = parameter_bits(call, function.params[k]);
-  // A view of a recorded value is read like other memory, which it gets now.
-  for (size_t k = 0; k < num_tensors; ++k)
-    if (tensors[k]->flags & TensorImpl::kNoMemory && find_value(*tensors[k]) < 0) tensors[k]->host();
+  for (size_t k = 0; k < num_tensors; ++k) fill_view(*tensors[k]);
   strides_for_operands(shape, {tensors, num_tensors}, strides);
   if (is_full()) run("the segment is full");
   function.kernel.get();  // may call Python, which a run may not
@@ -291,6 +340,40 @@ const char* Recorder::record(OpCall& call) {
     for (int k = 0; k < function.num_outputs; ++k)
       give_result(call.rets[k], empty_without_memory(shape, {strides, shape.size()}, function.outputs[k]), space);
   }
+  if (watched_) note(Event::Kind::Recorded, call.op, numel, "");
+  return nullptr;
+}
+
+const char* Recorder::record_anchor(OpCall& call) {
+  if (const char* reason = unfit_as_anchor(call)) return reason;
+  if (const char* reason = unfit(call)) return reason;
+  int64_t numel = 0;
+  bool reads_recorded = false;
+  for (int k = 0; k < call.num_args; ++k) {
+    if (!call.args[k].is_tensor()) continue;
+    numel = std::max(numel, call.args[k].tensor->numel);
+    reads_recorded = reads_recorded || find_value(*call.args[k].tensor) >= 0;
+  }
+  if (numel < (reads_recorded ? kLeastAnchored : kLeastAnchoredAlone)) return "it has few elements";
+  const MetaResults results(call);
+  if (!results.fit()) return "it takes more than passes over whole tensors";
+  const AnchorForm* form = anchor_form(call, results.passes());
+  if (!form) return "too many forms of such ops were met";
+  for (const uint8_t k : form->tensors) fill_view(*call.args[k].tensor);
+  if (is_full()) run("the segment is full");
+  const auto guard = lock();
+  const uint8_t space = space_of(results.tensors()[0]->shape());
+  Node& node = add_node(*call.op, space);
+  node.anchor = form;
+  node.first_param = static_cast<uint16_t>(keep_arguments(*segment_, call));
+  node.num_operands = static_cast<uint8_t>(form->tensors.size());
+  node.num_values = static_cast<uint8_t>(results.tensors().size());
+  for (const uint8_t k : form->tensors) segment_->operands.push_back(operand_of(*call.args[k].tensor));
+  std::vector<pellucid::Value> given;
+  for (const Tensor& like : results.tensors())
+    give_result(given.emplace_back(), empty_without_memory(like->shape(), like->stride(), like->dtype),
+                space_of(like->shape()));
+  give(given, form->gives_list, call);
   if (watched_) note(Event::Kind::Recorded, call.op, numel, "");
   return nullptr;
 }

@@ -64,9 +64,12 @@ class Recorder {
  private:
   std::unique_lock<std::recursive_mutex> lock();
   bool is_full() const;
+  const char* record_anchor(OpCall& call);
+  void fill_view(TensorImpl& tensor) const;
   Operand operand_of(TensorImpl& tensor);
   uint8_t space_of(std::span<const int64_t> sizes);
-  Node& add_node(const OpRecord& op, const ScalarFunction& function, uint8_t space, const uint64_t* params);
+  Node& add_node(const OpRecord& op, uint8_t space);
+  void add_node(const OpRecord& op, const ScalarFunction& function, uint8_t space, const uint64_t* params);
   void overwrite(pellucid::Value& result, TensorImpl& self, uint8_t space);
   void give_result(pellucid::Value& result, Tensor tensor, uint8_t space);
   void clear();

@@ -3,17 +3,21 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <chrono>
 
 #include "core/allocator.h"
 #include "core/inline_vector.h"
 #include "kernels/gather.h"
 #include "kernels/nest.h"
+#include "record/anchored.h"
+#include "record/anchors.h"
 #include "record/groups.h"
 
 namespace pellucid::record {
 namespace {
 
 constexpr size_t kMaxOperands = kMaxMapOperands;
+constexpr size_t kMaxAnchoredNodes = 64;  // lowering takes time
 
 // Memory for results of one launch, until they are the values' own.
 class ResultBlocks {
@@ -50,15 +54,25 @@ class ResultBlocks {
 class Planner {
  public:
   Planner(const Segment& segment, SegmentPlan& plan)
-      : segment_(segment), plan_(plan), needed_(segment.nodes.size()), group_of_(segment.nodes.size(), -1) {}
+      : segment_(segment), plan_(plan), needed_(segment.nodes.size()), is_alone_(segment.nodes.size()) {}
 
   void plan() {
     plan_.nodes = segment_.nodes;
     plan_.operands = segment_.operands;
     plan_.last_reader.assign(segment_.values.size(), -1);
     find_needed();
+    do form_groups();
+    while (leave_refused_alone());
+  }
+
+ private:
+  void form_groups() {
+    plan_.groups.clear();
+    plan_.made.clear();
+    outputs_.clear();
+    group_of_.assign(segment_.nodes.size(), -1);
     for (size_t n = 0; n < segment_.nodes.size(); ++n)
-      if (needed_[n]) place(n);
+      if (needed_[n]) segment_.nodes[n].anchor ? place_anchor(n) : place(n);
     find_outputs();
     for (const Group& group : plan_.groups) {
       const bool fits = group.inputs.size() <= kMaxGroupInputs && group.outputs.size() <= kMaxGroupOutputs;
@@ -66,11 +80,22 @@ class Planner {
     }
   }
 
- private:
+  // Anchors of groups that cannot run as one get groups of their own; whether there are more now.
+  bool leave_refused_alone() {
+    bool found = false;
+    for (size_t g = 0; g < plan_.groups.size(); ++g) {
+      const Group& group = plan_.groups[g];
+      const bool fails =
+          group.anchor >= 0 && group.nodes.size() > 1 && (!plan_.made[g] || plan_.made[g]->refusal.load());
+      if (fails) found = is_alone_[static_cast<size_t>(group.anchor)] = true;
+    }
+    return found;
+  }
+
   void find_needed() {
     for (size_t n = segment_.nodes.size(); n-- > 0;) {
       const Node& node = segment_.nodes[n];
-      for (int k = 0; k < node.function->num_outputs; ++k)
+      for (int k = 0; k < node.num_values; ++k)
         needed_[n] = needed_[n] || plan_.live[static_cast<size_t>(node.first_value + k)];
       if (!needed_[n]) continue;
       for (const Operand& operand : segment_.operands_of(node)) {
@@ -90,17 +115,24 @@ class Planner {
       if (!operand.is_value) continue;
       const Value& value = segment_.values[operand.number];
       const auto made = static_cast<size_t>(group_of_[value.node]);
-      first = std::max(first, value.space == node.space ? made : made + 1);
+      const Group& group = plan_.groups[made];
+      const bool may_join = group.anchor >= 0 ? takes_more(group) : value.space == node.space;
+      first = std::max(first, may_join ? made : made + 1);
     }
-    for (int k = 0; k < node.function->num_outputs; ++k) live += plan_.live[static_cast<size_t>(node.first_value + k)];
+    for (int k = 0; k < node.num_values; ++k) live += plan_.live[static_cast<size_t>(node.first_value + k)];
     size_t chosen = plan_.groups.size();
     for (size_t g = chosen; g-- > first;)
-      if (plan_.groups[g].space == node.space) {
+      if (reads(node, g) || (plan_.groups[g].anchor < 0 && plan_.groups[g].space == node.space)) {
         if (outputs_[g] + live <= kMaxGroupOutputs && inputs_with(node, g).size() <= kMaxGroupInputs) chosen = g;
         break;
       }
+    add(n, chosen, live);
+  }
+
+  void add(size_t n, size_t chosen, size_t live) {
+    const Node& node = segment_.nodes[n];
     if (chosen == plan_.groups.size()) {
-      plan_.groups.push_back({node.space, {}, {}, {}});
+      plan_.groups.push_back({.space = node.space});
       outputs_.push_back(0);
     }
     plan_.groups[chosen].inputs = inputs_with(node, chosen);
@@ -109,12 +141,42 @@ class Planner {
     group_of_[n] = static_cast<int>(chosen);
   }
 
+  // An anchor joins the last group that it reads, which has none yet.
+  void place_anchor(size_t n) {
+    const Node& node = segment_.nodes[n];
+    size_t first = 0, live = 0, chosen = plan_.groups.size();
+    bool reads_group = false;
+    for (const Operand& operand : segment_.operands_of(node)) {
+      if (!operand.is_value) continue;
+      first = std::max(first, static_cast<size_t>(group_of_[segment_.values[operand.number].node]));
+      reads_group = true;
+    }
+    for (int k = 0; k < node.num_values; ++k) live += plan_.live[static_cast<size_t>(node.first_value + k)];
+    const bool joins = reads_group && !is_alone_[n] && plan_.groups[first].anchor < 0 &&
+                       outputs_[first] + live <= kMaxGroupOutputs && inputs_with(node, first).size() <= kMaxGroupInputs;
+    if (joins) chosen = first;
+    add(n, chosen, live);
+    plan_.groups[chosen].anchor = static_cast<int>(n);
+  }
+
+  bool takes_more(const Group& group) const {
+    return !is_alone_[static_cast<size_t>(group.anchor)] && group.nodes.size() < kMaxAnchoredNodes;
+  }
+
+  // Whether the node reads a value of the group with an anchor that takes more.
+  bool reads(const Node& node, size_t g) const {
+    if (plan_.groups[g].anchor < 0 || !takes_more(plan_.groups[g])) return false;
+    return std::ranges::any_of(segment_.operands_of(node), [&](const Operand& operand) {
+      return operand.is_value && group_of_[segment_.values[operand.number].node] == static_cast<int>(g);
+    });
+  }
+
   std::vector<Group::In> inputs_with(const Node& node, size_t group) const {
     std::vector<Group::In> inputs = plan_.groups[group].inputs;
     const std::span<const Operand> operands = segment_.operands_of(node);
     for (size_t k = 0; k < operands.size(); ++k) {
       const bool own = operands[k].is_value && group_of_[segment_.values[operands[k].number].node] == int(group);
-      const Group::In in{operands[k], node.function->inputs[k].dtype};
+      const Group::In in{operands[k], segment_.dtype_read(node, k)};
       if (!own && std::ranges::find(inputs, in) == inputs.end()) inputs.push_back(in);
     }
     return inputs;
@@ -131,7 +193,7 @@ class Planner {
     for (Group& group : plan_.groups)
       for (const uint16_t n : group.nodes) {
         const Node& node = segment_.nodes[n];
-        for (int k = 0; k < node.function->num_outputs; ++k)
+        for (int k = 0; k < node.num_values; ++k)
           if (given[static_cast<size_t>(node.first_value + k)])
             group.outputs.push_back(static_cast<uint16_t>(node.first_value + k));
       }
@@ -139,7 +201,7 @@ class Planner {
 
   const Segment& segment_;
   SegmentPlan& plan_;
-  std::vector<bool> needed_;
+  std::vector<bool> needed_, is_alone_;
   std::vector<int> group_of_;
   std::vector<size_t> outputs_;  // of each group: how many are live
 };
@@ -149,16 +211,25 @@ class SegmentRun {
   SegmentRun(Segment& segment, const SegmentPlan& plan, Counts& counts, std::vector<GroupEntry*>& wanted)
       : segment_(segment), plan_(plan), counts_(counts), wanted_(wanted) {}
 
+  // False: it was run by somebody else.
   bool run() {
-    const size_t nodes = segment_.nodes.size();
-    for (size_t g = 0; g < plan_.groups.size(); ++g) {
-      run_group(plan_.groups[g], plan_.made[g]);
-      if (segment_.nodes.size() != nodes) return false;
+    for (size_t g = 0; g < plan_.groups.size() && is_mine(); ++g) run_group(plan_.groups[g], plan_.made[g]);
+    return is_mine();
+  }
+
+  std::vector<int64_t> run_and_time() {
+    std::vector<int64_t> times;
+    for (size_t n = 0; n < segment_.nodes.size(); ++n) {
+      const auto start = std::chrono::steady_clock::now();
+      run_one(static_cast<uint16_t>(n));
+      times.push_back((std::chrono::steady_clock::now() - start).count());
     }
-    return true;
+    return times;
   }
 
  private:
+  void run_one(uint16_t n) { segment_.nodes[n].anchor ? run_alone(segment_.nodes[n]) : run_node(n); }
+
   void run_group(const Group& group, GroupEntry* entry) {
     if (group.nodes.size() > 1) counts_.grouped += static_cast<int64_t>(group.nodes.size());
     if (entry && !entry->refusal.load(std::memory_order_relaxed))
@@ -166,16 +237,29 @@ class SegmentRun {
     if (entry) {
       if (const GroupFunction* function = entry->function.load(std::memory_order_acquire))
         return run_fused(group, *function);
-      if (entry->meetings.fetch_add(1) >= 1 && !entry->refusal.load() && !entry->asked.exchange(true))
+      const bool is_repeated = entry->meetings.fetch_add(1) >= 1 && !entry->refusal.load();
+      if (is_repeated && (group.anchor < 0 || is_comparable(segment_, group)) && !entry->asked.exchange(true))
         wanted_.push_back(entry);
     }
     for (const uint16_t n : group.nodes) {
-      run_node(n);
+      run_one(n);
+      if (!is_mine()) return;
       drop_after(n);
     }
   }
 
+  // Tracing a plan calls Python, which may run a signal handler that runs the segment.
+  bool is_mine() const { return segment_.generation == generation_; }
+
+  void run_alone(const Node& node) {
+    run_anchor(segment_, node);
+    ++counts_.launches;
+  }
+
   void run_fused(const Group& group, const GroupFunction& function) {
+    ++counts_.launches;
+    ++counts_.fused;
+    if (function.op) return run_anchored(segment_, group, *function.op);
     Launch launch(segment_, group.space);
     ResultBlocks blocks(segment_);
     for (size_t k = 0; k < group.outputs.size(); ++k)
@@ -186,8 +270,6 @@ class SegmentRun {
       params_.push_back(segment_.params[segment_.nodes[group.nodes[node]].first_param + number]);
     launch.run(function.kernel, static_cast<int>(group.outputs.size()), params_.data(), nullptr);
     blocks.give();
-    ++counts_.launches;
-    ++counts_.fused;
   }
 
   void run_node(uint16_t number) {
@@ -216,7 +298,7 @@ class SegmentRun {
     };
     for (const Operand& operand : segment_.operands_of(node))
       if (operand.is_value) drop(operand.number);
-    for (int k = 0; k < node.function->num_outputs; ++k) drop(static_cast<uint16_t>(node.first_value + k));
+    for (int k = 0; k < node.num_values; ++k) drop(static_cast<uint16_t>(node.first_value + k));
   }
 
   // One pass of a kernel over a space.
@@ -263,6 +345,7 @@ class SegmentRun {
   };
 
   Segment& segment_;
+  const uint64_t generation_ = segment_.generation;
   const SegmentPlan& plan_;
   Counts& counts_;
   std::vector<GroupEntry*>& wanted_;
@@ -275,21 +358,34 @@ bool is_plan_of(const SegmentPlan& plan, const Segment& segment, const std::vect
 
 }  // namespace
 
+bool SegmentPlan::is_outdated() const {
+  for (size_t g = 0; g < groups.size(); ++g)
+    if (groups[g].anchor >= 0 && made[g] && made[g]->refusal.load(std::memory_order_relaxed)) return true;
+  return false;
+}
+
 const SegmentPlan& SegmentPlans::plan_of(const Segment& segment) {
   live_.clear();
   uint64_t hash = segment.operands.size();
-  for (const Node& node : segment.nodes) hash = std::rotl(hash, 7) ^ reinterpret_cast<uint64_t>(node.function);
+  for (const Node& node : segment.nodes)
+    hash = std::rotl(hash, 7) ^ reinterpret_cast<uint64_t>(node.function) ^ reinterpret_cast<uint64_t>(node.anchor);
   for (const Value& value : segment.values) {
     live_.push_back(value.is_live());
     hash = std::rotl(hash, 1) + live_.back();
   }
   std::unique_ptr<SegmentPlan>& place = places_[(hash * 0x9E3779B97F4A7C15ull) >> 58];
-  if (place && is_plan_of(*place, segment, live_)) return *place;
+  if (place && is_plan_of(*place, segment, live_) && !place->is_outdated()) return *place;
   auto made = std::make_unique<SegmentPlan>();
   made->live = live_;
   Planner(segment, *made).plan();
   place = std::move(made);
   return *place;
+}
+
+std::vector<int64_t> run_and_time(Segment& segment, const SegmentPlan& plan) {
+  Counts counts;
+  std::vector<GroupEntry*> wanted;
+  return SegmentRun(segment, plan, counts, wanted).run_and_time();
 }
 
 bool run_segment(Segment& segment, const SegmentPlan& plan, Counts& counts, std::vector<GroupEntry*>& wanted) {

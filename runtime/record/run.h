@@ -25,6 +25,9 @@ struct SegmentPlan {
   std::vector<int> last_reader;   // per value: the last node that reads it, or -1
   std::vector<Group> groups;      // in the order in which they run
   std::vector<GroupEntry*> made;  // per group: null where its ops always run one by one
+
+  // Whether a group with an anchor was refused since: its ops can be grouped without it.
+  bool is_outdated() const;
 };
 
 // The plans that a thread met last.
@@ -42,5 +45,8 @@ class SegmentPlans {
 // Gives memory to every value that somebody else has. `wanted`: groups whose kernels are to be requested. False
 // when the segment was run by somebody else meanwhile: a signal handler that read one of its values.
 bool run_segment(Segment& segment, const SegmentPlan& plan, Counts& counts, std::vector<GroupEntry*>& wanted);
+
+// Runs all ops of a segment one by one; how many nanoseconds each took.
+std::vector<int64_t> run_and_time(Segment& segment, const SegmentPlan& plan);
 
 }  // namespace pellucid::record

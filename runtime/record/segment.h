@@ -1,9 +1,11 @@
 // Segment: ops that were recorded and did not run yet, with what they read and what they will fill.
 //
-// Only ops of single elements are recorded, which cannot fail: whether and when one runs cannot be observed once its
-// inputs are held unchanged. A write in place to a recorded result is a value of its own, the next of its storage. An operand is an input (memory that exists) or a value of the segment.
+// Only ops that cannot fail are recorded, those of single elements and anchors (anchors.h): whether and when one runs
+// cannot be observed once its inputs are held unchanged. A write in place to a recorded result is a value of its own,
+// the next of its storage. An operand is an input (memory that exists) or a value of the segment.
 #pragma once
 
+#include <deque>
 #include <vector>
 
 #include "core/tensor.h"
@@ -12,6 +14,7 @@
 namespace pellucid::record {
 
 class Recorder;
+struct AnchorForm;
 
 constexpr size_t kMaxNodes = 256;   // of a segment, which runs when it has as many
 constexpr size_t kMaxValues = 512;  // never reallocated: storages point at values
@@ -55,11 +58,14 @@ struct Operand {
   bool operator==(const Operand&) const = default;
 };
 
+// An op of single elements has a function, an anchor a form. `space`: of the loops; of an anchor its first result's.
+// `first_param`: of an anchor, the first of its arguments.
 struct Node {
   const OpRecord* op;
   const ScalarFunction* function;
+  const AnchorForm* anchor;
   uint16_t first_operand, first_param, first_value;
-  uint8_t space;
+  uint8_t space, num_operands, num_values;
   bool operator==(const Node&) const = default;
 };
 
@@ -67,9 +73,12 @@ struct Segment {
   std::vector<Node> nodes;
   std::vector<Operand> operands;  // of each node, in the order of its function's inputs
   std::vector<uint64_t> params;
+  std::vector<pellucid::Value> arguments;  // of anchors, without their tensors
+  std::deque<std::vector<int64_t>> lists;  // that these name
   std::vector<Value> values;
   std::vector<Input> inputs;
   std::vector<Space> spaces;
+  uint64_t generation = 0;  // counts resets
 
   Segment() { values.reserve(kMaxValues); }
   bool empty() const { return nodes.empty(); }
@@ -77,13 +86,25 @@ struct Segment {
     nodes.clear();
     operands.clear();
     params.clear();
+    arguments.clear();
+    lists.clear();
     values.clear();
     inputs.clear();
     spaces.clear();
+    ++generation;
   }
   std::span<const Operand> operands_of(const Node& node) const {
-    return {operands.data() + node.first_operand, node.function->num_inputs};
+    return {operands.data() + node.first_operand, node.num_operands};
   }
+  DType dtype_of(const Operand& operand) const {
+    return operand.is_value ? values[operand.number].dtype : inputs[operand.number].dtype;
+  }
+  // The dtype in which the node's op reads operand `k`.
+  DType dtype_read(const Node& node, size_t k) const {
+    return node.function ? node.function->inputs[k].dtype : dtype_of(operands_of(node)[k]);
+  }
+  // The operand as a tensor of its memory.
+  Tensor tensor_of(const Operand& operand) const;
 };
 
 }  // namespace pellucid::record

@@ -167,3 +167,54 @@ def test_expanded_covariances_have_the_same_densities():
     shared = D.Wishart(torch.tensor([5.0, 6.0]), covariance_matrix=matrices[0])
     alone = D.Wishart(6.0, covariance_matrix=matrices[0]).log_prob(matrices[1])
     assert_close(shared.expand([5, 2]).log_prob(matrices[1])[4, 1], alone)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: D.LogNormal(torch.zeros(2), torch.ones(2)),
+        lambda: D.HalfNormal(torch.ones(2)),
+        lambda: D.HalfCauchy(torch.ones(2)),
+    ],
+)
+def test_images_of_a_distribution_have_their_base(make):
+    made = make()
+    assert isinstance(made, D.TransformedDistribution)
+    assert made.base_dist.batch_shape == (2,)
+    wider = made.expand((3, 2))
+    assert type(wider) is type(made)
+    assert wider.scale.shape == wider.sample().shape == (3, 2)
+    value = torch.tensor([0.5, 1.5])
+    assert_close(made.icdf(made.cdf(value)), value)
+    with pytest.raises(ValueError, match="scale"):
+        type(made)(*([torch.zeros(1)] * (type(made) is D.LogNormal)), -torch.ones(1))
+
+
+def test_expanding_gives_the_class_below():
+    class Named(D.Dirichlet):
+        pass
+
+    class Counted(D.Multinomial):
+        pass
+
+    class Chosen(D.OneHotCategorical):
+        pass
+
+    for cls, made in (
+        (Named, Named(torch.ones(3))),
+        (Counted, Counted(4, torch.ones(3))),
+        (Chosen, Chosen(torch.ones(3))),
+    ):
+        wider = made.expand((2, 5))
+        assert type(wider) is cls
+        assert wider.batch_shape == (2, 5)
+        assert wider.sample().shape == wider.mean.shape == (2, 5, 3)
+
+
+def test_a_transform_can_be_a_module():
+    class Scale(D.Transform, torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.factor = torch.nn.Parameter(torch.ones(1))
+
+    assert [name for name, _ in Scale().named_parameters()] == ["factor"]

@@ -165,3 +165,19 @@ def test_lines_of_the_code_can_be_transformed():
     ):
         assert "    seen = True\n" in module.recompile().src
     assert "seen" not in module.recompile().src
+
+
+def test_the_class_of_one_module_says_so():
+    class Twice(nn.Module):
+        def forward(self, x):
+            return 2 * x
+
+    first, second = fx.symbolic_trace(Twice()), fx.symbolic_trace(Twice())
+    assert "GraphModuleImpl" in str(type(first))
+    assert type(first) is not type(second)
+    assert type(first).__name__ == "Twice"
+    type(first).forward = lambda self, x: x  # libraries wrap it there
+    assert first(torch.ones(1)) == 1
+    assert second(torch.ones(1)) == 2
+    first.recompile()
+    assert first(torch.ones(1)) == 2

@@ -166,3 +166,14 @@ def test_operators_of_every_kind_are_recorded():
     targets = [n.target for n in traced.graph.nodes if n.op == "call_function"]
     assert operator.invert in targets
     assert operator.floordiv in targets
+
+
+def test_operands_of_einsum_are_recorded_one_by_one():
+    def product(a, b):
+        return torch.einsum("ij,jk->ik", [a, b])
+
+    traced = fx.symbolic_trace(product)
+    (node,) = traced.graph.find_nodes(op="call_function", target=torch.einsum)
+    assert [str(arg) for arg in node.args] == ["ij,jk->ik", "a", "b"]
+    a, b = torch.randn(2, 3), torch.randn(3, 4)
+    assert torch.equal(traced(a, b), product(a, b))

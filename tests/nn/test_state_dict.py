@@ -137,3 +137,13 @@ def test_non_persistent_buffers_stay_out():
     module.register_buffer("b", None)
     assert not module.state_dict()
     module.load_state_dict({})
+
+
+def test_copying_to_meta_does_nothing_and_warns():
+    model = nn.Linear(2, 2, device="meta")
+    given = nn.Linear(2, 2).state_dict()
+    with pytest.warns(UserWarning, match="no-op"):
+        model.load_state_dict(given)
+    assert model.weight.is_meta
+    model.load_state_dict(given, assign=True)
+    assert torch.equal(model.weight, given["weight"])

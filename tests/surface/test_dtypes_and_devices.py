@@ -28,11 +28,6 @@ def test_dtype_facts():
     assert torch.can_cast(torch.float32, torch.int32) is False
 
 
-def test_python_types_name_dtypes():
-    made = [torch.empty(1, dtype=kind).dtype for kind in (float, int, bool)]
-    assert made == [torch.float32, torch.int64, torch.bool]
-
-
 def test_devices():
     device = torch.device("cuda:1")
     assert repr(device) == "device(type='cuda', index=1)" and str(device) == "cuda:1"
@@ -105,3 +100,12 @@ def test_default_dtype_rules_factories_and_data():
         torch.set_default_dtype(torch.float32)
     with pytest.raises(TypeError):
         torch.set_default_dtype(torch.int32)
+
+
+def test_classes_of_numbers_name_dtypes_of_full_width():
+    assert torch.zeros(1, dtype=float).dtype is torch.float64
+    assert torch.zeros(1, dtype=complex).dtype is torch.complex128
+    assert torch.zeros(1, dtype=int).dtype is torch.int64
+    assert torch.zeros(1, dtype=bool).dtype is torch.bool
+    assert torch.ones(1).to(float).dtype is torch.float64
+    assert torch.tensor(1, dtype=float).dtype is torch.float64

@@ -206,3 +206,14 @@ def test_options_are_fixed_and_pinning_warns():
 
 def test_there_are_no_workers():
     assert data.get_worker_info() is None
+
+
+def test_the_context_of_workers_can_change():
+    loader = data.DataLoader([1, 2], num_workers=1)
+    assert loader.multiprocessing_context is None
+    loader.multiprocessing_context = "fork"
+    assert loader.multiprocessing_context == "fork"
+    assert [int(x) for x in loader] == [1, 2]
+    alone = data.DataLoader([1, 2])
+    with pytest.raises(ValueError, match="num_workers"):
+        alone.multiprocessing_context = "fork"

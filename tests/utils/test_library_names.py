@@ -199,3 +199,25 @@ def test_libraries_walk_trees_themselves():
         children, context = trees.SUPPORTED_NODES[cls].flatten_fn(node)
         spec = trees.TreeSpec(cls, context, [trees.LeafSpec() for _ in children])
         assert trees.tree_unflatten(children, spec) == node
+
+
+def test_calls_wait_for_rpc():
+    from pellucid.distributed import rpc
+
+    @rpc.api._require_initialized
+    def called():
+        return 1
+
+    assert called.__name__ == "called"
+    with pytest.raises(RuntimeError):
+        called()
+
+
+def test_meshes_are_an_attribute_of_distributed():
+    assert torch.distributed.device_mesh.DeviceMesh is torch.distributed.DeviceMesh
+
+
+def test_inverse_transforms_have_a_class():
+    from pellucid.distributions import ExpTransform, transforms
+
+    assert isinstance(ExpTransform().inv, transforms._InverseTransform)

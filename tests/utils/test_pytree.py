@@ -191,3 +191,14 @@ def test_structures_are_made_of_structures():
     assert trees.treespec_dict({"a": leaf}) == trees.tree_structure({"a": 1})
     spec = trees.tree_structure([1, (2, 3)])
     assert spec.children() == [leaf, spec.child(1)] and spec.num_nodes == 5
+
+
+def test_sizes_are_nodes():
+    size = torch.Size([2, 3])
+    leaves, spec = trees.tree_flatten(size)
+    assert leaves == [2, 3]
+    assert spec.type is torch.Size
+    made = trees.tree_unflatten([4, 5], spec)
+    assert type(made) is torch.Size
+    assert made == (4, 5)
+    assert trees.treespec_loads(trees.treespec_dumps(spec)) == spec

@@ -22,11 +22,14 @@ _made: dict[Any, Any] = {}
 def overridable(value: Any, home: str) -> Any:
     """The callable that replaces a function of the module ``home``; other
     values unchanged.
+
+    ``_seen_as`` of a function, if there is one, gives the positional arguments that
+    ``__torch_function__`` sees.
     """
     if type(value) is not FunctionType:
         return value
     if value not in _made:
-        made: Any = _C.overridable(value)
+        made: Any = _C.overridable(value, getattr(value, "_seen_as", None))
         made.__module__ = home  # where it is found again
         _made[value] = made
     return _made[value]

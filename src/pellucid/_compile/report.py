@@ -38,10 +38,16 @@ class GroupReport(NamedTuple):
     description: bytes
 
     def function(self) -> Any:
-        """What the kernel computes of one element, as a ScalarFunction."""
+        """What the kernel computes of one element, as a ScalarFunction; of a group with
+        a sum or the like, as a Graph.
+        """
         import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
+        from pellucid_compiler.specialise.anchored import graph_of, is_anchored
+        from pellucid_compiler.specialise.answer import resolve
         from pellucid_compiler.specialise.groups import group_of
 
+        if is_anchored(self.description):
+            return graph_of(self.description, resolve)
         return group_of(self.description).function
 
 

@@ -40,11 +40,20 @@ def einsum(*args: Any) -> Tensor:
         equation = ",".join(map(_letters, args[1::2]))
         if len(args) % 2:
             equation += "->" + _letters(args[-1])
-    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
-        operands = tuple(operands[0])
+    operands = _unpacked(equation, *operands)[1:]
     require_tensors("einsum", *operands)
     result: Tensor = _einsum()(equation, operands, path=None)
     return result
+
+
+def _unpacked(*args: Any) -> tuple[Any, ...]:
+    """The arguments with operands that came as one list; modes see them so, too."""
+    if len(args) == 2 and isinstance(args[1], (list, tuple)):
+        return args[0], *args[1]
+    return args
+
+
+einsum._seen_as = _unpacked  # type: ignore[attr-defined]
 
 
 @cache

@@ -7,10 +7,8 @@ sees them. Imported lazily.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
-
-from pellucid import Tensor
+from collections.abc import Sequence
+from typing import TypeVar
 
 _Number = int | float
 T = TypeVar("T")
@@ -54,20 +52,3 @@ def sym_sum(args: Sequence[_Number]) -> _Number:
 def sym_ite(b: bool, t: T, f: T) -> T:
     """``t if b else f``"""
     return t if b else f
-
-
-def cond(
-    pred: bool | Tensor,
-    true_fn: Callable[..., Any],
-    false_fn: Callable[..., Any],
-    operands: Sequence[Any] = (),
-) -> Any:
-    """What ``true_fn(*operands)`` gives if ``pred``, a bool or a tensor of one, holds;
-    else what ``false_fn(*operands)`` gives. The other function is not called.
-    """
-    if isinstance(pred, Tensor) and pred.numel() != 1:
-        raise RuntimeError(
-            f"cond: pred is one truth value; a tensor of shape {tuple(pred.shape)} was "
-            "given"
-        )
-    return (true_fn if pred else false_fn)(*operands)

@@ -7,9 +7,11 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid._higher_order_ops.recording import current_trace, first_slices, is_fake
+from pellucid._ops.higher_order import HigherOrderOperator
 from pellucid.utils._pytree import tree_flatten, tree_unflatten
 
-__all__ = ["associative_scan"]
+__all__ = ["associative_scan", "associative_scan_op"]
 
 
 def associative_scan(
@@ -42,21 +44,66 @@ def associative_scan(
             f"{[leaf.size(dim) for leaf in leaves]}"
         )
 
+    count = len(leaves)
+
+    def pair(*given: Any) -> list[Tensor]:
+        nests = (
+            tree_unflatten(list(given[:count]), spec),
+            tree_unflatten(list(given[count : 2 * count]), spec),
+        )
+        return tree_flatten(combine_fn(*nests, *additional_inputs))[0]
+
+    moved = [leaf.movedim(dim, 0) if dim else leaf for leaf in leaves]
+    if reverse:
+        moved = [leaf.flip(0) for leaf in moved]
+    scanned = associative_scan_op(pair, moved, ())
+    if reverse:
+        scanned = [leaf.flip(0) for leaf in scanned]
+    if dim:
+        scanned = [leaf.movedim(0, dim) for leaf in scanned]
+    return tree_unflatten(scanned, spec)
+
+
+class _AssociativeScanOp(HigherOrderOperator):
+    """The scan of flat ``xs`` along their first dim; in a trace, notes the function."""
+
+    def __call__(
+        self, combine_fn: Callable[..., Any], xs: Any, additional_inputs: Any
+    ) -> list[Any]:
+        mode = current_trace()
+        if mode is None:
+            return _run(combine_fn, xs, additional_inputs)
+        first = first_slices(mode, xs)
+        (body,), lifted = mode.trace_functions(
+            (combine_fn,), ((*first, *first, *additional_inputs),)
+        )
+
+        def results() -> Any:
+            if is_fake(*xs):
+                return [x.clone() for x in xs]
+            return _run(combine_fn, xs, additional_inputs)
+
+        found: list[Any] = mode.record_call(
+            self,
+            {"associative_scan_combine_graph": body.module},
+            (list(xs), (*additional_inputs, *lifted)),
+            results,
+        )
+        return found
+
+
+associative_scan_op = _AssociativeScanOp("associative_scan")
+
+
+def _run(combine_fn: Callable[..., Any], xs: Any, additional: Any) -> list[Tensor]:
     def combine(first: list[Tensor], second: list[Tensor]) -> list[Tensor]:
         def pair(a: list[Tensor], b: list[Tensor]) -> list[Tensor]:
-            given = tree_unflatten(a, spec), tree_unflatten(b, spec)
-            return tree_flatten(combine_fn(*given, *additional_inputs))[0]
+            return list(combine_fn(*a, *b, *additional))
 
         found: list[Tensor] = pellucid.vmap(pair)(first, second)
         return found
 
-    moved = [leaf.movedim(dim, 0) for leaf in leaves]
-    if reverse:
-        moved = [leaf.flip(0) for leaf in moved]
-    scanned = _scan(combine, moved)
-    if reverse:
-        scanned = [leaf.flip(0) for leaf in scanned]
-    return tree_unflatten([leaf.movedim(0, dim) for leaf in scanned], spec)
+    return _scan(combine, list(xs))
 
 
 def _scan(combine: Callable[..., list[Tensor]], xs: list[Tensor]) -> list[Tensor]:

@@ -99,10 +99,12 @@ FUNCTIONS = {
     ),
     "_functions.low_rank": (*("pca_lowrank", "svd_lowrank"),),
     "_functions.symbolic_numbers": (
-        *("cond", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min"),
+        *("sym_float", "sym_int", "sym_ite", "sym_max", "sym_min"),
         *("sym_not", "sym_sqrt", "sym_sum"),
     ),
     "_sparse.methods": ("hspmm", "resize_as_sparse_", "smm", "sspaddmm"),
+    "_higher_order_ops.cond": ("cond",),
+    "_higher_order_ops.while_loop": ("while_loop",),
     "_package.settings": (
         *("get_deterministic_debug_mode", "has_lapack", "has_mkl"),
         *("has_openmp", "has_spectral", "init_num_threads"),

@@ -74,11 +74,18 @@ def answer(what: str, request: bytes) -> bytes:
 
 @_one_at_a_time
 def answer_group(description: bytes) -> bytes:
-    """The encoded kernel of a group of recorded ops, with its tile programs."""
+    """The encoded kernel of a group of recorded ops, with its tile programs; of a group
+    with an anchor, the op that it is.
+    """
     import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
     from pellucid_compiler.abi.encode import encode
     from pellucid_compiler.lower.tile import encoded_programs, program_table
+    from pellucid_compiler.specialise.anchored import is_anchored, lower_anchored
+    from pellucid_compiler.specialise.answer import resolve
     from pellucid_compiler.specialise.groups import lower_group
+
+    if is_anchored(description):
+        return lower_anchored(description, resolve)
 
     kernels: dict[bytes, Kernel] = {}
     found = lower_group(description, kernels)

@@ -57,8 +57,9 @@ def get_debug_level() -> DebugLevel:
 
 def __getattr__(name: str) -> object:
     """Meshes are imported when they are first used."""
-    if name in ("DeviceMesh", "init_device_mesh"):
-        from pellucid.distributed import device_mesh
+    if name in ("DeviceMesh", "device_mesh", "init_device_mesh"):
+        from importlib import import_module
 
-        return getattr(device_mesh, name)
+        meshes = import_module("pellucid.distributed.device_mesh")
+        return meshes if name == "device_mesh" else getattr(meshes, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,10 +1,9 @@
-"""What several distributions share: ``loc + scale * x``, halves of symmetric ones,
-probabilities that are given by themselves or by their log odds.
+"""What several distributions share: ``loc + scale * x``, probabilities that are given
+by themselves or by their log odds.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar
 
 import pellucid
@@ -45,44 +44,6 @@ class LocationScale(Distribution):
         if self._validate_args:
             self._validate_sample(value)
         return (value - self.loc) / self.scale
-
-
-class Half(Distribution):
-    """The absolute value of a distribution that is symmetric about 0."""
-
-    arg_constraints: ClassVar = {"scale": constraints.positive}
-    has_rsample = True
-    support = constraints.nonnegative
-    _whole: Any
-
-    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
-        (self.scale,) = broadcast_all(scale)
-        super().__init__(shape_of(self.scale, scale), validate_args=validate_args)
-
-    def _base(self) -> Any:
-        return type(self)._whole(pellucid.zeros_like(self.scale), self.scale, False)
-
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return self._base().rsample(sample_shape).abs()  # type: ignore[no-any-return]
-
-    @property
-    def mode(self) -> Tensor:
-        return pellucid.zeros_like(self.scale)
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
-        found = self._base().log_prob(value) + math.log(2)
-        return pellucid.where(value >= 0, found, -math.inf)
-
-    def cdf(self, value: Tensor) -> Tensor:
-        return 2 * self._base().cdf(value) - 1  # type: ignore[no-any-return]
-
-    def icdf(self, value: Tensor) -> Tensor:
-        return self._base().icdf((value + 1) / 2)  # type: ignore[no-any-return]
-
-    def entropy(self) -> Tensor:
-        return self._base().entropy() - math.log(2)  # type: ignore[no-any-return]
 
 
 class ScaledPower(Distribution):

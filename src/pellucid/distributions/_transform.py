@@ -24,8 +24,9 @@ class Transform:
         if cache_size not in (0, 1):
             raise ValueError(f"cache_size is 0 or 1, not {cache_size}")
         self._cache_size = cache_size
-        self._cached: tuple[Any, Any] = (None, None)
+        self._cached_x_y: tuple[Any, Any] = (None, None)
         self._inverse_of_this: Any = None
+        super().__init__()  # of the other bases of a class below, modules for one
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_inverse_of_this": None}
@@ -70,17 +71,17 @@ class Transform:
     def __call__(self, x: Tensor) -> Tensor:
         if not self._cache_size:
             return self._call(x)
-        if self._cached[0] is not x:
-            self._cached = x, self._call(x)
-        found: Tensor = self._cached[1]
+        if self._cached_x_y[0] is not x:
+            self._cached_x_y = x, self._call(x)
+        found: Tensor = self._cached_x_y[1]
         return found
 
     def _inv_call(self, y: Tensor) -> Tensor:
         if not self._cache_size:
             return self._inverse(y)
-        if self._cached[1] is not y:
-            self._cached = self._inverse(y), y
-        found: Tensor = self._cached[0]
+        if self._cached_x_y[1] is not y:
+            self._cached_x_y = self._inverse(y), y
+        found: Tensor = self._cached_x_y[0]
         return found
 
     def _call(self, x: Tensor) -> Tensor:

@@ -31,10 +31,6 @@ class Dirichlet(ExponentialFamily):
         shape = concentration.shape
         super().__init__(shape[:-1], shape[-1:], validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Dirichlet:
-        shape = pellucid.Size(batch_shape) + self.event_shape
-        return Dirichlet(self.concentration.expand(shape), validate_args=False)
-
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         drawn = standard_gamma(self.concentration.expand(shape))

@@ -44,6 +44,7 @@ class Distribution:
             self._validate_args = validate_args
         if self._validate_args:
             self._check_arguments()
+        super().__init__()  # of the other bases of a class below
 
     def _check_arguments(self) -> None:
         for name, constraint in self.arg_constraints.items():

@@ -6,7 +6,7 @@ import math
 
 import pellucid
 from pellucid import Tensor
-from pellucid.distributions._families import Half
+from pellucid.distributions._half import Half
 from pellucid.distributions.cauchy import Cauchy
 
 __all__ = ["HalfCauchy"]

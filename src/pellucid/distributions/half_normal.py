@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from pellucid import Tensor
-from pellucid.distributions._families import Half
+from pellucid.distributions._half import Half
 from pellucid.distributions.normal import Normal
 
 __all__ = ["HalfNormal"]

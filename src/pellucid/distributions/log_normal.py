@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from pellucid import Tensor
 from pellucid.distributions import constraints
-from pellucid.distributions._families import LocationScale
 from pellucid.distributions.normal import Normal
+from pellucid.distributions.transformed_distribution import TransformedDistribution
+from pellucid.distributions.transforms import ExpTransform
 
 __all__ = ["LogNormal"]
 
 
-class LogNormal(LocationScale):
+class LogNormal(TransformedDistribution):
     """The distribution of ``exp(x)`` for a normal x."""
 
-    support = constraints.positive  # type: ignore[assignment]
+    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
+    has_rsample = True
+    support = constraints.positive
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return Normal(self.loc, self.scale, False).rsample(sample_shape).exp()
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        normal = Normal(loc, scale, validate_args)
+        super().__init__(normal, ExpTransform(), validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        made = self._get_checked_instance(LogNormal, _instance)
+        return super().expand(batch_shape, made)
+
+    @property
+    def loc(self) -> Tensor:
+        return self.base_dist.loc  # type: ignore[no-any-return]
+
+    @property
+    def scale(self) -> Tensor:
+        return self.base_dist.scale  # type: ignore[no-any-return]
 
     @property
     def mean(self) -> Tensor:
@@ -33,17 +49,5 @@ class LogNormal(LocationScale):
         squared = self.scale.pow(2)
         return squared.expm1() * (2 * self.loc + squared).exp()
 
-    def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
-        logarithm = value.log()
-        return Normal(self.loc, self.scale, False).log_prob(logarithm) - logarithm
-
-    def cdf(self, value: Tensor) -> Tensor:
-        return Normal(self.loc, self.scale, False).cdf(value.log())
-
-    def icdf(self, value: Tensor) -> Tensor:
-        return Normal(self.loc, self.scale, False).icdf(value).exp()
-
     def entropy(self) -> Tensor:
-        return Normal(self.loc, self.scale, False).entropy() + self.loc
+        return self.base_dist.entropy() + self.loc  # type: ignore[no-any-return]

@@ -39,9 +39,10 @@ class Multinomial(Distribution):
         shape = self._categorical.param_shape
         super().__init__(shape[:-1], shape[-1:], validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Multinomial:
-        inner = self._categorical.expand(batch_shape)
-        return Multinomial(self.total_count, probs=inner.probs, validate_args=False)
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        made = super().expand(batch_shape, _instance)
+        made._categorical = self._categorical.expand(batch_shape)
+        return made
 
     @constraints.dependent_property
     def support(self) -> constraints.Constraint:

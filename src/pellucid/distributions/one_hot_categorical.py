@@ -31,9 +31,10 @@ class OneHotCategorical(Distribution):
         shape = self._categorical.param_shape
         super().__init__(shape[:-1], shape[-1:], validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> OneHotCategorical:
-        inner = self._categorical.expand(batch_shape)
-        return type(self)(probs=inner.probs, validate_args=False)
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        made = super().expand(batch_shape, _instance)
+        made._categorical = self._categorical.expand(batch_shape)
+        return made
 
     @property
     def probs(self) -> Tensor:

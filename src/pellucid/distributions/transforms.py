@@ -16,6 +16,7 @@ import pellucid
 from pellucid import Tensor
 from pellucid.distributions import constraints
 from pellucid.distributions._transform import Transform
+from pellucid.distributions._transform import _InverseTransform as _InverseTransform
 from pellucid.distributions._vector_transforms import (
     CatTransform,
     CorrCholeskyTransform,

@@ -187,6 +187,8 @@ def _lift_constants(module: GraphModule, specs: list[InputSpec]) -> dict[str, Te
     for node in module.graph.find_nodes(op="get_attr"):
         name = str(node.target)
         value = getattr(module, name)
+        if not isinstance(value, Tensor):  # the graph of a function
+            continue
         if name not in constants:
             constants[name] = value
             before = inputs[place] if place < len(inputs) else node

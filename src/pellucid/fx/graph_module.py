@@ -119,8 +119,10 @@ class GraphModule(Module):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> GraphModule:
         base = next(c for c in cls.__mro__ if "_is_of_one_graph" not in vars(c))
+        # Libraries know by PyTorch's qualified name that a class is of one instance.
         own = type(cls.__name__, (base,), {"_is_of_one_graph": True})
-        own.__module__, own.__qualname__ = cls.__module__, cls.__qualname__
+        own.__module__ = GraphModule.__module__
+        own.__qualname__ = "GraphModule.__new__.<locals>.GraphModuleImpl"
         return super().__new__(own)
 
     def __init__(

@@ -20,7 +20,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from pellucid_compiler.ir.expr import Expr, symbols, walk, without_partials
 from pellucid_compiler.ir.show import short_dtype
@@ -53,6 +53,18 @@ class Map:
         return [*heads, *canonical_lines(self.roots)]
 
 
+class Tree(NamedTuple):
+    """The order in which a kernel combines, where it is that of another kernel: lanes
+    of ``bits``, and so many vectors at a time in each loop that combines.
+    """
+
+    bits: int
+    unrolls: tuple[int, ...]
+
+    def line(self) -> str:
+        return f"tree {self.bits} {' '.join(map(str, self.unrolls))}"
+
+
 @dataclass(frozen=True, eq=False)
 class Reduce:
     """One output element from a run of at most ``BLOCK`` input elements.
@@ -67,9 +79,12 @@ class Reduce:
     value: Expr
     combine: str
     accumulator: str
+    tree: Tree | None = None
 
     def lines(self) -> list[str]:
-        return [f"{self.combine} {self.accumulator}", *canonical_lines((self.value,))]
+        heads = [self.tree.line()] if self.tree else []
+        heads.append(f"{self.combine} {self.accumulator}")
+        return [*heads, *canonical_lines((self.value,))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,9 +137,12 @@ class Rows:
 
     passes: tuple[Pass, ...]
     per_row: tuple[int, ...] = ()
+    tree: Tree | None = None
 
     def lines(self) -> list[str]:
-        heads = [f"per row {' '.join(map(str, self.per_row))}"] if self.per_row else []
+        heads = [self.tree.line()] if self.tree else []
+        if self.per_row:
+            heads.append(f"per row {' '.join(map(str, self.per_row))}")
         for item in self.passes:
             if isinstance(item, RowReduce):
                 heads.append(f"{item.combine} {item.accumulator}")

@@ -423,6 +423,14 @@ class Op:
         return tuple(map(as_expr, results)), operands
 
 
+def declared_op(name: str) -> Op:
+    """The op of a full name; NotImplementedError if there is none."""
+    found = REGISTRY.get(name)
+    if found is None:
+        raise NotImplementedError(f"no op named {name} is declared")
+    return found
+
+
 class _ScalarOperands:
     """Numbers the operands of a ScalarFunction while its arguments are built."""
 

@@ -47,13 +47,15 @@ def lower_graph(
     may_alias: bool = False,
     index_error: str = "IndexError",
     images: bool = False,
+    contracts: bool = True,
     observe: Observer | None = None,
 ) -> Lowered:
     """The plan of ``graph``; ``sources`` binds numbers, sizes are found in the inputs.
 
     ``may_alias``: outputs may share memory with inputs (views and derivatives).
     ``index_error``: what an index out of bounds raises. ``images``: the channels of
-    what it reads and makes may be channels-last. ``observe`` receives each pass.
+    what it reads and makes may be channels-last. ``contracts``: sums of products run as
+    matrix products, which have other bits than sums. ``observe`` receives each pass.
     """
     final = run_passes(graph, op_passes(may_alias), observe)
     builder = PlanBuilder(name, {**size_sources(final), **sources}, images=images)
@@ -61,7 +63,7 @@ def lower_graph(
         builder.input(value)
     for condition, expected in guards:
         builder.registers.guard(condition, expected)
-    _GraphLowering(final, builder, may_alias).run()
+    _GraphLowering(final, builder, may_alias, contracts).run()
     plan = replace(builder.finish(final.outputs), index_error=index_error)
     return Lowered(plan, builder.kernels)
 
@@ -77,9 +79,15 @@ class _GraphLowering:
     A node joins a group, or is lowered after the groups that it reads.
     """
 
-    def __init__(self, graph: Graph, builder: PlanBuilder, may_alias: bool) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        builder: PlanBuilder,
+        may_alias: bool,
+        contracts: bool = True,
+    ) -> None:
         self.graph = graph
-        self.scope = Scope(graph, builder, may_alias, _lower_body)
+        self.scope = Scope(graph, builder, may_alias, _lower_body, contracts)
         self.groups = OpenGroups(self._lower_group)
         self.requirements = _Requirements(graph, builder)
 
@@ -94,7 +102,7 @@ class _GraphLowering:
         if not self.scope.in_pieces.isdisjoint(node.outputs):
             self.groups.close(self.groups.reading(node))
             return
-        contraction = match_contraction(node)
+        contraction = match_contraction(node) if self.scope.contracts else None
         is_matrix = contraction is not None and contraction.is_matrix
         if not is_matrix and self.groups.try_add(node):
             return

@@ -34,7 +34,7 @@ from pellucid_compiler.lower.stores import lower_stores
 
 def lower_node(node: Node, scope: Scope) -> None:
     """Emit the steps of ``node``."""
-    contraction = match_contraction(node)
+    contraction = match_contraction(node) if scope.contracts else None
     if contraction is not None and _lower_contraction(contraction, scope):
         return
     if node.primitive is LOOP:

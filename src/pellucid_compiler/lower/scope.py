@@ -26,13 +26,15 @@ class Scope:
 
     ``done``: the nodes that were lowered with an earlier one. ``copied``: the values
     that may not be views. ``in_pieces``: those of which only the pieces are read.
-    ``lower_body`` lowers a nested Graph into a plan of its own.
+    ``lower_body`` lowers a nested Graph into a plan of its own. ``contracts``: sums of
+    products are matrix products.
     """
 
     graph: Graph
     builder: PlanBuilder
     may_alias: bool
     lower_body: Callable[[Graph, PlanBuilder], None]
+    contracts: bool = True
     done: set[Node] = field(default_factory=set)
 
     def __post_init__(self) -> None:

@@ -19,8 +19,10 @@ from pellucid_compiler.abi.requests import (
     read_request,
 )
 from pellucid_compiler.codegen.kernel import Kernel
-from pellucid_compiler.declare.op import REGISTRY, SCALAR_KINDS, Op
+from pellucid_compiler.declare.op import SCALAR_KINDS, declared_op
 from pellucid_compiler.declare.tracing import with_default_dtype
+from pellucid_compiler.specialise.anchored import RULE as GROUP
+from pellucid_compiler.specialise.anchored import anchored_graph
 from pellucid_compiler.specialise.batching import derive_batched
 from pellucid_compiler.specialise.derivatives import (
     DerivativeOp,
@@ -49,18 +51,13 @@ from pellucid_compiler.specialise.scalars import (
 Kernels = dict[bytes, Kernel]
 
 
-def declared_op(name: str) -> Op:
-    found = REGISTRY.get(name)
-    if found is None:
-        raise NotImplementedError(f"no op named {name} is declared")
-    return found
-
-
 def resolve(reference: Decoded, arguments: Decoded) -> GraphOp | PointwiseOp:
     """The op of a reference, at the key of ``arguments``."""
     if isinstance(reference, bytes):
         origin: Any = decode(reference)
         rule, base, given, mask = origin
+        if rule == GROUP:
+            return anchored_graph(base, arguments, resolve)
         derivative = _derive(rule, resolve(base, given), mask)
         assert derivative is not None
         return derivative.op  # type: ignore[no-any-return]

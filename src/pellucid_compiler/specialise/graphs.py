@@ -19,6 +19,7 @@ from pellucid_compiler.ir.expr import Expr
 from pellucid_compiler.ir.graph import Graph
 from pellucid_compiler.lower.graph import Lowered, lower_graph
 from pellucid_compiler.lower.registers import Source
+from pellucid_compiler.lower.trees import with_trees_of
 from pellucid_compiler.passes.manager import Observer
 from pellucid_compiler.specialise.requests import (
     TensorPlace,
@@ -37,8 +38,8 @@ class GraphOp:
     ``reference`` names the op in requests: its full name, or the origin of a
     derivative; ``arguments`` are those of the request. ``places`` tells which argument
     each input of the Graph is; ``sources`` where the numbers are found in the call;
-    ``hints`` the sizes and numbers it was traced with. ``node`` names the nodes that
-    record calls of it.
+    ``hints`` the sizes and numbers it was traced with. ``anchor``: of a group, the op
+    in it whose sums keep their bits. ``node`` names the nodes that record calls of it.
 
     ``saving_graph``: the Graph whose extra outputs the declaration saves for backward;
     None where it saves nothing. ``differentiated`` is differentiated in place of a
@@ -62,6 +63,7 @@ class GraphOp:
     differentiated: Graph | None = None
     is_derivative: bool = False
     images: bool = False
+    anchor: GraphOp | None = None
 
     @property
     def name(self) -> str:
@@ -75,7 +77,7 @@ class GraphOp:
         ``observe`` receives each pass.
         """
         may_alias = self.kind == "view" or self.is_derivative
-        return lower_graph(
+        lowered = lower_graph(
             self.graph,
             self.sources,
             name=self.name,
@@ -83,8 +85,12 @@ class GraphOp:
             may_alias=may_alias,
             index_error=self.index_error,
             images=self.images,
+            contracts=self.anchor is None,
             observe=observe,
         )
+        if self.anchor is None:
+            return lowered
+        return with_trees_of(lowered, self.anchor.lower())
 
 
 def declared_graph(op: Op, arguments: Sequence[Any]) -> GraphOp:

@@ -12,28 +12,16 @@ from typing import Any, NamedTuple
 
 from pellucid_compiler.abi.dtypes import CODES
 from pellucid_compiler.abi.encode import decode, encode
-from pellucid_compiler.abi.requests import FunctionRequest, read_request
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.declare.scalar_function import ScalarFunction, element_of
-from pellucid_compiler.declare.schema import Schema, parse_schema
-from pellucid_compiler.declare.tracing import with_default_dtype
+from pellucid_compiler.declare.schema import parse_schema
 from pellucid_compiler.ir.expr import Expr, cast, rewrite, sym
 from pellucid_compiler.lower.tile import tile_program
-from pellucid_compiler.specialise.answer import declared_op, resolve
-from pellucid_compiler.specialise.pointwise import PointwiseOp, tensor_positions
-from pellucid_compiler.specialise.scalars import compute_key, lower_function
+from pellucid_compiler.specialise.answer import resolve
+from pellucid_compiler.specialise.members import FIRST_VALUE, member_of
+from pellucid_compiler.specialise.scalars import lower_function
 
-# Operands from here on are values of the group, below it inputs.
-FIRST_VALUE = 1 << 16
 _PARTS = ("whole", "real", "imaginary")  # as ScalarFunction::Part of the runtime
-
-
-class Member(NamedTuple):
-    """An op of a group: its function, the argument of each operand, its schema."""
-
-    function: ScalarFunction
-    tensors: tuple[int, ...]
-    schema: Schema
 
 
 class Group(NamedTuple):
@@ -46,20 +34,6 @@ class Group(NamedTuple):
     numbers: tuple[tuple[int, int], ...]
 
 
-def member_of(request: bytes) -> Member:
-    """The op that answers a request for a scalar function."""
-    asked = read_request(FunctionRequest, request)
-    with with_default_dtype(asked.default_dtype):
-        if isinstance(asked.op, bytes):
-            found = resolve(asked.op, [])
-            assert isinstance(found, PointwiseOp)
-            return Member(found.function, found.tensors, found.schema)
-        op = declared_op(asked.op)
-        compute = compute_key(op.schema, asked.arguments, asked.common)
-        positions = tensor_positions(compute.key)
-        return Member(op.scalar_function(compute.key), positions, op.schema)
-
-
 def group_of(description: bytes) -> Group:
     """The group that ``description`` says, as one function."""
     fields: Any = decode(description)
@@ -68,7 +42,7 @@ def group_of(description: bytes) -> Group:
     inputs: dict[int, str] = {}
     numbers: list[tuple[int, int]] = []
     for position, (request, operands) in enumerate(described):
-        member = member_of(request)
+        member = member_of(request, resolve)
         places = dict(map(tuple, operands))
         names = {a.name: k for k, a in enumerate(member.schema.arguments)}
         read: list[Expr | None] = []

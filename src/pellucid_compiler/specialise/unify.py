@@ -8,8 +8,8 @@ they are what makes this right. Called by graphs.py after tracing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from pellucid_compiler.ir.build import emit_loop, over_values
 from pellucid_compiler.ir.expr import Expr, is_const, rewrite
@@ -23,6 +23,8 @@ from pellucid_compiler.ir.primitives import (
     Store,
 )
 
+Replacement: TypeAlias = "Callable[[Expr], Expr | None]"
+
 
 def unify_sizes(graph: Graph, traced: Graph, guards: Mapping[Expr, bool]) -> Graph:
     """``graph`` with one symbol for sizes that are equal wherever it runs: by what its
@@ -35,7 +37,21 @@ def unify_sizes(graph: Graph, traced: Graph, guards: Mapping[Expr, bool]) -> Gra
         if answer:
             sizes.add(condition)
     renamed = sizes.renamed()
-    return _Renaming(renamed).graph(graph) if renamed else graph
+    return _Renaming(renamed.get).graph(graph) if renamed else graph
+
+
+def renamed_graph(graph: Graph, names: Mapping[str, Expr]) -> Graph:
+    """``graph`` with the symbols of ``names`` replaced, without its requirements."""
+    return _Renaming(_by_name(names), keeps_required=False).graph(graph)
+
+
+def renamed_expr(e: Expr, names: Mapping[str, Expr]) -> Expr:
+    """``e`` with the symbols of ``names`` replaced."""
+    return _Renaming(_by_name(names)).expr(e)
+
+
+def _by_name(names: Mapping[str, Expr]) -> Replacement:
+    return lambda e: names.get(e.attr) if e.op == "sym" else None
 
 
 def _bodies(graph: Graph) -> Iterator[Graph]:
@@ -49,19 +65,19 @@ def _bodies(graph: Graph) -> Iterator[Graph]:
 class _Renaming:
     """Rewrites every expression of a Graph and of the Graphs nested in it."""
 
-    def __init__(self, renamed: Mapping[Expr, Expr]) -> None:
-        self.renamed = renamed
+    def __init__(self, renamed: Replacement, keeps_required: bool = True) -> None:
+        self.renamed, self.keeps_required = renamed, keeps_required
         self.memo: dict[Expr, Expr] = {}
 
     def expr(self, e: Expr) -> Expr:
-        return rewrite(e, lambda node, _: self.renamed.get(node), self.memo)
+        return rewrite(e, lambda node, _: self.renamed(node), self.memo)
 
     def exprs(self, found: Iterable[Expr]) -> tuple[Expr, ...]:
         return tuple(map(self.expr, found))
 
     def graph(self, old: Graph) -> Graph:
         new = Graph(old.name)
-        new.requirements = list(old.requirements)
+        new.requirements = list(old.requirements) if self.keeps_required else []
         env: dict[Value, Value] = {}
         for value in old.inputs:
             env[value] = new.input(self.exprs(value.shape), value.dtype, value.name)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import wraps
 from typing import Any, TypeVar
 
 from pellucid.distributed._stores.prefix_store import PrefixStore
@@ -103,6 +104,17 @@ def shutdown(graceful: bool = True, timeout: float = 0) -> None:
 def get_worker_info(worker_name: str | None = None) -> WorkerInfo:
     """Of a worker, this one by default."""
     return agent().own if worker_name is None else agent().worker(worker_name)
+
+
+def _require_initialized(fn: _F) -> _F:
+    """``fn``, refused until ``init_rpc``; libraries decorate their calls with it."""
+
+    @wraps(fn)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        agent()
+        return fn(*args, **kwargs)
+
+    return checked  # type: ignore[return-value]
 
 
 def async_execution(fn: _F) -> _F:

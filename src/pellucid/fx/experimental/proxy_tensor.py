@@ -12,20 +12,19 @@ import functools
 import inspect
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pellucid
 from pellucid import Tensor
 from pellucid._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from pellucid.fx import traceback as fx_traceback
-from pellucid.fx._symbolic_trace import Tracer
-from pellucid.fx.graph import Graph
+from pellucid.fx.experimental import function_graphs
+from pellucid.fx.experimental.op_tracer import PythonKeyTracer
 from pellucid.fx.graph_module import GraphModule
 from pellucid.fx.node import Node
 from pellucid.fx.passes.shape_prop import _extract_tensor_metadata
 from pellucid.fx.proxy import Proxy
-from pellucid.nn import Module
 from pellucid.utils import _pytree as pytree
 from pellucid.utils._python_dispatch import (
     TorchDispatchMode,
@@ -43,38 +42,6 @@ __all__ = [
 
 _COPY = pellucid.ops.aten.copy_.default
 _UNSHARED = 3  # references: the arguments, a parameter, the question itself
-
-
-class PythonKeyTracer(Tracer):
-    """Makes the nodes; tensors that are not inputs become attributes."""
-
-    def __init__(self) -> None:
-        super().__init__(autowrap_modules=())
-        self.root: Module = Module()
-        self.graph = Graph(tracer_cls=PythonKeyTracer)
-        self.tensor_attrs: dict[Any, str] = {}
-        self.proxies: dict[int, tuple[Any, Proxy]] = {}
-
-    def note(self, value: Any, proxy: Proxy) -> None:
-        """The node of a tensor; the tensor lives as long as the trace."""
-        self.proxies[id(value)] = value, proxy
-
-    def proxy_of(self, value: Any) -> Any:
-        """The Proxy of a tensor; a constant's is made."""
-        known = self.proxies.get(id(value))
-        if known is not None:
-            return known[1]
-        proxy = self.proxy(self._tensor_argument(value))
-        proxy.node.meta["val"] = value
-        self.note(value, proxy)
-        return proxy
-
-    def _tensor_argument(self, a: Tensor) -> Node:
-        name = self.get_fresh_qualname("_tensor_constant")
-        if isinstance(a, pellucid.nn.Parameter):
-            name = self.get_fresh_qualname("_param_constant")
-        setattr(self.root, name, a)
-        return self.create_node("get_attr", name, (), {})
 
 
 class ProxyTorchDispatchMode(TorchDispatchMode):
@@ -132,6 +99,39 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         self._note_results(result, node_proxy)
         return result
 
+    # What ops of functions (``_higher_order_ops``) ask for.
+
+    def trace_functions(
+        self,
+        functions: Sequence[Callable[..., Any]],
+        operands: Sequence[Sequence[Any]],
+    ) -> tuple[list[function_graphs.FunctionGraph], list[Tensor]]:
+        """The graphs of functions, and what they read beside their operands."""
+        return function_graphs.traced_functions(self, functions, operands)
+
+    def record_call(
+        self,
+        op: Any,
+        graphs: Mapping[str, GraphModule],
+        rest: tuple[Any, ...],
+        results: Callable[[], Sequence[Any]],
+        *,
+        graphs_at: int = 0,
+    ) -> list[Any]:
+        """Note ``op(*rest)`` with the graphs among its arguments from ``graphs_at`` on,
+        and give what it gives: ``results()``, whose ops are not noted.
+        """
+        return function_graphs.recorded_call(self, op, graphs, rest, results, graphs_at)
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """What is called within runs and is not noted."""
+        before, self.enable_tracing = self.enable_tracing, False
+        try:
+            yield
+        finally:
+            self.enable_tracing = before
+
     def _is_fresh(self, destination: Tensor) -> bool:
         """Whether the runtime has just made it: a copy that nothing else refers to."""
         if id(destination) in self.tracer.proxies or destination._version:
@@ -175,14 +175,8 @@ def get_proxy_mode() -> ProxyTorchDispatchMode | None:
 def disable_proxy_modes_tracing() -> Iterator[None]:
     """Ops within it run and are not recorded."""
     mode = get_proxy_mode()
-    if mode is None:
+    with mode.paused() if mode is not None else contextlib.nullcontext():
         yield
-        return
-    mode.enable_tracing = False
-    try:
-        yield
-    finally:
-        mode.enable_tracing = True
 
 
 def make_fx(

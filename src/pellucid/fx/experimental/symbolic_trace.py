@@ -117,9 +117,7 @@ def trace_symbolic(
     mode.known_sizes = _fitted(seen, points, env, traces[0])
     given = _inputs(args, sizes, mode, points.base, env)
     final = trace_once(f, given, mode, **options)
-    _fill_in(final.graph, [t.graph for t in traces], points, sizes, env)
-    final.graph.eliminate_dead_code()
-    final.recompile()
+    _fill_in(final, traces, points, sizes, env)
     final.shape_env = env
     return final
 
@@ -178,9 +176,20 @@ def _compare(
     for first, second in pairs:
         if first.op != second.op or first.target != second.target:
             raise SizeError(_difference(first, second, point, at), _names(point, at))
+        functions = _function_at(base, first), _function_at(other, second)
+        if functions[0] is not None and functions[1] is not None:
+            _compare(functions[0], functions[1], point, at)
     if len(base.graph.nodes) != len(other.graph.nodes):
         first, second = pairs[-1]
         raise SizeError(_difference(first, second, point, at), _names(point, at))
+
+
+def _function_at(module: GraphModule, node: Node) -> GraphModule | None:
+    """The graph of a function that the node reads: of a branch, of a loop's body."""
+    if node.op != "get_attr":
+        return None
+    found = getattr(module, str(node.target), None)
+    return found if isinstance(found, GraphModule) else None
 
 
 def _changed(base: Mapping[str, int], other: Mapping[str, int]) -> str:
@@ -256,6 +265,11 @@ class _Computed:
 
     def _symbol(self, name: str, env: ShapeEnv) -> Node:
         if name not in self.made:
+            if name not in self.sources:
+                raise SizeError(
+                    f"A function of this graph needs the size {name}, which none of "
+                    "the tensors that it is given has.\nGive it a tensor of this size."
+                )
             index, dim = self.sources[name]
             sym_size = pellucid.ops.aten.sym_size.int
             node = self._insert(sym_size, (self.inputs[index], dim))
@@ -282,12 +296,23 @@ class _Computed:
 
 
 def _fill_in(
-    graph: Graph, traces: list[Graph], points: Points, sizes: Sizes, env: ShapeEnv
+    final: GraphModule,
+    traces: Sequence[GraphModule],
+    points: Points,
+    sizes: Sizes,
+    env: ShapeEnv,
 ) -> None:
-    """Replace numbers that depend on sizes by the nodes that compute them."""
+    """Replace numbers that depend on sizes by the nodes that compute them, also in the
+    graphs of functions.
+    """
+    graph = final.graph
     computed = _Computed(graph, sizes)
     nodes = list(graph.nodes)
-    for node, *others in zip(nodes, *(t.nodes for t in traces), strict=True):
+    for node, *others in zip(nodes, *(t.graph.nodes for t in traces), strict=True):
+        function = _function_at(final, node)
+        if function is not None:
+            alike = [getattr(trace, str(node.target)) for trace in traces]
+            _fill_in(function, alike, points, _sizes_of(function, env), env)
         numbers = [iter(_numbers(other)) for other in others]
 
         def replace(value: Any, numbers: Any = numbers, node: Node = node) -> Any:
@@ -304,6 +329,20 @@ def _fill_in(
         if node.op in ("call_function", "output"):
             node.args = map_aggregate(node.args, replace)
             node.kwargs = map_aggregate(node.kwargs, replace)
+    graph.eliminate_dead_code()
+    final.recompile()
+
+
+def _sizes_of(function: GraphModule, env: ShapeEnv) -> Sizes:
+    """The symbols that are sizes of a function's inputs."""
+    found: dict[tuple[int, int], Symbol] = {}
+    for index, node in enumerate(function.graph.find_nodes(op="placeholder")):
+        shape = getattr(node.meta["val"], "symbolic_shape", None) or ()
+        for dim, size in enumerate(shape):
+            name = str(size)
+            if name in env.symbols:
+                found[index, dim] = env.symbols[name]
+    return found
 
 
 def _numbers(node: Node) -> list[int]:

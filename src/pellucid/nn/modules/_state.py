@@ -8,6 +8,7 @@ A state dict maps dotted names to detached tensors that share the module's stora
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
 from typing import Any
@@ -191,9 +192,10 @@ class StateMixin(ModuleBase):
                 if assign:
                     self._assign_tensor(name, tensor, value)
                 elif value.device.type != "meta" and tensor.device.type == "meta":
-                    error_msgs.append(
-                        f"{key!r}: the model's tensor is on the meta device, where "
-                        "copying does nothing; call load_state_dict(assign=True)"
+                    warnings.warn(
+                        f"for {key}: the model's tensor is on the meta device, where "
+                        "copying is a no-op; call load_state_dict(assign=True)",
+                        stacklevel=2,
                     )
                 else:
                     tensor.copy_(value)

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from pellucid import Size
+
 PyTree = Any
 Context = Any
 FlattenFn = Callable[[PyTree], tuple[list[Any], Context]]
@@ -159,6 +161,10 @@ def _tuple_unflatten(values: Iterable[Any], context: Context) -> tuple[Any, ...]
     return tuple(values)
 
 
+def _size_unflatten(values: Iterable[Any], context: Context) -> Size:
+    return Size(values)
+
+
 _tuple_flatten, _tuple_flatten_with_keys = _list_flatten, _list_flatten_with_keys
 
 
@@ -273,6 +279,11 @@ for _cls, _functions, _stored in (
         tuple,
         (_tuple_flatten, _tuple_unflatten, _tuple_flatten_with_keys),
         Stored("builtins.tuple", None, None),
+    ),
+    (
+        Size,
+        (_tuple_flatten, _size_unflatten, _tuple_flatten_with_keys),
+        Stored("torch.Size", None, None),
     ),
     (
         list,

@@ -123,7 +123,7 @@ class DataLoader(Generic[_T_co]):
         self.pin_memory_device = pin_memory_device
         self.timeout = timeout
         self.worker_init_fn = worker_init_fn
-        self.multiprocessing_context = multiprocessing_context
+        self._context = multiprocessing_context
         self.generator = generator
         if num_workers and prefetch_factor is None:
             prefetch_factor = 2
@@ -139,6 +139,19 @@ class DataLoader(Generic[_T_co]):
                 f"{name} cannot be changed after the DataLoader was made; make another"
             )
         super().__setattr__(name, value)
+
+    @property
+    def multiprocessing_context(self) -> Any:
+        """How workers are started: a context, the name of one, or None."""
+        return self._context
+
+    @multiprocessing_context.setter
+    def multiprocessing_context(self, given: Any) -> None:
+        if given is not None and self.num_workers == 0:
+            raise ValueError(
+                "multiprocessing_context needs num_workers > 0, and it is 0"
+            )
+        self._context = given
 
     @property
     def _index_sampler(self) -> Any:

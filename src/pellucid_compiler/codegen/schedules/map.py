@@ -48,7 +48,12 @@ def unroll_of(values: list[Expr]) -> int:
 
 
 def lanes_of(target: Target, dtypes: tuple[str, ...], values: list[Expr]) -> int:
-    """As many lanes as one register has of the widest value computed in vectors.
+    """As many lanes as one register has of what ``lane_bits`` says."""
+    return target.vector_bits // lane_bits(dtypes, values)
+
+
+def lane_bits(dtypes: tuple[str, ...], values: list[Expr]) -> int:
+    """The bits of the widest value computed in vectors.
 
     A few wide operations beside many narrow ones (an int64 comparison beside a float32
     exponential) take two registers instead. ``dtypes`` are never wider than one.
@@ -61,7 +66,7 @@ def lanes_of(target: Target, dtypes: tuple[str, ...], values: list[Expr]) -> int
     half = widest // 2
     if half >= widest_bits([*dtypes]) and work.get(half, 0) >= 4 * work[widest]:
         widest = half
-    return target.vector_bits // widest
+    return widest
 
 
 def divisors(values: list[Expr]) -> list[Expr]:

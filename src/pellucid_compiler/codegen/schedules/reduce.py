@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pellucid_compiler.codegen.builder import Module, Value
 from pellucid_compiler.codegen.emit import Emitter
 from pellucid_compiler.codegen.formats import convert
-from pellucid_compiler.codegen.kernel import Kernel, Reduce, check_kernel
+from pellucid_compiler.codegen.kernel import Kernel, Reduce, Tree, check_kernel
 from pellucid_compiler.codegen.schedules.access import (
     Entry,
     open_kernel,
@@ -24,7 +24,7 @@ from pellucid_compiler.codegen.schedules.access import (
     store_strided,
 )
 from pellucid_compiler.codegen.schedules.combine import Combine, loop_in_groups
-from pellucid_compiler.codegen.schedules.map import lanes_of, unroll_of
+from pellucid_compiler.codegen.schedules.map import lane_bits, unroll_of
 from pellucid_compiler.codegen.schedules.streams import Streams
 from pellucid_compiler.codegen.targets.x86 import Target
 from pellucid_compiler.ir.expr import Expr, cast, walk, without_partials
@@ -37,12 +37,18 @@ class RowReduction:
     """One value per lane, combined along an axis in a fixed order."""
 
     def __init__(
-        self, entry: Entry, combine: Combine, value: Expr, lanes: int, uniform: Emitter
+        self,
+        entry: Entry,
+        combine: Combine,
+        value: Expr,
+        lanes: int,
+        uniform: Emitter,
+        tree: Tree | None = None,
     ) -> None:
         self.entry, self.combine, self.lanes = entry, combine, lanes
         self.function, self.uniform = entry.function, uniform
         self.value = without_partials(cast(value, combine.dtype))
-        self.unroll = unroll_of([self.value])
+        self.unroll = tree.unrolls[0] if tree else unroll_of([self.value])
 
     def lifted(
         self, load: Load, index: Value, part: int, left: Value | None
@@ -86,6 +92,22 @@ class RowReduction:
         return combine.across_lanes(f, total)
 
 
+def _lane_bits(form: Reduce, value: Expr) -> int:
+    if form.tree:
+        return form.tree.bits
+    is_indexed = Combine(form.combine, form.accumulator).is_indexed
+    return lane_bits((form.accumulator, "int32") if is_indexed else (), [value])
+
+
+def tree_of(kernel: Kernel) -> Tree:
+    """The order in which a kernel of this form combines."""
+    form = kernel.form
+    assert isinstance(form, Reduce)
+    value = without_partials(cast(form.value, form.accumulator))
+    unroll = form.tree.unrolls[0] if form.tree else unroll_of([value])
+    return Tree(_lane_bits(form, value), (unroll,))
+
+
 class _Reduction:
     """The three methods of one kernel."""
 
@@ -94,11 +116,12 @@ class _Reduction:
         self.function = entry.function
         self.combine = Combine(form.combine, form.accumulator)
         value = without_partials(cast(form.value, form.accumulator))
-        widths = (form.accumulator, "int32") if self.combine.is_indexed else ()
-        lanes = lanes_of(target, widths, [value])
+        lanes = target.vector_bits // _lane_bits(form, value)
         uniform = entry.uniform()
         uniform.prepare(value)
-        self.row = RowReduction(entry, self.combine, form.value, lanes, uniform)
+        self.row = RowReduction(
+            entry, self.combine, form.value, lanes, uniform, form.tree
+        )
         self.stored, self.reduced = entry.size(0), entry.size(1)
         self.stored_steps = entry.operand_strides(0, 2)
         self.reduced_steps = entry.operand_strides(1, 2)

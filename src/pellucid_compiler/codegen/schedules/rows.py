@@ -24,11 +24,12 @@ from pellucid_compiler.codegen.kernel import (
     RowReduce,
     Rows,
     RowStore,
+    Tree,
     check_kernel,
 )
 from pellucid_compiler.codegen.schedules.access import load_run, open_kernel, store_run
 from pellucid_compiler.codegen.schedules.combine import Combine, loop_in_groups
-from pellucid_compiler.codegen.schedules.map import lanes_of, unroll_of
+from pellucid_compiler.codegen.schedules.map import lane_bits, unroll_of
 from pellucid_compiler.codegen.schedules.streams import Streams
 from pellucid_compiler.codegen.targets.x86 import Target
 from pellucid_compiler.ir.expr import (
@@ -142,6 +143,28 @@ def _substitute(sweep: _Sweep, e: Expr, reused: Expr) -> None:
     ]
 
 
+def _tree_of(form: Rows, sweeps: list[_Sweep]) -> tuple[int, list[int]]:
+    """The bits of a lane, and how many vectors each sweep handles at a time."""
+    given = iter(form.tree.unrolls if form.tree else ())
+    unrolls = [
+        next(given) if form.tree and sweep.reduces else unroll_of(sweep.values)
+        for sweep in sweeps
+    ]
+    if form.tree:
+        return form.tree.bits, unrolls
+    return lane_bits((), [v for sweep in sweeps for v in sweep.values]), unrolls
+
+
+def tree_of(kernel: Kernel) -> Tree:
+    """The order in which a kernel of this form combines."""
+    assert isinstance(kernel.form, Rows)
+    sweeps = _sweeps(kernel, kernel.form)
+    _store_expensive(kernel, sweeps)
+    bits, unrolls = _tree_of(kernel.form, sweeps)
+    combining = zip(unrolls, sweeps, strict=True)
+    return Tree(bits, tuple(n for n, sweep in combining if sweep.reduces))
+
+
 class _RowsWriter:
     """One kernel: chooses the access and writes the sweeps of each row."""
 
@@ -151,8 +174,9 @@ class _RowsWriter:
         self.sweeps = _sweeps(kernel, form)
         _store_expensive(kernel, self.sweeps)
         values = [value for sweep in self.sweeps for value in sweep.values]
-        self.lanes = lanes_of(target, (), values)
-        unroll = max((unroll_of(s.values) for s in self.sweeps), default=1)
+        bits, self.unrolls = _tree_of(form, self.sweeps)
+        self.lanes = target.vector_bits // bits
+        unroll = max(self.unrolls, default=1)
         self.uniform = entry.uniform()
         self.columns, self.rows = entry.size(0), entry.size(1)
         self.steps = entry.operand_strides(0, 2)
@@ -215,11 +239,12 @@ class _Row:
         return self.writer.uniform.value(e)
 
     def write(self) -> None:
-        for sweep in self.writer.sweeps:
+        writer = self.writer
+        for sweep, unroll in zip(writer.sweeps, writer.unrolls, strict=True):
             for value in sweep.values:
                 self.numbers.prepare(value)
             if sweep.values:
-                self._sweep(sweep)
+                self._sweep(sweep, unroll)
             for item in sweep.stores:
                 self._store_number(item)
 
@@ -230,8 +255,8 @@ class _Row:
         dtype = self.writer.kernel.outputs[item.output]
         store_run(self.function, entry.target, value, place, dtype)
 
-    def _sweep(self, sweep: _Sweep) -> None:
-        f, lanes, unroll = self.function, self.lanes, unroll_of(sweep.values)
+    def _sweep(self, sweep: _Sweep, unroll: int) -> None:
+        f, lanes = self.function, self.lanes
         combines = [Combine(p.combine, p.accumulator) for _, p in sweep.reduces]
         start = [c.identity(f, lanes)[0] for c in combines]
         count, step = self.writer.columns, lanes * unroll
