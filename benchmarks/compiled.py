@@ -56,6 +56,16 @@ def programs(torch: Any) -> dict[str, tuple[Function, tuple[Any, ...]]]:
     def masked_softmax(scores: Any, mask: Any) -> object:
         return torch.softmax((scores * 0.125).masked_fill(mask, float("-inf")), -1)
 
+    def residual_norm(x: Any, y: Any, weight: Any, bias: Any) -> object:
+        return functional.layer_norm(x + y, weight.shape, weight, bias)
+
+    def rms_norm(x: Any, weight: Any) -> object:
+        scale = torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-6)
+        return x * scale * weight
+
+    def squared_error(x: Any, y: Any) -> object:
+        return ((x - y) ** 2).mean()
+
     def reads(x: Any) -> object:
         for _ in range(40):
             x = x * (1.0 + 0.0 * x[0, 0].item())
@@ -66,6 +76,11 @@ def programs(torch: Any) -> dict[str, tuple[Function, tuple[Any, ...]]]:
     found["swiglu 1024x2048"] = (swiglu, (wide, wide + 1))
     found["swiglu 64x64"] = (swiglu, (wide[:64, :64].clone(), wide[:64, :64] + 1))
     found["masked softmax 4096x512"] = (masked_softmax, (scores, scores > 1))
+    rows = [torch.randn(1024, 768) for _ in range(2)]
+    factors = [torch.randn(768) for _ in range(2)]
+    found["residual + layer norm 1024x768"] = (residual_norm, (*rows, *factors))
+    found["RMS norm 1024x768"] = (rms_norm, (rows[0], factors[0]))
+    found["squared error 1024x768"] = (squared_error, tuple(rows))
     found["40 reads 64x64"] = (reads, (wide[:64, :64].clone(),))
     return found
 

@@ -358,10 +358,10 @@ def source_digest(paths: list[Path]) -> str:
 def machinery() -> list[Path]:
     """What traces and lowers: a change here traces everything again."""
     folders = ("abi", "ir", "transforms", "passes", "declare", "specialise", "lower")
-    # Further schemas, headers and documents: nothing is traced by these.
+    # Further schemas, headers, documents and reports: nothing is traced by these.
     names = (
         *("variants.py", "late_forms.py", "seen.py", "intrinsics.py", "named_ops.py"),
-        *("headers.py", "pages.py", "pack_file.py"),
+        *("headers.py", "pages.py", "pack_file.py", "cost.py", "plan_cost.py"),
     )
     found = [
         path

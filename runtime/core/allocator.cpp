@@ -339,6 +339,15 @@ AllocatorStatistics allocator_statistics() {
   return result;
 }
 
+void reset_allocator_peaks() {
+  SharedCache& cache = shared();
+  std::lock_guard lock(cache.mutex);
+  cache.ended.peak_allocated_bytes = cache.ended.allocated_bytes;
+  for (AllocatorPool* pool = cache.pools; pool; pool = pool->next_registered)
+    pool->peak_allocated_bytes = pool->allocated_bytes;
+  cache.counts.peak_reserved_bytes = cache.counts.reserved_bytes;
+}
+
 std::vector<LargeBlocks::Listed> list_large_blocks() {
   SharedCache& cache = shared();
   std::lock_guard lock(cache.mutex);

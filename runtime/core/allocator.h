@@ -100,6 +100,8 @@ struct AllocatorStatistics {
   int64_t num_out_of_memory = 0;
 };
 AllocatorStatistics allocator_statistics();
+// Peaks begin again at what is live and reserved; a thread that allocates meanwhile may miss it.
+void reset_allocator_peaks();
 // Gives cached blocks back. Other threads' lists follow at their next slow path.
 void empty_cache();
 // Bytes that the shared cache keeps at most (default: a quarter of the machine's memory).

@@ -1,4 +1,8 @@
 // Process-wide settings: threads, default dtype, memory statistics; warnings and interrupts.
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include <chrono>
 #include <thread>
 
@@ -113,6 +117,27 @@ PyObject* empty_block_cache(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
+// Of this thread, and of workers while they work for it (core/thread_pool.h). Whether the processor can.
+PyObject* set_flush_denormal(PyObject*, PyObject* mode) {
+  return guarded([&]() -> PyObject* {
+    const int on = PyObject_IsTrue(mode);
+    if (on < 0) raise_python();
+#if defined(__x86_64__)
+    constexpr unsigned kFlush = 1u << 15, kInputsAreZero = 1u << 6;
+    const unsigned others = _mm_getcsr() & ~(kFlush | kInputsAreZero);
+    _mm_setcsr(on ? others | kFlush | kInputsAreZero : others);
+    Py_RETURN_TRUE;
+#else
+    Py_RETURN_FALSE;
+#endif
+  });
+}
+
+PyObject* reset_peaks(PyObject*, PyObject*) {
+  reset_allocator_peaks();
+  Py_RETURN_NONE;
+}
+
 PyObject* refuse_block(PyObject*, PyObject* object) {
   return guarded([&] {
     const long long number = PyLong_AsLongLong(object);
@@ -163,6 +188,8 @@ PyMethodDef functions[] = {
     {"can_cast", reinterpret_cast<PyCFunction>(can_cast_dtypes), METH_VARARGS | METH_KEYWORDS,
      "can_cast(from_, to): whether promotion rules allow writing `from_` into `to`."},
     {"_memory_statistics", get_memory_statistics, METH_NOARGS, "What the allocator counts, as a dict."},
+    {"_set_flush_denormal", set_flush_denormal, METH_O, "Whether denormals can be, and now are, flushed to zero."},
+    {"_reset_memory_peaks", reset_peaks, METH_NOARGS, "Lets the allocator's peaks begin again at what is live."},
     {"_empty_cache", empty_block_cache, METH_NOARGS, "Gives the allocator's cached blocks back to the system."},
     {"_large_blocks", list_parts, METH_NOARGS,
      "Parts of segments: (address, bytes, resident bytes, free, starts a segment)."},

@@ -7,13 +7,15 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import pellucid as torch
 from pellucid import diagnose
-from pellucid.diagnose.experiments import Program, _is_worth, _judge
+from pellucid.diagnose import trials
+from pellucid.diagnose.experiments import Program, is_worth, judge
 from pellucid.diagnose.findings import KINDS, Finding, Patch, Report
 from pellucid.diagnose.rules import all_rules
 
@@ -23,34 +25,63 @@ CORES = len(os.sched_getaffinity(0))
 FAULTY = {
     "anomaly": ("overhead", "set_detect_anomaly(True)", "set_detect_anomaly(False"),
     "cat": ("copy", "rows = torch.cat([rows, x])", "rows_parts.append(x)"),
+    "checkpoint": ("peak", "x = block(x)", "checkpoint(block, x, use_reentrant=False)"),
     "clone": ("copy", "table.clone()", "table[k]"),
+    "compile": ("overhead", "x = x + 0.01 * force(x)", "force = torch.compile(force)"),
+    "denormals": ("waste", "state = state * 0.97", "torch.set_flush_denormal(True)"),
     "double": ("compute", ".double()", ".float()"),
     "elements": ("overhead", "out[k] = x[k] * 2 + 1", None),
+    "hoist": ("waste", "    table = torch.softmax(A @ B, -1)", "pass"),
     "inverse": ("compute", "torch.inverse(A) @ b", "torch.linalg.solve(A, b)"),
     "leak": ("leak", "total = total + scores", "total + scores.detach()"),
     "loader": ("data", "DataLoader(Slow()", "num_workers=2"),
+    "log_softmax": ("waste", "torch.log(torch.softmax(", "log_softmax(scores, -1)"),
     "nograd": ("waste", "y = model(x)", "with torch.no_grad():"),
+    "retained": ("peak", "loss.backward(retain_graph=True)", "loss.backward()"),
     "sleep": ("wait", "x = x * 1.01", None),
     "strides": ("bandwidth", "wide = base.t()", "base.t().contiguous()"),
     "threads": ("compute", "set_num_threads(1)", f"set_num_threads({CORES})"),
 }
+OPTIONS = ("checkpoint", "compile")  # no faults
 SOUND = ("cnn", "eval", "matmul", "train", "vector")
 
 
-def report_of(name):
-    program = Program(str(PROGRAMS / f"{name}.py"), [])
-    return Report.unpickled(program.run("record")["report"])
+# These change settings of the process, or take the time of its first calls.
+ALONE = ("faulty_anomaly", "faulty_denormals", "faulty_threads", "sound_cnn")
+
+
+@pytest.fixture(scope="module")
+def together(tmp_path_factory):
+    """The reports of all programs that leave no trace, made by one process."""
+    names = [f"faulty_{name}" for name in FAULTY] + [f"sound_{name}" for name in SOUND]
+    scripts = [str(PROGRAMS / f"{name}.py") for name in names if name not in ALONE]
+    result = tmp_path_factory.mktemp("reports") / "reports.json"
+    command = [sys.executable, str(PROGRAMS.parent / "record_programs.py"), str(result)]
+    subprocess.run([*command, *scripts], check=True, stdout=subprocess.DEVNULL)
+    return json.loads(result.read_text())
+
+
+@pytest.fixture
+def report_of(together):
+    def find(name):
+        if name in together:
+            return Report.unpickled(together[name]["report"])
+        program = Program(str(PROGRAMS / f"{name}.py"), [])
+        return Report.unpickled(program.run("record")["report"])
+
+    return find
 
 
 @pytest.mark.parametrize("name", FAULTY)
-def test_a_fault_is_found_at_its_line(name):
+def test_a_fault_is_found_at_its_line(name, report_of):
     if name == "threads" and CORES < 2:
         pytest.skip("one core: one thread is all there is")
     kind, text, added = FAULTY[name]
     report = report_of(f"faulty_{name}")
     assert sum(report.shares.values()) == pytest.approx(1, abs=0.01)
-    assert report.findings, report.text()
-    (finding, *_) = [f for f in report.findings if f.kind == kind]
+    found = report.options if name in OPTIONS else report.findings
+    assert found, report.text()
+    (finding, *_) = [f for f in found if f.kind == kind]
     source = Path(finding.file).read_text()
     assert text in source.splitlines()[finding.line - 1]
     assert len(report.text().splitlines()) <= 25
@@ -63,7 +94,7 @@ def test_a_fault_is_found_at_its_line(name):
 
 
 @pytest.mark.parametrize("name", SOUND)
-def test_a_sound_program_has_nothing_to_fix(name):
+def test_a_sound_program_has_nothing_to_fix(name, report_of):
     report = report_of(f"sound_{name}")
     assert report.findings == [], report.text()
     assert "nothing to fix" in report.text() and report.roof >= 1
@@ -101,18 +132,18 @@ def test_what_measures_nothing_is_dropped(tmp_path):
 
     def judged(plain, patched):
         finding = Finding("copy", str(path), 2, "b = 2", "", "", 0.5, patch)
-        _judge(finding, plain, patched)
+        judge(finding, plain, patched)
         return finding
 
     faster = judged(runs(2, 2.1, 1.9, 2, 2), runs(1, 1, 1, 1, 1))
-    assert _is_worth(faster) and faster.pairs == 5 and faster.same_output
+    assert is_worth(faster) and faster.pairs == 5 and faster.same_output
     assert faster.measured_gain[0] == 2
-    assert not _is_worth(judged(runs(1, 1, 1), runs(1, 1, 1)))
-    assert not _is_worth(judged(runs(2, 1, 1), runs(1, 1, 1)))  # once is chance
+    assert not is_worth(judged(runs(1, 1, 1), runs(1, 1, 1)))
+    assert not is_worth(judged(runs(2, 1, 1), runs(1, 1, 1)))  # once is chance
     smaller = judged(runs(1, 1), runs(1, 1, peak=50))
-    assert _is_worth(smaller) and smaller.saved_bytes == 50
+    assert is_worth(smaller) and smaller.saved_bytes == 50
     assert judged(runs(2), runs(1, output="x")).same_output is False
-    assert not _is_worth(judged(runs(1), []))
+    assert not is_worth(judged(runs(1), []))
 
 
 def test_a_function_and_a_block_are_diagnosed_in_this_process():
@@ -125,7 +156,66 @@ def test_a_function_and_a_block_are_diagnosed_in_this_process():
     assert sum(found.report.shares.values()) == pytest.approx(1, abs=0.01)
 
 
+def fades(x):
+    for _ in range(3):
+        table = (x @ x).softmax(-1).exp().log().sin()
+        x = x + table
+    return x
+
+
+def repeats(x):
+    for _ in range(6):
+        table = (W @ W).softmax(-1)
+        x = x + table
+    return x
+
+
+W = torch.randn(200, 200)
+
+
+def calls_of(work, repeats):
+    """In the place of a clock: how many calls of ops a run makes."""
+    with torch.profiler.profile() as p:
+        work()
+    calls = sum(row.count for row in p.key_averages())
+    return {"seconds": float(calls), "peak": 100, "output": ""}
+
+
+def test_the_fix_of_a_function_is_measured_in_this_process(monkeypatch):
+    monkeypatch.setattr(trials, "_timed", calls_of)
+    report = diagnose(repeats, torch.zeros(200, 200))
+    (finding,) = [f for f in report.findings if "before the loop" in f.fix]
+    assert finding.text == "table = (W @ W).softmax(-1)" and finding.same_output
+    assert finding.pairs >= 3 and finding.measured_gain[1] > 2
+    assert "measured" in report.text() and finding.patched.startswith("---")
+    known = [f.fix for f in [*report.findings, *report.options]]
+    assert len(known) == len(set(known))
+    # What depends on the loop is not taken out of it.
+    assert not [f for f in diagnose(fades, W).findings if "before the loop" in f.fix]
+
+
+def test_steps_of_a_loop_sum_to_its_time_and_slow_ones_say_why():
+    model = torch.nn.Linear(64, 64)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with diagnose() as found:
+        for k in range(6):
+            optimizer.zero_grad()
+            model(torch.ones(8, 64)).sum().backward()
+            if k == 4:
+                time.sleep(0.2)
+            optimizer.step()
+    steps = found.report.steps
+    assert len(steps) == 6
+    slowest = max(steps, key=lambda step: step.seconds)
+    assert slowest.number == 4 and slowest.shares["python"] > 0.19
+    for step in steps:
+        assert sum(step.shares.values()) == pytest.approx(step.seconds, rel=0.1)
+    (line,) = [x for x in found.report.text().splitlines() if "number 4" in x]
+    assert "(python +" in line
+    assert len(json.loads(found.report.json())["steps"]) == 6
+
+
 def test_every_rule_is_a_file():
     names = {rule.__module__.rpartition(".")[2] for rule in all_rules()}
     files = (Path(diagnose.__file__).parent / "rules").glob("[a-z]*.py")
-    assert names == {path.stem for path in files} and len(names) >= 12
+    assert names == {path.stem for path in files} and len(names) >= 19

@@ -9,7 +9,7 @@ from pellucid.explain import explain
 
 def test_explain_names_the_ops_and_the_keys_they_passed():
     x = pellucid.tensor([[1.0, 2.0]], requires_grad=True)
-    text = str(explain(lambda t: pellucid.exp(t * 2.0), x))
+    text = explain(lambda t: pellucid.exp(t * 2.0), x).more
     assert text.index("aten::mul.Tensor") < text.index("aten::exp")
     assert "Autograd -> CPU" in text
     assert "computed in float32" in text
@@ -41,3 +41,16 @@ def test_command_line_explains_an_op_by_name():
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "x / (1 + abs(x))" in done.stdout
+
+
+def test_an_explanation_of_many_ops_fits_a_screen():
+    layer = pellucid.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+    model = pellucid.nn.TransformerEncoder(layer, 4)
+    found = explain(model, pellucid.randn(1, 4, 16))
+    lines = str(found).splitlines()
+    assert len(found.sections) > 100 and len(lines) <= 31
+    assert lines[0].startswith(f"{len(found.sections)} calls, ")
+    assert all(len(line) <= 120 for line in lines)
+    (linear,) = [line for line in lines if " linear " in line]
+    assert linear.startswith("16x") and "gemm #" in linear
+    assert len(found.more.splitlines()) > 1000

@@ -1,12 +1,20 @@
 """``torch.export``: programs that serve every size of their ranges, stored and read."""
 
+import dataclasses
 import io
 
 import pytest
 
 import pellucid as torch
 from pellucid import nn
-from pellucid.export import Dim, ExportedProgram, export, load, save
+from pellucid.export import (
+    Dim,
+    ExportedProgram,
+    export,
+    load,
+    register_dataclass,
+    save,
+)
 
 
 class Block(nn.Module):
@@ -159,3 +167,20 @@ def test_constants_of_the_program_are_lifted():
     assert len(program.constants) == 1
     assert not program.graph.find_nodes(op="get_attr")
     assert program.module()(torch.ones(3)).tolist() == [1.0, 2.0, 3.0]
+
+
+@dataclasses.dataclass
+class Pair:
+    left: torch.Tensor
+    right: torch.Tensor
+
+
+def test_dataclasses_are_nests_of_arguments_and_results():
+    class Sums(nn.Module):
+        def forward(self, pair):
+            return Pair(pair.left + pair.right, pair.right * 2)
+
+    register_dataclass(Pair)
+    program = export(Sums(), (Pair(torch.ones(3), torch.ones(3)),))
+    found = program.module()(Pair(torch.ones(3) * 2, torch.ones(3)))
+    assert found.left.tolist() == [3.0] * 3 and found.right.tolist() == [2.0] * 3

@@ -1,11 +1,13 @@
 """Branches, loops and scans: run, and as graphs in make_fx and export."""
 
+import io
+
 import pytest
 
 import pellucid as torch
 from pellucid import nn
 from pellucid._higher_order_ops import associative_scan, map, scan, while_loop
-from pellucid.export import Dim, export
+from pellucid.export import Dim, export, load, save
 from pellucid.fx.experimental.proxy_tensor import make_fx
 
 MODES = ("real", "fake", "symbolic")
@@ -107,6 +109,20 @@ def test_a_branch_is_exported_for_all_sizes():
         for sign in (1, -1):
             x = torch.rand(size, 3) * sign
             assert torch.equal(module(x), gate(x))
+
+
+def test_exported_branches_are_decomposed_and_stored():
+    gate = Gate()
+    program = export(
+        gate, (torch.randn(4, 3),), dynamic_shapes={"x": {0: Dim("batch")}}
+    )
+    file = io.BytesIO()
+    save(program, file)
+    file.seek(0)
+    x = torch.rand(7, 3)
+    for changed in (program.run_decompositions(), load(file)):
+        assert torch.equal(changed.module()(x), gate(x))
+        assert torch.equal(changed.module()(-x), gate(-x))
 
 
 @pytest.mark.parametrize(

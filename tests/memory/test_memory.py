@@ -138,3 +138,29 @@ def test_a_view_whose_history_is_ambiguous_does_not_stop_the_search():
     assert any(
         name.startswith("view (test_memory.py:") for name in memory.holders(view)
     )
+
+
+def test_the_cpu_answers_by_the_names_of_cuda_memory():
+    names = torch.cpu.memory.__all__
+    assert all(getattr(torch.cpu, n) is getattr(torch.cpu.memory, n) for n in names)
+    before = torch.cpu.memory_allocated()
+    kept = torch.empty(1 << 20)
+    assert torch.cpu.memory_allocated() - before >= 4 << 20
+    torch.cpu.reset_peak_memory_stats()
+    floor = torch.cpu.memory_stats()["allocated_bytes.all.current"]
+    assert torch.cpu.max_memory_allocated() <= floor + (1 << 20)
+    torch.empty(1 << 22)
+    stats = torch.cpu.memory_stats()
+    assert stats["allocated_bytes.all.peak"] >= floor + (16 << 20)
+    assert stats["reserved_bytes.all.peak"] >= stats["reserved_bytes.all.current"]
+    torch.cpu.reset_accumulated_memory_stats()
+    counts = torch.cpu.memory_stats_as_nested_dict()["allocation"]["all"]
+    assert 0 <= counts["allocated"] < 1000 and counts["current"] > 0
+    blocks = [b for s in torch.cpu.memory_snapshot() for b in s["blocks"]]
+    address = kept.untyped_storage().data_ptr()
+    (block,) = [b for b in blocks if b["address"] <= address < b["address"] + b["size"]]
+    assert block["state"] == "active_allocated" and block["size"] >= 4 << 20
+    free, total = torch.cpu.mem_get_info()
+    assert 0 < free <= total
+    assert "blocks taken" in torch.cpu.memory_summary()
+    assert "blocks taken" not in torch.cpu.memory_summary(abbreviated=True)

@@ -115,23 +115,28 @@ API = {
     "safetensors": set(),
     "utils/_pytree": set(),
     "utils": {
-        *("_ops", "_timeline", "autograd", "hub", "nn", "nn/modules"),
+        *("_ops", "_runtime", "_timeline", "autograd", "hub", "nn", "nn/modules"),
         "nn/utils",
         *("overrides", "random", "storage", "utils/data"),
         "utils/_pytree",
     },
     "utils/data": set(),
+    "utils/tensorboard": {"fx", "fx/passes"},
     "utils/data/_utils": {"utils/data"},
     "multiprocessing": set(),
     "hub": {"_functions"},
     "types": {"_symbolic", "storage"},
     # Looking inside
-    "explain": {"_compile", "autograd", "viz", "pellucid_compiler"},
+    "explain": {
+        *("_compile", "_timeline", "autograd", "memory", "viz"),
+        "pellucid_compiler",
+    },
     "viz": {"nn/modules", "overrides"},
+    "tour": {"_timeline", "explain"},
     "_timeline": {"pellucid_compiler"},
     "diagnose": {
         *("_timeline", "diagnose/rules", "memory", "profiler", "run"),
-        "pellucid_compiler",
+        *("utils/_pytree", "pellucid_compiler"),
     },
     "diagnose/rules": {"_timeline", "diagnose"},
     "memory": {"_timeline", "optim"},
@@ -139,7 +144,7 @@ API = {
     # Devices and settings
     "accelerator": {"_package"},
     "backends": {"_package"},
-    "cpu": {"amp"},
+    "cpu": {"amp", "memory"},
     "cuda": {"_package", "amp"},
     "devices": {"_runtime", "utils", "pellucid_compiler"},
     "devices/check": {
@@ -249,6 +254,7 @@ API = {
         "utils/_pytree",
     },
     "export": {
+        "_ops",
         "_symbolic",
         "func",
         "fx",

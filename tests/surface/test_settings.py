@@ -185,3 +185,14 @@ def test_sharing_strategies():
     mp.set_sharing_strategy("file_descriptor")
     with pytest.raises(AssertionError):
         mp.set_sharing_strategy("telepathy")
+
+
+def test_denormals_are_flushed_where_asked():
+    x = torch.full((100_000,), 1e-38)
+    assert (x * 0.01)[0].item() > 0
+    assert torch.set_flush_denormal(True)
+    try:
+        assert (x * 0.01).max().item() == 0  # also on the pool's threads
+    finally:
+        torch.set_flush_denormal(False)
+    assert (x * 0.01).min().item() > 0

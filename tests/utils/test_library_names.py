@@ -221,3 +221,47 @@ def test_inverse_transforms_have_a_class():
     from pellucid.distributions import ExpTransform, transforms
 
     assert isinstance(ExpTransform().inv, transforms._InverseTransform)
+
+
+def test_assertions_of_one_element():
+    torch._assert_async(torch.tensor(1.0))
+    with pytest.raises(RuntimeError, match="nonzero"):
+        torch._assert_async(torch.tensor(False))
+    with pytest.raises(RuntimeError, match="mine"):
+        torch._assert_async(torch.tensor(0), "mine")
+
+
+def test_segments_by_the_name_of_libraries():
+    values, lengths = torch.arange(6.0), torch.tensor([2, 4])
+    found = torch._segment_reduce(values, "sum", lengths=lengths)
+    assert found.tolist() == [1, 14]
+
+
+def test_contexts_of_libraries_decorate():
+    from pellucid.utils import _contextlib
+
+    entered = []
+
+    class Counting(_contextlib._DecoratorContextManager):
+        def __init__(self, name="a"):
+            self.name = name
+
+        def __enter__(self):
+            entered.append(self.name)
+
+        def __exit__(self, *failure):
+            entered.append("end")
+
+        def clone(self):
+            return type(self)(self.name)
+
+    class Plain(_contextlib._NoParamDecoratorContextManager):
+        def __enter__(self):
+            entered.append("a")
+
+        def __exit__(self, *failure):
+            entered.append("end")
+
+    assert Counting("b")(lambda x: x + 1)(1) == 2
+    assert Plain(lambda x: x + 1)(1) == 2
+    assert entered == ["b", "end", "a", "end"]

@@ -26,3 +26,16 @@ def is_distributed(input: Tensor) -> bool:
 def _assert(condition: Any, message: str) -> None:
     """Raises AssertionError with the message unless the condition holds."""
     assert condition, message
+
+
+def _assert_async(tensor: Tensor, assert_msg: str | None = None) -> None:
+    """Raises RuntimeError with the message if the one element of ``tensor`` is 0."""
+    if not bool(tensor):
+        raise RuntimeError(
+            assert_msg or "Expected Tensor with single nonzero value, but got zero"
+        )
+
+
+def _segment_reduce(data: Tensor, reduce: str, **options: Any) -> Tensor:
+    """``torch.segment_reduce`` by the name that libraries call."""
+    return pellucid.segment_reduce(data, reduce, **options)

@@ -33,17 +33,8 @@ MODULES = (
     "overrides",
     "profiler",
     *("quantization", "quasirandom", "random", "return_types", "serialization"),
-    *(
-        "signal",
-        "sparse",
-        "special",
-        "storage",
-        "testing",
-        "types",
-        "utils",
-        "version",
-        "viz",
-    ),
+    *("signal", "sparse", "special", "storage", "testing", "tour", "types", "utils"),
+    *("version", "viz"),
     "xpu",
 )
 # Functions, classes and numbers, by their modules.
@@ -90,7 +81,8 @@ VALUES = {
 FUNCTIONS = {
     "_functions.dtype_queries": (*("is_same_size", "is_signed", "range"),),
     "_functions.legacy": (
-        *("_assert", "dsmm", "get_device", "is_distributed", "spmm"),
+        *("_assert", "_assert_async", "_segment_reduce", "dsmm", "get_device"),
+        *("is_distributed", "spmm"),
     ),
     "_sparse.construct": (
         *("sparse_bsc_tensor", "sparse_bsr_tensor"),

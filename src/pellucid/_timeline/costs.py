@@ -38,6 +38,7 @@ class CostCounter:
 
         self._known: dict[Any, Cost | None] = {}
         self._run: dict[Any, list[Any] | None] = {}
+        self._lowered: dict[Any, Any] = {}  # of ops by key, which many sizes share
 
     def of(self, event: Event) -> Cost | None:
         """The cost of a call; None where it is not known."""
@@ -64,10 +65,31 @@ class CostCounter:
         key = event.name, repr(arguments)
         if key not in self._run:
             try:
-                self._run[key] = _steps(event.name, arguments)
+                self._run[key] = self._steps(event.name, arguments)
             except _UNKNOWN:
                 self._run[key] = None
         return self._run[key]
+
+    def _steps(self, name: str, arguments: Sequence[Any]) -> list[StepCost] | None:
+        from pellucid_compiler.lower.plan_cost import StepCost, plan_cost
+        from pellucid_compiler.specialise.pointwise import PointwiseOp
+
+        op = _resolved(name, arguments)
+        if op is None:
+            return None
+        if isinstance(op, PointwiseOp):
+            cost = _pointwise_cost(op, arguments)
+            return (
+                None if cost is None else [StepCost("map", op.schema.full_name, cost)]
+            )
+        key = repr(op.reference), op.key, tuple(op.guards.items())
+        if key not in self._lowered:
+            self._lowered[key] = op.lower()
+        lowered = self._lowered[key]
+        shapes = [tensor.shape for tensor in _tensors(arguments)]
+        if len(shapes) != lowered.plan.num_inputs:
+            return None
+        return plan_cost(lowered.plan, lowered.kernels, shapes, arguments)
 
     def as_run(self, event: Event, routes: Sequence[str] = ()) -> Cost | None:
         """The sum of the steps' costs; ``routes``: the drivers of its products."""
@@ -131,23 +153,6 @@ def _cost(name: str, arguments: Sequence[Any]) -> Cost | None:
     if isinstance(found, PointwiseOp):
         return _pointwise_cost(found, arguments)
     return _graph_op_cost(found, arguments)
-
-
-def _steps(name: str, arguments: Sequence[Any]) -> list[StepCost] | None:
-    from pellucid_compiler.lower.plan_cost import StepCost, plan_cost
-    from pellucid_compiler.specialise.pointwise import PointwiseOp
-
-    found = _resolved(name, arguments)
-    if found is None:
-        return None
-    if isinstance(found, PointwiseOp):
-        cost = _pointwise_cost(found, arguments)
-        return None if cost is None else [StepCost("map", found.schema.full_name, cost)]
-    lowered = found.lower()
-    shapes = [tensor.shape for tensor in _tensors(arguments)]
-    if len(shapes) != lowered.plan.num_inputs:
-        return None
-    return plan_cost(lowered.plan, lowered.kernels, shapes, arguments)
 
 
 def _functional(name: str, registry: Any) -> str:

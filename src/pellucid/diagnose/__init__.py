@@ -8,7 +8,8 @@
     print(d.report)
 
 Shares of the wall time sum to 1; findings name a line, the evidence and a fix. Gains
-are measured by the command alone, which can run the program again, patched.
+are measured: by the command in child processes that run the program as it is and
+patched, of a function in this process. A context runs once and measures none.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ class Diagnosis:
 
 def diagnose(fn: Callable[..., Any] | None = None, *args: Any, **kwargs: Any) -> Any:
     """The report of ``fn(*args, **kwargs)``, which runs once unrecorded, then for a
-    tenth of a second or ten times; without a function a context.
+    tenth of a second or ten times, and for each fix in it some more, as it is and
+    patched; without a function a context.
 
     Example: ``print(pellucid.diagnose(step))``.
     """
@@ -63,14 +65,18 @@ def diagnose(fn: Callable[..., Any] | None = None, *args: Any, **kwargs: Any) ->
         return Diagnosis()
     import time
 
+    from pellucid.diagnose.trials import measure_function
+
     fn(*args, **kwargs)
     context = Diagnosis()
     with context:
-        end = time.perf_counter() + 0.1
-        for _ in range(10):
+        end, runs = time.perf_counter() + 0.1, 0
+        while runs < 10 and (not runs or time.perf_counter() < end):
             fn(*args, **kwargs)
-            if time.perf_counter() > end:
-                break
+            runs += 1
+    assert context.report is not None
+    context.report.runs = runs
+    measure_function(lambda f: f(*args, **kwargs), fn, context.report)
     return context.report
 
 

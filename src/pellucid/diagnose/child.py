@@ -31,7 +31,8 @@ def _use(patched: dict[str, str]) -> None:
     loader.get_code = get_code
 
 
-def _main_module(script: str, patched: dict[str, str]) -> tuple[CodeType, ModuleType]:
+def main_module(script: str, patched: dict[str, str]) -> tuple[CodeType, ModuleType]:
+    """A script's code and the module that it runs in."""
     path = os.path.abspath(script)
     source = patched.get(path) or Path(path).read_text(encoding="utf-8")
     code = compile(source, path, "exec")
@@ -50,40 +51,49 @@ def _execute(code: CodeType, module: ModuleType) -> None:
             raise
 
 
+def timed(code: CodeType, module: ModuleType) -> str:
+    """Seconds and the peak of memory of a run, as JSON."""
+    from pellucid import _C
+
+    begin = time.perf_counter()
+    _execute(code, module)
+    seconds = time.perf_counter() - begin
+    peak = _C._memory_statistics()["peak_allocated_bytes"]
+    return json.dumps({"seconds": seconds, "peak": peak})
+
+
+def recorded(code: CodeType, module: ModuleType) -> str:
+    """The report of a run, as `Report.unpickled` reads it."""
+    import pellucid
+    from pellucid.diagnose.verdict import Recording, report_of
+
+    recording = Recording()
+    recording.start()
+    try:
+        _execute(code, module)
+    finally:
+        facts = recording.stop(
+            {
+                "anomaly": pellucid.is_anomaly_enabled(),
+                "threads": pellucid.get_num_threads(),
+                "files": [module.__file__],
+            }
+        )
+    return report_of(facts).pickled()
+
+
 def main() -> None:
     """See the module."""
     mode, result, texts, script, *arguments = sys.argv[1:]
     patched: dict[str, str] = json.loads(Path(texts).read_text())
     _use(patched)
-    code, module = _main_module(script, patched)
+    code, module = main_module(script, patched)
     sys.argv = [script, *arguments]
-    import pellucid
-    from pellucid import _C, run
+    from pellucid import run
 
     run.install()
-    if mode == "time":
-        begin = time.perf_counter()
-        _execute(code, module)
-        seconds = time.perf_counter() - begin
-        peak = _C._memory_statistics()["peak_allocated_bytes"]
-        found = json.dumps({"seconds": seconds, "peak": peak})
-    else:
-        from pellucid.diagnose.verdict import Recording, report_of
-
-        recording = Recording()
-        recording.start()
-        try:
-            _execute(code, module)
-        finally:
-            facts = recording.stop(
-                {
-                    "anomaly": pellucid.is_anomaly_enabled(),
-                    "threads": pellucid.get_num_threads(),
-                    "files": [os.path.abspath(script)],
-                }
-            )
-        found = report_of(facts).pickled()
-    Path(result).write_text(found)
+    work = timed if mode == "time" else recorded
+    Path(result).write_text(work(code, module))
 
 
 if __name__ == "__main__":

@@ -52,7 +52,8 @@ def measure(program: Program, report: Report, seconds: float) -> None:
     end = time.perf_counter() + seconds
     plain: list[dict[str, Any]] = []
     runs: dict[int, list[dict[str, Any]]] = {}
-    wanted = [f for f in report.findings if f.patch is not None]
+    every = [*report.findings, *report.options]
+    wanted = [f for f in every if f.patch is not None]
     for _ in range(_PAIRS):
         if plain and time.perf_counter() > end:
             break
@@ -61,9 +62,10 @@ def measure(program: Program, report: Report, seconds: float) -> None:
             if runs.get(id(finding), True):
                 runs.setdefault(id(finding), []).extend(_patched(program, finding))
     for finding in wanted:
-        _judge(finding, plain, runs.get(id(finding), []))
-    report.dropped = [f.text for f in wanted if not _is_worth(finding=f)]
-    report.findings = [f for f in report.findings if f.patch is None or _is_worth(f)]
+        judge(finding, plain, runs.get(id(finding), []))
+    report.dropped = [f.text for f in wanted if not is_worth(f)]
+    report.findings = [f for f in report.findings if f.patch is None or is_worth(f)]
+    report.options = [f for f in report.options if is_worth(f)]
 
 
 def _patched(program: Program, finding: Finding) -> list[dict[str, Any]]:
@@ -77,9 +79,10 @@ def _patched(program: Program, finding: Finding) -> list[dict[str, Any]]:
         return []
 
 
-def _judge(
+def judge(
     finding: Finding, plain: list[dict[str, Any]], patched: list[dict[str, Any]]
 ) -> None:
+    """Fill in what pairs of runs show: dicts of seconds, peak and output."""
     pairs = list(zip(plain, patched, strict=False))
     if not pairs:
         return
@@ -92,10 +95,18 @@ def _judge(
     saved = min(a["peak"] for a, _ in pairs) - min(b["peak"] for _, b in pairs)
     if saved > _SAVING * pairs[0][0]["peak"]:
         finding.saved_bytes = saved
-    assert finding.patch is not None
-    finding.patched = finding.patch.diff()
+    if finding.patch is not None:
+        finding.patched = finding.patch.diff()
 
 
-def _is_worth(finding: Finding) -> bool:
+def is_worth(finding: Finding) -> bool:
+    """Whether what was measured is a gain: of time, of a fault also of memory, and so
+    of an option about the peak.
+    """
     gain = finding.measured_gain
-    return gain is not None and (gain[1] > _GAIN or finding.saved_bytes > 0)
+    if gain is None:
+        return False
+    saves = finding.saved_bytes > 0 and (
+        not finding.is_option or finding.kind == "peak"
+    )
+    return gain[1] > _GAIN or saves

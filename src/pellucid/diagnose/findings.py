@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pellucid.diagnose.steps import as_json, shown_steps
+
 KINDS = (
     *("data", "overhead", "copy", "compute", "bandwidth", "peak", "leak", "waste"),
     *("wait", "first-time"),
@@ -52,7 +54,8 @@ class Patch:
 class Finding:
     """A fault: where, the evidence, what to do. ``share`` of the time it has;
     ``bound``: the best speed-up that removing all of it could give. ``measured_gain``
-    is (speed-up, low, high) of the whole program, None if it was not measured.
+    is (speed-up, low, high) of the whole program, None if it was not measured. An
+    option (``is_option``) is sound code that might gain.
     """
 
     kind: str
@@ -69,6 +72,7 @@ class Finding:
     pairs: int = 0
     saved_bytes: int = 0
     same_output: bool | None = None
+    is_option: bool = False
 
     def lines(self, number: int) -> list[str]:
         """At most four lines of a report."""
@@ -81,6 +85,11 @@ class Finding:
         elif self.patch is None:
             shown.append("          not measured: there is no patch of it")
         return shown
+
+    def option_lines(self) -> list[str]:
+        """Two lines of a report."""
+        place = f" ({Path(self.file).name}:{self.line})" if self.file else ""
+        return [f"option {self.fix}{place}", f"       measured {self._measured()}"]
 
     def _measured(self) -> str:
         from pellucid.memory._peak import readable
@@ -99,7 +108,7 @@ class Finding:
 @dataclass
 class Report:
     """The verdict: ``kind`` of the largest share, shares of the wall time that sum to
-    1, findings by weight, ``options`` that are not faults.
+    1, findings by weight, ``options`` that are not faults and gained when measured.
     """
 
     kind: str
@@ -109,9 +118,16 @@ class Report:
     machine: str
     roof: float
     findings: list[Finding] = field(default_factory=list)
-    options: list[str] = field(default_factory=list)
+    options: list[Finding] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
     rows: Sequence[Any] = ()
+    runs: int = 1
+    steps: Sequence[Any] = ()
+
+    @property
+    def calls_each(self) -> float:
+        """Calls of one run."""
+        return self.calls / self.runs
 
     def text(self) -> str:
         """At most 25 lines."""
@@ -127,6 +143,10 @@ class Report:
             lines.append(f"and {len(self.findings) - len(shown)} smaller findings")
         if not self.findings:
             lines.append("nothing to fix")
+        for option in self.options[:2]:
+            if option.measured_gain is not None:
+                lines += option.option_lines()
+        lines += shown_steps(self.steps)
         lines.append(
             f"roofline: computations take {self.roof:.1f}x their time at the roof"
         )
@@ -146,10 +166,11 @@ class Report:
             "shares": self.shares,
             "seconds": self.seconds,
             "calls": self.calls,
+            "steps": as_json(self.steps),
             "machine": self.machine,
             "roof": self.roof,
             "findings": [asdict(finding) for finding in self.findings],
-            "options": self.options,
+            "options": [asdict(option) for option in self.options],
             "dropped": self.dropped,
         }
         return json.dumps(found, indent=1)

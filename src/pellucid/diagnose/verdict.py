@@ -22,6 +22,7 @@ from pellucid.diagnose.findings import Finding, Report
 from pellucid.diagnose.machine import Machine, machine
 from pellucid.diagnose.recording import Computation, computations, shown_op
 from pellucid.diagnose.roofline import bound_of, roofline_of
+from pellucid.diagnose.steps import Step, steps_of
 
 WATCH = Watch.FACTS | Watch.LINES | Watch.MEMORY | Watch.STEPS
 COPIES = {
@@ -58,6 +59,7 @@ class Facts:
     roof: Machine
     settings: dict[str, Any]
     data_share: float = 0.0  # of the loader, asleep or not
+    steps: list[Step] = field(default_factory=list)
 
     def share_of(self, seconds: float) -> float:
         """A part of the wall time, at most all of it."""
@@ -108,13 +110,23 @@ def _facts(
 ) -> Facts:
     roof = machine()
     items = computations([log], costs)
-    category_of = {item.event: _category(item, roof) for item in items}
+    least: dict[tuple[str, str], float] = {}
+    for item in items:
+        place = item.name, str(item.line)
+        least[place] = min(least.get(place, item.seconds), item.seconds)
+    category_of = {
+        item.event: _category(item, least[item.name, str(item.line)], roof)
+        for item in items
+    }
     by_line: dict[tuple[str, int], LineTime] = {}
     sums: dict[str, float] = defaultdict(float)
+    pieces: list[tuple[float, str, float]] = []
     thread = main_thread(log)
     for event, nanoseconds, is_python in shares(log, thread) if thread else ():
         category = _category_of_share(event, is_python, category_of)
         sums[category] += nanoseconds / 1e9
+        moment = event.begin if event is not None else log.end
+        pieces.append((moment, category, nanoseconds / 1e9))
         line = log.user_line(event.line) if event is not None else None
         if line is not None:
             key = line.file, line.number
@@ -130,7 +142,8 @@ def _facts(
     wall = (log.end - log.begin) / 1e9
     divided = _divided(sums, wall, asleep, away)
     data = sums["data"] / wall * (1 - divided.get("away", 0.0))
-    return Facts(log, wall, divided, by_line, items, roof, settings, data)
+    steps = steps_of(log, pieces)
+    return Facts(log, wall, divided, by_line, items, roof, settings, data, steps)
 
 
 def _divided(
@@ -154,11 +167,14 @@ def _divided(
     return {name: seconds / wall for name, seconds in found.items() if seconds > 0}
 
 
-def _category(item: Computation, roof: Machine) -> str:
+def _category(item: Computation, least: float, roof: Machine) -> str:
+    """``least``: seconds of the op's shortest call at the line; longer ones may have
+    waited for a core.
+    """
     if item.name in COPIES:
         return "copy"
     if item.run is None:
-        return "overhead" if item.seconds < _SHORT else "compute"
+        return "overhead" if least < _SHORT else "compute"
     limit = bound_of(item, roof)[1]
     if limit == "calls":
         return "overhead"
@@ -208,8 +224,10 @@ def report_of(facts: Facts) -> Report:
         calls=calls,
         machine=str(facts.roof),
         roof=1 / max(roofs.share_of_roof, 1e-3),
-        findings=list(places.values()),
+        findings=[found for found in places.values() if not found.is_option],
+        options=[found for found in places.values() if found.is_option],
         rows=roofs.rows,
+        steps=facts.steps,
     )
 
 

@@ -2,13 +2,15 @@
 
 ``explain(fn, *args)`` runs the call, records what was dispatched, and shows for every
 op: schema, dispatch keys, specialisation key, handler, Graph or scalar function, passes
-that changed the Graph, plan, kernels and whether the pack has them. ``.passes()`` shows
-the Graph before and after each pass; ``.llvm()`` and ``.assembly()`` go on to machine
-code, which needs llvmlite. ``python -m pellucid.explain softsign`` shows an op by name.
+that changed the Graph, plan, kernels and whether the pack has them; of several ops a
+line each, and all of it in ``.more``. ``.passes()`` shows the Graph before and after
+each pass; ``.llvm()`` and ``.assembly()`` go on to machine code, which needs llvmlite.
+``python -m pellucid.explain softsign`` shows an op by name.
 
     >>> print(pellucid.explain(torch.softmax, x, -1))
 
-``explain.backward(loss)``, or ``explain(loss.grad_fn)``, walks a backward pass.
+``explain.backward(loss)``, or ``explain(loss.grad_fn)``, walks a backward pass;
+``explain.view``, ``gradient``, ``dtype`` and ``saved`` answer one question each.
 """
 
 from __future__ import annotations
@@ -20,7 +22,10 @@ from typing import Any
 
 from pellucid.explain.report import Explanation, sections_of
 
-__all__ = ["Explanation", "backward", "explain"]
+__all__ = [
+    *("Explanation", "backward", "declaration", "dtype", "explain", "gradient"),
+    *("saved", "view"),
+]
 
 
 def explain(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -52,6 +57,56 @@ def backward(target: Any) -> Explanation:
     from pellucid.explain.backward_pass import explain_backward
 
     return explain_backward(target)
+
+
+def view(tensor: Any) -> str:
+    """Whose memory a tensor shares, who holds it, and whether flattening copies.
+
+    Example: ``print(pellucid.explain.view(x.t()))``.
+    """
+    from pellucid.explain.answers import explain_view
+
+    return explain_view(tensor)
+
+
+def gradient(tensor: Any, output: Any) -> str:
+    """Why ``tensor.grad`` is None after ``output.backward()``, or how it is reached.
+
+    Example: ``print(pellucid.explain.gradient(w, loss))``.
+    """
+    from pellucid.explain.answers import explain_gradient
+
+    return explain_gradient(tensor, output)
+
+
+def dtype(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
+    """Which calls of ``fn(*args, **kwargs)`` mixed floating dtypes, and so widened.
+
+    Example: ``print(pellucid.explain.dtype(model, x))``.
+    """
+    from pellucid.explain.answers import explain_dtype
+
+    return explain_dtype(fn, args, kwargs)
+
+
+def saved(target: Any) -> str:
+    """What waits for the backward pass of a tensor, by kind of node.
+
+    Example: ``print(pellucid.explain.saved(loss))``.
+    """
+    from pellucid.explain.answers import explain_saved
+
+    return explain_saved(target)
+
+
+def declaration(op: Any, dtype: str = "float32") -> Explanation:
+    """What a declared op of one's own becomes for small tensors of ``dtype``.
+
+    Example: ``print(pellucid.explain.declaration(my_op).assembly())``.
+    """
+    from pellucid.explain.__main__ import explain_declaration
+
+    return explain_declaration(op, dtype)
 
 
 class _Callable(ModuleType):

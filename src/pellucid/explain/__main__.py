@@ -46,7 +46,10 @@ def explain_declaration(op: Op, dtype: str) -> Explanation:
     """The op's source and what it becomes for small tensors of ``dtype``."""
     arguments = [_typical(argument, dtype) for argument in op.schema.arguments]
     make = declared_pointwise if op.kind in SCALAR_KINDS else declared_graph
-    source = inspect.getsource(op.function).rstrip().splitlines()
+    try:
+        source = inspect.getsource(op.function).rstrip().splitlines()
+    except OSError:  # written at a prompt
+        source = []
     head = [op.full_name, *(f"      {line}" for line in source)]
     return Explanation([explain_op(make(op, arguments), head)])
 

@@ -88,10 +88,17 @@ def _section(item: Item, items: list[Item], calls: _Calls) -> Section:
     ]
     for section in ran:
         lines += [f"  {line}" for line in section.text.splitlines()]
+    saved = sum(s.nbytes for s in item.saved if not s.is_leaf)
     return Section(
         "\n".join(lines),
         [kernel for section in ran for kernel in section.kernels],
         [stage for section in ran for stage in section.stages],
+        (
+            f"{item.backward_name} of {item.name}",
+            f"saved {readable_bytes(saved)}" if saved else "",
+            ", ".join(dict.fromkeys(section.brief[0] for section in ran)),
+            where,
+        ),
     )
 
 

@@ -1,13 +1,19 @@
 """The sections of an explanation: one op each, down to its kernels.
 
+An explanation of several ops is printed as one line each, equal ones together;
+``more`` is all of it.
+
 Everything is computed again from the declaration, by the code that the runtime's
 tracing uses, so what is shown is what runs. Read next: specialise/answer.py.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from pellucid_compiler.abi.requests import PlanRequest, read_request
@@ -20,6 +26,8 @@ from pellucid_compiler.specialise.answer import resolve
 from pellucid_compiler.specialise.graphs import GraphOp
 from pellucid_compiler.specialise.pointwise import PointwiseOp
 
+_DIGEST = re.compile("_[0-9a-f]{16}$")  # tells derivatives of one op apart
+_LINES, _COLUMNS = 30, 120  # of the table
 _HANDLING = {"join": "copies pieces that fit together; else runs the plan of its key"}
 
 
@@ -27,26 +35,49 @@ _HANDLING = {"join": "copies pieces that fit together; else runs the plan of its
 class Section:
     """One op of the call; ``kernels`` are its own, not those of their fallbacks.
 
-    ``stages``: the passes that changed its Graph.
+    ``stages``: the passes that changed its Graph. ``brief``: its name, its keys and
+    what runs.
     """
 
     text: str
     kernels: Sequence[Kernel]
     stages: Sequence[Stage] = ()
+    brief: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """The ops of a call in order; ``str`` is all but the Graphs between passes and
-    machine code.
+    """The ops of a call in order. ``str`` fits a screen: of several ops a line each;
+    of one op, and in ``more``, all but the Graphs between passes and machine code.
     """
 
     sections: Sequence[Section]
 
     def __str__(self) -> str:
-        return "\n\n".join(section.text for section in self.sections)
+        return self.more if len(self.sections) == 1 else self._table()
 
     __repr__ = __str__
+
+    @property
+    def more(self) -> str:
+        """Of every op the schema, keys, Graph, passes, plan and kernels.
+
+        Example: ``print(pellucid.explain(model, x).more)``.
+        """
+        return "\n\n".join(section.text for section in self.sections)
+
+    def _table(self) -> str:
+        """One line for all ops that were called alike."""
+        counts = Counter(section.brief for section in self.sections)
+        shown = [(f"{n}x" if n > 1 else "", *brief) for brief, n in counts.items()]
+        kept = shown[: len(shown) if len(shown) <= _LINES else _LINES - 1]
+        widths = [max(map(len, column)) for column in zip_longest(*kept, fillvalue="")]
+        lines = [_aligned(row, widths) for row in kept]
+        if len(kept) < len(shown):
+            lines.append(f"and {len(shown) - len(kept)} more kinds of calls")
+        found = len(self.kernels)
+        head = f"{len(self.sections)} calls, {found} kernels; .more shows all of each"
+        return "\n".join([head, *lines])
 
     @property
     def kernels(self) -> list[Kernel]:
@@ -79,6 +110,11 @@ class Explanation:
         return "\n".join(compile_assembly(text, target) for text in texts)
 
 
+def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
+    cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=False))
+    return "  ".join(cells).rstrip()[:_COLUMNS]
+
+
 def _target(level: str) -> Any:
     from pellucid_compiler.codegen.targets.x86 import host_target, target_named
 
@@ -100,21 +136,27 @@ def explain_request(name: str, keys: Sequence[str], request: bytes) -> Section:
     """The section of one dispatched call."""
     asked = read_request(PlanRequest, request)
     head = [name, f"  keys       {' -> '.join(keys)}"]
+    brief = _DIGEST.sub("", name).removeprefix("aten::"), " -> ".join(keys)
     try:
         op = resolve(asked.op, asked.arguments)
     except NotImplementedError:
-        return Section("\n".join([*head, "  a composite or a kernel of its own"]), ())
-    return explain_op(op, head)
+        text = "\n".join([*head, "  a composite or a kernel of its own"])
+        return Section(text, (), (), (*brief, "a composite or a kernel of its own"))
+    return explain_op(op, head, brief)
 
 
-def explain_op(op: GraphOp | PointwiseOp, head: Sequence[str]) -> Section:
+def explain_op(
+    op: GraphOp | PointwiseOp, head: Sequence[str], brief: tuple[str, ...] = ()
+) -> Section:
     """An op at one key, under the lines of ``head``."""
     if isinstance(op, PointwiseOp):
-        return _explain_pointwise(op, head)
-    return _explain_graph(op, head)
+        return _explain_pointwise(op, head, brief)
+    return _explain_graph(op, head, brief)
 
 
-def _explain_pointwise(op: PointwiseOp, head: Sequence[str]) -> Section:
+def _explain_pointwise(
+    op: PointwiseOp, head: Sequence[str], brief: tuple[str, ...]
+) -> Section:
     kernels: dict[bytes, Kernel] = {}
     op.lower(kernels)
     kernel = next(iter(kernels.values()))
@@ -126,10 +168,11 @@ def _explain_pointwise(op: PointwiseOp, head: Sequence[str]) -> Section:
         f"  function   {op.function!r}",
         *_kernel_lines(kernel),
     ]
-    return Section("\n".join(lines), (kernel,))
+    what = f"map in {op.compute.common} {_shown_kernel(kernel)}"
+    return Section("\n".join(lines), (kernel,), (), (*brief, what))
 
 
-def _explain_graph(op: GraphOp, head: Sequence[str]) -> Section:
+def _explain_graph(op: GraphOp, head: Sequence[str], brief: tuple[str, ...]) -> Section:
     observed: list[Stage] = []
     lowered = op.lower(observed.append)
     stages = [stage for stage in observed if stage.changed]
@@ -148,7 +191,15 @@ def _explain_graph(op: GraphOp, head: Sequence[str]) -> Section:
     ]
     for kernel in kernels:
         lines += _kernel_lines(kernel)
-    return Section("\n".join(lines), kernels, stages)
+    what = ", ".join(map(_shown_kernel, kernels)) or op.kind
+    return Section("\n".join(lines), kernels, stages, (*brief, what))
+
+
+def _shown_kernel(kernel: Kernel) -> str:
+    """``rows #aa1b2878``, and whether there is no machine code of it yet."""
+    form = kernel.text.partition(" ")[0]
+    missing = "" if _is_packed(kernel) else " (a tile program)"
+    return f"{form} #{kernel.kernel_id.hex()[:8]}{missing}"
 
 
 def _pass_lines(stages: Sequence[Stage]) -> list[str]:

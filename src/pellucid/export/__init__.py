@@ -13,6 +13,7 @@ from pellucid.export.program import ExportGraphSignature as ExportGraphSignature
 from pellucid.export.stored import load as load
 from pellucid.export.stored import save as save
 from pellucid.export.tracing import export as export
+from pellucid.export.tracing import register_dataclass as register_dataclass
 
 __all__ = [
     "Dim",
@@ -21,5 +22,6 @@ __all__ = [
     "dims",
     "export",
     "load",
+    "register_dataclass",
     "save",
 ]

@@ -11,6 +11,7 @@ import operator
 from typing import Any
 
 import pellucid
+from pellucid._ops.higher_order import HigherOrderOperator
 from pellucid.export.program import (
     CallSpec,
     ExportedProgram,
@@ -29,7 +30,7 @@ from pellucid.utils import _pytree as pytree
 
 __all__ = ["load", "save"]
 
-_VERSION = 1
+_VERSION = 2
 _PYTHON = {
     name: getattr(operator, name)
     for name in ("add", "mul", "floordiv", "mod", "getitem")
@@ -51,7 +52,7 @@ def save(ep: ExportedProgram, f: Any, **settings: Any) -> None:
     pellucid.save(
         {
             "version": _VERSION,
-            "nodes": [_stored_node(node) for node in ep.graph.nodes],
+            **_stored_graph(ep.graph_module),
             "inputs": [
                 [s.kind.name, s.arg, s.target, s.persistent]
                 for s in signature.input_specs
@@ -73,7 +74,7 @@ def load(f: Any, **settings: Any) -> ExportedProgram:
     stored = pellucid.load(f, weights_only=True)
     if not isinstance(stored, dict) or stored.get("version") != _VERSION:
         raise ValueError(f"{f} holds no exported program of this version")
-    graph = _graph(stored["nodes"])
+    module = _module(stored)
     specs = [InputSpec(InputKind[k], *rest) for k, *rest in stored["inputs"]]
     outputs = [OutputSpec(OutputKind[k], arg) for k, arg in stored["outputs"]]
     parameters = {s.target for s in specs if s.kind is InputKind.PARAMETER}
@@ -84,18 +85,33 @@ def load(f: Any, **settings: Any) -> ExportedProgram:
         for name, value in stored["state"].items()
     }
     return ExportedProgram(
-        *(GraphModule(Module(), graph), ExportGraphSignature(specs, outputs)),
+        *(module, ExportGraphSignature(specs, outputs)),
         *(state, stored["constants"]),
         CallSpec(_spec(stored["in_spec"]), _spec(stored["out_spec"])),
         [Range(*r) for r in stored["ranges"]],
     )
 
 
+def _stored_graph(module: GraphModule) -> dict[str, Any]:
+    """The nodes, the graphs of functions that they name, and tensors of these."""
+    names = {str(n.target) for n in module.graph.find_nodes(op="get_attr")}
+    held = {name: getattr(module, name) for name in sorted(names)}
+    graphs = {k: v for k, v in held.items() if isinstance(v, GraphModule)}
+    return {
+        "nodes": [_stored_node(node) for node in module.graph.nodes],
+        "functions": {name: _stored_graph(graph) for name, graph in graphs.items()},
+        "tensors": {k: v for k, v in held.items() if k not in graphs},
+    }
+
+
 def _stored_node(node: Node) -> list[Any]:
     target: Any = node.target
     if node.op == "call_function":
         is_python = getattr(target, "__module__", "") == "_operator"
-        target = f"operator.{target.__name__}" if is_python else str(target)
+        if isinstance(target, HigherOrderOperator):
+            target = f"{target.namespace}.{target.name()}"
+        else:
+            target = f"operator.{target.__name__}" if is_python else str(target)
     expected = node.meta.get("expected")
     args, kwargs = _plain(node.args), _plain(dict(node.kwargs))
     return [node.op, node.name, target, args, kwargs, _plain(expected)]
@@ -143,11 +159,20 @@ def _value(stored: Any, nodes: dict[str, Node]) -> Any:
     raise ValueError(f"the file holds a {tag!r}, which no exported program has")
 
 
+def _module(stored: dict[str, Any]) -> GraphModule:
+    root = Module()
+    for name, function in stored["functions"].items():
+        root.add_module(name, _module(function))
+    for name, tensor in stored["tensors"].items():
+        setattr(root, name, tensor)
+    return GraphModule(root, _graph(stored["nodes"]))
+
+
 def _graph(stored: list[Any]) -> Graph:
     graph = Graph()
     nodes: dict[str, Node] = {}
     for op, name, target, args, kwargs, expected in stored:
-        if op not in ("placeholder", "call_function", "output"):
+        if op not in ("placeholder", "get_attr", "call_function", "output"):
             raise ValueError(f"the file holds a node of {op!r}")
         called = _function(target) if op == "call_function" else target
         node = graph.create_node(
@@ -163,6 +188,8 @@ def _function(name: str) -> Any:
     namespace, _, rest = name.partition(".")
     if namespace == "operator" and rest in _PYTHON:
         return _PYTHON[rest]
+    if namespace == HigherOrderOperator.namespace:
+        return getattr(pellucid.ops.higher_order, rest)
     op, _, overload = rest.partition(".")
     return getattr(getattr(getattr(pellucid.ops, namespace), op), overload)
 

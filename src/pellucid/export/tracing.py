@@ -30,7 +30,7 @@ from pellucid.fx.node import Node
 from pellucid.nn import Module
 from pellucid.utils import _pytree as pytree
 
-__all__ = ["decomposed", "export"]
+__all__ = ["decomposed", "export", "register_dataclass"]
 
 _FAR = 1 << 40  # represents a size without a maximum, where guards are checked
 
@@ -113,6 +113,24 @@ def export(
         env.guards,
         (args, kwargs),
     )
+
+
+def register_dataclass(
+    cls: type[Any], *, serialized_type_name: str | None = None
+) -> None:
+    """Makes a dataclass a nest of its fields, for arguments and results of exported
+    modules. ``serialized_type_name``: its name in stored programs.
+
+    Example::
+
+        @dataclass
+        class Batch:
+            x: torch.Tensor
+            mask: torch.Tensor
+
+        register_dataclass(Batch)
+    """
+    pytree.register_dataclass(cls, serialized_type_name=serialized_type_name)
 
 
 def _input_specs(

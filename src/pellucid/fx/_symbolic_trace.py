@@ -18,6 +18,7 @@ from pellucid.fx import _arguments
 from pellucid.fx._arguments import PH as PH
 from pellucid.fx._arguments import PHBase as PHBase
 from pellucid.fx._arguments import PHWithMeta as PHWithMeta
+from pellucid.fx._compatibility import compatibility as compatibility
 from pellucid.fx._patches import Patcher as _Patcher
 from pellucid.fx._patches import (
     _wrapped_fns_to_patch as _wrapped_fns_to_patch,

@@ -6,6 +6,7 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+from pellucid import _C
 from pellucid._timeline.log import Kind, Log, Session, Watch
 from pellucid._timeline.storages import lifetimes
 
@@ -92,24 +93,48 @@ def _frames(log: Log, line: int) -> list[dict[str, Any]]:
 
 
 def _segment(address: int, nbytes: int, frames: list[dict[str, Any]]) -> dict[str, Any]:
-    block = {
+    return _segment_of([_block(address, nbytes, is_free=False, frames=frames)])
+
+
+def _block(
+    address: int, nbytes: int, is_free: bool, frames: list[dict[str, Any]]
+) -> dict[str, Any]:
+    return {
         "address": address,
         "size": nbytes,
         "requested_size": nbytes,
-        "state": "active_allocated",
+        "state": "inactive" if is_free else "active_allocated",
         "frames": frames,
     }
+
+
+def _segment_of(blocks: list[dict[str, Any]]) -> dict[str, Any]:
+    """The segment of adjacent blocks."""
+    total = sum(block["size"] for block in blocks)
+    live = sum(b["size"] for b in blocks if b["state"] == "active_allocated")
     return {
         "device": 0,
-        "address": address,
-        "total_size": nbytes,
-        "allocated_size": nbytes,
-        "active_size": nbytes,
-        "requested_size": nbytes,
+        "address": blocks[0]["address"],
+        "total_size": total,
+        "allocated_size": live,
+        "active_size": live,
+        "requested_size": live,
         "stream": 0,
-        "segment_type": "large" if nbytes > 1 << 20 else "small",
+        "segment_type": "large" if total > 1 << 20 else "small",
         "segment_pool_id": (0, 0),
         "is_expandable": False,
-        "frames": frames,
-        "blocks": [block],
+        "frames": blocks[0]["frames"],
+        "blocks": blocks,
     }
+
+
+def segments() -> list[dict[str, Any]]:
+    """The allocator's own segments, with their live and free parts; blocks of the small
+    size classes are not in segments.
+    """
+    found: list[list[dict[str, Any]]] = []
+    for address, nbytes, _, is_free, starts in _C._large_blocks():
+        if starts:
+            found.append([])
+        found[-1].append(_block(address, nbytes, is_free, []))
+    return [_segment_of(blocks) for blocks in found]

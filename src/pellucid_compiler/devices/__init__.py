@@ -1,0 +1,1 @@
+"""What a device needs of the compiler: the definitions of its kernels."""

@@ -19,6 +19,7 @@ from itertools import combinations, product
 from math import prod
 from typing import Any, Final
 
+from pellucid_compiler.ir.affine import linear_in
 from pellucid_compiler.ir.dtypes import ITEMSIZE, is_float
 from pellucid_compiler.ir.expr import (
     LOADS,
@@ -285,6 +286,9 @@ def _product_of_masks(
 
 def _mask(places: Iterable[int], size: int) -> int:
     """Those of ``places`` that are inside, as bits."""
+    if isinstance(places, range) and places.step == 1:
+        first, last = max(places.start, 0), min(places.stop, size)
+        return ((1 << max(last - first, 0)) - 1) << first
     found = bytearray(size // 8 + 1)
     for place in places:
         if 0 <= place < size:
@@ -295,16 +299,26 @@ def _mask(places: Iterable[int], size: int) -> int:
 def _places(
     e: Expr, axes: Sequence[int], extents: Sequence[int], env: Mapping[str, Any]
 ) -> Iterable[int]:
+    if len(axes) == 1 and (parts := linear_in(e, axes[0])) is not None:
+        factor, first = (int(size_value(part, env)) for part in parts)
+        if factor > 0:
+            return range(first, first + extents[axes[0]] * factor, factor)
+    named = _with_named_axes(e)
     return {
-        index_value(e, dict(zip(axes, point, strict=True)), env)
+        _value_at(named, dict(zip(axes, point, strict=True)), env)
         for point in product(*(range(extents[k]) for k in axes))
     }
 
 
 def index_value(e: Expr, point: Mapping[int, int], env: Mapping[str, Any]) -> int:
     """An index at one point."""
-    named = {**env, **{f"axis.{k}": place for k, place in point.items()}}
-    return int(size_value(_with_named_axes(e), named))
+    return _value_at(_with_named_axes(e), point, env)
+
+
+def _value_at(named: Expr, point: Mapping[int, int], env: Mapping[str, Any]) -> int:
+    """Of an index whose axes are symbols."""
+    axes = {f"axis.{k}": place for k, place in point.items()}
+    return int(size_value(named, {**env, **axes}))
 
 
 def _with_named_axes(e: Expr) -> Expr:

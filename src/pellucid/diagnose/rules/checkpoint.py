@@ -1,0 +1,51 @@
+"""Blocks whose saved values could be computed again: memory for time, an option."""
+
+from __future__ import annotations
+
+import linecache
+import re
+
+from pellucid._timeline.log import Kind
+from pellucid._timeline.storages import Roles, lifetimes
+from pellucid.diagnose.edits import enclosing, is_loop, replaced
+from pellucid.diagnose.findings import Finding
+from pellucid.diagnose.verdict import Facts
+
+_LEAST = 16 << 20  # bytes that a forward pass saves
+_BLOCK = r"^(\s*)(\w+) = (\w+)\(\2\)\s*$"
+_CALL = r"\1\2 = torch.utils.checkpoint.checkpoint(\3, \2, use_reentrant=False)"
+
+
+def find(facts: Facts) -> list[Finding]:
+    """``for block in blocks: x = block(x)``, where much is saved for backward."""
+    events = facts.log.events
+    passes = {(e.thread.system_id, e.detail) for e in events if e.kind is Kind.NODE}
+    if not passes:
+        return []
+    roles = Roles(facts.log)
+    held = (life.nbytes for life in lifetimes(facts.log) if roles.of(life) == "saved")
+    saved = sum(held) // len(passes)
+    if saved < _LEAST:
+        return []
+    files = [*facts.settings.get("files", ()), *(file for file, _ in facts.lines)]
+    for file in dict.fromkeys(files):
+        for number, text in enumerate(linecache.getlines(file), 1):
+            called = re.match(_BLOCK, text)
+            loops = enclosing(file, number, is_loop) if called else []
+            targets = [getattr(getattr(n, "target", None), "id", "") for n in loops]
+            if not called or called[3] not in targets:
+                continue
+            return [
+                Finding(
+                    kind="peak",
+                    file=file,
+                    line=number,
+                    text=text.strip(),
+                    evidence=f"a forward pass saves {saved >> 20} MiB for backward",
+                    fix=f"checkpoint each {called[3]}: compute it again in backward",
+                    share=0.06,
+                    patch=replaced(file, number, _BLOCK, _CALL),
+                    is_option=True,
+                )
+            ]
+    return []

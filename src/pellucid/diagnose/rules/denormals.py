@@ -1,0 +1,67 @@
+"""Values so near to 0 that the processor multiplies them in its slow way."""
+
+from __future__ import annotations
+
+import linecache
+import re
+from collections import defaultdict
+from typing import Any
+
+from pellucid.diagnose.edits import indent_of
+from pellucid.diagnose.findings import Finding, Patch
+from pellucid.diagnose.verdict import Facts, LineTime
+
+_CALLS, _SLOWER = 100, 6.0  # what other programs do is shorter and less
+
+
+def find(facts: Facts) -> list[Finding]:
+    """The line whose equal calls become slower as their values fade."""
+    best: tuple[float, float, LineTime] | None = None
+    for entry in facts.lines.values():
+        share = facts.share_of(entry.total)
+        ratio = max((_slowing(items) for items in _alike(entry)), default=0.0)
+        if share >= 0.2 and ratio >= _SLOWER and (best is None or share > best[0]):
+            best = share, ratio, entry
+    if best is None:
+        return []
+    share, ratio, entry = best
+    line = entry.line
+    return [
+        Finding(
+            kind="waste",
+            file=line.file,
+            line=line.number,
+            text=facts.source(line),
+            evidence=f"{share:.0%} of the time: equal calls take {ratio:.0f}x as long "
+            "at the slowest, as values that fade to denormals do",
+            fix="torch.set_flush_denormal(True): they count as 0",
+            share=share,
+            patch=_patch(line.file),
+        )
+    ]
+
+
+def _alike(entry: LineTime) -> list[list[Any]]:
+    groups: dict[Any, list[Any]] = defaultdict(list)
+    for item in entry.items:
+        groups[item.name, item.run.bytes_read if item.run else 0].append(item)
+    return [items for items in groups.values() if len(items) >= _CALLS]
+
+
+def _slowing(items: list[Any]) -> float:
+    """The slowest tenth of the calls in turn over the first tenth: the best of each,
+    which other programs do not slow down.
+    """
+    size = len(items) // 10
+    parts = [items[k : k + size] for k in range(0, size * 10, size)]
+    times = [min(item.seconds for item in part) for part in parts]
+    return max(times) / times[0] if times[0] else 0.0
+
+
+def _patch(file: str) -> Patch | None:
+    """The setting after the import."""
+    for number, text in enumerate(linecache.getlines(file), 1):
+        if re.match(r"\s*import torch\b", text):
+            setting = f"{indent_of(file, number)}torch.set_flush_denormal(True)"
+            return Patch(file, ((number + 1, number, (setting,)),))
+    return None

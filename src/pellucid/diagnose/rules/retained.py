@@ -1,0 +1,47 @@
+"""Graphs that are kept after their only backward pass."""
+
+from __future__ import annotations
+
+import linecache
+import re
+
+from pellucid._timeline.log import Kind
+from pellucid.diagnose.edits import enclosing, is_loop, replaced
+from pellucid.diagnose.findings import Finding
+from pellucid.diagnose.verdict import Facts
+
+_ARGUMENT = r"(?:,\s*)?retain_graph=True"
+
+
+def find(facts: Facts) -> list[Finding]:
+    """``backward(retain_graph=True)`` in a loop that calls it once a round."""
+    if not any(event.kind is Kind.NODE for event in facts.log.events):
+        return []
+    files = [*facts.settings.get("files", ()), *(file for file, _ in facts.lines)]
+    for file in dict.fromkeys(files):
+        for number, text in enumerate(linecache.getlines(file), 1):
+            if not re.search(r"\.backward\([^)]*retain_graph=True", text):
+                continue
+            loops = enclosing(file, number, is_loop)
+            if not loops or _backwards(file, loops[-1]) != 1:
+                continue
+            return [
+                Finding(
+                    kind="peak",
+                    file=file,
+                    line=number,
+                    text=text.strip(),
+                    evidence="what forward saved lives on while the next round saves "
+                    "its own",
+                    fix="leave retain_graph out: the graph is used once",
+                    share=0.06,
+                    patch=replaced(file, number, _ARGUMENT, ""),
+                )
+            ]
+    return []
+
+
+def _backwards(file: str, loop: object) -> int:
+    first, last = loop.lineno, loop.end_lineno  # type: ignore[attr-defined]
+    lines = linecache.getlines(file)[first - 1 : last]
+    return len(re.findall(r"\.backward\(|autograd\.grad\(", "".join(lines)))
