@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/geometry.h"
 #include "core/hooks.h"
+#include "core/kind.h"
 #include "core/thread_state.h"
 
 namespace pellucid {
@@ -29,7 +30,10 @@ thread_local bool layout_enforced = true;
 
 // Nobody else can see `grad`: it becomes the leaf's without a copy.
 Tensor take_or_copy(Tensor grad, const TensorImpl& leaf) {
-  if (thread_state.grad_mode || grad->keys.has(Key::PythonDispatch)) return clone(*grad);
+  if (thread_state.grad_mode || !(grad->keys & (kKinds | Key::PythonDispatch)).empty()) {
+    const bool is_alone = kind_of(*grad) && grad->unique() && !thread_state.grad_mode;
+    return is_alone ? grad : clone(*grad);
+  }
   if (has_layout_for(*grad, leaf) || !layout_enforced) {
     if (owns_memory_alone(*grad)) {
       forget_base(*grad);
@@ -49,7 +53,8 @@ void accumulate(AutogradMeta& meta, const TensorImpl& leaf, Tensor grad) {
     std::lock_guard lock(meta.lock);
     old = meta.grad;
   }
-  if (old && !thread_state.grad_mode) return add_into(*old, *grad);
+  const bool densifies = old && kind_of(*old) && !kind_of(*grad);
+  if (old && !thread_state.grad_mode && !densifies) return add_into(*old, *grad);
   Tensor sum = old ? add(*old, *grad) : take_or_copy(std::move(grad), leaf);
   {
     std::lock_guard lock(meta.lock);

@@ -10,6 +10,7 @@
 #include "core/float8.h"
 #include "core/format.h"
 #include "core/geometry.h"
+#include "core/kind.h"
 #include "core/layout.h"
 #include "core/named_ops.h"
 #include "core/thread_state.h"
@@ -87,7 +88,10 @@ Tensor moved(TensorImpl& grad, Device device) {
 
 }  // namespace
 
-Tensor add(TensorImpl& a, TensorImpl& b) { return call_op(NamedOp::Add, {Value::of(&a), Value::of(&b)}); }
+Tensor add(TensorImpl& a, TensorImpl& b) {
+  const bool dense_first = kind_of(a) && !kind_of(b);  // what add() takes of a sparse and a dense one
+  return call_op(NamedOp::Add, {Value::of(dense_first ? &b : &a), Value::of(dense_first ? &a : &b)});
+}
 
 void add_into(TensorImpl& sum, TensorImpl& summand) {
   call_op(NamedOp::AddInPlace, {Value::of(&sum), Value::of(&summand)});

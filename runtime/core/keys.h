@@ -22,16 +22,17 @@ enum class Key : uint8_t {
   PrivateUse1 = 3,
   PrivateUse2 = 4,
   PrivateUse3 = 5,
-  // kinds of storage; no tensor carries them yet
-  Quantized = 16,
-  Sparse = 17,
-  Nested = 18,
   // functionality, innermost first
   PythonDispatch = 22,  // __torch_dispatch__ of subclasses and modes
   Lazy = 24,            // records instead of running, in regions of compiled callables: record/
   BackendSelect = 25,   // picks the backend of factories from `device`; not used yet
   ViewInPlace = 26,     // rebases history when a view is written in place
   Autograd = 32,
+  // kinds of tensors that are stored as others (core/kind.h), whose ops are ops on these: above Autograd, since it is
+  // the components that are differentiated
+  Quantized = 34,
+  Sparse = 35,
+  Nested = 36,
   Tracing = 40,     // records ops as they are called; not used yet
   Transforms = 44,  // function transforms (vmap, grad, jvp levels)
   Decompose = 48,   // where somebody watches, ops that PyTorch composes of others run as these
@@ -62,6 +63,7 @@ class KeySet {
 };
 
 constexpr KeySet kBackends = KeySet::from_bits(0xFFFF);
+constexpr KeySet kKinds = KeySet(Key::Quantized) | Key::Sparse | Key::Nested;
 // What a thread includes while a dispatch mode is in force, and tensors of classes with __torch_dispatch__ carry:
 // python/dispatch_protocol.cpp.
 constexpr KeySet kWatched = KeySet(Key::PythonDispatch) | Key::Decompose;

@@ -14,6 +14,7 @@ void add_library(PyObject* module);         // library.cpp
 void add_python_kernels(PyObject* module);  // python_kernels.cpp
 void add_op_listing(PyObject* module);      // op_listing.cpp
 void add_transforms(PyObject* module);      // transforms.cpp
+void add_kinds(PyObject* module);           // kinds.cpp
 void add_timeline(PyObject* module);        // timeline.cpp
 
 }  // namespace pellucid::python

@@ -9,6 +9,7 @@
 #include "core/format.h"
 #include "core/hooks.h"
 #include "core/inline_vector.h"
+#include "core/kind.h"
 #include "core/layout.h"
 #include "ops/derivation.h"
 #include "ops/late_ops.h"
@@ -264,6 +265,7 @@ PyObject* default_implementation(PyObject*, PyObject* args) {
 // TensorImpl::data() comes here: a transform's tensor has the memory of what it wraps, a wrapper subclass's none.
 void find_memory_or_refuse(TensorImpl& tensor) {
   if (tensor.wrapper) return find_memory(tensor);
+  if (kind_of(tensor)) raise_without_memory(tensor);
   if (core_hooks.find_recorded && core_hooks.find_recorded(tensor)) return;
   const char* type = tensor.python ? Py_TYPE(static_cast<PyObject*>(tensor.python))->tp_name : "tensor subclass";
   raise(ErrorKind::Runtime,

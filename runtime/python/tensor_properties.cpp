@@ -1,6 +1,7 @@
 // Attributes of Tensor that read or set facts of the tensor itself; none of them runs an op.
 #include "autograd/tensor_history.h"
 #include "core/hooks.h"
+#include "core/kind.h"
 #include "python/tensor_type.h"
 #include "python/types.h"
 #include "transforms/wrapper.h"
@@ -30,7 +31,15 @@ PyObject* get_dtype(PyObject* self, void*) { return new_reference(dtype_object(t
 PyObject* get_device(PyObject* self, void*) {
   return guarded([&] { return device_object(tensor_of(self)->device); });
 }
-PyObject* get_layout(PyObject*, void*) { return new_reference(layout_object(Layout::Strided)); }
+Layout layout_of(PyObject* self) {
+  const Kind* kind = kind_of(*tensor_of(self));
+  return kind ? kind->layout : Layout::Strided;
+}
+PyObject* get_layout(PyObject* self, void*) { return new_reference(layout_object(layout_of(self))); }
+template <Layout layout>
+PyObject* is_laid_out(PyObject* self, void*) {
+  return PyBool_FromLong(layout_of(self) == layout);
+}
 PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(tensor_of(self)->ndim); }
 PyObject* get_itemsize(PyObject* self, void*) { return PyLong_FromSize_t(item_size(tensor_of(self)->dtype)); }
 PyObject* get_nbytes(PyObject* self, void*) {
@@ -126,8 +135,8 @@ PyGetSetDef attributes[] = {
     READ_ONLY("is_cpu", is_on<DeviceType::CPU>, "Whether the memory is the CPU's."),
     READ_ONLY("is_cuda", is_on<DeviceType::CUDA>, "Whether the memory is a CUDA GPU's."),
     READ_ONLY("is_meta", is_on<DeviceType::Meta>, "Whether the tensor has a shape but no memory."),
-    READ_ONLY("is_sparse", always_false, nullptr),
-    READ_ONLY("is_sparse_csr", always_false, nullptr),
+    READ_ONLY("is_sparse", is_laid_out<Layout::SparseCoo>, "Whether the layout is sparse_coo."),
+    READ_ONLY("is_sparse_csr", is_laid_out<Layout::SparseCsr>, "Whether the layout is sparse_csr."),
     READ_ONLY("is_quantized", always_false, nullptr),
     READ_ONLY("is_mkldnn", always_false, nullptr),
     READ_ONLY("is_mps", is_on<DeviceType::MPS>, nullptr),

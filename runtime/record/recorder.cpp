@@ -103,7 +103,8 @@ void Recorder::note(Event::Kind kind, const OpRecord* op, int64_t numel, std::st
 }
 
 int Recorder::find_value(const TensorImpl& tensor) const {
-  if (!(tensor.flags & TensorImpl::kNoMemory) || tensor.wrapper || tensor.storage->host) return -1;
+  if (!(tensor.flags & TensorImpl::kNoMemory) || tensor.wrapper || tensor.storage->host || tensor.storage->deleter)
+    return -1;
   const auto* value = static_cast<const Value*>(tensor.storage->context);
   if (!value || value->recorder != this) return -1;
   const Space& space = segment_->spaces[value->space];

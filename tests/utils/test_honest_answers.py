@@ -54,11 +54,6 @@ def test_forked_generators_are_restored():
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
-def test_there_is_no_optimizer_of_sparse_gradients():
-    with pytest.raises(NotImplementedError, match="use Adam"):
-        torch.optim.SparseAdam([torch.ones(1, requires_grad=True)])
-
-
 def test_older_names_of_mixed_precision_are_there():
     with (
         pytest.warns(FutureWarning, match="deprecated"),

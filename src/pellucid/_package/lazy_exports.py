@@ -33,8 +33,8 @@ MODULES = (
     "overrides",
     "profiler",
     *("quantization", "quasirandom", "random", "return_types", "serialization"),
-    *("signal", "special", "storage", "testing", "tour", "types", "utils", "version"),
-    "viz",
+    *("signal", "sparse", "special", "storage", "testing", "tour", "types", "utils"),
+    *("version", "viz"),
     "xpu",
 )
 # Functions, classes and numbers, by their modules.
@@ -81,15 +81,10 @@ VALUES = {
 FUNCTIONS = {
     "_functions.dtype_queries": (*("is_same_size", "is_signed", "range"),),
     "_functions.legacy": (
-        *(
-            "_assert",
-            "_assert_async",
-            "_segment_reduce",
-            "dsmm",
-            "get_device",
-            "is_distributed",
-            "spmm",
-        ),
+        *("_assert", "_assert_async", "_segment_reduce", "dsmm", "get_device"),
+        *("is_distributed", "spmm"),
+    ),
+    "_sparse.construct": (
         *("sparse_bsc_tensor", "sparse_bsr_tensor"),
         *("sparse_compressed_tensor", "sparse_coo_tensor"),
         *("sparse_csc_tensor", "sparse_csr_tensor"),
@@ -100,6 +95,7 @@ FUNCTIONS = {
         *("sym_float", "sym_int", "sym_ite", "sym_max", "sym_min"),
         *("sym_not", "sym_sqrt", "sym_sum"),
     ),
+    "_sparse.methods": ("hspmm", "resize_as_sparse_", "smm", "sspaddmm"),
     "_higher_order_ops.cond": ("cond",),
     "_higher_order_ops.while_loop": ("while_loop",),
     "_package.settings": (
@@ -119,17 +115,22 @@ METHODS = {
         *("apply_", "map2_", "map_", "polygamma", "polygamma_"),
     ),
     "_tensor.legacy_methods": (
-        *("dim_order", "is_coalesced", "is_distributed", "new"),
-        *("to_dense", "ccol_indices", "coalesce"),
-        *("col_indices", "const_data_ptr", "crow_indices", "dense_dim"),
-        *("dequantize", "eig", "indices", "int_repr", "lstsq"),
+        *("dim_order", "is_distributed", "new"),
+        *("const_data_ptr", "dequantize", "eig"),
+        *("int_repr", "lstsq"),
         *("module_load", "q_per_channel_axis", "q_per_channel_scales"),
         *("q_per_channel_zero_points", "q_scale", "q_zero_point"),
         *("qscheme", "record_stream", "reinforce", "resize", "resize_as"),
-        *("row_indices", "smm", "solve", "sparse_dim", "sparse_mask"),
-        *("sparse_resize_", "sspaddmm", "symeig", "to_padded_tensor"),
-        *("to_sparse", "to_sparse_bsc", "to_sparse_bsr", "to_sparse_coo"),
-        *("to_sparse_csc", "to_sparse_csr", "values"),
+        *("solve", "symeig", "to_padded_tensor"),
+    ),
+    "_sparse.methods": (
+        *("_coalesced_", "_indices", "_nnz", "_values", "ccol_indices", "coalesce"),
+        *("col_indices", "crow_indices", "dense_dim", "indices", "is_coalesced"),
+        *("hspmm", "resize_as_sparse_"),
+        *("row_indices", "smm", "sparse_dim", "sparse_mask", "sparse_resize_"),
+        *("sparse_resize_and_clear_", "sspaddmm", "to_dense", "to_sparse"),
+        *("to_sparse_bsc", "to_sparse_bsr", "to_sparse_coo", "to_sparse_csc"),
+        *("to_sparse_csr", "values"),
     ),
 }
 # What libraries find in ``torch._C`` and is written in Python.

@@ -174,6 +174,20 @@ def _rebuild_of_dtype(
     return _rebuild_tensor(typed, offset, size, stride, requires_grad, hooks, metadata)
 
 
+def _rebuild_sparse(layout: Any, facts: Any) -> Tensor:
+    """A sparse tensor of a layout and its parts."""
+    from pellucid._tensor.sparse_parts import rebuild
+
+    return rebuild(layout, facts)
+
+
+def _layout_named(name: str) -> Any:
+    found = getattr(pellucid, str(name).removeprefix("torch."), None)
+    if not isinstance(found, pellucid.layout):
+        raise pickle.UnpicklingError(f"{name!r:.100} is no layout of a tensor")
+    return found
+
+
 # What PyTorch leaves to be done when a tensor is read.
 _PENDING: dict[str, Callable[[Tensor], Tensor]] = {
     "conj": pellucid.conj_physical,
@@ -207,7 +221,7 @@ def _rebuild_subclass(function: Any, kind: Any, arguments: Any, state: Any) -> A
     """A tensor of a class of the program's, or one with attributes."""
     kind = known_function(kind)
     rebuild = known_function(function)
-    makes = rebuild in (_rebuild_tensor, _rebuild_of_dtype)
+    makes = rebuild in (_rebuild_tensor, _rebuild_of_dtype, _rebuild_sparse)
     if not makes or not issubclass(kind, Tensor):
         raise pickle.UnpicklingError(
             f"a tensor of {kind!r:.100} is made by {function!r:.100}: only subclasses "
@@ -235,6 +249,8 @@ def _constructors() -> dict[str, Any]:
     names: dict[str, Any] = {
         "torch._utils _rebuild_tensor_v2": _rebuild_tensor,
         "torch._utils _rebuild_tensor_v3": _rebuild_of_dtype,
+        "torch._utils _rebuild_sparse_tensor": _rebuild_sparse,
+        "torch.serialization _get_layout": _layout_named,
         "torch._utils _rebuild_parameter": _rebuild_parameter,
         "torch._utils _rebuild_parameter_with_state": _rebuild_parameter,
         "torch._tensor _rebuild_from_type_v2": _rebuild_subclass,

@@ -42,6 +42,8 @@ class _StorageReference:
 
 _REBUILD_TENSOR = _Name("torch._utils", "_rebuild_tensor_v2")
 _REBUILD_OF_DTYPE = _Name("torch._utils", "_rebuild_tensor_v3")
+_REBUILD_SPARSE = _Name("torch._utils", "_rebuild_sparse_tensor")
+_LAYOUT = _Name("torch.serialization", "_get_layout")
 _REBUILD_PARAMETER = _Name("torch._utils", "_rebuild_parameter")
 _REBUILD_PARAMETER_WITH_STATE = _Name("torch._utils", "_rebuild_parameter_with_state")
 _REBUILD_SUBCLASS = _Name("torch._tensor", "_rebuild_from_type_v2")
@@ -82,6 +84,8 @@ class Writer(_Pickler):  # type: ignore[misc]
             return self._reduce_any_tensor(value)
         if isinstance(value, pellucid.Size):
             return _SIZE, (tuple(value),)
+        if isinstance(value, pellucid.layout):
+            return _LAYOUT, (str(value),)
         if isinstance(value, pellucid.device):
             return _DEVICE, (str(value),)
         if isinstance(value, BuiltinFunctionType) and public_name(value):
@@ -110,6 +114,10 @@ class Writer(_Pickler):  # type: ignore[misc]
             raise ValueError(
                 f"a tensor on {tensor.device} has no values to save; move it to the CPU"
             )
+        if tensor.layout is not pellucid.strided:
+            from pellucid._tensor.sparse_parts import facts_of
+
+            return _REBUILD_SPARSE, facts_of(tensor)
         arguments: tuple[Any, ...] = (
             self._storage_of(tensor),
             tensor.storage_offset(),

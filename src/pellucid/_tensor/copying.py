@@ -57,7 +57,10 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
             "only tensors that the user made can be deep-copied, not results of "
             "ops with a gradient: use detach() or clone()"
         )
-    result = _rebuild_tensor(*_facts(tensor, _copied_storage(tensor, memo)))
+    if _C._sparse_kind(tensor) is None:
+        result = _rebuild_tensor(*_facts(tensor, _copied_storage(tensor, memo)))
+    else:
+        result = tensor.detach().clone()
     if type(tensor) is not type(result):
         result = _C.TensorBase._make_subclass(type(tensor), result)
     result.requires_grad = tensor.requires_grad
@@ -73,6 +76,10 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
 
 def reduced(tensor: Tensor, is_plain: bool) -> Any:
     """For ``pickle``: a function and its arguments."""
+    if _C._sparse_kind(tensor) is not None:
+        from pellucid._tensor.sparse_parts import reduced as reduced_parts
+
+        return reduced_parts(tensor)
     facts = _facts(tensor, _shared_storage(tensor))
     state = tensor.__dict__ or None
     if is_plain and state is None:

@@ -24,11 +24,6 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     return self.new_empty(sizes or (0,), device=device)
 
 
-def to_dense(self: Tensor, dtype: Any = None, **options: Any) -> Tensor:
-    """The tensor itself, in ``dtype`` if given: it is dense already."""
-    return self if dtype is None else self.to(dtype)
-
-
 def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
     """The dims from the one with the largest steps in memory to that with the least."""
     strides = self.stride()
@@ -42,12 +37,7 @@ def is_distributed(self: Tensor) -> bool:
     return False
 
 
-def is_coalesced(self: Tensor) -> bool:
-    """Raises RuntimeError: only sparse tensors have entries to coalesce."""
-    raise RuntimeError(f"is_coalesced needs a sparse tensor; this one is {self.layout}")
-
-
-# Of sparse and quantized tensors
+# Of quantized and nested tensors
 
 
 def _needs(kind: str, name: str, error: type[Exception] = RuntimeError) -> Any:
@@ -62,23 +52,6 @@ def _needs(kind: str, name: str, error: type[Exception] = RuntimeError) -> Any:
     return refused
 
 
-ccol_indices = _needs("sparse", "ccol_indices")
-coalesce = _needs("sparse", "coalesce")
-col_indices = _needs("sparse", "col_indices")
-crow_indices = _needs("sparse", "crow_indices")
-indices = _needs("sparse", "indices")
-row_indices = _needs("sparse", "row_indices")
-smm = _needs("sparse", "smm")
-sparse_mask = _needs("sparse", "sparse_mask", NotImplementedError)
-sparse_resize_ = _needs("sparse", "sparse_resize_", NotImplementedError)
-sspaddmm = _needs("sparse", "sspaddmm")
-to_sparse = _needs("sparse", "to_sparse", NotImplementedError)
-to_sparse_bsc = _needs("sparse", "to_sparse_bsc", NotImplementedError)
-to_sparse_bsr = _needs("sparse", "to_sparse_bsr", NotImplementedError)
-to_sparse_coo = _needs("sparse", "to_sparse_coo", NotImplementedError)
-to_sparse_csc = _needs("sparse", "to_sparse_csc", NotImplementedError)
-to_sparse_csr = _needs("sparse", "to_sparse_csr", NotImplementedError)
-values = _needs("sparse", "values")
 int_repr = _needs("quantized", "int_repr", NotImplementedError)
 q_per_channel_axis = _needs("quantized", "q_per_channel_axis", NotImplementedError)
 q_per_channel_scales = _needs("quantized", "q_per_channel_scales", NotImplementedError)
@@ -89,16 +62,6 @@ q_scale = _needs("quantized", "q_scale", NotImplementedError)
 q_zero_point = _needs("quantized", "q_zero_point", NotImplementedError)
 qscheme = _needs("quantized", "qscheme", NotImplementedError)
 to_padded_tensor = _needs("nested", "to_padded_tensor", NotImplementedError)
-
-
-def sparse_dim(self: Tensor) -> int:
-    """0: no dim is sparse."""
-    return 0
-
-
-def dense_dim(self: Tensor) -> int:
-    """The number of dims: all are dense."""
-    return self.dim()
 
 
 def dequantize(self: Tensor) -> Tensor:

@@ -247,6 +247,20 @@ def _batched_str(value: Tensor, level: int) -> str:
     return f"BatchedTensor(lvl={depth}, bdim=0, value=\n    {text}\n)"
 
 
+def _contents(tensor: Tensor, indent: int, is_sparse: bool) -> str:
+    if is_sparse:
+        from pellucid._tensor.sparse_printing import contents
+
+        return contents(tensor, indent, _tensor_str)
+    return "..." if tensor.is_meta else _tensor_str(tensor.detach(), indent)
+
+
+def _sparse_suffixes(tensor: Tensor) -> list[str]:
+    from pellucid._tensor.sparse_printing import suffixes
+
+    return suffixes(tensor)
+
+
 def _str(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
     """``repr(tensor)``; ``tensor_contents`` replaces the values."""
     level, value, tangent, _ = _C._unwrap(tensor) or (0, tensor, None, False)
@@ -258,13 +272,14 @@ def _str(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
     suffixes = []
     if tensor.device.type != "cpu":
         suffixes.append(f"device='{tensor.device}'")
-    suffixes += _size_and_dtype(tensor) + _gradient_suffix(tensor)
+    is_sparse = tensor.layout is not pellucid.strided
+    suffixes += _sparse_suffixes(tensor) if is_sparse else _size_and_dtype(tensor)
+    suffixes += _gradient_suffix(tensor)
     if tangent is not None:
         suffixes.append(f"tangent={_str(tangent)}")
     text = tensor_contents
     if text is None:
-        values = tensor.detach()
-        text = "..." if tensor.is_meta else _tensor_str(values, len(prefix))
+        text = _contents(tensor, len(prefix), is_sparse)
     result = _with_suffixes(prefix + text, suffixes, len(prefix))
     if getattr(tensor, "_is_param", False) and not plain:
         return f"Parameter({result})"

@@ -84,12 +84,10 @@ def embedding_bag_padded(
     bags = _bag_of_each(indices, offsets, count, include_last_offset)
     if padding_idx is not None:
         padding_idx %= weight.shape[0]
-    rows = api.embedding(
-        weight,
-        indices,
-        -1 if padding_idx is None else padding_idx,
-        scale_grad_by_freq,
-        sparse,
+    rows = api.nn.functional.embedding(
+        *(indices, weight, padding_idx),
+        scale_grad_by_freq=scale_grad_by_freq,
+        sparse=sparse,
     )
     counted = api.ones_like(indices)
     if padding_idx is not None:

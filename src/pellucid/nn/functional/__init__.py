@@ -319,7 +319,11 @@ def embedding(
         padding_idx %= rows
     if max_norm is not None:
         pellucid.embedding_renorm_(weight, input, max_norm, norm_type)
-    return pellucid.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+    if sparse:
+        from pellucid._sparse.embedding import sparse_embedding
+
+        return sparse_embedding(weight, input, padding_idx, scale_grad_by_freq)
+    return pellucid.embedding(weight, input, padding_idx, scale_grad_by_freq)
 
 
 def pad(

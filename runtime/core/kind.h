@@ -1,0 +1,35 @@
+// Kind: how a tensor is stored that has no memory of its own but is made of other tensors.
+//
+// A sparse tensor has component tensors (indices, values) in place of memory. Its storage is empty and owns the Kind,
+// so that `detach` and `.data`, which share the storage, share the components, and a version counts writes to any of
+// them. It carries its key of kKinds, whose fallback computes ops by ops on the components (python/kinds.cpp); reading
+// its memory raises.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/layout.h"
+#include "core/tensor.h"
+
+namespace pellucid {
+
+struct Kind {
+  Layout layout;
+  uint8_t sparse_dims;             // the leading dims that indices are of
+  bool is_coalesced;               // of sparse_coo: the indices are sorted and distinct
+  std::vector<Tensor> components;  // without history; sparse_coo: indices, values; others: pointers, indices, values
+};
+
+// Null for a tensor that has memory.
+inline Kind* kind_of(const TensorImpl& tensor) {
+  return (tensor.keys & kKinds).empty() ? nullptr : static_cast<Kind*>(tensor.storage->context);
+}
+
+// A tensor of a kind; the device is that of its last component, the dtype what the caller says.
+Tensor make_tensor_of_kind(Kind kind, Key key, std::span<const int64_t> sizes, DType dtype);
+
+// For code that reads memory of such a tensor.
+[[noreturn]] void raise_without_memory(const TensorImpl& tensor);
+
+}  // namespace pellucid

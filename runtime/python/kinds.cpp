@@ -1,0 +1,147 @@
+// Tensors of kinds for Python, and the one fallback of their keys: an op on them is an op on their components.
+//
+// The fallback asks pellucid._sparse.answer, which computes the op with ops on components, seen by autograd and by
+// everything below it. What it leaves and is made of other ops (composites, late overloads) runs as these.
+#include <mutex>
+
+#include "autograd/tensor_history.h"
+#include "core/dispatcher.h"
+#include "core/kind.h"
+#include "ops/late_ops.h"
+#include "python/boxing.h"
+#include "python/contexts.h"
+#include "python/convert.h"
+#include "python/op_overload.h"
+#include "python/tensor_type.h"
+#include "python/types.h"
+
+namespace pellucid::python {
+namespace {
+
+TensorImpl& checked_tensor(PyObject* object) {
+  if (!is_tensor(object)) raise(ErrorKind::Type, "expected a Tensor, not %s", Py_TYPE(object)->tp_name);
+  return *tensor_of(object);
+}
+
+Kind& checked_kind(PyObject* object) {
+  Kind* kind = kind_of(checked_tensor(object));
+  if (!kind) raise(ErrorKind::Runtime, "expected a sparse tensor, and this one is strided");
+  return *kind;
+}
+
+[[noreturn]] void raise_not_offered(const OpCall& call) {
+  const KeySet keys = gather_keys(call);
+  raise(ErrorKind::NotImplemented,
+        "Could not run '%s' with arguments from the '%s' backend: the op keeps no pattern that its result would have.\n"
+        "Compute it densely: tensor.to_dense()",
+        call.op->qualified_name.c_str(), key_name((keys & kKinds).highest(), keys).c_str());
+}
+
+// The ops that it is made of, each of which comes here if it has a sparse argument.
+void run_inside(OpCall& call) {
+  if (!is_late(*call.op) && call.op->kind != OpKind::Composite) raise_not_offered(call);
+  call.keys = call.keys - kKinds;
+  const KernelEntry& entry = call.op->table[static_cast<int>(call.keys.highest())];
+  if (!entry.function) raise_no_kernel(call);
+  entry.function(call, entry.context);
+}
+
+void run_on_components(OpCall& call, void*) {
+  HoldGil gil;
+  static LateImport answer("pellucid._sparse.answer", "answer");
+  Object positional, keywords;
+  pack_arguments(call, positional, keywords);
+  PyObject* const arguments[] = {overload_object(*call.op), positional.get(), keywords.get()};
+  const Object returned = own(PyObject_Vectorcall(answer.get(), arguments, 3, nullptr));
+  if (returned.get() == Py_NotImplemented) return run_inside(call);
+  unpack_results(call, returned.get());
+}
+
+std::vector<Tensor> tensors_of(PyObject* list) {
+  Object sequence = own(PySequence_Fast(list, "expected a sequence of Tensors"));
+  std::vector<Tensor> tensors;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence.get()); ++i)
+    tensors.push_back(detach(checked_tensor(PySequence_Fast_GET_ITEM(sequence.get(), i))));
+  return tensors;
+}
+
+// _make_sparse(layout, sizes, sparse_dims, is_coalesced, components): all of it was checked.
+PyObject* make_sparse(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    static std::once_flag installed;
+    std::call_once(installed, [] { register_fallback(Key::Sparse, {run_on_components, nullptr}); });
+    PyObject *layout, *sizes_object, *components;
+    int sparse_dims, is_coalesced;
+    if (!PyArg_ParseTuple(args, "O!OipO:_make_sparse", &layout_type, &layout, &sizes_object, &sparse_dims,
+                          &is_coalesced, &components))
+      return nullptr;
+    Object sequence = own(PySequence_Fast(sizes_object, "expected a sequence of sizes"));
+    std::vector<int64_t> sizes;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence.get()); ++i)
+      sizes.push_back(PyLong_AsLongLong(PySequence_Fast_GET_ITEM(sequence.get(), i)));
+    if (PyErr_Occurred()) raise_python();
+    Kind kind{static_cast<Layout>(reinterpret_cast<ConstantObject*>(layout)->value), static_cast<uint8_t>(sparse_dims),
+              is_coalesced != 0, tensors_of(components)};
+    const DType dtype = kind.components.back()->dtype;
+    return wrap(make_tensor_of_kind(std::move(kind), Key::Sparse, sizes, dtype));
+  });
+}
+
+// _sparse_kind(tensor): (sparse_dims, is_coalesced, components); None for a strided tensor.
+PyObject* sparse_kind(PyObject*, PyObject* object) {
+  return guarded([&]() -> PyObject* {
+    const Kind* kind = kind_of(checked_tensor(object));
+    if (!kind) return none();
+    Object components = own(PyTuple_New(static_cast<Py_ssize_t>(kind->components.size())));
+    for (size_t i = 0; i < kind->components.size(); ++i)
+      PyTuple_SET_ITEM(components.get(), static_cast<Py_ssize_t>(i), checked(wrap(kind->components[i])));
+    return Py_BuildValue("(iOO)", kind->sparse_dims, kind->is_coalesced ? Py_True : Py_False, components.get());
+  });
+}
+
+// _write_sparse(tensor, source): the tensor gets the sizes and the components of `source`, of its dtype.
+PyObject* write_sparse(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *object, *source_object;
+    if (!PyArg_ParseTuple(args, "OO:_write_sparse", &object, &source_object)) return nullptr;
+    TensorImpl &tensor = checked_tensor(object), &source = checked_tensor(source_object);
+    if (tensor.dtype != source.dtype)
+      raise(ErrorKind::Runtime, "result type %s can't be cast to the desired output type %s",
+            std::string(name(source.dtype)).c_str(), std::string(name(tensor.dtype)).c_str());
+    Kind replaced = checked_kind(source_object);
+    std::swap(checked_kind(object), replaced);
+    set_geometry(tensor, source.shape(), source.stride());
+    tensor.bump_version();
+    return new_reference(object);
+  });
+}
+
+PyObject* set_coalesced(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject* object;
+    int is_coalesced;
+    if (!PyArg_ParseTuple(args, "Op:_set_coalesced", &object, &is_coalesced)) return nullptr;
+    checked_kind(object).is_coalesced = is_coalesced != 0;
+    return new_reference(object);
+  });
+}
+
+// _share_sparse(tensor): the same components and version without history.
+PyObject* share_sparse(PyObject*, PyObject* object) {
+  return guarded([&] { return wrap(detach(checked_tensor(object))); });
+}
+
+PyMethodDef functions[] = {
+    {"_make_sparse", make_sparse, METH_VARARGS, "_make_sparse(layout, sizes, sparse_dims, is_coalesced, components)"},
+    {"_sparse_kind", sparse_kind, METH_O, "_sparse_kind(tensor): (sparse_dims, is_coalesced, components), or None."},
+    {"_write_sparse", write_sparse, METH_VARARGS, "_write_sparse(tensor, source): takes the source's components."},
+    {"_set_coalesced", set_coalesced, METH_VARARGS, "_set_coalesced(tensor, is_coalesced): marks the indices."},
+    {"_share_sparse", share_sparse, METH_O, "_share_sparse(tensor): the same components without history."},
+    {},
+};
+
+}  // namespace
+
+void add_kinds(PyObject* module) { checked(PyModule_AddFunctions(module, functions)); }
+
+}  // namespace pellucid::python

@@ -1,0 +1,1 @@
+"""Sparse tensors: an op on one is an op on its components. See README.md."""

@@ -1,0 +1,51 @@
+"""How sparse tensors print: their parts, one below the other, as in PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pellucid
+from pellucid import _C, Tensor
+
+_Write = Callable[[Tensor, int], str]
+_NAMES = {
+    pellucid.sparse_coo: ("indices",),
+    pellucid.sparse_csr: ("crow_indices", "col_indices"),
+    pellucid.sparse_csc: ("ccol_indices", "row_indices"),
+    pellucid.sparse_bsr: ("crow_indices", "col_indices"),
+    pellucid.sparse_bsc: ("ccol_indices", "row_indices"),
+}
+
+
+def contents(tensor: Tensor, indent: int, write: _Write) -> str:
+    """``indices=..., values=...`` (for the parts of other layouts, their names)."""
+    parts = (each.detach() for each in _C._sparse_kind(tensor)[2])
+    names = (*_NAMES[tensor.layout], "values")
+    lines = [
+        _named(name, each, indent, write)
+        for name, each in zip(names, parts, strict=True)
+    ]
+    if tensor.layout is pellucid.sparse_coo:
+        lines.append(f"size={tuple(tensor.shape)}")
+    return (",\n" + " " * indent).join(lines)
+
+
+def _named(name: str, tensor: Tensor, indent: int, write: _Write) -> str:
+    prefix = f"{name}=tensor("
+    text = write(tensor, indent + len(prefix))
+    if not tensor.numel():
+        text += f", size={tuple(tensor.shape)}"
+    return f"{prefix}{text})"
+
+
+def suffixes(tensor: Tensor) -> list[str]:
+    """Size, number of elements, an unusual dtype, the layout."""
+    found = [f"nnz={tensor._nnz()}"]
+    if tensor.layout is not pellucid.sparse_coo:
+        found.insert(0, f"size={tuple(tensor.shape)}")
+    dtype: Any = tensor.dtype
+    usual = (pellucid.get_default_dtype(), pellucid.int64, pellucid.bool)
+    if dtype not in usual and dtype is not pellucid.complex64:
+        found.append(f"dtype={dtype}")
+    return [*found, f"layout={tensor.layout}"]

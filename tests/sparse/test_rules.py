@@ -1,0 +1,140 @@
+"""Ops whose result has another pattern: as on the dense form, with gradients."""
+
+import pytest
+
+import pellucid as torch
+from tests.sparse.samples import assert_same, numbers, sparse
+
+MATRIX, VECTOR = torch.tensor(numbers(7, 5, 3)), torch.tensor(numbers(8, 5))
+LEFT = torch.tensor(numbers(9, 3, 4))
+PICKED = torch.tensor([2, 0, 2])
+
+# What follows of a matrix, sparse or dense, of the size (4, 5).
+RULES = {
+    "t": lambda x: x.t(),
+    "permute": lambda x: x.permute(1, 0),
+    "select": lambda x: x[1],
+    "element": lambda x: x[1, 2],
+    "column": lambda x: x[:, 3],
+    "slice": lambda x: x[1:3],
+    "index_select": lambda x: x.index_select(0, PICKED),
+    "index_select_1": lambda x: x.index_select(1, PICKED),
+    "narrow": lambda x: x.narrow(1, 1, 2),
+    "cat": lambda x: torch.cat([x, x * 2]),
+    "cat_1": lambda x: torch.cat([x, x * 2], 1),
+    "stack": lambda x: torch.stack([x, x * 2], 1),
+    "unsqueeze": lambda x: x.unsqueeze(1),
+    "squeeze": lambda x: x.unsqueeze(0).squeeze(0),
+    "flip": lambda x: x.flip([0, 1]),
+    "unbind": lambda x: x.unbind(1)[2],
+    "sum": lambda x: x.sum(),
+    "sum_0": lambda x: x.sum(0),
+    "sum_keep": lambda x: x.sum(1, keepdim=True),
+    "mean": lambda x: x.mean(1),
+    "norm": lambda x: x.norm(),
+    "mm": lambda x: x @ MATRIX,
+    "dense_mm": lambda x: LEFT @ x,
+    "mv": lambda x: x @ VECTOR,
+    "addmm": lambda x: torch.addmm(torch.ones(3), x, MATRIX, beta=2, alpha=0.5),
+    "linear": lambda x: torch.nn.functional.linear(MATRIX.t(), x),
+    "product": lambda x: x @ x.t(),
+    "dense_add": lambda x: torch.ones(4, 5) + x,
+    "to": lambda x: x.to(torch.float64),
+    "clone": lambda x: x.clone(),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("layout", ["coo", "csr"])
+def test_a_rule_is_the_op_on_the_dense_form_with_its_gradient(name, layout):
+    x, whole = sparse()
+    if layout == "csr" and name in ("sum_0", "mean", "stack", "unsqueeze", "squeeze"):
+        pytest.skip("its result has no rows")
+    x = x.coalesce() if layout == "coo" else x.to_sparse_csr()
+    x.requires_grad_()
+    dense = torch.tensor(whole, requires_grad=True)
+    found, wanted = RULES[name](x), RULES[name](dense)
+    assert_same(found, wanted.detach().numpy())
+    found = found if found.layout is torch.strided else found.to_dense()
+    (found**2).sum().backward()
+    (wanted**2).sum().backward()
+    assert x.grad.layout is x.layout and x.grad._nnz() == x._nnz()
+    assert_same(x.grad, (dense.grad * (dense != 0)).detach().numpy(), 1e-4)
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_softmax_is_over_the_stored_elements(name, dim):
+    x, whole = sparse()
+    dense = torch.tensor(whole)
+    hidden = dense.masked_fill(dense == 0, -torch.inf)
+    wanted = getattr(torch, name)(hidden, dim).masked_fill(dense == 0, 0.0)
+    assert_same(getattr(torch.sparse, name)(x, dim), wanted.numpy())
+
+
+def test_gradients_of_the_dense_factor_are_dense():
+    x, whole = sparse()
+    matrix = MATRIX.clone().requires_grad_()
+    (x @ matrix).square().sum().backward()
+    product = whole @ MATRIX.numpy()
+    assert_same(matrix.grad, 2 * whole.T @ product, 1e-4)
+
+
+def test_second_derivatives_pass_through_the_values():
+    x, _ = sparse()
+    values = x._values().double().requires_grad_()
+    matrix = MATRIX.double().requires_grad_()
+
+    def of_values(values, matrix):
+        made = torch.sparse_coo_tensor(x._indices(), values, (4, 5))
+        return torch.sparse.mm(made.square(), matrix)
+
+    assert torch.autograd.gradcheck(of_values, (values, matrix))
+    assert torch.autograd.gradgradcheck(of_values, (values, matrix))
+
+
+def test_batches_of_sparse_matrices():
+    x, whole = sparse(size=(2, 4, 5), count=12)
+    right = torch.tensor(numbers(3, 2, 5, 3))
+    assert_same(torch.bmm(x, right), whole @ right.numpy())
+
+
+def test_reduced_products_combine_the_terms_of_each_row():
+    x, whole = sparse()
+    csr = x.to_sparse_csr()
+    rows, columns = whole.nonzero()
+    for name in ("mean", "amax", "amin"):
+        found = torch.sparse.mm(csr, MATRIX, name)
+        for row in range(4):
+            terms = [whole[row, c] * MATRIX[c] for c in columns[rows == row]]
+            picked = torch.stack(terms) if terms else torch.zeros(1, 3)
+            assert_same(found[row], getattr(picked, name)(0).numpy())
+
+
+def test_sampled_products_are_computed_at_the_pattern():
+    x, whole = sparse()
+    first, second = torch.tensor(numbers(1, 4, 2)), torch.tensor(numbers(2, 2, 5))
+    found = torch.sparse.sampled_addmm(x.to_sparse_csr(), first, second, beta=0.5)
+    wanted = 0.5 * whole + (first @ second).numpy() * (whole != 0)
+    assert_same(found, wanted)
+
+
+def test_masks_take_the_elements_at_a_pattern():
+    x, whole = sparse()
+    dense = torch.tensor(numbers(1, 4, 5))
+    assert_same(dense.sparse_mask(x.coalesce()), dense.numpy() * (whole != 0))
+    other, there = sparse(5)
+    masked = x.sparse_mask(other.coalesce())
+    assert_same(masked, whole * (there != 0))
+
+
+def test_what_cannot_be_multiplied_is_refused():
+    x, _ = sparse()
+    with pytest.raises(RuntimeError, match="4x5 and 3x2"):
+        _ = x @ torch.ones(3, 2)
+    with pytest.raises(RuntimeError, match="same dtype"):
+        _ = x @ torch.ones(5, 2, dtype=torch.float64)
+    with pytest.raises(RuntimeError, match="sparse matrix"):
+        torch.sparse.mm(torch.ones(2, 2), torch.ones(2, 2))
+    with pytest.raises(IndexError, match="out of range"):
+        x.select(0, 7)
