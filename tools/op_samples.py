@@ -71,6 +71,9 @@ GIVEN = {  # where the schema does not tell what fits together
         )
     ],
     "_nms_kept": [(BOXES, 0.4)],
+    "_sparse_product": [
+        (waves(4), np.array([0, 2, 0, 1]), np.array([1, 0, 3, 1]), waves(4, 3), 3)
+    ],
     "clamp": [(np.linspace(-2, 2, 6), -1.0, 1.0)],
     "clamp.Tensor": [(np.linspace(-2, 2, 6), np.full(6, -1.1), np.full(6, 0.9))],
     "_attend": [
