@@ -32,6 +32,7 @@ NOT_DRAWN = {
         "from_file.out",
     ),
     *("set.source_Storage", "set.source_Storage_storage_offset"),
+    "set.source_Storage_storage_offset_out",
     *("set_.source_Storage", "set_.source_Storage_storage_offset"),
 }
 # Ops whose results are values, or of a size that values tell.
