@@ -1,4 +1,4 @@
-"""Processes whose imports are counted: coverage would import modules of its own there."""
+"""Processes whose imports are counted: coverage would import modules of its own."""
 
 import os
 
