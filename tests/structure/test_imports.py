@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.structure.imports import SOURCES, cycles, modules_of, used_modules
+from tests.unmeasured import environment
 
 # Every folder; what it may use of the project beside itself.
 ENGINE = {
@@ -405,4 +406,5 @@ assert not heavy, heavy
 
 def test_tracing_and_differentiating_import_nothing_heavy():
     command = [sys.executable, "-c", TRACE, str(SOURCES)]
-    assert subprocess.run(command, timeout=60).returncode == 0
+    done = subprocess.run(command, timeout=60, env=environment())
+    assert done.returncode == 0

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+from tests.unmeasured import environment
+
 HEAVY = (
     "numpy",
     "llvmlite",
@@ -19,7 +21,9 @@ HEAVY = (
 def test_importing_leaves_heavy_modules_out():
     program = f"import sys, pellucid; print([m for m in {HEAVY} if m in sys.modules])"
     command = [sys.executable, "-c", program]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    result = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, env=environment()
+    )
     assert result.stdout == "[]\n", result.stderr
 
 
