@@ -108,7 +108,9 @@ def main() -> int:
         done = subprocess.run(command, cwd=ROOT, env=variables, stderr=quiet)
         if done.returncode:
             if done.stderr:
-                sys.stderr.buffer.write(done.stderr[-6000:])
+                report = done.stderr.find(b"WARNING: ThreadSanitizer")
+                shown = done.stderr[-2000:] if report < 0 else done.stderr[report:]
+                sys.stderr.buffer.write(shown[:20000])
             return done.returncode
     return 0
 

@@ -148,16 +148,15 @@ const OpRecord& shown_overload(const OpCall& call) {
     return made;
   }();
   const auto& declared = call.op->schema.arguments;
-  size_t number = 0;
-  while (number < declared.size() &&
-         (declared[number].type != ArgType::TensorOrScalar || call.args[number].tag == Tag::Tensor))
-    ++number;
-  if (number == declared.size()) return *call.op;
+  uint64_t numbers = 0;  // a bit for every argument that may be a tensor and is a number
+  for (size_t i = 0; i < declared.size(); ++i)
+    if (declared[i].type == ArgType::TensorOrScalar && call.args[i].tag != Tag::Tensor) numbers |= uint64_t{1} << i;
+  if (!numbers) return *call.op;
   std::string_view name = call.op->schema.name;
   if (call.op->variant == Variant::InPlace) name.remove_suffix(1);
   if (!having->contains(name)) return *call.op;
-  static auto* forms = new std::map<std::pair<const OpRecord*, size_t>, const OpRecord*>;  // under the GIL
-  const auto [place, is_new] = forms->try_emplace({call.op, number}, call.op);
+  static auto* forms = new std::map<std::pair<const OpRecord*, uint64_t>, const OpRecord*>;  // under the GIL
+  const auto [place, is_new] = forms->try_emplace({call.op, numbers}, call.op);
   if (is_new) {
     struct Search {
       const OpCall& call;
