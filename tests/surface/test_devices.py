@@ -1,5 +1,6 @@
 """Names of devices, answers of absent ones, and the user's own backend."""
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -227,7 +228,7 @@ assert (x + x).values.tolist() == [2, 2] and x.get_device() == 0
 def test_the_users_backend():
     run = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(PROGRAM)],
-        env={"PYTHONPATH": ":".join(sys.path)},
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
         capture_output=True,
         text=True,
     )

@@ -1,6 +1,7 @@
 """``torch.library``: ops and kernels of libraries, and what ends with them."""
 
 import gc
+import os
 import subprocess
 import sys
 
@@ -309,7 +310,11 @@ def test_the_printed_trace():
     program = "import pellucid as t; x = t.ones(2, requires_grad=True); x.exp()"
     run = subprocess.run(
         [sys.executable, "-c", program],
-        env={"PYTHONPATH": ":".join(sys.path), "TORCH_SHOW_DISPATCH_TRACE": "1"},
+        env={
+            **os.environ,
+            "PYTHONPATH": ":".join(sys.path),
+            "TORCH_SHOW_DISPATCH_TRACE": "1",
+        },
         capture_output=True,
         text=True,
         check=True,
