@@ -18,7 +18,7 @@ bool LargeBlocks::is_worth_leaving_whole(const FreePart& part, size_t nbytes) co
 
 void* LargeBlocks::take(size_t nbytes, size_t* reused, bool any_part) {
   auto found = free_.lower_bound({nbytes, 0, nullptr});
-  while (!any_part && found != free_.end() && is_worth_leaving_whole(*found, nbytes)) ++found;
+  if (!any_part && found != free_.end() && is_worth_leaving_whole(*found, nbytes)) ++found;
   if (found == free_.end()) return nullptr;
   const auto part = parts_.find(found->address);
   free_.erase(found);

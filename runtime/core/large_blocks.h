@@ -19,9 +19,9 @@ class LargeBlocks {
   using Discard = void (*)(void* block, size_t nbytes);
 
   // The smallest free part that fits, of equal ones the one with the most resident
-  // bytes, or null. `reused` is how much of the block is resident. Unless `any_part`, a free segment
+  // bytes, or null. `reused` is how much of the block is resident. Unless `any_part`, one free segment
   // that larger blocks use is left whole: a small block that outlived it would make the next of them
-  // take new pages.
+  // take new pages. One only: with each left whole, every turn of a loop would add a segment.
   void* take(size_t nbytes, size_t* reused, bool any_part);
   void add_segment(void* segment, size_t nbytes);
   // Keeps the block; returns its size.

@@ -164,3 +164,20 @@ def test_the_cpu_answers_by_the_names_of_cuda_memory():
     assert 0 < free <= total
     assert "blocks taken" in torch.cpu.memory_summary()
     assert "blocks taken" not in torch.cpu.memory_summary(abbreviated=True)
+
+
+def test_turns_of_a_loop_use_the_same_memory():
+    def turn():
+        small = torch.empty(1 << 19)
+        large = [torch.empty(1 << 21) for _ in range(5)]
+        return len(large) + small.dim()
+
+    def reserved():
+        return torch.cpu.memory.memory_stats()["reserved_bytes.all.current"]
+
+    for _ in range(3):
+        turn()
+    before = reserved()
+    for _ in range(5):
+        turn()
+    assert reserved() == before
