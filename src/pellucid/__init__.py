@@ -138,7 +138,7 @@ from pellucid._functions.queries import *
 from pellucid._functions.shapes import *
 from pellucid._functions.uniqueness import *
 from pellucid._package.lazy_exports import bind_lazy
-from pellucid._calls.overridable import make_overridable
+from pellucid._package.calls.overridable import make_overridable
 from pellucid.torch_version import TorchVersion
 from pellucid.version import __version__ as _version
 

@@ -44,10 +44,10 @@ ENGINE = {
     },
 }
 # What every part of the API may use, beside the runtime (`_C`).
-BASE = {"_calls", "_tensor"}
+BASE = {"_package/calls", "_tensor"}
 # Every folder and top-level module, the rooms behind the public names first.
 API = {
-    "_calls": set(),
+    "_package/calls": set(),
     "_tensor": set(),
     "_package": set(),
     "_runtime": {"_ops", "pellucid_compiler"},
