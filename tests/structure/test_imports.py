@@ -79,8 +79,8 @@ API = {
     "_tensor_str": set(),
     "_utils": set(),
     "_C_modules": {"func"},
-    "_sparse": {"autograd", "linalg", "ops", "pellucid_compiler"},
-    "sparse": {"_sparse"},
+    "sparse/_ops": {"autograd", "linalg", "ops", "pellucid_compiler"},
+    "sparse": {"sparse/_ops"},
     # Functions of tensors
     "return_types": set(),
     "fft": set(),
@@ -103,14 +103,14 @@ API = {
     "_custom_ops": set(),
     # Layers and training
     "nn": {"linalg", "nn/functional", "nn/modules", "nn/parallel", "nn/utils", "ops"},
-    "nn/functional": {"_runtime", "_sparse", "nn", "utils", "pellucid_compiler"},
+    "nn/functional": {"_runtime", "sparse/_ops", "nn", "utils", "pellucid_compiler"},
     "nn/modules": {
         *("__future__", "nn", "nn/functional", "nn/utils", "utils"),
         "pellucid_compiler",
     },
     "nn/utils": {"func", "linalg", "nn", "nn/functional", "nn/modules"},
     "nn/attention": {"nn/functional"},
-    "optim": {"_sparse", "nn", "nn/modules", "utils"},
+    "optim": {"sparse/_ops", "nn", "nn/modules", "utils"},
     "amp": set(),
     "distributions": {"autograd", "linalg", "nn", "nn/functional", "special"},
     # Files, memory, data

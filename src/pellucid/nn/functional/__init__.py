@@ -320,7 +320,7 @@ def embedding(
     if max_norm is not None:
         pellucid.embedding_renorm_(weight, input, max_norm, norm_type)
     if sparse:
-        from pellucid._sparse.embedding import sparse_embedding
+        from pellucid.sparse._ops.embedding import sparse_embedding
 
         return sparse_embedding(weight, input, padding_idx, scale_grad_by_freq)
     return pellucid.embedding(weight, input, padding_idx, scale_grad_by_freq)

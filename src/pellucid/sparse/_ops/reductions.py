@@ -7,16 +7,16 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._sparse.conversions import convert
-from pellucid._sparse.parts import COO, Parts, coo, split
-from pellucid._sparse.patterns import (
+from pellucid.sparse._ops.conversions import convert
+from pellucid.sparse._ops.parts import COO, Parts, coo, split
+from pellucid.sparse._ops.patterns import (
     coalesced,
     coalesced_pair,
     distinct,
     keys_of,
     sum_groups,
 )
-from pellucid._sparse.shapes import wrap
+from pellucid.sparse._ops.shapes import wrap
 
 
 def _wrapped(dim: Any, count: int) -> list[int]:

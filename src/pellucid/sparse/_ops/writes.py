@@ -6,7 +6,7 @@ from typing import Any
 
 import pellucid
 from pellucid import _C
-from pellucid._sparse.parts import is_sparse
+from pellucid.sparse._ops.parts import is_sparse
 
 
 def write(target: Any, result: Any, name: str) -> Any:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import pellucid
 from pellucid import Tensor
-from pellucid._sparse.parts import coo, split
+from pellucid.sparse._ops.parts import coo, split
 
 
 def keys_of(indices: Tensor, sizes: Sequence[int]) -> Tensor:

@@ -11,9 +11,9 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._sparse.conversions import convert
-from pellucid._sparse.parts import COO, is_sparse, split
-from pellucid._sparse.patterns import coalesced, keys_of, product_of
+from pellucid.sparse._ops.conversions import convert
+from pellucid.sparse._ops.parts import COO, is_sparse, split
+from pellucid.sparse._ops.patterns import coalesced, keys_of, product_of
 
 
 def rows_of(grad: Tensor, like: Tensor) -> tuple[Tensor, Tensor, Tensor]:

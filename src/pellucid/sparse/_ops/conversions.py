@@ -11,7 +11,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._sparse.parts import (
+from pellucid.sparse._ops.parts import (
     BLOCK_LAYOUTS,
     COO,
     ROW_LAYOUTS,
@@ -20,7 +20,7 @@ from pellucid._sparse.parts import (
     join,
     split,
 )
-from pellucid._sparse.patterns import (
+from pellucid.sparse._ops.patterns import (
     coalesced,
     distinct,
     indices_of,

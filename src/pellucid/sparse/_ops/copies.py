@@ -7,10 +7,10 @@ from typing import Any
 
 import pellucid
 from pellucid import _C, Tensor
-from pellucid._sparse import pointwise
-from pellucid._sparse.conversions import as_grid, block_of, convert
-from pellucid._sparse.dense import to_dense, values_at
-from pellucid._sparse.parts import (
+from pellucid.sparse._ops import pointwise
+from pellucid.sparse._ops.conversions import as_grid, block_of, convert
+from pellucid.sparse._ops.dense import to_dense, values_at
+from pellucid.sparse._ops.parts import (
     BLOCK_LAYOUTS,
     COO,
     Parts,
@@ -20,8 +20,8 @@ from pellucid._sparse.parts import (
     same_structure,
     split,
 )
-from pellucid._sparse.patterns import coalesced, keys_of, product_of
-from pellucid._sparse.writes import write
+from pellucid.sparse._ops.patterns import coalesced, keys_of, product_of
+from pellucid.sparse._ops.writes import write
 
 
 def _copied(parts: Parts, values: Tensor) -> Tensor:

@@ -13,8 +13,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pellucid
-from pellucid._sparse import copies, optimizers, pointwise, products, reductions, shapes
-from pellucid._sparse.writes import write
+from pellucid.sparse._ops import (
+    copies,
+    optimizers,
+    pointwise,
+    products,
+    reductions,
+    shapes,
+)
+from pellucid.sparse._ops.writes import write
 
 _Rule = Callable[..., Any]
 RULES: dict[str, _Rule] = {

@@ -6,9 +6,9 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._sparse import invariants
-from pellucid._sparse.invariants import require
-from pellucid._sparse.parts import BLOCK_LAYOUTS, ROW_LAYOUTS, Parts, coo, join
+from pellucid.sparse._ops import invariants
+from pellucid.sparse._ops.invariants import require
+from pellucid.sparse._ops.parts import BLOCK_LAYOUTS, ROW_LAYOUTS, Parts, coo, join
 
 _COMPRESSED = (
     *(pellucid.sparse_csr, pellucid.sparse_csc),

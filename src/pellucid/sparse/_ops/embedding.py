@@ -6,8 +6,8 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._sparse.parts import coo
 from pellucid.autograd import Function
+from pellucid.sparse._ops.parts import coo
 
 
 class _SparseEmbedding(Function):

@@ -15,10 +15,10 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._sparse.conversions import as_grid, from_grid
-from pellucid._sparse.dense import values_at
-from pellucid._sparse.parts import COO, Parts, is_sparse, same_structure, split
-from pellucid._sparse.patterns import (
+from pellucid.sparse._ops.conversions import as_grid, from_grid
+from pellucid.sparse._ops.dense import values_at
+from pellucid.sparse._ops.parts import COO, Parts, is_sparse, same_structure, split
+from pellucid.sparse._ops.patterns import (
     coalesced,
     distinct,
     find,

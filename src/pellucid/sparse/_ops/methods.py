@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import pellucid
 from pellucid import _C, Tensor
-from pellucid._sparse import conversions, copies, dense, invariants, patterns
-from pellucid._sparse.parts import (
+from pellucid.sparse._ops import conversions, copies, dense, invariants, patterns
+from pellucid.sparse._ops.parts import (
     BLOCK_LAYOUTS,
     COO,
     ROW_LAYOUTS,

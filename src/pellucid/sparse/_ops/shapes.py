@@ -7,9 +7,9 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._sparse.conversions import batch_dims, convert
-from pellucid._sparse.parts import COO, Parts, coo, is_sparse, join, split
-from pellucid._sparse.patterns import ranges
+from pellucid.sparse._ops.conversions import batch_dims, convert
+from pellucid.sparse._ops.parts import COO, Parts, coo, is_sparse, join, split
+from pellucid.sparse._ops.patterns import ranges
 
 # What a compressed layout is when rows and columns change places.
 _FLIPPED = {

@@ -11,8 +11,8 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._sparse.parts import BLOCK_LAYOUTS, ROW_LAYOUTS
-from pellucid._sparse.patterns import keys_of, row_numbers
+from pellucid.sparse._ops.parts import BLOCK_LAYOUTS, ROW_LAYOUTS
+from pellucid.sparse._ops.patterns import keys_of, row_numbers
 
 _state = [False]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pellucid import Tensor
-from pellucid._sparse.conversions import as_grid, block_of, check_blocks, from_grid
-from pellucid._sparse.parts import (
+from pellucid.sparse._ops.conversions import as_grid, block_of, check_blocks, from_grid
+from pellucid.sparse._ops.parts import (
     BLOCK_LAYOUTS,
     Parts,
     coo,
@@ -14,7 +14,7 @@ from pellucid._sparse.parts import (
     same_structure,
     split,
 )
-from pellucid._sparse.patterns import (
+from pellucid.sparse._ops.patterns import (
     coalesced_pair,
     find,
     keys_of,

@@ -10,10 +10,10 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._sparse.conversions import as_grid, convert
-from pellucid._sparse.dense import to_dense
-from pellucid._sparse.parts import BLOCK_LAYOUTS, COO, Parts, coo, is_sparse, split
-from pellucid._sparse.patterns import coalesced, coalesced_pair, pointers_of, ranges
+from pellucid.sparse._ops.conversions import as_grid, convert
+from pellucid.sparse._ops.dense import to_dense
+from pellucid.sparse._ops.parts import BLOCK_LAYOUTS, COO, Parts, coo, is_sparse, split
+from pellucid.sparse._ops.patterns import coalesced, coalesced_pair, pointers_of, ranges
 
 
 def _matrix(tensor: Tensor) -> Parts:
