@@ -119,7 +119,15 @@ API = {
     "safetensors": set(),
     "utils/_pytree": set(),
     "utils": {
-        *("_ops", "_runtime", "_timeline", "autograd", "hub", "nn", "nn/modules"),
+        *(
+            "_ops",
+            "_runtime",
+            "profiler/_timeline",
+            "autograd",
+            "hub",
+            "nn",
+            "nn/modules",
+        ),
         "nn/utils",
         *("overrides", "random", "storage", "utils/data"),
         "utils/_pytree",
@@ -132,19 +140,19 @@ API = {
     "types": {"_symbolic", "storage"},
     # Looking inside
     "explain": {
-        *("_compile", "_timeline", "autograd", "memory", "viz"),
+        *("_compile", "profiler/_timeline", "autograd", "memory", "viz"),
         "pellucid_compiler",
     },
     "viz": {"nn/modules", "overrides"},
-    "tour": {"_timeline", "explain"},
-    "_timeline": {"pellucid_compiler"},
+    "tour": {"profiler/_timeline", "explain"},
+    "profiler/_timeline": {"pellucid_compiler"},
     "diagnose": {
-        *("_timeline", "diagnose/rules", "memory", "profiler", "run"),
+        *("profiler/_timeline", "diagnose/rules", "memory", "profiler", "run"),
         *("utils/_pytree", "pellucid_compiler"),
     },
-    "diagnose/rules": {"_timeline", "diagnose"},
-    "memory": {"_timeline", "optim"},
-    "profiler": {"_decomp", "_timeline", "diagnose", "pellucid_compiler"},
+    "diagnose/rules": {"profiler/_timeline", "diagnose"},
+    "memory": {"profiler/_timeline", "optim"},
+    "profiler": {"_decomp", "profiler/_timeline", "diagnose", "pellucid_compiler"},
     # Devices and settings
     "accelerator": {"_package"},
     "backends": {"_package"},

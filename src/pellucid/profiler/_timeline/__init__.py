@@ -5,6 +5,6 @@ objects. Used by `profiler`, `diagnose` and whatever else reads what ran; import
 first used. Read `log.py` first.
 """
 
-from pellucid._timeline.log import Event, Log, Session, Watch
+from pellucid.profiler._timeline.log import Event, Log, Session, Watch
 
 __all__ = ["Event", "Log", "Session", "Watch"]

@@ -15,9 +15,9 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from pellucid import _C
-from pellucid._timeline.facts import UNRECORDED, TensorFacts
-from pellucid._timeline.log import Event, Kind, Log
-from pellucid._timeline.storages import ancestors
+from pellucid.profiler._timeline.facts import UNRECORDED, TensorFacts
+from pellucid.profiler._timeline.log import Event, Kind, Log
+from pellucid.profiler._timeline.storages import ancestors
 from pellucid_compiler.ir.cost import Cost
 
 if TYPE_CHECKING:

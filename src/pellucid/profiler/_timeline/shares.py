@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pellucid._timeline.log import Event, Kind, Log, Thread
+from pellucid.profiler._timeline.log import Event, Kind, Log, Thread
 
 # Storages and blocks take no time; steps and shares are parts of their call.
 _TIMED = frozenset(Kind) - {

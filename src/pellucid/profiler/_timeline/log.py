@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import _C
-from pellucid._timeline.facts import read_facts
+from pellucid.profiler._timeline.facts import read_facts
 
 
 class Watch(IntFlag):

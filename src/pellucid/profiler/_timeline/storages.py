@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pellucid._timeline.log import Event, Kind, Line, Log
+from pellucid.profiler._timeline.log import Event, Kind, Line, Log
 
 ROLES = (
     *("parameter", "gradient", "optimizer", "batch", "saved", "temporary", "other"),
