@@ -75,7 +75,7 @@ API = {
         "overrides",
     },
     "_higher_order_ops": {"_ops", "utils", "utils/_pytree"},
-    "_subclasses": {"_decomp", "_symbolic", "nn", "utils", "utils/_pytree"},
+    "_subclasses": {"_decomp", "utils/_symbolic", "nn", "utils", "utils/_pytree"},
     "_tensor_str": set(),
     "_utils": set(),
     "_C_modules": {"func"},
@@ -137,7 +137,7 @@ API = {
     "utils/data/_utils": {"utils/data"},
     "multiprocessing": set(),
     "hub": {"_functions"},
-    "types": {"_symbolic", "storage"},
+    "types": {"utils/_symbolic", "storage"},
     # Looking inside
     "explain": {
         *("_compile", "profiler/_timeline", "autograd", "memory", "viz"),
@@ -248,7 +248,7 @@ API = {
     "fx/experimental": {
         "_decomp",
         "_subclasses",
-        "_symbolic",
+        "utils/_symbolic",
         "fx",
         "fx/passes",
         *("nn", "nn/utils"),
@@ -256,7 +256,7 @@ API = {
         "utils",
         "utils/_pytree",
     },
-    "_symbolic": set(),
+    "utils/_symbolic": set(),
     "_functorch": {
         "_subclasses",
         "autograd",
@@ -268,7 +268,7 @@ API = {
     },
     "export": {
         "_ops",
-        "_symbolic",
+        "utils/_symbolic",
         "func",
         "fx",
         "fx/experimental",

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from pellucid._symbolic.expressions import Expr
-from pellucid._symbolic.numbers import SymInt, expression_of, make
+from pellucid.utils._symbolic.expressions import Expr
+from pellucid.utils._symbolic.numbers import SymInt, expression_of, make
 
 _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 INFINITY = sys.maxsize - 1  # the greatest size that a range without a maximum allows

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import isqrt
 
-from pellucid._symbolic.environment import INFINITY, Symbol
-from pellucid._symbolic.expressions import Expr
+from pellucid.utils._symbolic.environment import INFINITY, Symbol
+from pellucid.utils._symbolic.expressions import Expr
 
 # Steps from the example's size: uneven, so that floor divisions show, and a large one,
 # where slices end and tables are too short.

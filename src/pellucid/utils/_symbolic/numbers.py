@@ -11,10 +11,10 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from pellucid._symbolic.expressions import Expr
+from pellucid.utils._symbolic.expressions import Expr
 
 if TYPE_CHECKING:
-    from pellucid._symbolic.environment import ShapeEnv
+    from pellucid.utils._symbolic.environment import ShapeEnv
 
 
 class SymNode:
