@@ -98,8 +98,8 @@ API = {
     "overrides": {"_package", "fft", "linalg", "nn/functional", "special"},
     "library": {"_library"},
     "ops": {"_ops"},
-    "_vision": {"_library", "autograd", "ops"},
-    "_audio": {"_library"},
+    "_library/vision": {"_library", "autograd", "ops"},
+    "_library/audio": {"_library"},
     "_custom_ops": set(),
     # Layers and training
     "nn": {"linalg", "nn/functional", "nn/modules", "nn/parallel", "nn/utils", "ops"},
