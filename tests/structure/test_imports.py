@@ -54,7 +54,7 @@ API = {
     "_ops": {"_higher_order_ops"},
     "_decomp": {"_ops", "_runtime", "pellucid_compiler"},
     "_library": {"_ops", "ops", "autograd", "utils", "testing", "utils/_pytree"},
-    "_serialization": {"storage", "nn"},
+    "serialization/_format": {"storage", "nn"},
     "_functions": {"_runtime", "linalg", "storage", "pellucid_compiler"},
     # Private modules of PyTorch that libraries use
     "_compile/capture": {
@@ -115,7 +115,7 @@ API = {
     "distributions": {"autograd", "linalg", "nn", "nn/functional", "special"},
     # Files, memory, data
     "storage": set(),
-    "serialization": {"_serialization", "storage"},
+    "serialization": {"serialization/_format", "storage"},
     "safetensors": set(),
     "utils/_pytree": set(),
     "utils": {
@@ -190,7 +190,7 @@ API = {
         "utils/_pytree",
     },
     "distributed/checkpoint": {
-        *("_serialization", "distributed/tensor", "nn", "optim"),
+        *("serialization/_format", "distributed/tensor", "nn", "optim"),
     },
     "distributed/tensor": {
         *("autograd", "distributed", "nn", "overrides", "pellucid_compiler"),

@@ -41,7 +41,7 @@ MODULES = (
 VALUES = {
     "_dynamo.compile": ("compile",),
     "_ops": ("Tag", "ops"),
-    "_serialization.file_reader": ("PyTorchFileReader",),
+    "serialization._format.file_reader": ("PyTorchFileReader",),
     "_tensor.legacy_types": (
         *("BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor"),
         *("FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "ShortTensor"),

@@ -12,8 +12,8 @@ from typing import IO, Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._serialization.names import public_name
 from pellucid._tensor.dtype_names import STORAGE_NAMES, TYPE_NAMES
+from pellucid.serialization._format.names import public_name
 from pellucid.storage import TypedStorage, UntypedStorage
 
 # The names that PyTorch's files give to storages of each dtype.

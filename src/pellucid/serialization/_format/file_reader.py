@@ -10,7 +10,7 @@ import os
 import zipfile
 from typing import IO
 
-from pellucid._serialization.archive import Archive, naming_damage
+from pellucid.serialization._format.archive import Archive, naming_damage
 
 
 class PyTorchFileReader:

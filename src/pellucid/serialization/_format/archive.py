@@ -17,10 +17,10 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._serialization.names import find_named
-from pellucid._serialization.safe_pickle import Reader, known_function
-from pellucid._serialization.writer import STORAGE_DTYPES
 from pellucid._tensor.dtype_names import TYPE_NAMES
+from pellucid.serialization._format.names import find_named
+from pellucid.serialization._format.safe_pickle import Reader, known_function
+from pellucid.serialization._format.writer import STORAGE_DTYPES
 from pellucid.storage import TypedStorage, UntypedStorage
 
 # Takes a storage that was read and where its file says that it was; gives the storage

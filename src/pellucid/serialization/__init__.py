@@ -4,7 +4,7 @@ A file is a zip archive: ``data.pkl`` describes the object and names the storage
 are stored beside it as raw bytes. PyTorch reads files written here, and vice versa.
 Tensors, numbers, strings, containers of them and objects of classes that the
 program allowed are built; anything else is refused, unless the caller says that it
-trusts the file. Read ``_serialization/writer.py``, then ``_serialization/archive.py``.
+trusts the file. Read ``serialization/_format/writer.py``, then ``serialization/_format/archive.py``.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import IO, Any
 
 import pellucid
 from pellucid import _C
-from pellucid._serialization.archive import Archive, naming_damage
-from pellucid._serialization.writer import Writer, bytes_of
+from pellucid.serialization._format.archive import Archive, naming_damage
+from pellucid.serialization._format.writer import Writer, bytes_of
 from pellucid.storage import UntypedStorage
 
 _File = str | os.PathLike[str] | IO[bytes]
