@@ -171,10 +171,9 @@ API = {
     "torch_version": set(),
     # Programs and declarations
     "lang": {"pellucid_compiler"},
-    "run": {"_alias"},
-    "alias": {"_alias"},
-    "_alias": {"version"},
-    "_alias/site/torch": {"_alias"},
+    "run": {"alias"},
+    "alias": {"version"},
+    "alias/site/torch": {"alias"},
     # Processes that work together
     "distributed": {
         "distributed/_group",

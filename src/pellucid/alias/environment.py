@@ -1,6 +1,6 @@
 """The alias in an environment: its files copied in, listed in RECORD, and taken away.
 
-Called by ``alias.py``.
+Called by ``__main__.py``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """torch is Pellucid here: ``python -m pellucid.alias status`` says so, too."""
 
 try:
-    from pellucid._alias.finder import become_torch
+    from pellucid.alias.finder import become_torch
 except ModuleNotFoundError as error:
     if error.name != "pellucid":
         raise

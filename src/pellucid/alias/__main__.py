@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from pellucid._alias.environment import (
+from pellucid.alias.environment import (
     Refused,
     install,
     is_alias,
