@@ -19,7 +19,7 @@ RESULTS = (
     "frozen.bin",
     "definitions.bin",
     "kernels-*.pack",
-    "_op_types/*.pyi",
+    "_C/_op_types/*.pyi",
 )
 PACKAGE = ROOT / "src" / "pellucid"
 

@@ -4,7 +4,7 @@
 Called by setup.py, the Makefile and developers. Each step runs only when something it
 reads has changed. Compiler output lands in ``build/``; results land beside the Python
 sources: ``_C.<abi>.so``, ``_distributed.<abi>.so``, ``frozen.bin``,
-``kernels-<level>.pack`` and ``_op_types``. A ``ccache`` on the path is used. After the
+``kernels-<level>.pack`` and ``_C/_op_types``. A ``ccache`` on the path is used. After the
 compiler run ``tools/freeze.py`` and ``make_stubs.py``.
 """
 

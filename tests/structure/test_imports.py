@@ -78,7 +78,7 @@ API = {
     "_subclasses": {"_decomp", "utils/_symbolic", "nn", "utils", "utils/_pytree"},
     "_tensor_str": set(),
     "_utils": set(),
-    "_C_modules": {"func"},
+    "_C": {"func"},
     "sparse/_ops": {"autograd", "linalg", "ops", "pellucid_compiler"},
     "sparse": {"sparse/_ops"},
     # Functions of tensors

@@ -565,4 +565,4 @@ for _source, _names in ((_nn, dir(_nn)), (pellucid, _TOP_LEVEL)):
 make_overridable(globals())
 
 if TYPE_CHECKING:  # what the op table gives
-    from pellucid._op_types.nn_functional import *
+    from pellucid._C._op_types.nn_functional import *

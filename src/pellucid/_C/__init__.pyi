@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar, overload
 
-from pellucid._op_types import _fft as _fft
-from pellucid._op_types import _linalg as _linalg
-from pellucid._op_types import _nn as _nn
-from pellucid._op_types import _special as _special
-from pellucid._op_types.methods import OpMethods
+from pellucid._C._op_types import _fft as _fft
+from pellucid._C._op_types import _linalg as _linalg
+from pellucid._C._op_types import _nn as _nn
+from pellucid._C._op_types import _special as _special
+from pellucid._C._op_types.methods import OpMethods
 from pellucid._tensor import Tensor
 from pellucid.storage import UntypedStorage
 
