@@ -50,12 +50,12 @@ API = {
     "_package/calls": set(),
     "_tensor": set(),
     "_package": set(),
-    "_runtime": {"_ops", "pellucid_compiler"},
+    "_C/_runtime": {"_ops", "pellucid_compiler"},
     "_ops": {"_higher_order_ops"},
-    "_decomp": {"_ops", "_runtime", "pellucid_compiler"},
+    "_decomp": {"_ops", "_C/_runtime", "pellucid_compiler"},
     "_library": {"_ops", "ops", "autograd", "utils", "testing", "utils/_pytree"},
     "serialization/_format": {"storage", "nn"},
-    "_functions": {"_runtime", "linalg", "storage", "pellucid_compiler"},
+    "_functions": {"_C/_runtime", "linalg", "storage", "pellucid_compiler"},
     # Private modules of PyTorch that libraries use
     "_compile/capture": {
         *("_compile", "_dynamo", "_dynamo/backends", "_ops", "_subclasses"),
@@ -63,7 +63,7 @@ API = {
     },
     "_compile": {
         "_compile/capture",
-        *("_dynamo", "_dynamo/backends", "_runtime", "nn", "pellucid_compiler"),
+        *("_dynamo", "_dynamo/backends", "_C/_runtime", "nn", "pellucid_compiler"),
     },
     "_dynamo/backends": {"_compile", "_dynamo", "_functorch"},
     "_dynamo": {
@@ -94,7 +94,7 @@ API = {
     "testing": set(),
     # Gradients and transforms
     "func": {"nn/modules", "utils/_pytree"},
-    "autograd": {"_runtime", "func", "profiler", "utils/_pytree"},
+    "autograd": {"_C/_runtime", "func", "profiler", "utils/_pytree"},
     "overrides": {"_package", "fft", "linalg", "nn/functional", "special"},
     "library": {"_library"},
     "ops": {"_ops"},
@@ -103,7 +103,7 @@ API = {
     "_custom_ops": set(),
     # Layers and training
     "nn": {"linalg", "nn/functional", "nn/modules", "nn/parallel", "nn/utils", "ops"},
-    "nn/functional": {"_runtime", "sparse/_ops", "nn", "utils", "pellucid_compiler"},
+    "nn/functional": {"_C/_runtime", "sparse/_ops", "nn", "utils", "pellucid_compiler"},
     "nn/modules": {
         *("__future__", "nn", "nn/functional", "nn/utils", "utils"),
         "pellucid_compiler",
@@ -121,7 +121,7 @@ API = {
     "utils": {
         *(
             "_ops",
-            "_runtime",
+            "_C/_runtime",
             "profiler/_timeline",
             "autograd",
             "hub",
@@ -158,7 +158,7 @@ API = {
     "backends": {"_package"},
     "cpu": {"amp", "memory"},
     "cuda": {"_package", "amp"},
-    "devices": {"_runtime", "utils", "pellucid_compiler"},
+    "devices": {"_C/_runtime", "utils", "pellucid_compiler"},
     "devices/check": {
         *("accelerator", "autograd", "nn", "nn/functional", "nn/utils", "ops", "optim"),
     },

@@ -59,7 +59,7 @@ einsum._seen_as = _unpacked  # type: ignore[attr-defined]
 @cache
 def _einsum() -> Any:
     """The body of the composite: a call of the op would box equation and list."""
-    from pellucid._runtime import composites
+    from pellucid._C._runtime import composites
 
     return composites.find("pellucid_compiler.composites.contractions", "einsum")
 

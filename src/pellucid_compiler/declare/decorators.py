@@ -24,7 +24,7 @@ op means. Keyword options of every decorator:
 ``backward``       the schema of the op that PyTorch computes the gradient by: it runs
                    the op's own derivative, and dispatch modes see it in its place.
                    Its arguments are those of the op by name, ``grad...`` and the op's
-                   results; see pellucid/_runtime/gradients.py. Or a call of a gradient
+                   results; see pellucid/_C/_runtime/gradients.py. Or a call of a gradient
                    op that another op declares: see seen.py
 ``backward_out``   the overload of its ``out=`` form; "" if it has none
 ``inplace_only``   only the in-place form is public (``uniform_``)

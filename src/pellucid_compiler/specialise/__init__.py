@@ -2,7 +2,7 @@
 encodes.
 
 Called by tools/freeze.py while the package is built and by
-pellucid._runtime.tracing on a key miss. It knows declare and the compiler's lowering,
+pellucid._C._runtime.tracing on a key miss. It knows declare and the compiler's lowering,
 but neither the built runtime nor LLVM. Read requests.py first, then graphs.py,
 scalars.py and derivatives.py.
 """

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn, _unwrap
+from pellucid._C._runtime import composites as _bodies
 from pellucid._package.calls.deprecation import advise as _advise
 from pellucid._package.calls.overridable import make_overridable
-from pellucid._runtime import composites as _bodies
 from pellucid.nn import grad as grad  # PyTorch shows this module here as well
 from pellucid.nn.functional._attention import *
 from pellucid.nn.functional._linear_cross_entropy import *
