@@ -4,8 +4,8 @@
 ``torch.add(``, ``Tensor.add(`` and their like are made at import from op records, so no
 source file says their signatures. This writes ``src/pellucid/_C/_op_types/``: stubs for
 the methods of Tensor, the functions of the package and of each of its op modules.
-Called by tools/build.py after the op table is built; ``_C/__init__.pyi`` and ``__init__.py``
-import the result. Nothing of it exists at run time.
+Called by tools/build.py after the op table is built; ``_C/__init__.pyi`` and
+``__init__.py`` import the result. Nothing of it exists at run time.
 """
 
 from __future__ import annotations
