@@ -486,8 +486,15 @@ PyMethodDef module_methods[] = {
     {"combine", module_combine, METH_VARARGS, "The tree over the ranks' operands."},
     {nullptr, nullptr, 0, nullptr},
 };
-PyModuleDef module_definition = {
-    PyModuleDef_HEAD_INIT, "pellucid.distributed._distributed", nullptr, -1, module_methods, nullptr, nullptr, nullptr, nullptr};
+PyModuleDef module_definition = {PyModuleDef_HEAD_INIT,
+                                 "pellucid.distributed._distributed",
+                                 nullptr,
+                                 -1,
+                                 module_methods,
+                                 nullptr,
+                                 nullptr,
+                                 nullptr,
+                                 nullptr};
 
 }  // namespace
 

@@ -1,7 +1,7 @@
 """Types of what the extension module offers to the package's Python half.
 
 What comes from the op table is not listed: ``OpMethods`` and the modules beside it in
-``_op_types`` are made by tools/make_stubs.py. A test compares this file with the
+``_C._op_types`` are made by tools/make_stubs.py. A test compares this file with the
 module.
 """
 

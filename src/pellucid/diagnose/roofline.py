@@ -3,11 +3,11 @@ roofs, and which roof bounds it.
 
     >>> print(pellucid.roofline(model, x))
 
-Operations and bytes are those of the plans that ran (``profiler/_timeline/costs.py``), times are
-measured, roofs are `machine`'s. A computation's bound is the greater of the time that
-its operations take at the best rate, and the time that its distinct bytes take at the
-rate of the cache level that holds them (S. Williams, A. Waterman and D. Patterson,
-"Roofline", 2009).
+Operations and bytes are those of the plans that ran (``profiler/_timeline/costs.py``),
+times are measured, roofs are `machine`'s. A computation's bound is the greater of the
+time that its operations take at the best rate, and the time that its distinct bytes
+take at the rate of the cache level that holds them (S. Williams, A. Waterman and D.
+Patterson, "Roofline", 2009).
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
 A file is a zip archive: ``data.pkl`` describes the object and names the storages, which
 are stored beside it as raw bytes. PyTorch reads files written here, and vice versa.
-Tensors, numbers, strings, containers of them and objects of classes that the
-program allowed are built; anything else is refused, unless the caller says that it
-trusts the file. Read ``serialization/_format/writer.py``, then ``serialization/_format/archive.py``.
+Tensors, numbers, strings, containers of them and objects of classes that the program
+allowed are built; anything else is refused, unless the caller says that it trusts the
+file. Read ``serialization/_format/writer.py``, then
+``serialization/_format/archive.py``.
 """
 
 from __future__ import annotations

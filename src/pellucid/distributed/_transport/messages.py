@@ -90,7 +90,7 @@ class Message:
 
 
 class MessageGroup:
-    """A rank's end of a group, with the methods of ``pellucid.distributed._distributed.Group``."""
+    """A rank's end of a group, with the methods of the runtime's ``Group``."""
 
     def __init__(self, links: Links, rank: int, size: int) -> None:
         self._links, self._rank, self._size = links, rank, size

@@ -1,9 +1,9 @@
 """Graphs for all sizes of inputs: a program is traced at several sizes.
 
 Where the traces are the same calls, every number in them is an expression of the sizes
-(``utils/_symbolic/fitting.py``), and the graph computes it. A last trace runs with these
-expressions as SymInts, so that comparisons which the program makes become guards with
-their lines. Where the traces differ, the error names the line.
+(``utils/_symbolic/fitting.py``), and the graph computes it. A last trace runs with
+these expressions as SymInts, so that comparisons which the program makes become guards
+with their lines. Where the traces differ, the error names the line.
 """
 
 from __future__ import annotations

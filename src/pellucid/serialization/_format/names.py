@@ -1,7 +1,7 @@
 """Where files say that a class or function is, and where it is here.
 
-Files name what PyTorch names: ``torch.nn.Linear``. ``serialization.py`` looks up the
-names when it writes, and the objects that they name when a caller trusts a file.
+Files name what PyTorch names: ``torch.nn.Linear``. ``serialization/__init__.py`` looks
+up the names when it writes, and the objects that they name when a caller trusts a file.
 """
 
 from __future__ import annotations
