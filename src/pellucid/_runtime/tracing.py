@@ -4,8 +4,8 @@ The runtime (runtime/ops/trace.cpp) holds a reference to ``answer`` and calls it
 the interpreter lock held. Kernels that traced plans use are remembered, so that they
 can be compiled when the runtime requests their code, at the first run of a plan. Where
 thousands came since, it runs the kernel's tile program. The first answer imports the op
-sources. One thread traces or compiles at a time: the state of a trace and LLVM's
-context are the process's.
+sources. Threads trace at once, for the state of a trace is the thread's. One compiles
+at a time: LLVM's context is the process's.
 Read next: specialise/answer.py.
 """
 
@@ -14,8 +14,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from pellucid import _C
 from pellucid_compiler.ir.bounded import Bounded
@@ -25,29 +24,18 @@ if TYPE_CHECKING:
     from pellucid_compiler.codegen.kernel import Kernel
     from pellucid_compiler.declare.scalar_function import ScalarFunction
 
-_F = TypeVar("_F", bound=Callable[..., Any])
 _kernels: Bounded[bytes, Kernel] = Bounded(8192)
-_locks = [threading.RLock()]
+_compiling = [threading.RLock()]
 
 
 def _renew_lock() -> None:
     """A forked process has not the thread that held the lock."""
-    _locks[0] = threading.RLock()
+    _compiling[0] = threading.RLock()
 
 
 os.register_at_fork(after_in_child=_renew_lock)
 
 
-def _one_at_a_time(function: _F) -> _F:
-    @functools.wraps(function)
-    def run(*args: Any) -> Any:
-        with _locks[0]:
-            return function(*args)
-
-    return run  # type: ignore[return-value]
-
-
-@_one_at_a_time
 def answer(what: str, request: bytes) -> bytes:
     """The encoded plan, scalar function or derivative for ``request``.
 
@@ -72,7 +60,6 @@ def answer(what: str, request: bytes) -> bytes:
     return encode([found, program_table(encoded_programs(kernels))])
 
 
-@_one_at_a_time
 def answer_group(description: bytes) -> bytes:
     """The encoded kernel of a group of recorded ops, with its tile programs; of a group
     with an anchor, the op that it is.
@@ -93,7 +80,6 @@ def answer_group(description: bytes) -> bytes:
     return encode([found, program_table(encoded_programs(kernels))])
 
 
-@_one_at_a_time
 def derivative_function(name: str) -> ScalarFunction | None:
     """What a derivative op computes of one element of each operand; None if it is
     not pointwise.
@@ -150,7 +136,6 @@ def _definitions() -> dict[bytes, Kernel]:
     return found
 
 
-@_one_at_a_time
 def kernel_code(kernel_id: bytes, level: str) -> tuple[bytes, int] | None:
     """Machine code of a traced kernel and the offset of its entry, for an ISA level.
 
@@ -167,6 +152,7 @@ def kernel_code(kernel_id: bytes, level: str) -> tuple[bytes, int] | None:
     from pellucid_compiler.pack.kernel_pack import compile_kernels
 
     target = target_named(level)
-    blobs = compile_kernels([kernel], target, processes=1, cache=user_cache(target))
-    blob = blobs[kernel_id]
+    cache = user_cache(target)
+    with _compiling[0]:
+        blob = compile_kernels([kernel], target, processes=1, cache=cache)[kernel_id]
     return blob.code, blob.entry
