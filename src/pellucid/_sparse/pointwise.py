@@ -107,7 +107,7 @@ def apply(op: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> An
     sparse = tuple(k for k in tensors if is_sparse(given[k]))
     try:
         rule = _rule(name, tuple(map(_described, given)), sparse)
-    except TypeError:  # of lists, which are no keys: no such op is one of elements
+    except TypeError:  # lists are not hashable, and no op with a list is pointwise
         return NotImplemented
     if not rule.keeps:
         return NotImplemented
