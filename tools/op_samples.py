@@ -74,6 +74,12 @@ GIVEN = {  # where the schema does not tell what fits together
     "_sparse_product": [
         (waves(4), np.array([0, 2, 0, 1]), np.array([1, 0, 3, 1]), waves(4, 3), 3)
     ],
+    "_compressed_product": [
+        (
+            *(waves(4), np.array([0, 2, 2, 4]), np.array([1, 0, 3, 1]), waves(4, 3)),
+            2,
+        )
+    ],
     "clamp": [(np.linspace(-2, 2, 6), -1.0, 1.0)],
     "clamp.Tensor": [(np.linspace(-2, 2, 6), np.full(6, -1.1), np.full(6, 0.9))],
     "_attend": [

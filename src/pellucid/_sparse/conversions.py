@@ -27,6 +27,7 @@ from pellucid._sparse.patterns import (
     keys_of,
     pointers_of,
     product_of,
+    row_numbers,
     sum_groups,
 )
 
@@ -47,15 +48,24 @@ def batch_dims(parts: Parts) -> int:
 
 def as_grid(tensor: Tensor) -> Parts:
     """The elements of any sparse tensor as COO parts."""
-    parts = split(tensor)
+    return grid_of(split(tensor))
+
+
+def grid_of(parts: Parts) -> Parts:
+    """The elements of a sparse tensor's parts as COO parts."""
     if parts.layout is COO:
         return parts
     pointers, plain = parts.structure
     by_rows = parts.layout in ROW_LAYOUTS
-    indices = pellucid._convert_indices_from_csr_to_coo(
-        pointers, plain, transpose=not by_rows
-    ).to(pellucid.int64)
     batch = batch_dims(parts)
+    if batch:
+        indices = pellucid._convert_indices_from_csr_to_coo(
+            pointers, plain, transpose=not by_rows
+        ).to(pellucid.int64)
+    else:
+        lines = row_numbers(pointers, len(plain))
+        plain = plain.to(pellucid.int64)
+        indices = pellucid.stack([lines, plain] if by_rows else [plain, lines])
     rows, columns = block_of(parts)
     values = parts.values.flatten(0, batch)
     base = (parts.size[batch] // rows, parts.size[batch + 1] // columns)
@@ -70,6 +80,10 @@ def from_grid(grid: Parts, layout: Any, size: tuple[int, ...]) -> Tensor:
         return join(grid)
     batch = grid.sparse_dims - 2
     by_rows = layout in ROW_LAYOUTS
+    if not batch and by_rows and grid.is_coalesced:
+        rows, columns = grid.indices
+        structure = (pointers_of(rows, grid.size[0]), columns)
+        return join(Parts(layout, size, 2, True, structure, grid.values))
     order = [*range(batch), *((batch, batch + 1) if by_rows else (batch + 1, batch))]
     sizes = [grid.sparse_size[d] for d in order]
     indices, values = grid.indices[order], grid.values

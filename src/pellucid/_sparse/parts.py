@@ -14,7 +14,7 @@ import pellucid
 from pellucid import _C, Tensor
 from pellucid.autograd import Function
 
-COO = pellucid.sparse_coo
+COO, CSR = pellucid.sparse_coo, pellucid.sparse_csr
 ROW_LAYOUTS = (pellucid.sparse_csr, pellucid.sparse_bsr)
 BLOCK_LAYOUTS = (pellucid.sparse_bsr, pellucid.sparse_bsc)
 
@@ -90,7 +90,7 @@ def coo(
 
 def same_structure(first: Parts, second: Parts) -> bool:
     """Whether both are the same memory: equal patterns may be in different memory."""
-    return (
+    return first.structure is second.structure or (
         first.layout is second.layout
         and first.size == second.size
         and len(first.structure) == len(second.structure)

@@ -1,17 +1,19 @@
 """Structure: where elements are stored, as integer tensors.
 
 An element's *key* is its position in row-major order over the sparse dims. Sorting
-keys, finding one list of keys in another and counting rows are all that patterns need;
-values then follow by gathers and sums, which have derivatives.
+keys, uniting lists of them and counting rows are all that patterns need, and are
+routines of the runtime (``runtime/library/patterns.h``); values then follow by gathers
+and sums, which have derivatives.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pellucid
-from pellucid import Tensor
+from pellucid import _C, Tensor
 from pellucid._sparse.parts import coo, split
 
 
@@ -25,27 +27,46 @@ def keys_of(indices: Tensor, sizes: Sequence[int]) -> Tensor:
     return found
 
 
+def _routine(function: Callable[..., Any], *given: Any) -> Any:
+    """What a routine gives of tensors, which it reads and makes in host memory."""
+    device = next(each.device for each in given if isinstance(each, Tensor))
+    found = function(
+        *(_vector(each) if isinstance(each, Tensor) else each for each in given)
+    )
+    if device.type == "cpu":
+        return found
+    if isinstance(found, tuple):
+        return tuple(each.to(device) for each in found)
+    return found.to(device) if isinstance(found, Tensor) else found
+
+
+def _vector(tensor: Tensor) -> Tensor:
+    """As routines take tensors: contiguous int64 of the host."""
+    if tensor.dtype is pellucid.int64 and tensor.device.type == "cpu":
+        return tensor if tensor.is_contiguous() else tensor.contiguous()
+    return tensor.to(device="cpu", dtype=pellucid.int64).contiguous()
+
+
 def indices_of(keys: Tensor, sizes: Sequence[int]) -> Tensor:
     """The inverse of ``keys_of``: (dims, elements)."""
-    rows = []
-    for size in reversed(sizes):
-        rows.append(keys % max(size, 1))
-        keys = keys // max(size, 1)
-    if not rows:
-        return keys.new_zeros((0, len(keys)))
-    return pellucid.stack(rows[::-1])
+    found: Tensor = _routine(_C._unravelled_keys, keys, sizes)
+    return found
 
 
 def distinct(keys: Tensor) -> tuple[Tensor, Tensor]:
     """(the distinct keys in order, the number of each element's key among them)."""
     if not len(keys):
         return keys, keys
-    in_order, order = keys.sort()
-    is_first = pellucid.ones(len(keys), dtype=pellucid.bool, device=keys.device)
-    pellucid.ne(in_order[1:], in_order[:-1], out=is_first[1:])
-    numbers = pellucid.empty_like(keys)
-    numbers[order] = is_first.cumsum(0) - 1
-    return in_order[is_first], numbers
+    found: tuple[Tensor, Tensor] = _routine(_C._distinct_keys, keys)
+    return found
+
+
+def united(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """(the union of two lists of sorted distinct keys, the place of each in the first
+    list, in the second one): the list's length where it is not there.
+    """
+    found: tuple[Tensor, Tensor, Tensor] = _routine(_C._merged_keys, first, second)
+    return found
 
 
 def sum_groups(values: Tensor, numbers: Tensor, count: int) -> Tensor:
@@ -57,10 +78,12 @@ def sum_groups(values: Tensor, numbers: Tensor, count: int) -> Tensor:
 
 
 def coalesced(tensor: Tensor) -> Tensor:
-    """A COO tensor with sorted, distinct indices: itself, if it has them."""
-    parts = split(tensor)
-    if parts.is_coalesced:
+    """A COO tensor with sorted, distinct indices: itself, if it has them or is not of
+    that layout.
+    """
+    if _C._sparse_kind(tensor)[1]:
         return tensor
+    parts = split(tensor)
     indices, values = coalesced_pair(parts.indices, parts.values, parts.sparse_size)
     return coo(indices, values, parts.size, True)
 
@@ -87,6 +110,12 @@ def find(wanted: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
     return places, keys[places] == wanted
 
 
+def take_or_zero(values: Tensor, places: Tensor) -> Tensor:
+    """``values[places]``, and 0 at the place behind the last one."""
+    zero = values.new_zeros((1, *values.shape[1:]))
+    return pellucid.cat([values, zero]).index_select(0, places)
+
+
 def take_where(values: Tensor, places: Tensor, is_there: Tensor) -> Tensor:
     """``values[places]``, and 0 where nothing is."""
     if not len(values):
@@ -98,14 +127,30 @@ def take_where(values: Tensor, places: Tensor, is_there: Tensor) -> Tensor:
 
 def row_numbers(pointers: Tensor, count: int) -> Tensor:
     """The row of each of ``count`` elements, whose rows begin at ``pointers``."""
-    places = pellucid.arange(count, dtype=pointers.dtype, device=pointers.device)
-    return pellucid.searchsorted(pointers[1:].contiguous(), places, right=True)
+    found: Tensor = _routine(_C._row_numbers, pointers, count)
+    return found
 
 
 def pointers_of(rows: Tensor, count: int) -> Tensor:
     """Where each of ``count`` rows begins, and the last one ends, in sorted rows."""
-    borders = pellucid.arange(count + 1, dtype=rows.dtype, device=rows.device)
-    return pellucid.searchsorted(rows.contiguous(), borders)
+    found: Tensor = _routine(_C._row_pointers, rows, count)
+    return found
+
+
+def longest_row(pointers: Tensor) -> int:
+    """The most elements of a row."""
+    return int(_routine(_C._longest_row, pointers))
+
+
+def multiplied(
+    first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor], num_columns: int
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Of the product of two matrices, each (pointers of its rows, columns): (pointers,
+    columns, each term's place in the first, in the second, in the product).
+    """
+    found: tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
+    found = _routine(_C._multiplied_patterns, *first, *second, num_columns)
+    return found
 
 
 def ranges(starts: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:

@@ -11,19 +11,23 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import Tensor
-from pellucid._sparse.conversions import as_grid, from_grid
-from pellucid._sparse.dense import values_at
+from pellucid._sparse.conversions import from_grid, grid_of
+from pellucid._sparse.dense import gather_dense
 from pellucid._sparse.parts import COO, Parts, is_sparse, same_structure, split
 from pellucid._sparse.patterns import (
     coalesced,
+    coalesced_pair,
     distinct,
     find,
     indices_of,
     keys_of,
+    take_or_zero,
+    take_where,
+    united,
 )
 
 
@@ -42,62 +46,86 @@ def is_pointwise(name: str) -> bool:
     return _declared(name) is not None
 
 
-class _Body:
-    """A body with its numbers: what follows for operands that are absent."""
+class _Element(NamedTuple):
+    """A tensor operand, of which rules know the dtype that it computes in."""
 
-    def __init__(self, name: str, given: Sequence[Any]) -> None:
-        from pellucid_compiler.ir.expr import load
+    dtype: str
 
-        exprs = [
-            load(k, (), _compute_dtype(value)) if isinstance(value, Tensor) else value
-            for k, value in enumerate(given)
-        ]
+
+def _described(value: Any) -> Any:
+    """An operand as a key: numbers of different types are equal, and are not here."""
+    if not isinstance(value, Tensor):
+        return type(value), value
+    if value.is_complex():
+        return _Element("complex64")
+    if value.is_floating_point():
+        return _Element("float32")
+    return _Element("bool" if value.dtype is pellucid.bool else "int64")
+
+
+class _Rule(NamedTuple):
+    """What an op does to patterns: whether it keeps any, whether it is linear in its
+    only sparse operand, and the operands whose patterns limit that of the result.
+    """
+
+    keeps: bool
+    is_linear: bool
+    limiting: tuple[int, ...]
+
+
+@functools.lru_cache(1024)
+def _rule(name: str, operands: tuple[Any, ...], sparse: tuple[int, ...]) -> _Rule:
+    """Follows from the body with its numbers."""
+    from pellucid_compiler.ir.expr import load
+    from pellucid_compiler.transforms.represent import is_background, is_linear
+
+    refused = _Rule(False, False, ())
+    exprs = [
+        load(k, (), each.dtype) if isinstance(each, _Element) else each[1]
+        for k, each in enumerate(operands)
+    ]
+    try:
         found = _declared(name).scalar_body(*exprs)
-        self.outputs = found if isinstance(found, tuple) else (found,)
+    except (TypeError, AttributeError, ValueError):  # of dtypes or layouts as options
+        return refused
+    outputs = found if isinstance(found, tuple) else (found,)
 
-    def keeps(self, absent: Sequence[int]) -> bool:
-        from pellucid_compiler.transforms.represent import is_background
+    def keeps(absent: Sequence[int]) -> bool:
+        return all(is_background(body, absent) for body in outputs)
 
-        return all(is_background(body, absent) for body in self.outputs)
-
-    def is_linear(self, operand: int) -> bool:
-        from pellucid_compiler.transforms.represent import is_linear
-
-        return len(self.outputs) == 1 and is_linear(self.outputs[0], operand)
-
-
-def _compute_dtype(tensor: Tensor) -> str:
-    if tensor.is_complex():
-        return "complex64"
-    if tensor.is_floating_point():
-        return "float32"
-    return "bool" if tensor.dtype is pellucid.bool else "int64"
+    if not keeps(sparse):
+        return refused
+    alone = len(sparse) == len(outputs) == 1
+    limiting = tuple(k for k in sparse if keeps([k]))
+    return _Rule(True, alone and is_linear(outputs[0], sparse[0]), limiting)
 
 
 def apply(op: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """The op on these arguments, some of them sparse; NotImplemented if refused."""
     given = _in_schema_order(op, args, kwargs)
     tensors = [k for k, value in enumerate(given) if isinstance(value, Tensor)]
-    sparse = [k for k in tensors if is_sparse(given[k])]
+    sparse = tuple(k for k in tensors if is_sparse(given[k]))
     try:
-        body = _Body(name, given)
-    except (TypeError, AttributeError, ValueError):  # of dtypes or layouts as options
+        rule = _rule(name, tuple(map(_described, given)), sparse)
+    except TypeError:  # lists are not hashable, and no op with a list is pointwise
         return NotImplemented
-    if not body.keeps(sparse):
+    if not rule.keeps:
         return NotImplemented
-    given = _with_one_size(op, given, tensors, sparse)
-    if len(sparse) == 1 and body.is_linear(sparse[0]):
-        parts = split(given[sparse[0]])
-    else:
-        given = [coalesced(v) if is_sparse(v) and v.is_sparse else v for v in given]
-        parts = _common_pattern(given, sparse, body)
-    values = [
-        _at(value, parts) if k in tensors else value for k, value in enumerate(given)
-    ]
-    found = _call(op, values)
+    if len(tensors) > 1:
+        given = _with_one_size(op, given, tensors, sparse)
+    if not rule.is_linear:
+        given = [coalesced(v) if k in sparse else v for k, v in enumerate(given)]
+    every = [split(given[k]) for k in sparse]
+    pattern, values = _joined(every, [sparse.index(k) for k in rule.limiting])
+    for k, value in zip(sparse, values, strict=True):
+        given[k] = value
+    for k in tensors:
+        if k not in sparse and given[k].dim():
+            given[k] = gather_dense(given[k], pattern)
+    found = _call(op, given)
     if isinstance(found, tuple):
-        return tuple(parts.with_values(each) for each in found)
-    return parts.with_values(found)
+        return tuple(pattern.with_values(each) for each in found)
+    return pattern.with_values(found)
 
 
 def _in_schema_order(op: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
@@ -113,11 +141,11 @@ def _call(op: Any, values: Sequence[Any]) -> Any:
 
 
 def _with_one_size(
-    op: Any, given: list[Any], tensors: list[int], sparse: list[int]
+    op: Any, given: list[Any], tensors: list[int], sparse: Sequence[int]
 ) -> list[Any]:
     """Dense operands expanded to the size of the sparse ones, which must agree."""
     size, name = given[sparse[0]].shape, op._schema.name.partition("::")[2]
-    first = split(given[sparse[0]])
+    first_dims = pellucid._C._sparse_kind(given[sparse[0]])[0]
     for k in sparse[1:]:
         other = given[k]
         if other.shape != size:
@@ -126,10 +154,10 @@ def _with_one_size(
                 f"{list(size)} != {list(other.shape)}"
             )
         dims = pellucid._C._sparse_kind(other)[0]
-        if dims != first.sparse_dims:
+        if dims != first_dims:
             raise RuntimeError(
                 f"{name}: expected 'self' and 'other' to have same density, but 'self' "
-                f"has {first.sparse_dims} sparse dimensions while 'other' has {dims} "
+                f"has {first_dims} sparse dimensions while 'other' has {dims} "
                 "sparse dimensions"
             )
     found = list(given)
@@ -144,30 +172,57 @@ def _with_one_size(
     return found
 
 
-def _common_pattern(given: list[Any], sparse: list[int], body: _Body) -> Parts:
-    """The pattern of the result, as parts whose values do not matter."""
-    every = [split(given[k]) for k in sparse]
-    if all(same_structure(every[0], other) for other in every[1:]):
-        return every[0]
-    limiting = [k for k in sparse if body.keeps([k])]
-    grids = [as_grid(given[k]) for k in (limiting or sparse)]
+def _joined(every: list[Parts], limiting: list[int]) -> tuple[Parts, list[Tensor]]:
+    """The pattern of the result, and the values of each operand at it."""
+    first = every[0]
+    if all(same_structure(first, other) for other in every[1:]):
+        return first, [parts.values for parts in every]
+    grids = [_sorted_grid(parts) for parts in every]
     _require_one_grid(grids)
     keys = [keys_of(g.indices, g.sparse_size) for g in grids]
-    if limiting:
-        found = keys[0]
-        for other in keys[1:]:
-            found = found[find(found, other.sort()[0])[1]]
-        found = found.sort()[0]
+    if not limiting and len(every) == 2:
+        found, *places = united(*keys)
+        values = [
+            take_or_zero(g.values, at) for g, at in zip(grids, places, strict=True)
+        ]
     else:
-        found = distinct(pellucid.cat(keys))[0]
+        found = _limited([keys[k] for k in limiting]) if limiting else _united(keys)
+        values = [
+            take_where(g.values, *find(found, own))
+            for g, own in zip(grids, keys, strict=True)
+        ]
     grid = grids[0]
-    count = (len(found), *grid.values.shape[1:])
     made = Parts(
         *(COO, grid.size, grid.sparse_dims, True),
         (indices_of(found, grid.sparse_size),),
-        grid.values.new_zeros(count),
+        values[0],
     )
-    return split(from_grid(made, every[0].layout, every[0].size))
+    pattern, layout = None, first.layout
+    for k, each in enumerate(values):  # by columns, the order is another one
+        whole = split(from_grid(made._replace(values=each), layout, first.size))
+        pattern, values[k] = pattern or whole, whole.values
+    assert pattern is not None
+    return pattern, values
+
+
+def _sorted_grid(parts: Parts) -> Parts:
+    """The elements of a coalesced tensor as COO parts, in the order of their keys."""
+    grid = grid_of(parts)
+    if grid.is_coalesced:
+        return grid
+    indices, values = coalesced_pair(grid.indices, grid.values, grid.sparse_size)
+    return grid._replace(is_coalesced=True, structure=(indices,), values=values)
+
+
+def _united(keys: list[Tensor]) -> Tensor:
+    return distinct(pellucid.cat(keys))[0]
+
+
+def _limited(keys: list[Tensor]) -> Tensor:
+    found = keys[0]
+    for other in keys[1:]:
+        found = found[find(found, other)[1]]
+    return found
 
 
 def _require_one_grid(grids: list[Parts]) -> None:
@@ -178,10 +233,3 @@ def _require_one_grid(grids: list[Parts]) -> None:
             "convert "
             "them to one layout and blocksize"
         )
-
-
-def _at(tensor: Tensor, pattern: Parts) -> Tensor:
-    """The operand's elements at the pattern; a number of no dims is itself."""
-    if not is_sparse(tensor) and not tensor.dim():
-        return tensor
-    return values_at(tensor, pattern)

@@ -12,8 +12,23 @@ import pellucid
 from pellucid import Tensor
 from pellucid._sparse.conversions import as_grid, convert
 from pellucid._sparse.dense import to_dense
-from pellucid._sparse.parts import BLOCK_LAYOUTS, COO, Parts, coo, is_sparse, split
-from pellucid._sparse.patterns import coalesced, coalesced_pair, pointers_of, ranges
+from pellucid._sparse.parts import (
+    BLOCK_LAYOUTS,
+    COO,
+    CSR,
+    Parts,
+    coo,
+    is_sparse,
+    join,
+    split,
+)
+from pellucid._sparse.patterns import (
+    coalesced,
+    longest_row,
+    multiplied,
+    pointers_of,
+    sum_groups,
+)
 
 
 def _matrix(tensor: Tensor) -> Parts:
@@ -54,29 +69,58 @@ def mm(self: Tensor, mat2: Tensor) -> Tensor:
     if is_sparse(self) and is_sparse(mat2):
         return _of_two(self, mat2)
     if is_sparse(self):
-        parts = _matrix(self)
-        return pellucid._sparse_product(
-            parts.values, parts.indices[0], parts.indices[1], mat2, self.shape[0]
-        )
-    parts = _matrix(mat2)
-    flipped = pellucid._sparse_product(
-        parts.values, parts.indices[1], parts.indices[0], self.t(), mat2.shape[1]
-    )
+        return _times_dense(self, mat2)
+    flipped = _times_dense(_transposed(mat2), self.t())
     return flipped.t().contiguous()
+
+
+def _times_dense(matrix: Tensor, dense: Tensor) -> Tensor:
+    """By rows where the elements are in their order, else element by element."""
+    rows = _rows(matrix)
+    if rows is not None:
+        pointers, columns, values = rows
+        longest = longest_row(pointers)
+        return pellucid._compressed_product(values, pointers, columns, dense, longest)
+    parts = _matrix(matrix)
+    return pellucid._sparse_product(
+        parts.values, parts.indices[0], parts.indices[1], dense, matrix.shape[0]
+    )
+
+
+def _rows(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
+    """(pointers of rows, columns, values) of a matrix whose elements are ordered by
+    rows; None of another one.
+    """
+    parts = split(matrix)
+    if parts.layout is CSR and parts.values.dim() == 1:
+        pointers, columns = parts.structure
+        return pointers, columns, parts.values
+    if parts.layout is COO and parts.is_coalesced and parts.sparse_dims == 2:
+        rows, columns = parts.indices
+        if parts.values.dim() == 1:
+            return pointers_of(rows, parts.size[0]), columns, parts.values
+    return None
+
+
+def _transposed(matrix: Tensor) -> Tensor:
+    """The transpose; of a matrix by rows its elements, which are not sorted."""
+    if matrix.layout is not CSR:
+        return matrix.t()
+    parts = _matrix(matrix)
+    flipped = (parts.size[1], parts.size[0])
+    return coo(parts.indices.flip(0), parts.values, flipped, False)
 
 
 def _of_two(first: Tensor, second: Tensor) -> Tensor:
     """Each element of the first meets those of one row of the second."""
-    a, b = _matrix(first), split(coalesced(_as_coo(second)))
-    borders = pointers_of(b.indices[0], b.size[0])
-    starts = borders[a.indices[1]]
-    owners, places = ranges(starts, borders[a.indices[1] + 1] - starts)
-    values = a.values.index_select(0, owners) * b.values.index_select(0, places)
-    indices = pellucid.stack([a.indices[0][owners], b.indices[1][places]])
+    a, b = (_rows(m) or _rows(coalesced(_as_coo(m))) for m in (first, second))
+    assert a is not None and b is not None
     size = (first.shape[0], second.shape[1])
-    indices, values = coalesced_pair(indices, values, size)
-    made = coo(indices, values, size, True)
-    return made if first.layout is COO else convert(made, first.layout)
+    pointers, columns, in_first, in_second, elements = multiplied(a[:2], b[:2], size[1])
+    terms = a[2].index_select(0, in_first) * b[2].index_select(0, in_second)
+    values = sum_groups(terms, elements, len(columns))
+    made = join(Parts(CSR, size, 2, True, (pointers, columns), values))
+    return convert(made, first.layout)
 
 
 def _as_coo(tensor: Tensor) -> Tensor:
