@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from compiled import compiled
+from kinds import kinds
 from networks import networks
 
 Case = Callable[[], Callable[[], object]]
@@ -131,4 +132,5 @@ GROUPS: dict[str, Callable[[Any], dict[str, Case]]] = {
     "training": training,
     "models": models,
     "compile": compiled,
+    "kinds": kinds,
 }

@@ -74,6 +74,12 @@ GIVEN = {  # where the schema does not tell what fits together
     "_sparse_product": [
         (waves(4), np.array([0, 2, 0, 1]), np.array([1, 0, 3, 1]), waves(4, 3), 3)
     ],
+    "_compressed_product": [
+        (
+            *(waves(4), np.array([0, 2, 2, 4]), np.array([1, 0, 3, 1]), waves(4, 3)),
+            2,
+        )
+    ],
     "clamp": [(np.linspace(-2, 2, 6), -1.0, 1.0)],
     "clamp.Tensor": [(np.linspace(-2, 2, 6), np.full(6, -1.1), np.full(6, 0.9))],
     "_attend": [
@@ -199,6 +205,10 @@ GIVEN = {  # where the schema does not tell what fits together
         (waves(3, 2, 2), STEPS[1], waves(2, 2), None, False, "tanh"),
         (waves(3, 2, 2), STEPS[1], waves(2, 2), TIMES, True, "relu"),
     ],
+    "_scaled_dot_product_flash_attention_for_cpu": [(waves(1, 2, 3, 4),) * 3],
+    "fill.Tensor": [(RAMP, np.array(0.5)), (waves(4), np.array(2.0))],
+    "huber_loss": [(RAMP, waves(3, 2)), (waves(4), waves(4) ** 2)],
+    "kl_div": [(np.log(PROBABILITIES), PROBABILITIES[::-1])],
     "ctc_loss.Tensor": [
         (
             np.linspace(-3, -1, 24).reshape(4, 2, 3),

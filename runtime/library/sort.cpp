@@ -9,26 +9,20 @@
 
 #include "core/error.h"
 #include "core/thread_pool.h"
+#include "library/radix_sort.h"
 #include "library/workspace.h"
 #include "plan/library.h"
 
 namespace pellucid {
 namespace {
 
-constexpr int64_t kSmallRow = 128;   // below, comparing beats counting digits
-constexpr int64_t kChunk = 1 << 16;  // a longer row is sorted in chunks
-constexpr int kDigitBits = 11;       // of a long row's keys that one pass sorts by
-constexpr int64_t kFew = 32;         // a row's top 32nd or less is found without ordering the rest
-constexpr int64_t kStretch = 64;     // elements looked at together
+constexpr int64_t kSmallRow = 128;     // below, comparing beats counting digits
+constexpr int64_t kLongRow = 1 << 16;  // a longer one is sorted by all threads
+constexpr int64_t kFew = 32;           // a row's top 32nd or less is found without ordering the rest
+constexpr int64_t kStretch = 64;       // elements looked at together
 
 template <class Key>
-struct Item {
-  Key key;
-  uint32_t place;
-};
-
-template <class Key>
-bool comes_before(const Item<Key>& a, const Item<Key>& b) {
+bool comes_before(const KeyAndPlace<Key>& a, const KeyAndPlace<Key>& b) {
   return a.key != b.key ? a.key < b.key : a.place < b.place;
 }
 
@@ -54,7 +48,7 @@ Key unsigned_key(Key bits) {
 
 template <class Key, Key (*key_of)(Key bits)>
 struct Sorter {
-  using Row = Item<Key>*;
+  using Row = KeyAndPlace<Key>*;
   bool reversed;
 
   void load(const Key* from, Row to, int64_t begin, int64_t end) const {
@@ -82,11 +76,11 @@ struct Sorter {
     if (from != items) std::copy_n(from, count, items);
   }
 
-  // A long row: the bits that differ anywhere are sorted by, lowest digit first, in chunks on all threads.
+  // A long row is sorted by the bits that differ anywhere, on all threads.
   // Keys that differ in few bits, as indices do, are moved as 32-bit ones.
   void sort_long(const Key* from, int64_t* out, int64_t count) const {
-    std::vector<Key> differing((count + kChunk - 1) / kChunk);
-    in_chunks(count, [&](int64_t chunk, int64_t begin, int64_t end) {
+    std::vector<Key> differing((count + radix::kChunk - 1) / radix::kChunk);
+    radix::in_chunks(count, [&](int64_t chunk, int64_t begin, int64_t end) {
       Key bits = 0;
       for (int64_t i = begin; i < end; ++i) bits |= static_cast<Key>(key_of(from[i]) ^ key_of(from[0]));
       differing[chunk] = bits;
@@ -99,45 +93,21 @@ struct Sorter {
     else sort_digits<Key>(from, out, count, low, width);
   }
 
-  // Sorts by the `width` bits of the keys from bit `low` on. In each pass a chunk counts its digits, learns
-  // where its elements of each digit go, and moves them.
+  // Sorts by the `width` bits of the keys from bit `low` on.
   template <class Narrow>
   void sort_digits(const Key* from, int64_t* out, int64_t count, int low, int width) const {
-    const Workspace<Item<Narrow>> first(count), second(count);
-    Item<Narrow>*items = first, *spare = second;
+    const Workspace<KeyAndPlace<Narrow>> items(count), spare(count);
     const Key flip = reversed ? std::numeric_limits<Key>::max() : 0;
-    in_chunks(count, [&](int64_t, int64_t begin, int64_t end) {
+    const Narrow mask = static_cast<Narrow>(width == 8 * sizeof(Narrow) ? ~Narrow{0} : (Narrow{1} << width) - 1);
+    radix::in_chunks(count, [&](int64_t, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
-        items[i] = {static_cast<Narrow>(static_cast<Key>(key_of(from[i]) ^ flip) >> low), static_cast<uint32_t>(i)};
+        items[i] = {static_cast<Narrow>(static_cast<Key>(static_cast<Key>(key_of(from[i]) ^ flip) >> low) & mask),
+                    static_cast<uint32_t>(i)};
     });
-    const int passes = (width + kDigitBits - 1) / kDigitBits;
-    const int digit_bits = passes ? (width + passes - 1) / passes : 0;
-    const Narrow mask = static_cast<Narrow>((Narrow{1} << digit_bits) - 1);
-    std::vector<std::array<uint32_t, 1 << kDigitBits>> starts((count + kChunk - 1) / kChunk);
-    for (int pass = 0; pass < passes; ++pass) {
-      const int shift = pass * digit_bits;
-      in_chunks(count, [&](int64_t chunk, int64_t begin, int64_t end) {
-        starts[chunk] = {};
-        for (int64_t i = begin; i < end; ++i) ++starts[chunk][items[i].key >> shift & mask];
-      });
-      uint32_t next = 0;
-      for (size_t digit = 0; digit <= mask; ++digit)
-        for (auto& start : starts) next += std::exchange(start[digit], next);
-      in_chunks(count, [&](int64_t chunk, int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) spare[starts[chunk][items[i].key >> shift & mask]++] = items[i];
-      });
-      std::swap(items, spare);
-    }
-    in_chunks(count, [&](int64_t, int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) out[i] = items[i].place;
+    const KeyAndPlace<Narrow>* sorted = radix_sort<Narrow>(items, spare, count, width);
+    radix::in_chunks(count, [&](int64_t, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) out[i] = sorted[i].place;
     });
-  }
-
-  // `body(chunk, begin, end)` for the chunks of a long row, on all threads.
-  template <class Body>
-  static void in_chunks(int64_t count, Body&& body) {
-    parallel_blocks((count + kChunk - 1) / kChunk,
-                    [&](int64_t chunk) { body(chunk, chunk * kChunk, std::min((chunk + 1) * kChunk, count)); });
   }
 
   // Rows in parallel; a block has enough rows to be worth a thread.
@@ -145,14 +115,14 @@ struct Sorter {
   static void over_rows(int64_t rows, int64_t length, Order&& order) {
     const int64_t per_block = std::max<int64_t>(1, kParallelGrain / 4 / std::max<int64_t>(length, 1));
     parallel_blocks((rows + per_block - 1) / per_block, [&](int64_t block) {
-      std::vector<Item<Key>> items(length), spare(length);
+      std::vector<KeyAndPlace<Key>> items(length), spare(length);
       const int64_t end = std::min((block + 1) * per_block, rows);
       for (int64_t row = block * per_block; row < end; ++row) order(row, items.data(), spare.data());
     });
   }
 
   void sort_rows(const Key* from, int64_t* out, int64_t rows, int64_t length) const {
-    if (length > kChunk && rows < 4) {
+    if (length > kLongRow && rows < 4) {
       for (int64_t row = 0; row < rows; ++row) sort_long(from + row * length, out + row * length, length);
       return;
     }

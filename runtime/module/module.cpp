@@ -63,6 +63,7 @@ PyObject* make_module() {
     add_op_listing(module.get());
     add_transforms(module.get());
     add_kinds(module.get());
+    add_patterns(module.get());
     add_timeline(module.get());
     add_op_overload(module.get());
     add_dispatch_protocol(module.get());

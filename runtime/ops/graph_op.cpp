@@ -67,7 +67,11 @@ std::shared_ptr<PlanVariant> trace_variant(const OpCall& call, GraphData& data, 
   std::lock_guard lock(data.mutex);
   const auto list = data.traced.add(key);
   auto longer = std::make_shared<TracedVariants>(TracedVariants{made});  // readers go on with the list that they have
-  if (const auto known = list->load()) longer->insert(longer->end(), known->begin(), known->end());
+  if (const auto known = list->load()) {
+    for (const auto& variant : *known)
+      if (variant->owned == made->owned) return variant;  // another thread was faster
+    longer->insert(longer->end(), known->begin(), known->end());
+  }
   list->store(std::move(longer));
   return made;
 }

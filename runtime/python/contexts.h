@@ -15,6 +15,7 @@ void add_python_kernels(PyObject* module);  // python_kernels.cpp
 void add_op_listing(PyObject* module);      // op_listing.cpp
 void add_transforms(PyObject* module);      // transforms.cpp
 void add_kinds(PyObject* module);           // kinds.cpp
+void add_patterns(PyObject* module);        // patterns.cpp
 void add_timeline(PyObject* module);        // timeline.cpp
 
 }  // namespace pellucid::python

@@ -111,6 +111,30 @@ def test_indices_under_a_guard_may_be_loaded(target):
 
 
 @targets
+@pytest.mark.parametrize("width", [1, 7, 40, 64, 150])
+def test_a_guard_that_outer_loops_know_ends_the_loop(width, target):
+    first, end = load(0, (ROW,), "int64"), load(0, (ROW + 1,), "int64")
+    term = load(1, (first + TAP,), "float32") * load(2, (first + TAP, COL), "float32")
+    value = select(end - first > TAP, term, 0.0)
+    ranks, dtypes = (2, 1, 1, 2), ("int64", "float32", "float32")
+    kernel = nest(dtypes, "float32", 3, ranks, (ROW, COL), value, combine="sum")
+    pointers = np.array([0, 3, 3, 10])
+    weights, table = (
+        random_array("float32", (10,)),
+        random_array("float32", (10, width)),
+    )
+    out = np.zeros((3, width), "float32")
+    extents = (3, width, 1 << 40)  # not to be waited for
+    arrays = (pointers, weights, table)
+    assert run_nest(kernel, out, *arrays, extents=extents, target=target) == 0
+    expected = np.zeros((3, width), "float32")
+    for row in range(3):
+        for k in range(pointers[row], pointers[row + 1]):
+            expected[row] += weights[k] * table[k]
+    assert np.array_equal(out, expected)
+
+
+@targets
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
 def test_scatters_combine_in_order(dtype, target):
     row = load(0, (ROW,), "int64")

@@ -1,15 +1,16 @@
 """The state of a trace: the Graph being built, and the questions asked on the way.
 
 A trace is a stack of ``Tracer``s, since the step of a scan or a hand rule is a Graph of
-its own. ``ask`` and ``require`` are what an op body may say about sizes and numbers.
-Called by every module of lang.
+its own. Each thread has a stack, so threads trace at once. ``ask`` and ``require`` are
+what an op body may say about sizes and numbers. Called by every module of declare.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from pellucid_compiler.ir.expr import Expr, ExprLike, as_expr, is_loaded, symbols
 from pellucid_compiler.ir.graph import Graph, Requirement
@@ -53,29 +54,37 @@ class Tracer:
         self.of_elements: list[Requirement] = []
 
 
-_tracers: list[Tracer] = []
-_default_dtype: list[str] = ["float32"]
+class _ThreadState(threading.local):
+    """What a thread traces, the innermost last, and for which default dtypes."""
+
+    def __init__(self) -> None:
+        self.tracers: list[Tracer] = []
+        self.default_dtypes = ["float32"]
+
+
+_state: Final = _ThreadState()
 
 
 def tracer() -> Tracer:
-    """The innermost trace."""
-    if not _tracers:
+    """The innermost trace of this thread."""
+    tracers = _state.tracers
+    if not tracers:
         raise RuntimeError(
             "this function builds a Graph and runs while an op is traced only; call "
             "the op through its trace() or from another op's body"
         )
-    return _tracers[-1]
+    return tracers[-1]
 
 
 @contextmanager
 def tracing(graph: Graph, questions: Questions | None = None) -> Iterator[Tracer]:
     """Build ``graph`` in this block; the questions go to the enclosing trace's."""
     found = Tracer(graph, questions or tracer().questions)
-    _tracers.append(found)
+    _state.tracers.append(found)
     try:
         yield found
     finally:
-        _tracers.pop()
+        _state.tracers.pop()
 
 
 def ask(condition: ExprLike) -> bool:
@@ -136,17 +145,17 @@ def default_dtype() -> str:
     """The dtype of floating-point results that no argument decides; it joins
     the key.
     """
-    return _default_dtype[-1]
+    return _state.default_dtypes[-1]
 
 
 @contextmanager
 def with_default_dtype(dtype: str) -> Iterator[None]:
     """Trace with another default dtype: the caller keys the result by it."""
-    _default_dtype.append(dtype)
+    _state.default_dtypes.append(dtype)
     try:
         yield
     finally:
-        _default_dtype.pop()
+        _state.default_dtypes.pop()
 
 
 def is_data_dependent(e: Expr) -> bool:

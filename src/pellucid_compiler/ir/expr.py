@@ -19,6 +19,8 @@ Read next: scalar_ops.py (the table of ops), then partials.py, evaluate.py and s
 from __future__ import annotations
 
 import functools
+import os
+import time
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from weakref import ref
@@ -196,6 +198,9 @@ def _complex_of_parts(dtype: str) -> tuple[str, str]:
 class _Interned(ref[Expr]):
     """Where the one Expr of a ``key`` is. (A WeakValueDictionary is Python code, which
     would take most of the time of building Exprs.)
+
+    Threads build Exprs at once, without a lock: an entry is added by ``setdefault``, a
+    single step, and removed by the callback of its own Expr alone.
     """
 
     __slots__ = ("key",)
@@ -224,9 +229,33 @@ def intern_expr(op: str, args: tuple[Expr, ...], attr: Any, dtype: str) -> Expr:
             if a.depth >= depth:
                 depth = a.depth + 1
         found.below, found.depth = below, depth
-        made = _interned[key] = _Interned(found, _forget)
+        made = _Interned(found, _forget)
         made.key = key
+        if _interned.setdefault(key, made) is not made:
+            return _other_thread_s(made, found)
     return found
+
+
+def _other_thread_s(made: _Interned, found: Expr) -> Expr:
+    """The Expr that another thread was faster to intern; else ``found``, as soon as
+    the entry of one that ended is gone.
+    """
+    while (first := _interned.setdefault(made.key, made)) is not made:
+        other = first()
+        if other is not None:
+            return other
+        time.sleep(0)  # its thread is in the callback
+    return found
+
+
+def _forget_ended() -> None:
+    """A forked process has not the threads that were in a callback."""
+    for key, entry in list(_interned.items()):
+        if entry() is None:
+            _interned.pop(key, None)
+
+
+os.register_at_fork(after_in_child=_forget_ended)
 
 
 def _name_of(number: Number) -> Hashable:

@@ -85,7 +85,11 @@ class NestWriter:
         self.entry, self.order = entry, order
         self.function, self.kernel, self.form = entry.function, kernel, form
         self.stores = [_bare(s, kernel.outputs[0]) for s in form.stores]
+        self.bounds: dict[int, Expr] = {}
+        if form.combine in _STEP and len(self.stores) == 1:
+            self.bounds, self.stores = _bounded(self.stores[0], form)
         roots = [e for s in self.stores for e in (*s.index, s.value)]
+        roots += self.bounds.values()
         self.payload, self.first_payload = None, None
         if form.stores[0].payload is not None:
             self.payload = form.stores[0].payload
@@ -166,6 +170,9 @@ class NestWriter:
         f, dtypes = self.function, self.entry.dtypes
         widths = [memory_type(d).element_bytes for d in dtypes]
         chosen = vector_axis(self.levels, self.stores, self.outputs, widths)
+        ends = self.bounds.values()
+        if chosen and any(self.levels.follows(end, chosen.axis) for end in ends):
+            chosen = None  # a loop has one end for all lanes
         if chosen is None or not self._has_masks(chosen):
             self._loops(None, 1)
         else:
@@ -183,7 +190,8 @@ class NestWriter:
         one = self._num_lanes(chosen)
         wide = min(_VECTORS * one, _MOST_LANES)
         is_turned = list(self.order) != list(range(self.form.rank))
-        shares = is_turned and chosen.axis > 0 and self.entry.target.has_masks
+        shares = is_turned or any(a > chosen.axis for a in self.bounds)
+        shares = shares and chosen.axis > 0 and self.entry.target.has_masks
         if not shares or wide <= one:
             return self._loops(chosen, one)
         channels = self.extents[chosen.axis - 1]
@@ -248,6 +256,8 @@ class NestWriter:
             return ()
         start = self.begin if depth == 0 else f.integer(0)
         stop = self.end if depth == 0 else self.extents[depth - 1]
+        if depth in self.bounds:
+            stop = f.minimum(stop, place.value(self.bounds[depth], None, 1))
         turns = depth == self.axis
 
         def body(index: Value, carried: list[Value]) -> Sequence[Value]:
@@ -613,6 +623,39 @@ def _bare(store: Store, dtype: str) -> Store:
     """The store with its value as it is computed."""
     value = store.value if store.payload is not None else cast(store.value, dtype)
     return Store(store.index, without_partials(value), store.drop, store.payload)
+
+
+def _bounded(store: Store, form: Nest) -> tuple[dict[int, Expr], list[Store]]:
+    """The ends of loops over axes that the store's value is guarded by, and the store
+    without its guards: ``where(k < end, x, 0)`` adds nothing from ``end`` on. The end
+    is the same for all elements along the last stored axis, which may be a vector's.
+    """
+    bounds: dict[int, Expr] = {}
+    value = store.value
+    stored = {e.attr for e in walk(*store.index) if e.op == "axis"}
+    last = max(stored, default=0)
+    while (found := _guard(value, form.combine)) is not None:
+        number, end, inner = found
+        outer = all(e.attr < last for e in walk(end) if e.op == "axis")
+        if number in bounds or number <= last or not outer:
+            break
+        bounds[number], value = end, inner
+    return bounds, [replace(store, value=value)]
+
+
+def _guard(value: Expr, combine: str) -> tuple[int, Expr, Expr] | None:
+    """(axis, end, value) of ``where(axis < end, value, identity)``; through a cast."""
+    if value.op == "cast":
+        found = _guard(value.args[0], combine)
+        return found and (*found[:2], cast(found[2], value.dtype))
+    if value.op != "select":
+        return None
+    condition, inner, other = value.args
+    if condition.op != "lt" or condition.args[0].op != "axis":
+        return None
+    if not is_const(other, identity(combine, value.dtype)):
+        return None
+    return condition.args[0].attr, condition.args[1], inner
 
 
 def _at_start(payload: Expr, index: Sequence[Expr]) -> Expr:

@@ -1,0 +1,213 @@
+#include "library/patterns.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <utility>
+
+#include "core/error.h"
+#include "library/radix_sort.h"
+#include "library/workspace.h"
+
+namespace pellucid::patterns {
+namespace {
+
+Tensor integers(int64_t count) { return empty(std::span(&count, 1), DType::Int64); }
+int64_t* begin_of(const Tensor& tensor) { return reinterpret_cast<int64_t*>(tensor->host()); }
+
+bool is_strictly_sorted(Indices keys) {
+  for (size_t i = 1; i < keys.size(); ++i)
+    if (keys[i - 1] >= keys[i]) return false;
+  return true;
+}
+
+// What sorted items have in common: equal neighbours share a number.
+template <class Key>
+Distinct numbered(const KeyAndPlace<Key>* items, int64_t count, int64_t least) {
+  const int64_t chunks = (count + radix::kChunk - 1) / radix::kChunk;
+  std::vector<int64_t> firsts(chunks);
+  const auto is_first = [&](int64_t i) { return i == 0 || items[i - 1].key != items[i].key; };
+  radix::in_chunks(count, [&](int64_t chunk, int64_t begin, int64_t end) {
+    int64_t found = 0;
+    for (int64_t i = begin; i < end; ++i) found += is_first(i);
+    firsts[chunk] = found;
+  });
+  int64_t total = 0;
+  for (int64_t& first : firsts) total += std::exchange(first, total);
+  Distinct made{integers(total), integers(count)};
+  int64_t *keys = begin_of(made.keys), *numbers = begin_of(made.numbers);
+  radix::in_chunks(count, [&](int64_t chunk, int64_t begin, int64_t end) {
+    int64_t number = firsts[chunk] - 1;
+    for (int64_t i = begin; i < end; ++i) {
+      if (is_first(i)) keys[++number] = least + static_cast<int64_t>(items[i].key);
+      numbers[items[i].place] = number;
+    }
+  });
+  return made;
+}
+
+template <class Key>
+Distinct sorted(Indices keys, int64_t least, int width) {
+  const int64_t count = static_cast<int64_t>(keys.size());
+  const Workspace<KeyAndPlace<Key>> items(count), spare(count);
+  KeyAndPlace<Key>* filled = items;
+  radix::in_chunks(count, [&](int64_t, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) filled[i] = {static_cast<Key>(keys[i] - least), static_cast<uint32_t>(i)};
+  });
+  return numbered(radix_sort<Key>(items, spare, count, width), count, least);
+}
+
+// Divisions of narrow numbers take a fraction of the time.
+template <class Key>
+void unravel(Indices keys, Indices sizes, int64_t* out) {
+  const int64_t count = static_cast<int64_t>(keys.size()), last = static_cast<int64_t>(sizes.size()) - 1;
+  constexpr int64_t kMost = std::min<uint64_t>(std::numeric_limits<Key>::max(), std::numeric_limits<int64_t>::max());
+  radix::in_chunks(count, [&](int64_t, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      Key rest = static_cast<Key>(keys[i]);
+      for (int64_t d = last; d > 0; --d) {
+        const Key size = static_cast<Key>(std::clamp<int64_t>(sizes[d], 1, kMost)), quotient = rest / size;
+        out[d * count + i] = rest - quotient * size;
+        rest = quotient;
+      }
+      out[i] = static_cast<int64_t>(rest);
+    }
+  });
+}
+
+void require_pointers(Indices pointers, int64_t count) {
+  bool is_ordered = !pointers.empty() && pointers.front() == 0 && pointers.back() == count;
+  for (size_t row = 1; row < pointers.size(); ++row) is_ordered &= pointers[row - 1] <= pointers[row];
+  if (!is_ordered)
+    raise(ErrorKind::Runtime,
+          "the pointers of a compressed sparse tensor begin with 0, do not fall and end with the number of elements, "
+          "%lld; these do not.\ntorch.sparse.check_sparse_tensor_invariants() finds where such a tensor is made",
+          static_cast<long long>(count));
+}
+
+}  // namespace
+
+Distinct distinct(Indices keys) {
+  const int64_t count = static_cast<int64_t>(keys.size());
+  if (count > std::numeric_limits<uint32_t>::max())
+    raise(ErrorKind::NotImplemented, "sparse tensors of more than 2**32 elements are not sorted");
+  if (is_strictly_sorted(keys)) {
+    Distinct made{integers(count), integers(count)};
+    std::copy(keys.begin(), keys.end(), begin_of(made.keys));
+    for (int64_t i = 0; i < count; ++i) begin_of(made.numbers)[i] = i;
+    return made;
+  }
+  const auto [least, most] = std::minmax_element(keys.begin(), keys.end());
+  const int width = std::bit_width(static_cast<uint64_t>(*most) - static_cast<uint64_t>(*least));
+  return width <= 32 ? sorted<uint32_t>(keys, *least, width) : sorted<uint64_t>(keys, *least, width);
+}
+
+Union merged(Indices first, Indices second) {
+  const int64_t in_first = static_cast<int64_t>(first.size()), in_second = static_cast<int64_t>(second.size());
+  const Workspace<int64_t> keys(in_first + in_second), from_first(in_first + in_second),
+      from_second(in_first + in_second);
+  int64_t *key = keys, *one = from_first, *other = from_second;
+  int64_t i = 0, j = 0, count = 0;
+  while (i < in_first && j < in_second) {  // which list is ahead is not predictable: no branch depends on it
+    const int64_t a = first[i], b = second[j];
+    const int64_t takes_first = a <= b, takes_second = b <= a;
+    key[count] = takes_first ? a : b;
+    one[count] = i + (in_first - i) * (1 - takes_first);
+    other[count] = j + (in_second - j) * (1 - takes_second);
+    i += takes_first, j += takes_second, ++count;
+  }
+  for (; i < in_first; ++i, ++count) key[count] = first[i], one[count] = i, other[count] = in_second;
+  for (; j < in_second; ++j, ++count) key[count] = second[j], one[count] = in_first, other[count] = j;
+  const auto copied = [&](const int64_t* from) {
+    Tensor made = integers(count);
+    std::copy_n(from, count, begin_of(made));
+    return made;
+  };
+  return {copied(keys), copied(from_first), copied(from_second)};
+}
+
+Tensor row_numbers(Indices pointers, int64_t count) {
+  require_pointers(pointers, count);
+  Tensor made = integers(count);
+  int64_t* rows = begin_of(made);
+  for (size_t row = 0; row + 1 < pointers.size(); ++row)
+    std::fill(rows + pointers[row], rows + pointers[row + 1], static_cast<int64_t>(row));
+  return made;
+}
+
+Tensor row_pointers(Indices numbers, int64_t rows) {
+  constexpr int64_t kNone = -1;
+  Tensor made = integers(rows + 1);
+  int64_t* pointers = begin_of(made);
+  std::fill_n(pointers, rows, kNone);
+  const int64_t count = static_cast<int64_t>(numbers.size());
+  for (int64_t i = count - 1; i >= 0; --i)
+    if (static_cast<uint64_t>(numbers[i]) < static_cast<uint64_t>(rows)) pointers[numbers[i]] = i;
+  int64_t next = pointers[rows] = count;
+  for (int64_t row = rows - 1; row >= 0; --row) next = pointers[row] = pointers[row] == kNone ? next : pointers[row];
+  return made;
+}
+
+int64_t longest_row(Indices pointers) {
+  int64_t longest = 0;
+  for (size_t row = 1; row < pointers.size(); ++row) longest = std::max(longest, pointers[row] - pointers[row - 1]);
+  return longest;
+}
+
+Tensor unravelled(Indices keys, Indices sizes) {
+  const int64_t count = static_cast<int64_t>(keys.size()), dims = static_cast<int64_t>(sizes.size());
+  const int64_t shape[] = {dims, count};
+  Tensor made = empty(shape, DType::Int64);
+  if (!dims || !count) return made;
+  const int64_t most = *std::max_element(keys.begin(), keys.end());
+  if (most < std::numeric_limits<uint32_t>::max()) unravel<uint32_t>(keys, sizes, begin_of(made));
+  else unravel<uint64_t>(keys, sizes, begin_of(made));
+  return made;
+}
+
+Product multiplied(Indices first_pointers, Indices first_columns, Indices second_pointers, Indices second_columns,
+                   int64_t num_columns) {
+  require_pointers(first_pointers, static_cast<int64_t>(first_columns.size()));
+  require_pointers(second_pointers, static_cast<int64_t>(second_columns.size()));
+  const int64_t rows = static_cast<int64_t>(first_pointers.size()) - 1;
+  const int64_t common = static_cast<int64_t>(second_pointers.size()) - 1;
+  int64_t terms = 0;
+  for (int64_t k : first_columns) {
+    if (k < 0 || k >= common)
+      raise(ErrorKind::Runtime, "a sparse matrix of %lld columns has an element in column %lld",
+            static_cast<long long>(common), static_cast<long long>(k));
+    terms += second_pointers[k + 1] - second_pointers[k];
+  }
+  for (int64_t column : second_columns)
+    if (column < 0 || column >= num_columns)
+      raise(ErrorKind::Runtime, "a sparse matrix of %lld columns has an element in column %lld",
+            static_cast<long long>(num_columns), static_cast<long long>(column));
+  Product made{integers(rows + 1), Tensor(), integers(terms), integers(terms), integers(terms)};
+  int64_t *first = begin_of(made.first), *second = begin_of(made.second), *elements = begin_of(made.elements);
+  std::vector<int64_t> place(num_columns, -1), columns;
+  int64_t term = 0;
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t begin = static_cast<int64_t>(columns.size()), first_term = term;
+    begin_of(made.pointers)[row] = begin;
+    for (int64_t p = first_pointers[row]; p < first_pointers[row + 1]; ++p) {
+      const int64_t k = first_columns[p];
+      for (int64_t q = second_pointers[k]; q < second_pointers[k + 1]; ++q, ++term) {
+        const int64_t column = second_columns[q];
+        if (place[column] < begin) {
+          place[column] = static_cast<int64_t>(columns.size());
+          columns.push_back(column);
+        }
+        first[term] = p, second[term] = q, elements[term] = column;
+      }
+    }
+    std::sort(columns.begin() + begin, columns.end());
+    for (size_t i = begin; i < columns.size(); ++i) place[columns[i]] = static_cast<int64_t>(i);
+    for (int64_t t = first_term; t < term; ++t) elements[t] = place[elements[t]];
+  }
+  begin_of(made.pointers)[rows] = static_cast<int64_t>(columns.size());
+  made.columns = integers(static_cast<int64_t>(columns.size()));
+  std::copy(columns.begin(), columns.end(), begin_of(made.columns));
+  return made;
+}
+
+}  // namespace pellucid::patterns

@@ -1,0 +1,127 @@
+// Structure of sparse tensors for Python (library/patterns.h): sorted keys, row pointers, patterns of products.
+#include "library/patterns.h"
+
+#include "python/boxing.h"
+#include "python/contexts.h"
+#include "python/convert.h"
+#include "python/tensor_type.h"
+
+namespace pellucid::python {
+namespace {
+
+patterns::Indices indices_of(PyObject* object) {
+  if (!is_tensor(object)) raise(ErrorKind::Type, "expected a Tensor, not %s", Py_TYPE(object)->tp_name);
+  TensorImpl& tensor = *tensor_of(object);
+  if (tensor.dtype != DType::Int64 || tensor.ndim != 1 || !(tensor.flags & TensorImpl::kContiguous))
+    raise(ErrorKind::Runtime, "expected a contiguous vector of int64");
+  return {reinterpret_cast<const int64_t*>(tensor.host()), static_cast<size_t>(tensor.numel)};
+}
+
+int64_t integer_of(PyObject* object) {
+  int64_t found = 0;
+  if (!to_integer(object, found)) raise(ErrorKind::Type, "expected an int, not %s", Py_TYPE(object)->tp_name);
+  return found;
+}
+
+template <class... Each>
+PyObject* tuple_of(Each&&... each) {
+  Object made = own(PyTuple_New(sizeof...(each)));
+  Py_ssize_t place = 0;
+  (PyTuple_SET_ITEM(made.get(), place++, checked(wrap(std::move(each)))), ...);
+  return made.leak();
+}
+
+// The arguments of a call, of which there are `count`.
+struct Given {
+  Given(PyObject* const* args, Py_ssize_t given, Py_ssize_t count) : args(args) {
+    if (given != count)
+      raise(ErrorKind::Type, "expected %lld arguments, got %lld", static_cast<long long>(count),
+            static_cast<long long>(given));
+  }
+  patterns::Indices indices(int k) const { return indices_of(args[k]); }
+  int64_t integer(int k) const { return integer_of(args[k]); }
+  PyObject* const* args;
+};
+
+PyObject* distinct_keys(PyObject*, PyObject* keys) {
+  return guarded([&] {
+    auto found = patterns::distinct(indices_of(keys));
+    return tuple_of(std::move(found.keys), std::move(found.numbers));
+  });
+}
+
+PyObject* merged_keys(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&] {
+    const Given given(args, count, 2);
+    auto found = patterns::merged(given.indices(0), given.indices(1));
+    return tuple_of(std::move(found.keys), std::move(found.first), std::move(found.second));
+  });
+}
+
+PyObject* row_numbers(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&] {
+    const Given given(args, count, 2);
+    return wrap(patterns::row_numbers(given.indices(0), given.integer(1)));
+  });
+}
+
+PyObject* row_pointers(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&] {
+    const Given given(args, count, 2);
+    return wrap(patterns::row_pointers(given.indices(0), given.integer(1)));
+  });
+}
+
+PyObject* longest_row(PyObject*, PyObject* pointers) {
+  return guarded([&] { return PyLong_FromLongLong(patterns::longest_row(indices_of(pointers))); });
+}
+
+PyObject* unravelled_keys(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&] {
+    const Given given(args, count, 2);
+    Object sequence = own(PySequence_Fast(args[1], "expected a sequence of sizes"));
+    std::vector<int64_t> sizes;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence.get()); ++i)
+      sizes.push_back(integer_of(PySequence_Fast_GET_ITEM(sequence.get(), i)));
+    return wrap(patterns::unravelled(given.indices(0), sizes));
+  });
+}
+
+PyObject* multiplied_patterns(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&] {
+    const Given given(args, count, 5);
+    auto found =
+        patterns::multiplied(given.indices(0), given.indices(1), given.indices(2), given.indices(3), given.integer(4));
+    return tuple_of(std::move(found.pointers), std::move(found.columns), std::move(found.first),
+                    std::move(found.second), std::move(found.elements));
+  });
+}
+
+template <class Function>
+PyCFunction as_method(Function* function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+PyMethodDef functions[] = {
+    {"_distinct_keys", distinct_keys, METH_O, "_distinct_keys(keys): (the distinct keys in order, each one's number)."},
+    {"_merged_keys", as_method(merged_keys), METH_FASTCALL,
+     "_merged_keys(first, second): (the union of sorted distinct keys, their places in the first, in the second)."},
+    {"_row_numbers", as_method(row_numbers), METH_FASTCALL,
+     "_row_numbers(pointers, count): the row of each of `count` elements."},
+    {"_row_pointers", as_method(row_pointers), METH_FASTCALL,
+     "_row_pointers(numbers, rows): where each row begins among sorted numbers, and the end."},
+    {"_longest_row", longest_row, METH_O, "_longest_row(pointers): the most elements of a row."},
+    {"_unravelled_keys", as_method(unravelled_keys), METH_FASTCALL,
+     "_unravelled_keys(keys, sizes): indices, a row for each dim."},
+    {"_multiplied_patterns", as_method(multiplied_patterns), METH_FASTCALL,
+     "_multiplied_patterns(pointers, columns, pointers, columns, num_columns): (pointers, columns, places in the "
+     "first, "
+     "in the second, in the product)."},
+    {},
+};
+
+}  // namespace
+
+void add_patterns(PyObject* module) { checked(PyModule_AddFunctions(module, functions)); }
+
+}  // namespace pellucid::python
