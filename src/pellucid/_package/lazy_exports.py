@@ -41,6 +41,7 @@ MODULES = (
 VALUES = {
     "_dynamo.compile": ("compile",),
     "_ops": ("Tag", "ops"),
+    "_package.streams": ("Event", "Stream"),
     "_serialization.file_reader": ("PyTorchFileReader",),
     "_tensor.legacy_types": (
         *("BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor"),
@@ -62,6 +63,7 @@ VALUES = {
     "func": ("vmap",),
     "futures": ("Future",),
     "jit": ("ScriptModule", "fork", "wait"),
+    "jit._graph": ("Block", "Graph", "Node", "Value"),
     "overrides": ("DisableTorchFunction", "DisableTorchFunctionSubclass"),
     "random": (
         *("fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed"),
@@ -135,6 +137,7 @@ METHODS = {
 }
 # What libraries find in ``torch._C`` and is written in Python.
 OF_RUNTIME: dict[str, tuple[str, ...]] = {
+    "jit._graph": ("Block", "Graph", "Value"),
     "overrides": ("DisableTorchFunction", "DisableTorchFunctionSubclass"),
 }
 
