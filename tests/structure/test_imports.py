@@ -77,7 +77,7 @@ API = {
     "_higher_order_ops": {"_ops", "utils", "utils/_pytree"},
     "_subclasses": {"_decomp", "_symbolic", "nn", "utils", "utils/_pytree"},
     "_tensor_str": set(),
-    "_utils": set(),
+    "_utils": {"_serialization"},
     "_C_modules": {"func"},
     "_sparse": {"autograd", "linalg", "ops", "pellucid_compiler"},
     "sparse": {"_sparse"},
@@ -178,7 +178,7 @@ API = {
     },
     "distributed/_composable": {"distributed/fsdp"},
     "distributed/fsdp": {
-        *("autograd", "distributed", "distributed/tensor", "nn", "nn/utils"),
+        *("amp", "autograd", "distributed", "distributed/tensor", "nn", "nn/utils"),
         "utils/_pytree",
     },
     "distributed/checkpoint": {
