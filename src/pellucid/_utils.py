@@ -29,7 +29,7 @@ def __getattr__(name: str) -> Any:
     """What PyTorch's pickles name, imported lazily."""
     if not name.startswith("_rebuild_"):
         raise AttributeError(f"module 'pellucid._utils' has no attribute {name!r}")
-    from pellucid._serialization.archive import constructors
+    from pellucid.serialization._format.archive import constructors
 
     found = constructors().get(f"torch._utils {name}")
     if found is None:
