@@ -10,6 +10,7 @@ from typing import Any
 
 from pellucid import _C
 from pellucid import device as device_type
+from pellucid._package.calls import offered
 from pellucid._package.settings import user_backend
 
 # The numbers of device types in PyTorch's interfaces, for `Stream.device_type`.
@@ -43,6 +44,7 @@ def _refuse_events(device: Any) -> None:
         )
 
 
+@offered.value
 class Stream:
     """A queue of work on ``device``, by default the accelerator, else the CPU.
 
@@ -131,6 +133,7 @@ class Stream:
         )
 
 
+@offered.value
 class Event:
     """A mark in a stream of ``device``; two of them measure the time between.
 

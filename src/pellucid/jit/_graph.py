@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pellucid._package.calls import offered
+
 
 class _OfScript:
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -19,17 +21,24 @@ class _OfScript:
         cls.__module__ = "pellucid"
 
 
+@offered.value
+@offered.runtime_value
 class Graph(_OfScript):
     """A TorchScript function; see ``torch.fx.Graph``."""
 
 
+@offered.value
+@offered.runtime_value
 class Block(_OfScript):
     """A body of a node of one."""
 
 
+@offered.value
 class Node(_OfScript):
     """A call in one; see ``torch.fx.Node``."""
 
 
+@offered.value
+@offered.runtime_value
 class Value(_OfScript):
     """An input or a result of a node."""
