@@ -205,6 +205,10 @@ GIVEN = {  # where the schema does not tell what fits together
         (waves(3, 2, 2), STEPS[1], waves(2, 2), None, False, "tanh"),
         (waves(3, 2, 2), STEPS[1], waves(2, 2), TIMES, True, "relu"),
     ],
+    "_scaled_dot_product_flash_attention_for_cpu": [(waves(1, 2, 3, 4),) * 3],
+    "fill.Tensor": [(RAMP, np.array(0.5)), (waves(4), np.array(2.0))],
+    "huber_loss": [(RAMP, waves(3, 2)), (waves(4), waves(4) ** 2)],
+    "kl_div": [(np.log(PROBABILITIES), PROBABILITIES[::-1])],
     "ctc_loss.Tensor": [
         (
             np.linspace(-3, -1, 24).reshape(4, 2, 3),

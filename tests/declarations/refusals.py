@@ -17,6 +17,7 @@ import pytest
 from tools.op_samples import calls, with_dtype
 
 from pellucid_compiler.declare import REGISTRY
+from pellucid_compiler.ir.interpret import check_requirement
 from pellucid_compiler.ir.verify import verify
 
 TABLE = Path(__file__).with_name("refusals.txt")
@@ -43,13 +44,21 @@ def key_in(call, dtype):
     return tuple(with_dtype(item, dtype) for item in call.key)
 
 
+def trace(name, call, key):
+    """The Graph of a call, whose sizes and numbers fulfil what it requires."""
+    graph = REGISTRY[name].trace(key, call.env).graph
+    for required in graph.requirements:
+        check_requirement(required, call.env)
+    return graph
+
+
 def graph_in(name, number, call, key, dtype):
     """The Graph of a call in a dtype; None where it is refused as recorded."""
     recorded = RECORDED.get((name, number, dtype))
     if recorded is None:
-        return verify(REGISTRY[name].trace(key, call.env).graph)
+        return verify(trace(name, call, key))
     with pytest.raises(ERRORS) as caught:
-        REGISTRY[name].trace(key, call.env)
+        trace(name, call, key)
     assert caught.type.__name__ == recorded
     return None
 
@@ -61,7 +70,7 @@ def write_table():
         for number, (call, *_) in enumerate(calls(name)):
             for dtype in (*FLOATS, *INTEGERS):
                 try:
-                    REGISTRY[name].trace(key_in(call, dtype), call.env)
+                    trace(name, call, key_in(call, dtype))
                 except ERRORS as error:
                     found[name, number, type(error).__name__].append(dtype)
     lines = [" ".join([*map(str, case), *found[case]]) for case in sorted(found)]

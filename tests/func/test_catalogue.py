@@ -39,7 +39,6 @@ NOT_DERIVATIVES = {
     "_linalg_ldl",
     "linalg_ldl_solve",
     "geqrf",
-    "nextafter",
     "igamma",
     "igammac",
     "special_zeta",

@@ -93,6 +93,11 @@ def _held(x, lowest, highest):
 def hardtanh(x, min_val, max_val):
     """x held in [min_val, max_val]; the slope at a bound is 0."""
     refuse_bool("hardtanh", x)
+    require(
+        x.dtype != "uint8" or min_val >= 0,
+        "hardtanh of a uint8 tensor has no numbers below 0: give min_val=0 or convert "
+        "with .to(torch.int64)",
+    )
     return where(x <= min_val, min_val, where(x >= max_val, max_val, x))
 
 

@@ -25,6 +25,7 @@ from pellucid_compiler.declare import (
     sqrt,
     where,
 )
+from pellucid_compiler.ir.dtypes import HALF
 
 _I_SERIES = {
     0: (tables.I0_SMALL, tables.I0_LARGE),
@@ -119,7 +120,8 @@ def _declare(name, function, text, operand="self"):
         return function(x)
 
     body.__doc__ = text
-    special(f"special_{name}(Tensor {operand}) -> Tensor", domain=(0.5, 9))(body)
+    schema = f"special_{name}(Tensor {operand}) -> Tensor"
+    special(schema, refuses=HALF, domain=(0.5, 9))(body)
 
 
 def _k(order, x):

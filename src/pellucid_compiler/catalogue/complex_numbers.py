@@ -22,6 +22,7 @@ from pellucid_compiler.declare import (
 )
 
 _PARTS = ("float32", "float64")
+_HALF_PARTS = ("float16", *_PARTS)
 
 
 def _require_parts(name, first, second, dtypes=_PARTS):
@@ -43,12 +44,13 @@ def _require_parts(name, first, second, dtypes=_PARTS):
 )
 def complex_op(x, y):
     """``x + i y``."""
-    _require_parts("complex", x, y, ("float16", *_PARTS))
+    _require_parts("complex", x, y, _HALF_PARTS)
     return complex_of(x, y)
 
 
 @pointwise(
     "polar(Tensor abs, Tensor angle) -> Tensor",
+    refuses=("float16",),
     unpromoted=("abs", "angle"),
     inplace=False,
     method=False,
@@ -93,8 +95,9 @@ def view_as_real_copy(x):
 def view_as_complex_copy(x):
     """Pairs along the last dimension as complex numbers."""
     require(
-        x.dtype in _PARTS and x.rank > 0,
-        f"view_as_complex_copy takes pairs of float32 or float64, not {x.dtype}",
+        x.dtype in _HALF_PARTS and x.rank > 0,
+        f"view_as_complex_copy takes pairs of {' or '.join(_HALF_PARTS)}, not "
+        f"{x.dtype}",
     )
     require(x.shape[-1] == 2, "the last dimension has size {}, not 2", x.shape[-1])
     return tabulate(x.shape[:-1], lambda *p: complex_of(x[[*p, 0]], x[[*p, 1]]))

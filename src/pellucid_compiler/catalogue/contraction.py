@@ -1,5 +1,6 @@
 """Contractions: matmul, linear, convolution."""
 
+from pellucid_compiler.catalogue.real_only import NARROW
 from pellucid_compiler.catalogue.seen import as_convolution
 from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
@@ -193,6 +194,7 @@ def _(x, weight, bias, stride, padding, dilation, groups, y, grad, derived):
     "conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, "
     "SymInt[2] stride=1, str padding='valid', SymInt[2] dilation=1, "
     "SymInt groups=1) -> Tensor",
+    refuses=("bool",),
     method=False,
     node="ConvolutionBackward0",
     layout="images",
@@ -234,6 +236,15 @@ def convolution(x, weight, bias, stride, low, high, dilation, groups, dims):
     channels.
     """
     _require_convolution(x, weight, bias, stride, low, dilation, groups, dims)
+    if x.dtype in NARROW:
+        for d in dilation:
+            require(
+                ask(d == 1),
+                f"conv{dims}d of {x.dtype} tensors has no dilation, {{}} was given: "
+                "convert with .to(torch.int64) first",
+                d,
+                error=NotImplementedError,
+            )
     if x.rank == dims + 1:
         batched = convolution(
             unsqueeze(x, 0), weight, bias, stride, low, high, dilation, groups, dims

@@ -4,7 +4,7 @@ The in-place forms ``copy_``, ``fill_`` and ``zero_`` derive from the functional
 the result has self's dtype, so a source of another dtype is converted.
 """
 
-from pellucid_compiler.declare import cast, pointwise
+from pellucid_compiler.declare import cast, loop, pointwise, require, tabulate
 
 _LIKE = (
     "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
@@ -61,9 +61,9 @@ def fill_scalar(x, value):
     return cast(value, x.dtype)
 
 
-@pointwise(
+@loop(
     "fill.Tensor(Tensor self, Tensor value) -> Tensor",
-    unpromoted=("value",),
+    inplace=True,
     out=False,
     forms=(
         "fill.Tensor_out(Tensor self, Tensor value, *, Tensor(a!) out) -> Tensor(a!)",
@@ -72,7 +72,12 @@ def fill_scalar(x, value):
 )
 def fill_tensor(x, value):
     """The 0-d tensor ``value`` in every element."""
-    return cast(value, x.dtype)
+    require(
+        value.rank == 0,
+        f"fill only supports 0-dimension value tensor but got tensor with {value.rank} "
+        "dimensions: assign it, x[...] = value",
+    )
+    return tabulate(x.shape, lambda *p: cast(value[()], x.dtype))
 
 
 @pointwise(

@@ -3,10 +3,12 @@
 from pellucid_compiler.catalogue.statistics import vector_norm
 from pellucid_compiler.composites import api
 from pellucid_compiler.declare import reduction_op, require, unsqueeze
+from pellucid_compiler.ir.dtypes import HALF
 
 
 @reduction_op(
     "_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
+    refuses=HALF,
     node="CdistBackward0",
     autocast="float32",
     method=False,

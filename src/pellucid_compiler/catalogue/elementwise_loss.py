@@ -1,7 +1,7 @@
 """Losses of elements: a distance of input and target, reduced to its mean or sum."""
 
-from pellucid_compiler.catalogue.loss import reduce_loss
-from pellucid_compiler.catalogue.real_only import require_real
+from pellucid_compiler.catalogue.loss import MEAN, reduce_loss
+from pellucid_compiler.catalogue.real_only import refuse_bool, require_real
 from pellucid_compiler.composites import api
 from pellucid_compiler.composites.losses import reduced
 from pellucid_compiler.declare import (
@@ -57,6 +57,12 @@ mse_loss.gradients_seen_as(
 )
 def l1_loss(x, target, reduction):
     """``|x - target|``."""
+    refuse_bool("l1_loss", x)
+    refuse_bool("l1_loss", target)
+    require(
+        reduction != MEAN or x.is_floating or target.is_floating,
+        "l1_loss: integers have no mean; convert with .float() or give reduction='sum'",
+    )
     return _loss(reduction, lambda a, b: abs(a - b), x, target)
 
 
@@ -167,6 +173,7 @@ def _entropy_slopes(p, t, y):
 @fused(
     "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, "
     "Tensor? pos_weight=None, int reduction=Mean) -> Tensor",
+    refuses=("integers", "bool"),
     method=False,
     layout="operand",
     autocast="float32",
@@ -209,6 +216,11 @@ binary_cross_entropy_with_logits.gradients_seen_as(self=_of_logits)
 )
 def kl_div(x, target, reduction, log_target):
     """``t (log t - x)``, 0 where t is 0; with ``log_target`` the target is log t."""
+    require(
+        x.is_floating and target.is_floating,
+        f"kl_div: the input is {x.dtype} and the target {target.dtype}; give "
+        "logarithms and probabilities as floats",
+    )
 
     def distance(a, t):
         if log_target:
@@ -236,6 +248,10 @@ def _(x, target, reduction, *, log_target):
 )
 def soft_margin_loss(x, target, reduction):
     """``log(1 + exp(-target x))``."""
+    require(
+        x.is_floating,
+        f"soft_margin_loss: the result would be {x.dtype}; convert with .float()",
+    )
     return _loss(reduction, lambda a, t: log1p(exp(-t * a)), x, target)
 
 

@@ -22,7 +22,7 @@ from pellucid_compiler.declare import (
     transpose_last,
     where,
 )
-from pellucid_compiler.ir.dtypes import complex_dtype, is_complex, real_dtype
+from pellucid_compiler.ir.dtypes import HALF, complex_dtype, is_complex, real_dtype
 
 
 def require_matrices(name, *tensors):
@@ -257,6 +257,7 @@ ROUTINES["qr"] = Routine("qr", _qr_types, numpy_linalg.qr, _qr_rule)
 
 @library_op(
     "geqrf(Tensor self) -> (Tensor a, Tensor tau)",
+    refuses=(*HALF, "integers", "bool"),
     out="a",
     rare=True,
     autocast="float32",

@@ -1,31 +1,36 @@
 """Floating-point numbers by their bits: fraction and exponent."""
 
 from pellucid_compiler.declare import (
+    NAN,
     bitand,
     bitcast,
     cast,
     declared_dtype,
     is_finite,
+    isinf,
+    isnan,
+    loop,
+    map_elements,
     pointwise,
     require,
     shift_left,
     shift_right,
+    to,
     where,
+    with_partials,
 )
-from pellucid_compiler.ir.dtypes import is_float
+from pellucid_compiler.ir.dtypes import promote, wide_dtype
 
 # (integers as wide, bits of the fraction, bias of the exponent)
 _LAYOUTS = {"float32": ("int32", 23, 127), "float64": ("int64", 52, 1023)}
-
-
-def _layout(name, x):
-    dtype = declared_dtype(x)
-    require(
-        dtype in _LAYOUTS,
-        f"{name}: numbers of {dtype} are not offered: give float32 or float64",
-        error=NotImplementedError if is_float(dtype) else RuntimeError,
-    )
-    return _LAYOUTS[dtype]
+# Bits of the fraction that a half number leaves 0 in float32.
+_UNUSED_BITS = {"bfloat16": 16, "float16": 13}
+_SMALLEST = {
+    "float64": 2.0**-1074,
+    "float32": 2.0**-149,
+    "bfloat16": 2.0**-133,
+    "float16": 2.0**-24,
+}
 
 
 @pointwise(
@@ -34,11 +39,17 @@ def _layout(name, x):
     out="Tensor_out",
     rare=True,
 )
-def frexp(x):
+def frexp(number):
     """m and e with ``x = m 2 ** e`` and ``1/2 <= |m| < 1``; (x, 0) for 0, infinities
     and NaN.
     """
-    integer, fraction, bias = _layout("frexp", x)
+    require(
+        declared_dtype(number) in _SMALLEST,
+        f"frexp() only supports floating-point dtypes, not {number.dtype}: convert "
+        "with .float()",
+    )
+    x = cast(number, wide_dtype(number.dtype))
+    integer, fraction, bias = _LAYOUTS[x.dtype]
     is_small = abs(x) < 2.0 ** (1 - bias)
     normal = where(is_small, x * 2.0**fraction, x)
     field = bitand(shift_right(bitcast(normal, integer), fraction), 2 * bias + 1)
@@ -52,4 +63,48 @@ def frexp(x):
         return bitcast(shift_left(e + bias, fraction), x.dtype)
 
     mantissa = x * power_of_two(half) * power_of_two(-exponent - half)
-    return mantissa, cast(exponent, "int32")
+    return cast(mantissa, number.dtype), cast(exponent, "int32")
+
+
+@loop(
+    "nextafter(Tensor self, Tensor other) -> Tensor",
+    refuses=("integers", "bool"),
+    inplace=True,
+    rare=True,
+)
+def nextafter(x, y):
+    """The number after ``x`` on the way to ``y``; it moves as ``x`` does."""
+    dtype = promote(x.dtype, y.dtype)
+    require(
+        dtype in _SMALLEST,
+        f"nextafter: numbers of {dtype} are not offered: give one of "
+        f"{', '.join(_SMALLEST)}",
+        error=NotImplementedError,
+    )
+
+    def neighbour(a, b):
+        found = _neighbour(a, b, dtype)
+        return with_partials(
+            found, (a, b), lambda a, b, y: (where(a == b, 0.0, 1.0), 0.0)
+        )
+
+    return map_elements(neighbour, to(x, dtype), to(y, dtype))
+
+
+def _neighbour(x, y, dtype):
+    wide = wide_dtype(dtype)
+    a, b = cast(x, wide), cast(y, wide)
+    integer, _, _ = _LAYOUTS[wide]
+    unit = 1 << _UNUSED_BITS.get(dtype, 0)
+    grows = (a < b) == (a > 0)
+    found = bitcast(bitcast(a, integer) + where(grows, unit, -unit), wide)
+    step = where(a < b, _SMALLEST[dtype], -_SMALLEST[dtype])
+    if dtype == "float16":  # its subnormal numbers are normal ones of float32
+        edge = 2.0**-14
+        is_even = (abs(a) < edge) | ((abs(a) == edge) & ~grows)
+        found = where(isinf(a), where(a > 0, 65504.0, -65504.0), found)
+        found = where(is_even, a + step, found)
+        found = where(found == 0, a * 0, found)  # of a's sign
+    found = where(a == 0, step, where(a == b, b, found))
+    found = where((a == 0) & (b == 0), b, found)
+    return cast(where(isnan(a) | isnan(b), NAN, found), dtype)

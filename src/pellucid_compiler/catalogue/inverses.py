@@ -30,7 +30,7 @@ from pellucid_compiler.declare import (
     unsqueeze,
     where,
 )
-from pellucid_compiler.ir.dtypes import is_complex, real_dtype
+from pellucid_compiler.ir.dtypes import HALF, is_complex, real_dtype
 
 
 @library_op(
@@ -202,7 +202,11 @@ def _trace_of_product(a, b):
 
 
 @library_op(
-    "_linalg_det(Tensor A) -> Tensor", method=False, rare=True, autocast="float32"
+    "_linalg_det(Tensor A) -> Tensor",
+    refuses=HALF,
+    method=False,
+    rare=True,
+    autocast="float32",
 )
 def det(a):
     """The determinant."""

@@ -15,6 +15,7 @@ from pellucid_compiler.declare import (
     require,
     to,
 )
+from pellucid_compiler.ir.dtypes import HALF
 
 
 @library_op(
@@ -46,6 +47,7 @@ ROUTINES["ldl"] = Routine(
 @library_op(
     "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) "
     "-> Tensor",
+    refuses=HALF,
     method=False,
     namespace="linalg",
     rare=True,

@@ -17,12 +17,13 @@ from pellucid_compiler.declare import (
     unsqueeze,
     where,
 )
-from pellucid_compiler.ir.dtypes import is_complex, real_dtype
+from pellucid_compiler.ir.dtypes import HALF, is_complex, real_dtype
 
 
 @library_op(
     "_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True) "
     "-> (Tensor U, Tensor S, Tensor Vh)",
+    refuses=HALF,
     method=False,
     rare=True,
     autocast="float32",

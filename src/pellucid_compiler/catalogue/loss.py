@@ -26,6 +26,7 @@ from pellucid_compiler.declare import (
     where,
     with_partials,
 )
+from pellucid_compiler.ir.dtypes import HALF
 
 NONE, MEAN, SUM = range(3)  # how schemas number reductions
 
@@ -270,6 +271,7 @@ def _with_labels(x, logp, target, weight, dim, ignore_index, label_smoothing):
     "ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, "
     "Tensor target_lengths, int blank=0, int reduction=Mean, "
     "bool zero_infinity=False) -> Tensor",
+    refuses=(*HALF, "integers", "bool"),
     method=False,
     out=False,
     symbolic=("blank",),
@@ -282,11 +284,6 @@ def ctc_loss(
 
     ``targets`` is (batch, labels), or the labels of all samples one after the other.
     """
-    require(
-        log_probs.is_floating,
-        f"ctc_loss: log_probs of {log_probs.dtype} are not log probabilities; give "
-        "what log_softmax returns",
-    )
     require(
         log_probs.rank == 3 and targets.rank in (1, 2),
         f"ctc_loss: log_probs of rank {log_probs.rank} and targets of rank "

@@ -18,6 +18,7 @@ from pellucid_compiler.catalogue.normalization import (
     softmax_gradient,
 )
 from pellucid_compiler.catalogue.pooling import ADAPTIVE_MEANS
+from pellucid_compiler.catalogue.real_only import NARROW
 from pellucid_compiler.catalogue.statistics import moments
 from pellucid_compiler.declare import (
     cast,
@@ -186,6 +187,12 @@ def convolution(
     )
     if not transposed:
         return CONVOLUTIONS[dims](x, weight, bias, stride, padding, dilation, groups)
+    require(
+        x.dtype not in NARROW,
+        f"a transposed convolution of {x.dtype} tensors is not implemented: convert "
+        "with .to(torch.int64) first",
+        error=NotImplementedError,
+    )
     return TRANSPOSED[dims](
         x, weight, bias, stride, padding, output_padding, groups, dilation
     )
@@ -219,6 +226,11 @@ def _adaptive_avg_pool2d(x, output_size):
 )
 def flash_attention(q, k, v, dropout_p, is_causal, mask, scale):
     """``scaled_dot_product_attention`` and the logarithms of its rows' sums."""
+    require(
+        all(t.rank == 4 for t in (q, k, v)) and q.is_floating,
+        f"flash attention takes float tensors of (batch, heads, rows, features), not "
+        f"{q.dtype} ones of {q.rank} dims",
+    )
     y = attention(q, k, v, mask, dropout_p, is_causal, scale, False)
     q, k = detach(q), detach(k)
     scale = 1 / make("sqrt", q.shape[-1]) if scale is None else scale

@@ -23,7 +23,7 @@ from pellucid_compiler.declare import (
     unsqueeze,
     where,
 )
-from pellucid_compiler.ir.dtypes import highest, lowest
+from pellucid_compiler.ir.dtypes import HALF, highest, lowest
 
 
 class _Windows:
@@ -348,6 +348,7 @@ def _mean_of_windows(
 @loop(
     "avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, "
     "bool ceil_mode=False, bool count_include_pad=True) -> Tensor",
+    refuses=NARROW,
     method=False,
 )
 def avg_pool1d(x, kernel, stride, padding, ceil_mode, count_include_pad):
@@ -365,7 +366,7 @@ def _declare_avg_pool(dims):
         f"avg_pool{dims}d(Tensor self, int[{dims}] kernel_size, "
         f"int[{dims}] stride=[], int[{dims}] padding=0, bool ceil_mode=False, "
         "bool count_include_pad=True, int? divisor_override=None) -> Tensor",
-        refuses=NARROW,
+        refuses=NARROW if dims == 2 else (*HALF, *NARROW),
         namespace="nn.functional",
         method=False,
         layout="images",

@@ -40,6 +40,7 @@ from pellucid_compiler.declare import (
     to,
     where,
 )
+from pellucid_compiler.ir.dtypes import HALF, promote
 
 ROOT_HALF = math.sqrt(0.5)
 ROOT_2_OVER_PI = math.sqrt(2 / math.pi)
@@ -118,7 +119,7 @@ def scaled_erfc(x):
     return where(x < 0, 2 * exp(x * x) - right, right)
 
 
-@special("special_erfcx(Tensor self) -> Tensor", domain=(-2, 1e6))
+@special("special_erfcx(Tensor self) -> Tensor", refuses=HALF, domain=(-2, 1e6))
 def erfcx(x):
     """``exp(x²) erfc(x)``."""
     return scaled_erfc(x)
@@ -136,7 +137,7 @@ def ndtr(x):
     return where(abs(t) < 1, 0.5 + 0.5 * erf(t), 0.5 * erfc(-t))
 
 
-@special("special_log_ndtr(Tensor self) -> Tensor", domain=(-1e4, 50))
+@special("special_log_ndtr(Tensor self) -> Tensor", refuses=HALF, domain=(-1e4, 50))
 def log_ndtr(x):
     """The logarithm of ``ndtr``."""
     t = x * ROOT_HALF
@@ -151,7 +152,7 @@ def _(x, y):
     return where(x < -1, ROOT_2_OVER_PI / far, density)
 
 
-@special("special_ndtri(Tensor self) -> Tensor", domain=(1e-12, 0.999))
+@special("special_ndtri(Tensor self) -> Tensor", refuses=HALF, domain=(1e-12, 0.999))
 def ndtri(p):
     """The inverse of ``ndtr``: series over ``(p - 1/2)²``, in the tails over
     ``1 / sqrt(-2 log p)``.
@@ -177,33 +178,23 @@ def _(p, y):
 # ------------------------------------------------------------------ zeta, polygamma
 
 
-def _require_floats(name, *tensors):
-    for tensor in tensors:
-        require(
-            tensor.dtype in ("float32", "float64"),
-            f"{name}: numbers of {tensor.dtype} are not offered: convert to float32 or "
-            "float64",
-            error=NotImplementedError,
-        )
-
-
-def _together(name, a, b):
+def _together(a, b):
     """Two float tensors in one dtype and shape."""
-    _require_floats(name, a, b)
-    wide = "float64" if "float64" in (a.dtype, b.dtype) else "float32"
-    shape = broadcast_shapes(a.shape, b.shape)
-    return [expand_to(to(t, wide), shape) for t in (a, b)]
+    shape, dtype = broadcast_shapes(a.shape, b.shape), promote(a.dtype, b.dtype)
+    return [expand_to(to(t, dtype), shape) for t in (a, b)]
 
 
 @library_op(
     "special_zeta(Tensor self, Tensor other) -> Tensor",
+    refuses=HALF,
     namespace="special",
     method=False,
     rare=True,
 )
 def zeta(s, q):
     """Hurwitz' zeta function: ``sum (q + k) ** -s`` over k from 0 on."""
-    return library("zeta", *_together("zeta", s, q))[0]
+    s, q = (t if t.is_floating else to(t, default_dtype()) for t in (s, q))
+    return library("zeta", *_together(s, q))[0]
 
 
 def _zeta_tangents(s, q, y, ds, dq):
@@ -238,7 +229,6 @@ def polygamma(n, x):
     x = x if x.is_floating else to(x, default_dtype())
     if n == 0:
         return digamma(x)
-    _require_floats("polygamma", x)
     order = tabulate(x.shape, lambda *p: cast(float(n) + 1.0, x.dtype))
     sign = 1.0 if n % 2 else -1.0
     factorial = float(math.factorial(n)) if n <= _LAST_FACTORIAL else math.inf
@@ -251,13 +241,14 @@ def polygamma(n, x):
 def _declare_incomplete_gamma(name, alias, sign, text):
     @library_op(
         f"{name}(Tensor self, Tensor other) -> Tensor",
+        refuses=("integers", "bool"),
         inplace=True,
         rare=True,
         aliases=(f"special_{alias}",),
     )
     def incomplete(a, x):
         """The regularized incomplete gamma function."""
-        return library(name, *_together(name, a, x))[0]
+        return library(name, *_together(a, x))[0]
 
     incomplete.__doc__ = text
 
