@@ -19,6 +19,7 @@ from typing import IO, Any
 
 import pellucid
 from pellucid import _C
+from pellucid._package.calls import offered
 from pellucid.serialization._format.archive import Archive, naming_damage
 from pellucid.serialization._format.writer import Writer, bytes_of
 from pellucid.storage import UntypedStorage
@@ -28,6 +29,7 @@ _File = str | os.PathLike[str] | IO[bytes]
 MAP_LOCATION = Callable[[Any, str], Any] | pellucid.device | str | dict[str, str] | None
 
 
+@offered.value
 def save(
     obj: Any,
     f: _File,
@@ -61,6 +63,7 @@ def save(
         archive.writestr("archive/version", b"3\n")
 
 
+@offered.value
 def load(
     f: _File,
     map_location: Any = None,
