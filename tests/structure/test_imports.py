@@ -116,7 +116,7 @@ API = {
     "nn/attention": {"nn/functional"},
     "optim": {"sparse/_ops", "nn", "nn/modules", "utils"},
     "amp": set(),
-    "distributions": {"autograd", "linalg", "nn", "nn/functional", "special"},
+    "distributions": {"linalg", "nn", "nn/functional", "special"},
     # Files, memory, data
     "storage": set(),
     "serialization": {"serialization/_format", "storage"},
