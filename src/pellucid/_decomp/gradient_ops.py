@@ -17,6 +17,7 @@ from typing import Any
 
 from pellucid import Tensor
 from pellucid._decomp.call import Call
+from pellucid._decomp.registry import unseen
 from pellucid._ops import OpOverload
 from pellucid._runtime.gradients import RENAMED, RESULTS, overload_of
 
@@ -30,11 +31,17 @@ _FORMS: dict[str, Callable[[Call], Any]] = {
     "num_weights": lambda call: call.size_of("weight")[0],
     "is_result": lambda call: False,
     "self_is_result": lambda call: False,
-    "buffer": lambda call: call.grad.new_empty(0),
+    "buffer": lambda call: _unused(call),
     "input_dtype": lambda call: call.grad.dtype,
     "start": lambda call: call.value("start") or 0,
     "end": lambda call: sys.maxsize if call.value("end") is None else call.value("end"),
 }
+
+
+def _unused(call: Call) -> Tensor:
+    """What only PyTorch's kernels for other devices leave empty."""
+    with unseen():
+        return call.grad.new_empty(0)
 
 
 class GradientOp:
