@@ -3,9 +3,9 @@
 
 Called by setup.py, the Makefile and developers. Each step runs only when something it
 reads has changed. Compiler output lands in ``build/``; results land beside the Python
-sources: ``_C.<abi>.so``, ``_distributed.<abi>.so``, ``frozen.bin``,
-``kernels-<level>.pack`` and ``_op_types``. A ``ccache`` on the path is used. After the
-compiler run ``tools/freeze.py`` and ``make_stubs.py``.
+sources: ``_C.<abi>.so``, ``distributed/_distributed.<abi>.so``, ``frozen.bin``,
+``kernels-<level>.pack`` and ``_C/_op_types``. A ``ccache`` on the path is used. After
+the compiler run ``tools/freeze.py`` and ``make_stubs.py``.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def warnings(driver: list[str], *, are_errors: bool) -> list[str]:
 
 
 # Extension modules beside the runtime's, which load without it, and their sources.
-LIBRARIES = {"_distributed": RUNTIME / "distributed"}
+LIBRARIES = {"distributed/_distributed": RUNTIME / "distributed"}
 
 
 def extension_path(mode: Mode, name: str = "_C") -> Path:

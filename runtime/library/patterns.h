@@ -1,4 +1,4 @@
-// Patterns: where elements of sparse tensors are, as sorted keys and row pointers (pellucid/_sparse/patterns.py).
+// Patterns: where elements of sparse tensors are, as sorted keys and row pointers (pellucid/sparse/_ops/patterns.py).
 //
 // Structure only: values follow by gathers and sums, which are ops. Numbers that users wrote are checked before they
 // are used as places; RuntimeError says which does not fit.

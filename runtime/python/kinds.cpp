@@ -1,6 +1,6 @@
 // Tensors of kinds for Python, and the one fallback of their keys: an op on them is an op on their components.
 //
-// The fallback asks pellucid._sparse.answer, which computes the op with ops on components, seen by autograd and by
+// The fallback asks pellucid.sparse._ops.answer, which computes the op with ops on components, seen by autograd and by
 // everything below it. What it leaves and is made of other ops (composites, late overloads) runs as these.
 #include <mutex>
 
@@ -48,7 +48,7 @@ void run_inside(OpCall& call) {
 
 void run_on_components(OpCall& call, void*) {
   HoldGil gil;
-  static LateImport answer("pellucid._sparse.answer", "answer");
+  static LateImport answer("pellucid.sparse._ops.answer", "answer");
   Object positional, keywords;
   pack_arguments(call, positional, keywords);
   PyObject* const arguments[] = {overload_object(*call.op), positional.get(), keywords.get()};

@@ -18,7 +18,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from pellucid import _C
-from pellucid._calls.mode import Mode
+from pellucid._package.calls.mode import Mode
 from pellucid._tensor.subclasses import getters_left_plain
 
 __all__ = [

@@ -10,8 +10,8 @@ from pellucid import Size, Tensor
 from pellucid import device as _device
 from pellucid import dtype as _dtype  # noqa: F401 - libraries take it from here
 from pellucid import layout as _layout  # noqa: F401
-from pellucid._symbolic.numbers import SymInt as SymInt
 from pellucid.storage import TypedStorage, UntypedStorage
+from pellucid.utils._symbolic.numbers import SymInt as SymInt
 
 __all__ = [
     "Device",

@@ -2,9 +2,9 @@
 
 A derivative op has no name that programs know. Where modes watch, the gradients of an
 op that declares ``backward=`` are seen as that op, whose body runs the same derivative
-(``pellucid/_runtime/gradients.py``) or is a composite. Arguments are matched by name,
-after those that the declaration gives; `_FORMS` has those that are another form of a
-forward argument. Read next: derivatives.py.
+(``pellucid/_C/_runtime/gradients.py``) or is a composite. Arguments are matched by
+name, after those that the declaration gives; `_FORMS` has those that are another form
+of a forward argument. Read next: derivatives.py.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from functools import cached_property
 from typing import Any
 
 from pellucid import Tensor
+from pellucid._C._runtime.gradients import RENAMED, RESULTS, overload_of
 from pellucid._decomp.call import Call
 from pellucid._decomp.registry import unseen
 from pellucid._ops import OpOverload
-from pellucid._runtime.gradients import RENAMED, RESULTS, overload_of
 
 # What gradient ops say of a forward argument, where it is not the argument itself.
 _FORMS: dict[str, Callable[[Call], Any]] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from pellucid import _C, Tensor
-from pellucid._calls.deprecation import deprecated
+from pellucid._package.calls.deprecation import deprecated
 
 
 def is_signed(input: Tensor) -> bool:

@@ -26,10 +26,10 @@ from pellucid._ops.tags import Tag as Tag
 _ALL_KEYS = 2**64 - 1
 # Compiled libraries, by folder and name, and the module that defines their ops instead.
 _OWN_LIBRARIES = {
-    ("torchvision", "_C"): "pellucid._vision.regions",
-    ("torchvision", "image"): "pellucid._vision.images",
-    ("lib", "_torchaudio"): "pellucid._audio.queries",
-    ("lib", "libtorchaudio"): "pellucid._audio.filters",
+    ("torchvision", "_C"): "pellucid._library.vision.regions",
+    ("torchvision", "image"): "pellucid._library.vision.images",
+    ("lib", "_torchaudio"): "pellucid._library.audio.queries",
+    ("lib", "libtorchaudio"): "pellucid._library.audio.filters",
 }
 
 

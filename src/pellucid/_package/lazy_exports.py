@@ -41,7 +41,7 @@ MODULES = (
 VALUES = {
     "_dynamo.compile": ("compile",),
     "_ops": ("Tag", "ops"),
-    "_serialization.file_reader": ("PyTorchFileReader",),
+    "serialization._format.file_reader": ("PyTorchFileReader",),
     "_tensor.legacy_types": (
         *("BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor"),
         *("FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "ShortTensor"),
@@ -84,7 +84,7 @@ FUNCTIONS = {
         *("_assert", "_assert_async", "_segment_reduce", "dsmm", "get_device"),
         *("is_distributed", "spmm"),
     ),
-    "_sparse.construct": (
+    "sparse._ops.construct": (
         *("sparse_bsc_tensor", "sparse_bsr_tensor"),
         *("sparse_compressed_tensor", "sparse_coo_tensor"),
         *("sparse_csc_tensor", "sparse_csr_tensor"),
@@ -95,7 +95,7 @@ FUNCTIONS = {
         *("sym_float", "sym_int", "sym_ite", "sym_max", "sym_min"),
         *("sym_not", "sym_sqrt", "sym_sum"),
     ),
-    "_sparse.methods": ("hspmm", "resize_as_sparse_", "smm", "sspaddmm"),
+    "sparse._ops.methods": ("hspmm", "resize_as_sparse_", "smm", "sspaddmm"),
     "_higher_order_ops.cond": ("cond",),
     "_higher_order_ops.while_loop": ("while_loop",),
     "_package.settings": (
@@ -123,7 +123,7 @@ METHODS = {
         *("qscheme", "record_stream", "reinforce", "resize", "resize_as"),
         *("solve", "symeig", "to_padded_tensor"),
     ),
-    "_sparse.methods": (
+    "sparse._ops.methods": (
         *("_coalesced_", "_indices", "_nnz", "_values", "ccol_indices", "coalesce"),
         *("col_indices", "crow_indices", "dense_dim", "indices", "is_coalesced"),
         *("hspmm", "resize_as_sparse_"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 import pellucid
-from pellucid._calls.deprecation import deprecated
+from pellucid._package.calls.deprecation import deprecated
 from pellucid._tensor import Tensor
 
 

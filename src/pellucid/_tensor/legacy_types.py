@@ -12,7 +12,7 @@ from typing import Any
 
 import pellucid
 from pellucid import _C
-from pellucid._calls.deprecation import deprecated
+from pellucid._package.calls.deprecation import deprecated
 from pellucid._tensor.dtype_names import STORAGE_NAMES, dtype_of_type_name
 from pellucid._tensor.tensor import Tensor
 
