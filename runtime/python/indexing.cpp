@@ -34,7 +34,8 @@ int64_t checked_index(int64_t index, int64_t size, int64_t dim) {
 // Applies the steps to sizes and strides alone.
 class GeometryView {
  public:
-  GeometryView(TensorImpl& source, bool) : source_(source), ndim_(source.ndim), offset_(source.offset) {
+  explicit GeometryView(TensorImpl& source, bool = false)
+      : source_(source), ndim_(source.ndim), offset_(source.offset) {
     std::copy_n(source.sizes, ndim_, sizes_);
     std::copy_n(source.strides, ndim_, strides_);
   }

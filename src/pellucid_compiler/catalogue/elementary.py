@@ -8,6 +8,7 @@ from pellucid_compiler.catalogue.number_forms import (
     number_forms,
 )
 from pellucid_compiler.catalogue.real_only import require_real
+from pellucid_compiler.catalogue.seen import conjugated
 from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
     INF,
@@ -129,7 +130,7 @@ def sqrt_op(x):
 
 
 sqrt_op.gradients_seen_as(
-    self=lambda grad, result: grad / api.ops.aten.mul.Scalar(result, 2)
+    self=lambda grad, result: grad / api.ops.aten.mul.Scalar(conjugated(result), 2)
 )
 
 
@@ -140,7 +141,9 @@ def rsqrt_op(x):
 
 
 rsqrt_op.gradients_seen_as(
-    self=lambda grad, result: api.ops.aten.mul.Scalar(grad, -0.5) * result.pow(3)
+    self=lambda grad, result: (
+        api.ops.aten.mul.Scalar(grad, -0.5) * conjugated(result.pow(3))
+    )
 )
 
 

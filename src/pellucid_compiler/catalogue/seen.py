@@ -69,14 +69,13 @@ def share_of_equals(grad, self, result, dim=(), keepdim=False):
     if not dim:
         both_nan = self.isnan().logical_and(result.isnan())
         mask = (self == result).logical_or_(both_nan)
-        return grad * (mask / mask.sum())
+        return grad / mask.sum() * mask
     if not keepdim:
         dims = {d % self.dim() for d in ([dim] if isinstance(dim, int) else dim)}
         size = [1 if d in dims else n for d, n in enumerate(self.shape)]
         result, grad = result.view(size), grad.reshape(size)
     mask = result == self
-    count = mask.sum(dim, True)
-    return grad * (mask / count)
+    return grad / mask.sum(dim, True) * mask
 
 
 def as_convolution(dims, transposed):
