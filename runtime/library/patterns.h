@@ -26,6 +26,11 @@ struct Union {
   Tensor keys, first, second;
 };
 Union merged(Indices first, Indices second);
+// The same row by row, of columns that are sorted in each row.
+struct RowUnion {
+  Tensor pointers, columns, first, second;
+};
+RowUnion merged_rows(Indices first_pointers, Indices first_columns, Indices second_pointers, Indices second_columns);
 
 // The row of each of `count` elements, whose rows begin at `pointers`.
 Tensor row_numbers(Indices pointers, int64_t count);

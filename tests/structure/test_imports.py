@@ -77,7 +77,7 @@ API = {
     "_higher_order_ops": {"_ops", "utils", "utils/_pytree"},
     "_subclasses": {"_decomp", "utils/_symbolic", "nn", "utils", "utils/_pytree"},
     "_tensor_str": set(),
-    "_utils": set(),
+    "_utils": {"serialization/_format"},
     "_C": {"func"},
     "sparse/_ops": {"autograd", "linalg", "ops", "pellucid_compiler"},
     "sparse": {"sparse/_ops"},
@@ -87,7 +87,11 @@ API = {
     "linalg": set(),
     "special": set(),
     "signal": set(),
-    "masked": {"linalg"},
+    "masked": {"linalg", "masked/maskedtensor"},
+    "masked/maskedtensor": {
+        *("autograd", "masked", "ops", "overrides"),
+        "pellucid_compiler",
+    },
     "functional": set(),
     "random": {"_package"},
     "quasirandom": set(),
@@ -185,7 +189,7 @@ API = {
     },
     "distributed/_composable": {"distributed/fsdp"},
     "distributed/fsdp": {
-        *("autograd", "distributed", "distributed/tensor", "nn", "nn/utils"),
+        *("amp", "autograd", "distributed", "distributed/tensor", "nn", "nn/utils"),
         "utils/_pytree",
     },
     "distributed/checkpoint": {
@@ -218,10 +222,13 @@ API = {
     },
     "distributed/elastic/multiprocessing/errors": set(),
     "distributed/launcher": {"distributed/_launch"},
-    "distributed/nn": {"autograd"},
-    "distributed/optim": {"optim"},
+    "distributed/autograd": {"distributed/rpc"},
+    "distributed/nn": {"autograd", "distributed/nn/api"},
+    "distributed/nn/api": {"distributed/rpc", "futures", "nn"},
+    "distributed/optim": {"distributed/autograd", "distributed/rpc", "optim"},
     "distributed/pipelining": {"autograd", "nn"},
     "distributed/rpc": {
+        "autograd",
         "distributed",
         "distributed/_stores",
         "distributed/_transport",
@@ -288,6 +295,10 @@ RULES = {"pellucid_compiler": ENGINE, "pellucid": API}
 # Uses that close a circle, each inside a function, with the reason. Without them there
 # is not a cycle.
 DELIBERATE = {
+    (
+        "pellucid.masked.maskedtensor.core",
+        "pellucid.masked.maskedtensor._rules",
+    ): "a masked tensor looks up the rule of an op when one is called",
     ("pellucid_compiler.ir.expr", "pellucid_compiler.ir.show"): "an Expr's repr",
     (
         "pellucid._dynamo.backends.debugging",

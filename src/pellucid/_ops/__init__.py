@@ -22,6 +22,7 @@ from pellucid._ops.higher_order import by_name
 from pellucid._ops.schema import FunctionSchema
 from pellucid._ops.tags import TAGS_OF_KINDS, TAGS_OF_LIBRARIES
 from pellucid._ops.tags import Tag as Tag
+from pellucid._package.calls import offered
 
 _ALL_KEYS = 2**64 - 1
 # Compiled libraries, by folder and name, and the module that defines their ops instead.
@@ -238,4 +239,4 @@ class _Ops(ModuleType):
             self.loaded_libraries.add(own)
 
 
-ops = _Ops()
+ops = offered.value(_Ops())

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pellucid._package.calls import offered
 from pellucid.diagnose.machine import Machine, machine, raise_roof
 from pellucid.diagnose.recording import Computation, computations, record_runs
 from pellucid.profiler._timeline.costs import CostCounter
@@ -114,6 +115,7 @@ class Roofline:
         return Page(roofline=self).save(path)
 
 
+@offered.value
 def roofline(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Roofline:
     """Runs ``fn(*args, **kwargs)`` several times; the roofs of what it computed.
 

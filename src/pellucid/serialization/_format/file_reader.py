@@ -10,9 +10,11 @@ import os
 import zipfile
 from typing import IO
 
+from pellucid._package.calls import offered
 from pellucid.serialization._format.archive import Archive, naming_damage
 
 
+@offered.value
 class PyTorchFileReader:
     """The records of a path or a binary file."""
 

@@ -51,7 +51,7 @@ def _choose(op: Any) -> _Rule:
         return _writing(op, name, written)
     full = name + (f".{op._schema.overload_name}" if op._schema.overload_name else "")
     if pointwise.is_pointwise(full):
-        return lambda *args, **kwargs: pointwise.apply(op, full, args, kwargs)
+        return pointwise.of(op)
     return lambda *args, **kwargs: NotImplemented
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid._package.calls import offered
 from pellucid.sparse._ops import invariants
 from pellucid.sparse._ops.invariants import require
 from pellucid.sparse._ops.parts import BLOCK_LAYOUTS, ROW_LAYOUTS, Parts, coo, join
@@ -16,6 +17,7 @@ _COMPRESSED = (
 )
 
 
+@offered.function
 def sparse_coo_tensor(
     indices: Any,
     values: Any = None,
@@ -104,6 +106,7 @@ def _finished(made: Tensor, requires_grad: bool) -> Tensor:
     return made.detach().requires_grad_() if requires_grad else made
 
 
+@offered.function
 def sparse_compressed_tensor(
     compressed_indices: Any,
     plain_indices: Any,
@@ -161,6 +164,7 @@ def _compressed_size(
     return (*pointers.shape[:-1], base[0] * rows, base[1] * columns, *dense)
 
 
+@offered.function
 def sparse_csr_tensor(
     crow_indices: Any, col_indices: Any, values: Any, size: Any = None, **options: Any
 ) -> Tensor:
@@ -169,6 +173,7 @@ def sparse_csr_tensor(
     return sparse_compressed_tensor(crow_indices, col_indices, values, size, **options)
 
 
+@offered.function
 def sparse_csc_tensor(
     ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, **options: Any
 ) -> Tensor:
@@ -177,6 +182,7 @@ def sparse_csc_tensor(
     return sparse_compressed_tensor(ccol_indices, row_indices, values, size, **options)
 
 
+@offered.function
 def sparse_bsr_tensor(
     crow_indices: Any, col_indices: Any, values: Any, size: Any = None, **options: Any
 ) -> Tensor:
@@ -185,6 +191,7 @@ def sparse_bsr_tensor(
     return sparse_compressed_tensor(crow_indices, col_indices, values, size, **options)
 
 
+@offered.function
 def sparse_bsc_tensor(
     ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, **options: Any
 ) -> Tensor:

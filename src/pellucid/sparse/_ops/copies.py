@@ -126,8 +126,7 @@ def _sum(op: Any, self: Any, other: Any, alpha: Any) -> Any:
         joined = _joined(self, other, alpha, op)
         if joined is not None:
             return joined
-        name = op._schema.name.partition("::")[2] + ".Tensor"
-        return pointwise.apply(op, name, (self, other), {"alpha": alpha})
+        return pointwise.of(op)(self, other, alpha=alpha)
     if is_sparse(self):
         name = op._schema.name.partition("::")[2]
         raise RuntimeError(
@@ -214,9 +213,7 @@ def mul(self: Any, other: Any) -> Any:
     """The products, where both have elements."""
     if is_sparse(self) and is_sparse(other) and self.layout is not other.layout:
         other = convert(other, self.layout, _blocks(self))
-    return pointwise.apply(
-        pellucid.ops.aten.mul.Tensor, "mul.Tensor", (self, other), {}
-    )
+    return pointwise.of(pellucid.ops.aten.mul.Tensor)(self, other)
 
 
 def _blocks(tensor: Tensor) -> Any:

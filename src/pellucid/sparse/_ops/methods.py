@@ -1,6 +1,6 @@
 """Methods of Tensor about its layout: ``coalesce``, ``indices``, ``to_sparse``, ...
 
-Bound lazily (``_package/lazy_exports.py``). Errors name the layout as PyTorch does.
+Bound lazily (``_package/calls/offered.py``). Errors name the layout as PyTorch does.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pellucid
 from pellucid import _C, Tensor
+from pellucid._package.calls import offered
 from pellucid.sparse._ops import conversions, copies, dense, invariants, patterns
 from pellucid.sparse._ops.parts import (
     BLOCK_LAYOUTS,
@@ -40,18 +41,21 @@ def _require_coo(name: str, tensor: Tensor) -> None:
         raise _expected(name, "sparse coordinate", tensor)
 
 
+@offered.method
 def coalesce(self: Tensor) -> Tensor:
     """A COO tensor with sorted, distinct indices; duplicates are summed."""
     _require_coo("coalesce", self)
     return patterns.coalesced(self)
 
 
+@offered.method
 def is_coalesced(self: Tensor) -> bool:
     """Whether a COO tensor is known to have sorted, distinct indices."""
     _require_coo("is_coalesced", self)
     return bool(_C._sparse_kind(self)[1])
 
 
+@offered.method
 def _coalesced_(self: Tensor, coalesced: bool) -> Tensor:
     """Says of a COO tensor whether its indices are sorted and distinct."""
     _require_coo("_coalesced_", self)
@@ -66,6 +70,7 @@ def _not_offered(name: str) -> NotImplementedError:
     )
 
 
+@offered.method
 def _indices(self: Tensor) -> Tensor:
     """The indices of a COO tensor as they are stored: (sparse dims, elements)."""
     if not self.is_sparse:
@@ -73,6 +78,7 @@ def _indices(self: Tensor) -> Tensor:
     return cast(Tensor, _C._sparse_kind(self)[2][0].detach())
 
 
+@offered.method
 def _values(self: Tensor) -> Tensor:
     """The values of a COO tensor as they are stored, without history."""
     if not self.is_sparse:
@@ -87,6 +93,7 @@ def _require_coalesced(name: str, tensor: Tensor) -> None:
         )
 
 
+@offered.method
 def indices(self: Tensor) -> Tensor:
     """The indices of a coalesced COO tensor: (sparse dims, elements)."""
     _require_coo("indices", self)
@@ -94,6 +101,7 @@ def indices(self: Tensor) -> Tensor:
     return _indices(self)
 
 
+@offered.method
 def values(self: Tensor) -> Tensor:
     """The values of a sparse tensor; gradients pass to it."""
     if not is_sparse(self):
@@ -104,6 +112,7 @@ def values(self: Tensor) -> Tensor:
     return found if found.requires_grad else found.detach()
 
 
+@offered.method
 def _nnz(self: Tensor) -> int:
     """The number of stored elements (of blocks), per example of a batch."""
     if not is_sparse(self):
@@ -125,17 +134,19 @@ def _structure(name: str, by_rows: bool, place: int) -> Callable[[Tensor], Tenso
     return read
 
 
-crow_indices = _structure("crow_indices", True, 0)
-col_indices = _structure("col_indices", True, 1)
-ccol_indices = _structure("ccol_indices", False, 0)
-row_indices = _structure("row_indices", False, 1)
+crow_indices = offered.method(_structure("crow_indices", True, 0))
+col_indices = offered.method(_structure("col_indices", True, 1))
+ccol_indices = offered.method(_structure("ccol_indices", False, 0))
+row_indices = offered.method(_structure("row_indices", False, 1))
 
 
+@offered.method
 def sparse_dim(self: Tensor) -> int:
     """The number of dims that indices are of; 0 if the tensor is strided."""
     return int(_C._sparse_kind(self)[0]) if is_sparse(self) else 0
 
 
+@offered.method
 def dense_dim(self: Tensor) -> int:
     """The number of dims that each stored element has; all, if it is strided."""
     if not is_sparse(self):
@@ -146,6 +157,7 @@ def dense_dim(self: Tensor) -> int:
     return self.dim() - 2 - int(batch)
 
 
+@offered.method
 def to_dense(
     self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None
 ) -> Tensor:
@@ -164,6 +176,7 @@ def to_dense(
     return made if dtype is None else made.to(dtype)
 
 
+@offered.method
 def to_sparse(
     self: Tensor,
     sparse_dims: Any = None,
@@ -227,6 +240,7 @@ def _to_compressed(
     return conversions.convert(self, layout, blocksize)
 
 
+@offered.method
 def to_sparse_coo(self: Tensor) -> Tensor:
     """In the layout sparse_coo."""
     return to_sparse(self)
@@ -253,10 +267,13 @@ def _to(kind: str, blocked: bool) -> Callable[..., Tensor]:
     return made  # type: ignore[no-any-return]
 
 
-to_sparse_csr, to_sparse_csc = _to("csr", False), _to("csc", False)
-to_sparse_bsr, to_sparse_bsc = _to("bsr", True), _to("bsc", True)
+to_sparse_csr = offered.method(_to("csr", False))
+to_sparse_csc = offered.method(_to("csc", False))
+to_sparse_bsr = offered.method(_to("bsr", True))
+to_sparse_bsc = offered.method(_to("bsc", True))
 
 
+@offered.method
 def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
     """The elements of this tensor at the pattern of the sparse tensor ``mask``."""
     if not is_sparse(mask):
@@ -301,11 +318,13 @@ def _resized(
     return cast(Tensor, _C._write_sparse(self, join(whole)))
 
 
+@offered.method
 def sparse_resize_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
     """Other sizes, which hold all elements, in place."""
     return _resized(self, size, sparse_dim, dense_dim, False)
 
 
+@offered.method
 def sparse_resize_and_clear_(
     self: Tensor, size: Any, sparse_dim: int, dense_dim: int
 ) -> Tensor:
@@ -313,6 +332,8 @@ def sparse_resize_and_clear_(
     return _resized(self, size, sparse_dim, dense_dim, True)
 
 
+@offered.function
+@offered.method
 def resize_as_sparse_(self: Tensor, the_template: Tensor) -> Tensor:
     """The sizes and the sparse dims of another tensor, in place."""
     _require_coo("resize_as_sparse_", the_template)
@@ -322,18 +343,28 @@ def resize_as_sparse_(self: Tensor, the_template: Tensor) -> Tensor:
     )
 
 
+# ``mm`` of a sparse matrix, by its older names.
+spmm = dsmm = offered.function(pellucid.mm)
+
+
+@offered.function
+@offered.method
 def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     """The product with a dense matrix, as a hybrid tensor of its rows."""
     _require_coo("hspmm", mat1)
     return to_sparse(mat1.mm(mat2), 1)
 
 
+@offered.function
+@offered.method
 def smm(self: Tensor, mat: Tensor) -> Tensor:
     """The product with a dense matrix, as a sparse tensor."""
     _require_coo("smm", self)
     return to_sparse(self.mm(mat), 2)
 
 
+@offered.function
+@offered.method
 def sspaddmm(
     self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1
 ) -> Tensor:

@@ -69,6 +69,17 @@ def united(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return found
 
 
+def united_rows(
+    first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor]
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The union of two patterns, each (pointers of rows, sorted columns): (pointers,
+    columns, places in the first, in the second) as ``united`` gives them.
+    """
+    found: tuple[Tensor, Tensor, Tensor, Tensor]
+    found = _routine(_C._merged_rows, *first, *second)
+    return found
+
+
 def sum_groups(values: Tensor, numbers: Tensor, count: int) -> Tensor:
     """The sums of the values with each number, in the order of the values."""
     if values.dtype is pellucid.bool:

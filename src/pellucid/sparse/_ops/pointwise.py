@@ -17,7 +17,7 @@ import pellucid
 from pellucid import Tensor
 from pellucid.sparse._ops.conversions import from_grid, grid_of
 from pellucid.sparse._ops.dense import gather_dense
-from pellucid.sparse._ops.parts import COO, Parts, is_sparse, same_structure, split
+from pellucid.sparse._ops.parts import COO, CSR, Parts, is_sparse, same_structure, split
 from pellucid.sparse._ops.patterns import (
     coalesced,
     coalesced_pair,
@@ -28,6 +28,7 @@ from pellucid.sparse._ops.patterns import (
     take_or_zero,
     take_where,
     united,
+    united_rows,
 )
 
 
@@ -100,44 +101,58 @@ def _rule(name: str, operands: tuple[Any, ...], sparse: tuple[int, ...]) -> _Rul
     return _Rule(True, alone and is_linear(outputs[0], sparse[0]), limiting)
 
 
-def apply(op: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """The op on these arguments, some of them sparse; NotImplemented if refused."""
-    given = _in_schema_order(op, args, kwargs)
-    tensors = [k for k, value in enumerate(given) if isinstance(value, Tensor)]
-    sparse = tuple(k for k in tensors if is_sparse(given[k]))
-    try:
-        rule = _rule(name, tuple(map(_described, given)), sparse)
-    except TypeError:  # lists are not hashable, and no op with a list is pointwise
-        return NotImplemented
-    if not rule.keeps:
-        return NotImplemented
-    if len(tensors) > 1:
-        given = _with_one_size(op, given, tensors, sparse)
-    if not rule.is_linear:
-        given = [coalesced(v) if k in sparse else v for k, v in enumerate(given)]
-    every = [split(given[k]) for k in sparse]
-    pattern, values = _joined(every, [sparse.index(k) for k in rule.limiting])
-    for k, value in zip(sparse, values, strict=True):
-        given[k] = value
-    for k in tensors:
-        if k not in sparse and given[k].dim():
-            given[k] = gather_dense(given[k], pattern)
-    found = _call(op, given)
-    if isinstance(found, tuple):
-        return tuple(pattern.with_values(each) for each in found)
-    return pattern.with_values(found)
+class Pointwise:
+    """The answer to one overload, as ``answer.py`` calls it."""
+
+    def __init__(self, op: Any, name: str) -> None:
+        arguments = op._schema.arguments
+        self.op, self.name = op, name
+        self.names = [argument.name for argument in arguments]
+        self.num_positional = sum(not argument.kwarg_only for argument in arguments)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The op on arguments of which some are sparse; NotImplemented if refused."""
+        given = [*args, *(kwargs[name] for name in self.names[len(args) :])]
+        tensors = [k for k, value in enumerate(given) if isinstance(value, Tensor)]
+        sparse = tuple(k for k in tensors if is_sparse(given[k]))
+        try:
+            rule = _rule(self.name, tuple(map(_described, given)), sparse)
+        except TypeError:  # lists are not hashable, and no op with a list is pointwise
+            return NotImplemented
+        if not rule.keeps:
+            return NotImplemented
+        if len(tensors) > 1:
+            given = _with_one_size(self.op, given, tensors, sparse)
+        if not rule.is_linear:
+            for k in sparse:
+                given[k] = coalesced(given[k])
+        every = [split(given[k]) for k in sparse]
+        pattern, values = _joined(every, [sparse.index(k) for k in rule.limiting])
+        for k, value in zip(sparse, values, strict=True):
+            given[k] = value
+        if len(tensors) > len(sparse):
+            for k in tensors:
+                if k not in sparse and given[k].dim():
+                    given[k] = gather_dense(given[k], pattern)
+        found = self._values(given)
+        if isinstance(found, tuple):
+            return tuple(pattern.with_values(each) for each in found)
+        return pattern.with_values(found)
+
+    def _values(self, given: list[Any]) -> Any:
+        count = self.num_positional
+        if count == len(given):
+            return self.op(*given)
+        return self.op(
+            *given[:count], **dict(zip(self.names[count:], given[count:], strict=True))
+        )
 
 
-def _in_schema_order(op: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
-    names = [argument.name for argument in op._schema.arguments]
-    return [*args, *(kwargs[name] for name in names[len(args) :])]
-
-
-def _call(op: Any, values: Sequence[Any]) -> Any:
-    arguments = op._schema.arguments
-    positional = [v for v, a in zip(values, arguments, strict=True) if not a.kwarg_only]
-    named = {a.name: v for v, a in zip(values, arguments, strict=True) if a.kwarg_only}
-    return op(*positional, **named)
+@functools.cache
+def of(op: Any) -> Pointwise:
+    """The answer to a pointwise overload."""
+    name, overload = op._schema.name.partition("::")[2], op._schema.overload_name
+    return Pointwise(op, f"{name}.{overload}" if overload else name)
 
 
 def _with_one_size(
@@ -175,8 +190,10 @@ def _with_one_size(
 def _joined(every: list[Parts], limiting: list[int]) -> tuple[Parts, list[Tensor]]:
     """The pattern of the result, and the values of each operand at it."""
     first = every[0]
-    if all(same_structure(first, other) for other in every[1:]):
+    if len(every) == 1 or all(same_structure(first, other) for other in every[1:]):
         return first, [parts.values for parts in every]
+    if not limiting and len(every) == 2 and _are_by_rows(every):
+        return _united_by_rows(*every)
     grids = [_sorted_grid(parts) for parts in every]
     _require_one_grid(grids)
     keys = [keys_of(g.indices, g.sparse_size) for g in grids]
@@ -203,6 +220,21 @@ def _joined(every: list[Parts], limiting: list[int]) -> tuple[Parts, list[Tensor
         pattern, values[k] = pattern or whole, whole.values
     assert pattern is not None
     return pattern, values
+
+
+def _are_by_rows(every: list[Parts]) -> bool:
+    return all(p.layout is CSR and p.structure[0].dim() == 1 for p in every)
+
+
+def _united_by_rows(first: Parts, second: Parts) -> tuple[Parts, list[Tensor]]:
+    """``_joined`` of two CSR matrices, whose columns are sorted in each row."""
+    given = [(parts.structure[0], parts.structure[1]) for parts in (first, second)]
+    pointers, columns, *places = united_rows(*given)
+    values = [
+        take_or_zero(parts.values, at)
+        for parts, at in zip((first, second), places, strict=True)
+    ]
+    return first._replace(structure=(pointers, columns), values=values[0]), values
 
 
 def _sorted_grid(parts: Parts) -> Parts:

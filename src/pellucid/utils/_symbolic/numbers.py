@@ -11,6 +11,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from pellucid._package.calls import offered
 from pellucid.utils._symbolic.expressions import Expr
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class SymNode:
         return not self.expr.is_number
 
 
+@offered.value
 class SymInt(int):
     """An int with an expression: ``x.shape[0]`` while sizes are traced."""
 

@@ -1,4 +1,4 @@
-"""Questions about tensors that programs ask rarely, and an old way to count.
+"""``range``, the way to count before ``arange``.
 
 Imported lazily.
 """
@@ -8,22 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from pellucid import _C, Tensor
+from pellucid._package.calls import offered
 from pellucid._package.calls.deprecation import deprecated
-
-
-def is_signed(input: Tensor) -> bool:
-    """Whether the dtype has negative numbers."""
-    return input.is_signed()
-
-
-def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether the shapes are equal."""
-    return input.shape == other.shape
-
 
 _range, _range_into = _C._op_named("range.step"), _C._op_named("range.out")
 
 
+@offered.function
 def range(
     start: float = 0, end: float | None = None, step: float = 1, **options: Any
 ) -> Tensor:
