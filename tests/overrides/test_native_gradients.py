@@ -31,7 +31,8 @@ def smoothed(target=None, **options):
 
 
 LABELS = torch.tensor([1, 0, 2, 1])
-PRODUCT = "{}ones slice.Tensor cat cumprod slice.Tensor flip cat cumprod flip mul.Tensor mul.Tensor{}"
+SCANS = "slice.Tensor cat cumprod slice.Tensor flip cat cumprod flip"
+PRODUCT = f"{{}}ones {SCANS} mul.Tensor mul.Tensor{{}}"
 CASES = [
     (F.conv2d, [(2, 3, 6, 6), (4, 3, 3, 3), (4,)], "convolution_backward"),
     (F.conv1d, [(2, 3, 7), (4, 3, 3)], "convolution_backward"),
