@@ -449,6 +449,16 @@ def _rebuilt(memory: UntypedStorage, dtype: Any) -> TypedStorage:
     return TypedStorage(wrap_storage=memory, dtype=dtype)
 
 
+def _load_from_bytes(data: bytes) -> Any:
+    """The storage in a pickle of PyTorch: a saved file. Pickles hold this name, and
+    whoever unpickles one has trusted it.
+    """
+    from io import BytesIO
+
+    load: Any = pellucid.load
+    return load(BytesIO(data), weights_only=False)
+
+
 def _over(memory: UntypedStorage, dtype: Any) -> Tensor:
     """All whole elements of the memory as a tensor of one dimension."""
     count = memory.nbytes() // dtype.itemsize

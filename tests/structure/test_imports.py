@@ -77,7 +77,7 @@ API = {
     "_higher_order_ops": {"_ops", "utils", "utils/_pytree"},
     "_subclasses": {"_decomp", "utils/_symbolic", "nn", "utils", "utils/_pytree"},
     "_tensor_str": set(),
-    "_utils": set(),
+    "_utils": {"serialization/_format"},
     "_C": {"func"},
     "sparse/_ops": {"autograd", "linalg", "ops", "pellucid_compiler"},
     "sparse": {"sparse/_ops"},
@@ -189,7 +189,7 @@ API = {
     },
     "distributed/_composable": {"distributed/fsdp"},
     "distributed/fsdp": {
-        *("autograd", "distributed", "distributed/tensor", "nn", "nn/utils"),
+        *("amp", "autograd", "distributed", "distributed/tensor", "nn", "nn/utils"),
         "utils/_pytree",
     },
     "distributed/checkpoint": {

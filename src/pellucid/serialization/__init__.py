@@ -15,12 +15,18 @@ import os
 import pickle
 import zipfile
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import IO, Any
 
 import pellucid
 from pellucid import _C
 from pellucid._package.calls import offered
 from pellucid.serialization._format.archive import Archive, naming_damage
+from pellucid.serialization._format.legacy_file import (
+    LegacyFile,
+    read_legacy,
+    write_legacy,
+)
 from pellucid.serialization._format.writer import Writer, bytes_of
 from pellucid.storage import UntypedStorage
 
@@ -46,15 +52,18 @@ def save(
 
         torch.save(model.state_dict(), "model.pt")
     """
-    if not _use_new_zipfile_serialization:
-        raise NotImplementedError("only the zip format is written")
     if isinstance(f, str | os.PathLike):
         folder = os.path.dirname(os.path.abspath(f))
         if not os.path.isdir(folder):
             raise RuntimeError(f"save: there is no folder {folder}; make it first")
     description = io.BytesIO()
-    writer = Writer(description, pickle_protocol)
+    is_legacy = not _use_new_zipfile_serialization
+    writer = Writer(description, pickle_protocol, is_legacy=is_legacy)
     writer.dump(obj)
+    if is_legacy:
+        with _writable(f) as file:
+            write_legacy(file, description.getvalue(), writer, pickle_protocol)
+        return
     with zipfile.ZipFile(f, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr("archive/data.pkl", description.getvalue())
         archive.writestr("archive/byteorder", b"little")
@@ -93,12 +102,21 @@ def load(
         raise ValueError("load: mmap=True needs the path of a file, not an open one")
     if weights_only and pickle_module is not None:
         raise RuntimeError("load: weights_only=True reads without a pickle_module")
+    legacy = read_legacy(f)
+    if legacy is not None:
+        if weights_only is not False:
+            return LegacyFile(legacy, placement).load(_safe_classes())
+        return LegacyFile(legacy, placement).load_trusted()
     with _opened(f) as file:
         with naming_damage():
             archive = Archive(file, placement)
             if weights_only is not False:
                 return archive.load(_safe_classes())
         return archive.load_trusted()
+
+
+def _writable(f: _File) -> AbstractContextManager[IO[bytes]]:
+    return open(f, "wb") if isinstance(f, str | os.PathLike) else nullcontext(f)
 
 
 def _opened(f: _File) -> zipfile.ZipFile:

@@ -1,7 +1,7 @@
 """What a file holds: its storages, and the object that its pickle describes.
 
 ``serialization.load`` and ``file_reader.py`` call it. Reading goes through
-``safe_pickle.py``, which makes only what ``_constructors`` and the program allow;
+``safe_pickle.py``, which makes only what ``constructors`` and the program allow;
 ``load_trusted`` is for files that may run code.
 """
 
@@ -75,12 +75,12 @@ class Archive:
 
     def load(self, safe_classes: dict[str, Any]) -> Any:
         """The object, made of tensors, numbers, containers and these classes."""
-        reader = Reader(_constructors(), self._storage, safe_classes)
+        reader = Reader(constructors(), self._storage, safe_classes)
         return reader.load(self.read("data.pkl"))
 
     def load_trusted(self) -> Any:
         """The object, importing and calling whatever the file names."""
-        return _TrustedUnpickler(self.read("data.pkl"), self._storage).load()
+        return TrustedUnpickler(self.read("data.pkl"), self._storage).load()
 
     def _storage(self, identifier: Any) -> TypedStorage:
         """The storage of a persistent id."""
@@ -94,45 +94,54 @@ class Archive:
                     f"storage {key} has {found.nbytes()} bytes, not the "
                     f"{dtype.itemsize} of {count} elements each"
                 )
-            placed = self._placed(found, location)
-            self._storages[key] = TypedStorage(wrap_storage=placed, dtype=dtype)
+            memory = placed(found, location, self._placement)
+            self._storages[key] = TypedStorage(wrap_storage=memory, dtype=dtype)
         storage = self._storages[key]
         if storage.dtype == dtype:
             return storage
         return TypedStorage(wrap_storage=storage.untyped(), dtype=dtype)
 
-    def _placed(self, found: UntypedStorage, location: str) -> UntypedStorage:
-        """The storage that the caller's ``map_location`` gives for this one."""
-        placed = self._placement and self._placement(found, location)
-        if placed is None:
-            return found
-        if not isinstance(placed, UntypedStorage):
-            raise RuntimeError(
-                f"map_location returned a {type(placed).__name__}; it must return a "
-                "storage on the CPU, or None for the one it was given"
-            )
-        return placed
+
+def placed(
+    found: UntypedStorage, location: str, placement: Placement | None
+) -> UntypedStorage:
+    """The storage that the caller's ``map_location`` gives for this one."""
+    chosen = placement and placement(found, location)
+    if chosen is None:
+        return found
+    if not isinstance(chosen, UntypedStorage):
+        raise RuntimeError(
+            f"map_location returned a {type(chosen).__name__}; it must return a "
+            "storage on the CPU, or None for the one it was given"
+        )
+    return chosen
 
 
-class _TrustedUnpickler(pickle.Unpickler):
+class TrustedUnpickler(pickle.Unpickler):
     """Python's own, which finds here what files name as PyTorch's."""
 
-    def __init__(self, data: bytes, storage: Callable[[Any], TypedStorage]) -> None:
+    def __init__(
+        self,
+        data: bytes,
+        storage: Callable[[Any], Any],
+        made_here: dict[str, Any] | None = None,
+    ) -> None:
         super().__init__(io.BytesIO(data))
         self._storage = storage
+        self._made_here = constructors() if made_here is None else made_here
 
-    def persistent_load(self, pid: Any) -> TypedStorage:
+    def persistent_load(self, pid: Any) -> Any:
         with naming_damage():
             return self._storage(pid)
 
     def find_class(self, module_name: str, global_name: str) -> Any:
         if module_name.partition(".")[0] != "torch":
             return super().find_class(module_name, global_name)
-        made_here = _constructors().get(f"{module_name} {global_name}")
+        made_here = self._made_here.get(f"{module_name} {global_name}")
         return made_here or find_named(module_name, global_name)
 
 
-def _rebuild_tensor(
+def rebuild_tensor(
     storage: TypedStorage,
     offset: int,
     size: tuple[int, ...],
@@ -167,11 +176,11 @@ def _rebuild_of_dtype(
     dtype: Any,
     metadata: Any = None,
 ) -> Tensor:
-    """As ``_rebuild_tensor``, of bytes that are elements of ``dtype``."""
+    """As ``rebuild_tensor``, of bytes that are elements of ``dtype``."""
     if not isinstance(dtype, pellucid.dtype):
         raise TypeError(f"a tensor's dtype is a dtype, not {dtype!r:.100}")
     typed = TypedStorage(wrap_storage=storage.untyped(), dtype=dtype)
-    return _rebuild_tensor(typed, offset, size, stride, requires_grad, hooks, metadata)
+    return rebuild_tensor(typed, offset, size, stride, requires_grad, hooks, metadata)
 
 
 def _rebuild_sparse(layout: Any, facts: Any) -> Tensor:
@@ -221,7 +230,7 @@ def _rebuild_subclass(function: Any, kind: Any, arguments: Any, state: Any) -> A
     """A tensor of a class of the program's, or one with attributes."""
     kind = known_function(kind)
     rebuild = known_function(function)
-    makes = rebuild in (_rebuild_tensor, _rebuild_of_dtype, _rebuild_sparse)
+    makes = rebuild in (rebuild_tensor, _rebuild_of_dtype, _rebuild_sparse)
     if not makes or not issubclass(kind, Tensor):
         raise pickle.UnpicklingError(
             f"a tensor of {kind!r:.100} is made by {function!r:.100}: only subclasses "
@@ -243,11 +252,11 @@ def _with_state(tensor: Any, state: Any) -> Any:
     return tensor
 
 
-def _constructors() -> dict[str, Any]:
+def constructors() -> dict[str, Any]:
     """What a file may name."""
     dtypes = {name: getattr(pellucid, name) for name in STORAGE_DTYPES.values()}
     names: dict[str, Any] = {
-        "torch._utils _rebuild_tensor_v2": _rebuild_tensor,
+        "torch._utils _rebuild_tensor_v2": rebuild_tensor,
         "torch._utils _rebuild_tensor_v3": _rebuild_of_dtype,
         "torch._utils _rebuild_sparse_tensor": _rebuild_sparse,
         "torch.serialization _get_layout": _layout_named,

@@ -67,8 +67,12 @@ class Writer(_Pickler):  # type: ignore[misc]
 
     dispatch = _Pickler.dispatch.copy()
 
-    def __init__(self, file: IO[bytes], protocol: int) -> None:
+    def __init__(
+        self, file: IO[bytes], protocol: int, *, is_legacy: bool = False
+    ) -> None:
         super().__init__(file, protocol)
+        # References of the format before the archive have a sixth part: None.
+        self._last_parts = (None,) if is_legacy else ()
         self.storages: dict[tuple[str, int], tuple[str, Tensor]] = {}
 
     def persistent_id(self, value: object) -> Any:
@@ -150,7 +154,7 @@ class Writer(_Pickler):  # type: ignore[misc]
         name = _STORAGE_NAMES.get(dtype, _BYTES)
         if name is _BYTES:
             count *= tensor.element_size()
-        identifier = ("storage", name, key, location, count)
+        identifier = ("storage", name, key, location, count, *self._last_parts)
         return _StorageReference(identifier)
 
     def save_name(self, value: _Name) -> None:
