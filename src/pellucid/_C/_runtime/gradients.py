@@ -13,24 +13,11 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import _C, Tensor
+from pellucid._C._runtime.gradient_arguments import reading_of
 from pellucid._ops import OpOverload, ops
 from pellucid_compiler.composites.gradients import recorded_gradients
 
-# Arguments that replace a tensor of which the derivative reads only the sizes: the
-# forward argument, and its sizes by the gradient and the value.
-_SIZES: dict[str, tuple[str, Callable[[Tensor, Any], Sequence[int]]]] = {
-    "input_sizes": ("self", lambda grad, sizes: sizes),
-    "input_size": ("self", lambda grad, sizes: sizes),
-    "bias_sizes": ("bias", lambda grad, sizes: sizes or [grad.shape[1]]),
-    "num_weights": ("weight", lambda grad, rows: (rows, grad.shape[-1])),
-}
-RENAMED = {"self_or_result": "self", "dim": "dimension"}
 _record: Callable[..., Sequence[Tensor | None]] = recorded_gradients
-# What gradient ops call the forward op's results.
-RESULTS = {
-    **dict.fromkeys(("output", "result", "out", "cdist"), 0),
-    **dict.fromkeys(("indices", "buffer", "total_weight", "logsumexp"), 1),
-}
 
 
 def overload_of(full_name: str) -> OpOverload:
@@ -62,20 +49,17 @@ def _given(
     """
     grad, *rest = args
     declared = forward._schema.arguments
-    called_so = {a.name for a in declared}
+    called_so = frozenset(a.name for a in declared)
     found: dict[str, Any] = {}
     results: dict[int, Any] = {}
     for name, value in zip(names[1:], rest, strict=True):
-        if name in _SIZES:
-            called, sizes = _SIZES[name]
-            found[called] = stand_in(grad, sizes(grad, value))
-        elif name in RESULTS and name not in called_so:
-            results[RESULTS[name]] = value
+        row = reading_of(name, called_so)
+        if row.sizes is not None:
+            found[str(row.argument)] = stand_in(grad, row.sizes(grad, value))
+        elif row.result is not None:
+            results[row.result] = value
         else:
-            found[name] = value
-    for name, called in RENAMED.items():
-        if name in found and called in called_so:
-            found[called] = found[name]
+            found[row.argument or name] = value
     first = next(a.name for a in declared if "Tensor" in a.type)
     if first not in found:  # of the result's size
         found[first] = stand_in(grad, results[0].shape)
