@@ -123,7 +123,7 @@ class IterDataPipe(_Pipe, IterableDataset[_T_co]):
         """Called before each new iterator; subclasses forget their place here."""
 
     def _claim_iterator(self) -> int:
-        """The number of a new iterator; those before it are no longer valid."""
+        """The number of a new iterator; it makes those before it invalid."""
         number = (self._valid_iterator_id or 0) + 1
         self._valid_iterator_id = number
         self.reset()

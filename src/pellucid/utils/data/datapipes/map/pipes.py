@@ -44,7 +44,7 @@ def _same(item: Any) -> Any:
 
 @functional_datapipe("map")
 class MapperMapDataPipe(MapDataPipe[Any]):
-    """``fn(item)`` of the item that is asked for."""
+    """``fn(item)`` of the item at an index."""
 
     def __init__(self, datapipe: Any, fn: Callable[[Any], Any] = _same) -> None:
         _check_unpickable_fn(fn)
