@@ -79,6 +79,7 @@ API = {
     "_tensor_str": set(),
     "_utils": set(),
     "_C_modules": {"func"},
+    "_quantized": {"autograd", "ops"},
     "_sparse": {"autograd", "linalg", "ops", "pellucid_compiler"},
     "sparse": {"_sparse"},
     # Functions of tensors

@@ -84,6 +84,20 @@ FUNCTIONS = {
         *("_assert", "_assert_async", "_segment_reduce", "dsmm", "get_device"),
         *("is_distributed", "spmm"),
     ),
+    "_quantized.construct": (
+        *("_choose_qparams_per_tensor", "_empty_affine_quantized"),
+        *("_empty_per_channel_affine_quantized", "_make_per_channel_quantized_tensor"),
+        *("_make_per_tensor_quantized_tensor", "dequantize", "int_repr"),
+        *("q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points"),
+        *("q_scale", "q_zero_point", "quantize_per_channel", "quantize_per_tensor"),
+        "quantize_per_tensor_dynamic",
+    ),
+    "_quantized.fake": (
+        "_fake_quantize_learnable_per_channel_affine",
+        "_fake_quantize_learnable_per_tensor_affine",
+        *("fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine"),
+        "fused_moving_avg_obs_fake_quant",
+    ),
     "_sparse.construct": (
         *("sparse_bsc_tensor", "sparse_bsr_tensor"),
         *("sparse_compressed_tensor", "sparse_coo_tensor"),
@@ -116,12 +130,13 @@ METHODS = {
     ),
     "_tensor.legacy_methods": (
         *("dim_order", "is_distributed", "new"),
-        *("const_data_ptr", "dequantize", "eig"),
-        *("int_repr", "lstsq"),
-        *("module_load", "q_per_channel_axis", "q_per_channel_scales"),
-        *("q_per_channel_zero_points", "q_scale", "q_zero_point"),
-        *("qscheme", "record_stream", "reinforce", "resize", "resize_as"),
+        *("const_data_ptr", "eig", "lstsq", "module_load"),
+        *("record_stream", "reinforce", "resize", "resize_as"),
         *("solve", "symeig", "to_padded_tensor"),
+    ),
+    "_quantized.methods": (
+        *("dequantize", "int_repr", "q_per_channel_axis", "q_per_channel_scales"),
+        *("q_per_channel_zero_points", "q_scale", "q_zero_point", "qscheme"),
     ),
     "_sparse.methods": (
         *("_coalesced_", "_indices", "_nnz", "_values", "ccol_indices", "coalesce"),

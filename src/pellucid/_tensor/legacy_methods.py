@@ -37,7 +37,7 @@ def is_distributed(self: Tensor) -> bool:
     return False
 
 
-# Of quantized and nested tensors
+# Of nested tensors
 
 
 def _needs(kind: str, name: str, error: type[Exception] = RuntimeError) -> Any:
@@ -52,21 +52,7 @@ def _needs(kind: str, name: str, error: type[Exception] = RuntimeError) -> Any:
     return refused
 
 
-int_repr = _needs("quantized", "int_repr", NotImplementedError)
-q_per_channel_axis = _needs("quantized", "q_per_channel_axis", NotImplementedError)
-q_per_channel_scales = _needs("quantized", "q_per_channel_scales", NotImplementedError)
-q_per_channel_zero_points = _needs(
-    "quantized", "q_per_channel_zero_points", NotImplementedError
-)
-q_scale = _needs("quantized", "q_scale", NotImplementedError)
-q_zero_point = _needs("quantized", "q_zero_point", NotImplementedError)
-qscheme = _needs("quantized", "qscheme", NotImplementedError)
 to_padded_tensor = _needs("nested", "to_padded_tensor", NotImplementedError)
-
-
-def dequantize(self: Tensor) -> Tensor:
-    """The tensor as float32: it is not quantized."""
-    return self.float()
 
 
 # Names that PyTorch has removed, and those that took their place
