@@ -33,11 +33,14 @@ def facts_of(tensor: Tensor) -> tuple[Tensor, tuple[Any, ...]]:
 def rebuild(integers: Tensor, facts: Any) -> Tensor:
     """The tensor of ``facts_of``; it may come from a file, and is checked."""
     scheme, scales, zero_points, *axis = facts
+    made: Tensor
     if scheme is pellucid.per_tensor_affine:
-        return pellucid._make_per_tensor_quantized_tensor(integers, scales, zero_points)
-    return pellucid._make_per_channel_quantized_tensor(
-        integers, scales, zero_points, *axis
-    )
+        made = pellucid._make_per_tensor_quantized_tensor(integers, scales, zero_points)
+    else:
+        made = pellucid._make_per_channel_quantized_tensor(
+            integers, scales, zero_points, *axis
+        )
+    return made
 
 
 def rebuild_leaf(kind: Any, integers: Tensor, facts: Any, state: Any) -> Any:
