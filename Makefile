@@ -86,4 +86,4 @@ $(VENV)/bench: $(VENV)/ready
 	@touch $@
 
 clean:
-	rm -rf build dist $(VENV) src/pellucid/_C*.so src/pellucid/*.bin src/pellucid/*.pack src/pellucid/_op_types
+	rm -rf build dist $(VENV) src/pellucid/_C.*.so src/pellucid/distributed/*.so src/pellucid/*.bin src/pellucid/*.pack src/pellucid/_C/_op_types src/pellucid/_package/offers.py

@@ -15,11 +15,11 @@ from setuptools.command.build_py import build_py
 ROOT = Path(__file__).resolve().parent
 RESULTS = (
     "_C.*.so",
-    "_distributed.*.so",
+    "distributed/_distributed.*.so",
     "frozen.bin",
     "definitions.bin",
     "kernels-*.pack",
-    "_op_types/*.pyi",
+    "_C/_op_types/*.pyi",
 )
 PACKAGE = ROOT / "src" / "pellucid"
 

@@ -3,9 +3,10 @@
 
 Called by setup.py, the Makefile and developers. Each step runs only when something it
 reads has changed. Compiler output lands in ``build/``; results land beside the Python
-sources: ``_C.<abi>.so``, ``_distributed.<abi>.so``, ``frozen.bin``,
-``kernels-<level>.pack`` and ``_op_types``. A ``ccache`` on the path is used. After the
-compiler run ``tools/freeze.py`` and ``make_stubs.py``.
+sources: ``_C.<abi>.so``, ``distributed/_distributed.<abi>.so``, ``frozen.bin``,
+``kernels-<level>.pack`` and ``_C/_op_types``. A ``ccache`` on the path is used. Before
+the compiler runs ``tools/write_offers.py``, after it ``freeze.py`` and
+``make_stubs.py``.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+
+from write_offers import write_offers
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "pellucid"
@@ -95,7 +98,7 @@ def warnings(driver: list[str], *, are_errors: bool) -> list[str]:
 
 
 # Extension modules beside the runtime's, which load without it, and their sources.
-LIBRARIES = {"_distributed": RUNTIME / "distributed"}
+LIBRARIES = {"distributed/_distributed": RUNTIME / "distributed"}
 
 
 def extension_path(mode: Mode, name: str = "_C") -> Path:
@@ -240,7 +243,9 @@ def run_generators(*, all_levels: bool) -> None:
 
 
 def write_generated_sources() -> None:
-    """The C++ side of what the compiler and the runtime agree on, and its page."""
+    """The C++ side of what the compiler and the runtime agree on, and its page; the
+    names that the package binds lazily.
+    """
     sys.path.insert(0, str(PACKAGE.parent))
     from pellucid_compiler.abi.headers import headers
     from pellucid_compiler.abi.pages import PAGE, page
@@ -252,6 +257,7 @@ def write_generated_sources() -> None:
         if not path.exists() or path.read_text() != text:
             path.write_text(text)
             print(f"wrote {path.relative_to(ROOT)}")
+    write_offers()
 
 
 def main() -> int:

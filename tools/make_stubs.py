@@ -2,10 +2,10 @@
 """Writes the types of all ops for type checkers and editors, from the op table.
 
 ``torch.add(``, ``Tensor.add(`` and their like are made at import from op records, so no
-source file says their signatures. This writes ``src/pellucid/_op_types/``: stubs for
+source file says their signatures. This writes ``src/pellucid/_C/_op_types/``: stubs for
 the methods of Tensor, the functions of the package and of each of its op modules.
-Called by tools/build.py after the op table is built; ``_C.pyi`` and ``__init__.py``
-import the result. Nothing of it exists at run time.
+Called by tools/build.py after the op table is built; ``_C/__init__.pyi`` and
+``__init__.py`` import the result. Nothing of it exists at run time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _C_MODULES = {
     "_nn": "nn.functional",
     "_special": "special",
 }
-STUBS = SOURCES / "pellucid" / "_op_types"
+STUBS = SOURCES / "pellucid" / "_C" / "_op_types"
 HEADER = '''\
 # mypy: disable-error-code="overload-cannot-match, overload-overlap, override"
 """Made by tools/make_stubs.py from the op table; {what}.
@@ -267,7 +267,7 @@ def merge_outputs(forms: list[Form]) -> list[Form]:
 
 
 def write_methods(ops: list[OpEntry]) -> None:
-    """``class OpMethods``, the base of TensorBase in ``_C.pyi``."""
+    """``class OpMethods``, the base of TensorBase in ``_C/__init__.pyi``."""
     stub = Stub()
     by_name: defaultdict[str, list[Form]] = defaultdict(list)
     for op in ops:

@@ -19,7 +19,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-from build import MODES, PACKAGE, ROOT, BuildError, build_runtime, compiler
+from build import (
+    LIBRARIES,
+    MODES,
+    PACKAGE,
+    ROOT,
+    BuildError,
+    build_runtime,
+    compiler,
+)
 
 PARTS = (
     "tests/surface", "tests/autograd", "tests/overrides", "tests/runtime",
@@ -39,14 +47,17 @@ PROGRAMS_OF_THREADS = ["tests/native/programs.py", "12", "60", "--threads"]
 
 
 def link_package(folder: Path) -> None:
-    """All of the package but its extension module, beside the sanitized one; the
+    """All of the package but its extension modules, beside the sanitized ones; the
     engine beside the package.
     """
     engine = PACKAGE.parent / "pellucid_compiler"
     links = {folder.parent / engine.name: engine}
-    for entry in PACKAGE.iterdir():
-        if entry.suffix != ".so" and entry.name != "__pycache__":
-            links[folder / entry.name] = entry
+    with_modules = {PACKAGE, *((PACKAGE / name).parent for name in LIBRARIES)}
+    for source in with_modules:
+        for entry in source.iterdir():
+            is_linked = entry.suffix != ".so" and entry.name != "__pycache__"
+            if is_linked and entry not in with_modules:
+                links[folder / entry.relative_to(PACKAGE)] = entry
     for link, target in links.items():
         if link.is_symlink() or link.exists():
             link.unlink()

@@ -130,6 +130,7 @@ class BackwardPass {
   ~BackwardPass();
 
   void add_root(Edge edge, Tensor grad);
+  void add_late_roots(std::span<const Edge> edges);
   void discover();
   void restrict_to(std::span<const Edge> inputs);
   void run();
@@ -146,6 +147,7 @@ class BackwardPass {
   NodeTask& enlist(Node& node);
   bool is_short();
   void evaluate_all();
+  bool take_late_gradient();
   void evaluate(NodeTask& task);
   void apply(NodeTask& task, TimelineEvent* event);
   void deliver(NodeTask& task, std::span<Tensor> grads_out);
@@ -157,6 +159,7 @@ class BackwardPass {
   bool restricted_ = false;
   InlineVector<NodeTask*, 64> reached_;  // every task of this pass, in the order of discovery
   InlineVector<Node*, 8> roots_;         // each with a count: it keeps the whole graph alive
+  std::span<const Edge> late_edges_;     // each a dependency of its task, until its gradient is there
   ReadyQueue ready_;
   std::unordered_map<Node*, std::unique_ptr<ForeignTask>> foreign_;
   std::vector<Capture> captures_;
@@ -205,6 +208,15 @@ void BackwardPass::add_root(Edge edge, Tensor grad) {
   slot = slot ? add(*slot, *grad) : std::move(grad);
 }
 
+void BackwardPass::add_late_roots(std::span<const Edge> edges) {
+  late_edges_ = edges;
+  for (const Edge& edge : edges) {
+    edge.node->retain();
+    roots_.push_back(edge.node);
+    ++enlist(*edge.node).dependencies;
+  }
+}
+
 void BackwardPass::discover() {
   for (size_t i = 0; i < reached_.size(); ++i)
     for (const Edge& edge : edges_of(*reached_[i]->node))
@@ -220,13 +232,14 @@ void BackwardPass::restrict_to(std::span<const Edge> inputs) {
     task->needed = false;
     if (!task->dependencies) order.push_back(task);
   }
-  for (size_t i = 0; i < order.size(); ++i)
-    for (const Edge& edge : edges_of(*order[i]->node)) {
-      if (!edge.node) continue;
-      NodeTask& target = task_of(*edge.node);
-      const auto [entry, fresh] = remaining.try_emplace(&target, target.dependencies);
-      if (--entry->second == 0) order.push_back(&target);
-    }
+  const auto pass_edge = [&](const Edge& edge) {
+    if (!edge.node) return;
+    NodeTask& target = task_of(*edge.node);
+    const auto [entry, fresh] = remaining.try_emplace(&target, target.dependencies);
+    if (--entry->second == 0) order.push_back(&target);
+  };
+  std::ranges::for_each(late_edges_, pass_edge);
+  for (size_t i = 0; i < order.size(); ++i) std::ranges::for_each(edges_of(*order[i]->node), pass_edge);
   if (!options_.accumulate) captured_.resize(inputs.size());
   for (size_t position = 0; position < inputs.size(); ++position) {
     Node& node = *inputs[position].node;
@@ -265,14 +278,16 @@ bool BackwardPass::is_short() {
 }
 
 void BackwardPass::run() {
-  if (is_short()) evaluate_all();
+  if (!options_.late && is_short()) evaluate_all();
   else without_interpreter_lock([this] { evaluate_all(); });
 }
 
 void BackwardPass::evaluate_all() {
   for (NodeTask* task : reached_)
     if (!task->dependencies) ready_.push(task);
-  while (NodeTask* task = ready_.pop()) evaluate(*task);
+  do
+    while (NodeTask* task = ready_.pop()) evaluate(*task);
+  while (options_.late && take_late_gradient());
 }
 
 // A callback may queue further ones.
@@ -438,6 +453,21 @@ void check_used(std::span<const Tensor> captured) {
 
 }  // namespace
 
+bool BackwardPass::take_late_gradient() {
+  size_t number = 0;
+  Tensor grad;
+  if (!options_.late->wait(number, grad)) return false;
+  const Edge edge = late_edges_[number];
+  NodeTask& task = task_of(*edge.node);
+  if (grad) {
+    grad = root_gradient({options_.late->roots[number].tensor, edge}, grad, number);
+    Tensor& slot = task.gradients[edge.input];
+    slot = slot ? add(*slot, *grad) : std::move(grad);
+  }
+  if (--task.dependencies == 0) ready_.push(&task);
+  return true;
+}
+
 Node* running_node() { return running; }
 
 int64_t current_pass_id() { return innermost ? innermost->id() : -1; }
@@ -463,7 +493,8 @@ std::vector<Tensor> run_backward(std::span<const Target> roots, std::span<const 
                                  std::span<const Target> inputs, const BackwardOptions& options) {
   run_recorded_ops();
   const ExcludeKeys eager(Key::Lazy);  // what a pass computes is mostly owned and added to in place
-  OwnedEdges root_edges(roots, "element"), input_edges(inputs, "input");
+  const auto late_roots = options.late ? options.late->roots : std::span<const Target>{};
+  OwnedEdges root_edges(roots, "element"), input_edges(inputs, "input"), late_edges(late_roots, "late root");
   if (options.accumulate)
     for (const Target& input : inputs)
       if (input.tensor) retain_grad(*input.tensor);
@@ -472,6 +503,7 @@ std::vector<Tensor> run_backward(std::span<const Target> roots, std::span<const 
     const Target root{roots[i].tensor, root_edges.span()[i]};
     pass.add_root(root.edge, root_gradient(root, grads[i], i));
   }
+  pass.add_late_roots(late_edges.span());
   SetGradMode mode(options.create_graph);
   pass.discover();
   if (!inputs.empty()) pass.restrict_to(input_edges.span());

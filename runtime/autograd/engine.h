@@ -13,17 +13,30 @@
 
 namespace pellucid {
 
+struct LateGradients;
+
 struct BackwardOptions {
   bool retain_graph = false;  // keep saved values for another pass
   bool create_graph = false;  // record the pass itself
   bool accumulate = true;     // into .grad (backward); false: return gradients (autograd.grad)
   bool allow_unused = false;  // an input that the roots do not depend on gives null
+  LateGradients* late = nullptr;
 };
 
 // A tensor's place in the graph, or a GradientEdge given by the user.
 struct Target {
   TensorImpl* tensor = nullptr;  // null: `edge` alone
   Edge edge;
+};
+
+// Further roots whose gradients come while the pass runs: from other processes. What depends on them waits.
+struct LateGradients {
+  std::span<const Target> roots;
+
+  explicit LateGradients(std::span<const Target> given) : roots(given) {}
+  virtual ~LateGradients() = default;
+  // Called once nothing else can run: waits for the next gradient and says of which root. False: all are there.
+  virtual bool wait(size_t& root, Tensor& grad) = 0;
 };
 
 // Runs from `roots` with `grads` (null entries: ones, for tensors of one element). With `inputs`:

@@ -10,7 +10,7 @@ namespace pellucid {
 namespace {
 
 // Writes the words of one value: a head of tag, dtype, rank and length, then what the tag needs. Read by
-// src/pellucid/_timeline/facts.py.
+// src/pellucid/profiler/_timeline/facts.py.
 class FactWriter {
  public:
   static constexpr size_t kMost = 512;

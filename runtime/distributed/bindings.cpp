@@ -1,4 +1,4 @@
-// The extension module `pellucid._distributed`: groups in shared memory, for pellucid/distributed.
+// The extension module `pellucid.distributed._distributed`: groups in shared memory, for pellucid/distributed.
 //
 // It shares no symbols with the runtime: tensors come as addresses, dtypes and reductions by number. Every call
 // that may wait gives the interpreter lock away.
@@ -407,7 +407,7 @@ PyType_Slot group_slots[] = {
     {Py_tp_methods, group_methods},
     {0, nullptr},
 };
-PyType_Spec group_spec = {"pellucid._distributed.Group", sizeof(GroupObject), 0,
+PyType_Spec group_spec = {"pellucid.distributed._distributed.Group", sizeof(GroupObject), 0,
                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, group_slots};
 
 MailOperation& operation_in(PyObject* self) { return **reinterpret_cast<MessageObject*>(self)->handle; }
@@ -434,7 +434,7 @@ PyType_Slot message_slots[] = {
     {Py_tp_getset, message_attributes},
     {0, nullptr},
 };
-PyType_Spec message_spec = {"pellucid._distributed.Message", sizeof(MessageObject), 0,
+PyType_Spec message_spec = {"pellucid.distributed._distributed.Message", sizeof(MessageObject), 0,
                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, message_slots};
 
 PyObject* module_segment_bytes(PyObject*, PyObject* size) {
@@ -486,8 +486,15 @@ PyMethodDef module_methods[] = {
     {"combine", module_combine, METH_VARARGS, "The tree over the ranks' operands."},
     {nullptr, nullptr, 0, nullptr},
 };
-PyModuleDef module_definition = {
-    PyModuleDef_HEAD_INIT, "pellucid._distributed", nullptr, -1, module_methods, nullptr, nullptr, nullptr, nullptr};
+PyModuleDef module_definition = {PyModuleDef_HEAD_INIT,
+                                 "pellucid.distributed._distributed",
+                                 nullptr,
+                                 -1,
+                                 module_methods,
+                                 nullptr,
+                                 nullptr,
+                                 nullptr,
+                                 nullptr};
 
 }  // namespace
 
@@ -495,7 +502,7 @@ PyObject* make_module() {
   PyObject* module = PyModule_Create(&module_definition);
   PyObject* group_type = PyType_FromSpec(&group_spec);
   message_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&message_spec));
-  failure_type = PyErr_NewException("pellucid._distributed.Failure", nullptr, nullptr);
+  failure_type = PyErr_NewException("pellucid.distributed._distributed.Failure", nullptr, nullptr);
   if (!module || !group_type || !message_type || !failure_type ||
       PyModule_AddObjectRef(module, "Group", group_type) < 0 ||
       PyModule_AddObjectRef(module, "Message", reinterpret_cast<PyObject*>(message_type)) < 0 ||

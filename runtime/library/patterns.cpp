@@ -1,6 +1,7 @@
 #include "library/patterns.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <limits>
 #include <utility>
@@ -85,6 +86,75 @@ void require_pointers(Indices pointers, int64_t count) {
           static_cast<long long>(count));
 }
 
+// Unites sorted stretches of two lists one after another.
+struct Merger {
+  Merger(int64_t in_first, int64_t in_second)
+      : in_first(in_first), in_second(in_second), keys(in_first + in_second), from_first(in_first + in_second),
+        from_second(in_first + in_second) {}
+
+  void add(const int64_t* first, int64_t i, int64_t first_end, const int64_t* second, int64_t j, int64_t second_end) {
+    int64_t *key = keys, *one = from_first, *other = from_second, to = count;
+    while (i < first_end && j < second_end) {  // which list is ahead is not predictable: no branch depends on it
+      const int64_t a = first[i], b = second[j];
+      const int64_t takes_first = a <= b, takes_second = b <= a;
+      key[to] = takes_first ? a : b;
+      one[to] = i + (in_first - i) * (1 - takes_first);
+      other[to] = j + (in_second - j) * (1 - takes_second);
+      i += takes_first, j += takes_second, ++to;
+    }
+    for (; i < first_end; ++i, ++to) key[to] = first[i], one[to] = i, other[to] = in_second;
+    for (; j < second_end; ++j, ++to) key[to] = second[j], one[to] = in_first, other[to] = j;
+    count = to;
+  }
+
+  Tensor taken(const int64_t* from) const {
+    Tensor made = integers(count);
+    std::copy_n(from, count, begin_of(made));
+    return made;
+  }
+
+  int64_t in_first, in_second, count = 0;
+  Workspace<int64_t> keys, from_first, from_second;
+};
+
+// The distinct columns of rows, one row after another, and where each is among them.
+class RowColumns {
+ public:
+  explicit RowColumns(int64_t num_columns) : place_(num_columns, -1) {}
+
+  // Appends the distinct ones among `given` to `columns`, in order, and replaces each by its place there.
+  void append(std::span<int64_t> given, std::vector<int64_t>& columns) {
+    const int64_t begin = static_cast<int64_t>(columns.size());
+    for (int64_t column : given) {
+      if (place_[column] >= begin) continue;
+      place_[column] = begin;
+      columns.push_back(column);
+    }
+    const std::span<int64_t> found(columns.data() + begin, columns.size() - begin);
+    if (found.size() <= kCompared) sort_by_counting(found);
+    else std::sort(found.begin(), found.end());
+    for (size_t i = 0; i < found.size(); ++i) place_[found[i]] = begin + static_cast<int64_t>(i);
+    for (int64_t& column : given) column = place_[column];
+  }
+
+ private:
+  static constexpr size_t kCompared = 40;
+
+  // Each after as many as are less: vectors of comparisons instead of branches that cannot be predicted.
+  static void sort_by_counting(std::span<int64_t> row) {
+    std::array<int64_t, kCompared> given;
+    std::copy(row.begin(), row.end(), given.begin());
+    const int64_t count = static_cast<int64_t>(row.size());
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t less = 0;
+      for (int64_t j = 0; j < count; ++j) less += given[j] < given[i];
+      row[less] = given[i];
+    }
+  }
+
+  std::vector<int64_t> place_;
+};
+
 }  // namespace
 
 Distinct distinct(Indices keys) {
@@ -103,27 +173,29 @@ Distinct distinct(Indices keys) {
 }
 
 Union merged(Indices first, Indices second) {
-  const int64_t in_first = static_cast<int64_t>(first.size()), in_second = static_cast<int64_t>(second.size());
-  const Workspace<int64_t> keys(in_first + in_second), from_first(in_first + in_second),
-      from_second(in_first + in_second);
-  int64_t *key = keys, *one = from_first, *other = from_second;
-  int64_t i = 0, j = 0, count = 0;
-  while (i < in_first && j < in_second) {  // which list is ahead is not predictable: no branch depends on it
-    const int64_t a = first[i], b = second[j];
-    const int64_t takes_first = a <= b, takes_second = b <= a;
-    key[count] = takes_first ? a : b;
-    one[count] = i + (in_first - i) * (1 - takes_first);
-    other[count] = j + (in_second - j) * (1 - takes_second);
-    i += takes_first, j += takes_second, ++count;
+  Merger merger(static_cast<int64_t>(first.size()), static_cast<int64_t>(second.size()));
+  merger.add(first.data(), 0, merger.in_first, second.data(), 0, merger.in_second);
+  return {merger.taken(merger.keys), merger.taken(merger.from_first), merger.taken(merger.from_second)};
+}
+
+RowUnion merged_rows(Indices first_pointers, Indices first_columns, Indices second_pointers, Indices second_columns) {
+  Merger merger(static_cast<int64_t>(first_columns.size()), static_cast<int64_t>(second_columns.size()));
+  require_pointers(first_pointers, merger.in_first);
+  require_pointers(second_pointers, merger.in_second);
+  if (first_pointers.size() != second_pointers.size())
+    raise(ErrorKind::Runtime, "the matrices have %lld and %lld rows", static_cast<long long>(first_pointers.size()) - 1,
+          static_cast<long long>(second_pointers.size()) - 1);
+  const int64_t rows = static_cast<int64_t>(first_pointers.size()) - 1;
+  Tensor pointers = integers(rows + 1);
+  int64_t* begins = begin_of(pointers);
+  for (int64_t row = 0; row < rows; ++row) {
+    begins[row] = merger.count;
+    merger.add(first_columns.data(), first_pointers[row], first_pointers[row + 1], second_columns.data(),
+               second_pointers[row], second_pointers[row + 1]);
   }
-  for (; i < in_first; ++i, ++count) key[count] = first[i], one[count] = i, other[count] = in_second;
-  for (; j < in_second; ++j, ++count) key[count] = second[j], one[count] = in_first, other[count] = j;
-  const auto copied = [&](const int64_t* from) {
-    Tensor made = integers(count);
-    std::copy_n(from, count, begin_of(made));
-    return made;
-  };
-  return {copied(keys), copied(from_first), copied(from_second)};
+  begins[rows] = merger.count;
+  return {std::move(pointers), merger.taken(merger.keys), merger.taken(merger.from_first),
+          merger.taken(merger.from_second)};
 }
 
 Tensor row_numbers(Indices pointers, int64_t count) {
@@ -184,25 +256,18 @@ Product multiplied(Indices first_pointers, Indices first_columns, Indices second
             static_cast<long long>(num_columns), static_cast<long long>(column));
   Product made{integers(rows + 1), Tensor(), integers(terms), integers(terms), integers(terms)};
   int64_t *first = begin_of(made.first), *second = begin_of(made.second), *elements = begin_of(made.elements);
-  std::vector<int64_t> place(num_columns, -1), columns;
+  std::vector<int64_t> columns;
+  RowColumns row_columns(num_columns);
   int64_t term = 0;
   for (int64_t row = 0; row < rows; ++row) {
-    const int64_t begin = static_cast<int64_t>(columns.size()), first_term = term;
-    begin_of(made.pointers)[row] = begin;
+    const int64_t first_term = term;
+    begin_of(made.pointers)[row] = static_cast<int64_t>(columns.size());
     for (int64_t p = first_pointers[row]; p < first_pointers[row + 1]; ++p) {
       const int64_t k = first_columns[p];
-      for (int64_t q = second_pointers[k]; q < second_pointers[k + 1]; ++q, ++term) {
-        const int64_t column = second_columns[q];
-        if (place[column] < begin) {
-          place[column] = static_cast<int64_t>(columns.size());
-          columns.push_back(column);
-        }
-        first[term] = p, second[term] = q, elements[term] = column;
-      }
+      for (int64_t q = second_pointers[k]; q < second_pointers[k + 1]; ++q, ++term)
+        first[term] = p, second[term] = q, elements[term] = second_columns[q];
     }
-    std::sort(columns.begin() + begin, columns.end());
-    for (size_t i = begin; i < columns.size(); ++i) place[columns[i]] = static_cast<int64_t>(i);
-    for (int64_t t = first_term; t < term; ++t) elements[t] = place[elements[t]];
+    row_columns.append({elements + first_term, static_cast<size_t>(term - first_term)}, columns);
   }
   begin_of(made.pointers)[rows] = static_cast<int64_t>(columns.size());
   made.columns = integers(static_cast<int64_t>(columns.size()));

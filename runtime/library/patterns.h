@@ -1,4 +1,4 @@
-// Patterns: where elements of sparse tensors are, as sorted keys and row pointers (pellucid/_sparse/patterns.py).
+// Patterns: where elements of sparse tensors are, as sorted keys and row pointers (pellucid/sparse/_ops/patterns.py).
 //
 // Structure only: values follow by gathers and sums, which are ops. Numbers that users wrote are checked before they
 // are used as places; RuntimeError says which does not fit.
@@ -26,6 +26,11 @@ struct Union {
   Tensor keys, first, second;
 };
 Union merged(Indices first, Indices second);
+// The same row by row, of columns that are sorted in each row.
+struct RowUnion {
+  Tensor pointers, columns, first, second;
+};
+RowUnion merged_rows(Indices first_pointers, Indices first_columns, Indices second_pointers, Indices second_columns);
 
 // The row of each of `count` elements, whose rows begin at `pointers`.
 Tensor row_numbers(Indices pointers, int64_t count);

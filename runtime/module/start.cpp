@@ -27,10 +27,10 @@ namespace pellucid::python {
 
 namespace {
 
-// pellucid._runtime.tracing.answer(what, request); callers may or may not hold the interpreter lock.
+// pellucid._C._runtime.tracing.answer(what, request); callers may or may not hold the interpreter lock.
 std::string ask_python(std::string_view what, std::string_view request) {
   const HoldGil lock;
-  Object module = own(PyImport_ImportModule("pellucid._runtime.tracing"));
+  Object module = own(PyImport_ImportModule("pellucid._C._runtime.tracing"));
   Object result = own(PyObject_CallMethod(module.get(), "answer", "s#y#", what.data(), Py_ssize_t(what.size()),
                                           request.data(), Py_ssize_t(request.size())));
   char* bytes;
@@ -39,10 +39,10 @@ std::string ask_python(std::string_view what, std::string_view request) {
   return {bytes, static_cast<size_t>(size)};
 }
 
-// pellucid._runtime.tracing.kernel_code(id, level): machine code that no pack has, or null.
+// pellucid._C._runtime.tracing.kernel_code(id, level): machine code that no pack has, or null.
 KernelFunction compile_kernel(const KernelId& id) {
   const HoldGil lock;
-  Object module = own(PyImport_ImportModule("pellucid._runtime.tracing"));
+  Object module = own(PyImport_ImportModule("pellucid._C._runtime.tracing"));
   Object found = own(PyObject_CallMethod(module.get(), "kernel_code", "y#s", reinterpret_cast<const char*>(id.data()),
                                          static_cast<Py_ssize_t>(id.size()), isa_level()));
   if (found.get() == Py_None) return nullptr;
@@ -76,20 +76,20 @@ Object tensor_list(std::span<TensorImpl* const> tensors) {
   return list;
 }
 
-// pellucid._runtime.tracing.run_routine(name, inputs, outputs, options): the routine's meaning in NumPy.
+// pellucid._C._runtime.tracing.run_routine(name, inputs, outputs, options): the routine's meaning in NumPy.
 void run_routine_in_python(LibraryCall& call) {
   const HoldGil lock;
-  Object module = own(PyImport_ImportModule("pellucid._runtime.tracing"));
+  Object module = own(PyImport_ImportModule("pellucid._C._runtime.tracing"));
   Object options = own(PyDict_New());
   add_options(options.get(), call);
   own(PyObject_CallMethod(module.get(), "run_routine", "sNNO", call.step.name.c_str(), tensor_list(call.inputs).leak(),
                           tensor_list(call.outputs).leak(), options.get()));
 }
 
-// pellucid._runtime.lapack.library_file().
+// pellucid._C._runtime.lapack.library_file().
 std::string find_lapack_package() {
   const HoldGil lock;
-  Object module = own(PyImport_ImportModule("pellucid._runtime.lapack"));
+  Object module = own(PyImport_ImportModule("pellucid._C._runtime.lapack"));
   Object path = own(PyObject_CallMethod(module.get(), "library_file", nullptr));
   const char* text = PyUnicode_AsUTF8(path.get());
   if (!text) raise_python();

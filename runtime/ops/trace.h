@@ -1,4 +1,4 @@
-// Misses: what the frozen file lacks is traced once in Python (pellucid._runtime.tracing) and comes back as bytes.
+// Misses: what the frozen file lacks is traced once in Python (pellucid._C._runtime.tracing) and comes back as bytes.
 //
 // A request names the op and describes the arguments: tensors by dtype and sizes, numbers by value.
 // No array crosses; tracing needs no runtime. The bindings install the call into Python.

@@ -41,7 +41,7 @@ bool is_list(const Value& value) {
 
 // The package finds the body by its module.
 BoundBody* bind_body(const CompositeBody& body, const Schema& schema) {
-  static LateImport find("pellucid._runtime.composites", "find");
+  static LateImport find("pellucid._C._runtime.composites", "find");
   Object callable = own(PyObject_CallFunction(find.get(), "ss", body.module.c_str(), body.function.c_str()));
   auto bound = std::make_unique<BoundBody>();
   for (const Argument& argument : schema.arguments) {

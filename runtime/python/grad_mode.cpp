@@ -1,7 +1,7 @@
 // no_grad, enable_grad, set_grad_enabled and inference_mode: context managers and decorators.
 //
 // One object type serves all four; what differs is what entering does. Decorated functions keep
-// their names and signatures (pellucid/_runtime/context_decorators.py, which also handles generators).
+// their names and signatures (pellucid/_C/_runtime/context_decorators.py, which also handles generators).
 #include <memory>
 #include <vector>
 
@@ -83,7 +83,7 @@ PyObject* decorate(PyObject* self, PyObject* function) {
   static Object& decorator = *new Object;  // never freed: at exit the interpreter is gone
   return guarded([&] {
     if (!decorator) {
-      Object module = own(PyImport_ImportModule("pellucid._runtime.context_decorators"));
+      Object module = own(PyImport_ImportModule("pellucid._C._runtime.context_decorators"));
       decorator = own(PyObject_GetAttrString(module.get(), "decorate_context"));
     }
     return checked(PyObject_CallFunctionObjArgs(decorator.get(), self, function, nullptr));

@@ -1,6 +1,6 @@
 // Tensors of kinds for Python, and the one fallback of their keys: an op on them is an op on their components.
 //
-// The fallback asks the kind's answer (pellucid._sparse.answer, pellucid._quantized.answer), which computes the op with ops on components, seen by autograd and by
+// The fallback asks the kind's answer (pellucid.sparse._ops.answer, pellucid.ao._quantized.answer), which computes the op with ops on components, seen by autograd and by
 // everything below it. What it leaves and is made of other ops (composites, late overloads) runs as these.
 #include <mutex>
 
@@ -75,7 +75,7 @@ std::vector<Tensor> tensors_of(PyObject* list) {
 PyObject* make_sparse(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     static std::once_flag installed;
-    static LateImport answer("pellucid._sparse.answer", "answer");
+    static LateImport answer("pellucid.sparse._ops.answer", "answer");
     std::call_once(installed, [] { register_fallback(Key::Sparse, {run_on_components, &answer}); });
     PyObject *layout, *sizes_object, *components;
     int sparse_dims, is_coalesced;
@@ -105,7 +105,7 @@ Object components_of(const Kind& kind) {
 PyObject* make_quantized(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     static std::once_flag installed;
-    static LateImport answer("pellucid._quantized.answer", "answer");
+    static LateImport answer("pellucid.ao._quantized.answer", "answer");
     std::call_once(installed, [] { register_fallback(Key::Quantized, {run_on_components, &answer}); });
     PyObject *dtype, *components;
     int axis;

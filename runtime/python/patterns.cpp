@@ -58,6 +58,15 @@ PyObject* merged_keys(PyObject*, PyObject* const* args, Py_ssize_t count) {
   });
 }
 
+PyObject* merged_rows(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&] {
+    const Given given(args, count, 4);
+    auto found = patterns::merged_rows(given.indices(0), given.indices(1), given.indices(2), given.indices(3));
+    return tuple_of(std::move(found.pointers), std::move(found.columns), std::move(found.first),
+                    std::move(found.second));
+  });
+}
+
 PyObject* row_numbers(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&] {
     const Given given(args, count, 2);
@@ -106,6 +115,8 @@ PyMethodDef functions[] = {
     {"_distinct_keys", distinct_keys, METH_O, "_distinct_keys(keys): (the distinct keys in order, each one's number)."},
     {"_merged_keys", as_method(merged_keys), METH_FASTCALL,
      "_merged_keys(first, second): (the union of sorted distinct keys, their places in the first, in the second)."},
+    {"_merged_rows", as_method(merged_rows), METH_FASTCALL,
+     "_merged_rows(pointers, columns, pointers, columns): (pointers, columns, places in the first, in the second)."},
     {"_row_numbers", as_method(row_numbers), METH_FASTCALL,
      "_row_numbers(pointers, count): the row of each of `count` elements."},
     {"_row_pointers", as_method(row_pointers), METH_FASTCALL,

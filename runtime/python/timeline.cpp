@@ -1,4 +1,4 @@
-// The timeline's sessions for Python (src/pellucid/_timeline): start, stop, ranges, modules, the collector.
+// The timeline's sessions for Python (src/pellucid/profiler/_timeline): start, stop, ranges, modules, the collector.
 #include "timeline/session.h"
 
 #include <optional>
@@ -264,7 +264,8 @@ PyMethodDef functions[] = {
     {"_timeline_tags", list_tags, METH_NOARGS, "The names of the tags of recorded arguments."},
     {"_timeline_dtypes", list_dtypes, METH_NOARGS, "The names of dtypes by their number."},
     {"_timeline_start", start, METH_VARARGS, "_timeline_start(what, folders): begins a session; returns its number."},
-    {"_timeline_stop", stop, METH_O, "_timeline_stop(session): what it recorded (pellucid._timeline.log reads it)."},
+    {"_timeline_stop", stop, METH_O,
+     "_timeline_stop(session): what it recorded (pellucid.profiler._timeline.log reads it)."},
     {"_timeline_begin", begin_range, METH_O, "_timeline_begin(name): begins a range; None while nothing records."},
     {"_timeline_end", end_range, METH_O, "_timeline_end(token): ends a range that _timeline_begin began."},
     {"_timeline_is_on", is_recording, METH_NOARGS, "Whether a session of the timeline is open."},

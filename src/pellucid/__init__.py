@@ -128,7 +128,7 @@ long = int64
 e, pi, inf, nan, newaxis = math.e, math.pi, math.inf, math.nan, None
 
 _C._start(__path__[0])
-_C.__path__ = [f"{__path__[0]}/_C_modules"]  # torch._C._functorch and its like
+_C.__path__ = [f"{__path__[0]}/_C"]  # torch._C._functorch and its like
 bind_ops(globals())
 
 legacy_contiguous_format = contiguous_format
@@ -144,7 +144,7 @@ from pellucid._functions.queries import *
 from pellucid._functions.shapes import *
 from pellucid._functions.uniqueness import *
 from pellucid._package.lazy_exports import bind_lazy
-from pellucid._calls.overridable import make_overridable
+from pellucid._package.calls.overridable import make_overridable
 from pellucid.torch_version import TorchVersion
 from pellucid.version import __version__ as _version
 
@@ -155,6 +155,6 @@ bind_lazy(globals())
 
 if TYPE_CHECKING:  # what the op table gives
     from pellucid import linalg as linalg
-    from pellucid._op_types.functions import *
+    from pellucid._C._op_types.functions import *
 
     def __getattr__(name: str) -> Any: ...

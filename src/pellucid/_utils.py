@@ -1,8 +1,11 @@
-"""Lists of tensors as one tensor and back, for libraries that send them together."""
+"""Lists of tensors as one tensor and back, for libraries that send them together;
+and the functions that pickles of PyTorch call.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pellucid
 from pellucid import Tensor
@@ -20,3 +23,15 @@ def _unflatten_dense_tensors(
     shapes = [t.shape for t in tensors]
     parts = flat.split([shape.numel() for shape in shapes])
     return tuple(p.view(shape) for p, shape in zip(parts, shapes, strict=True))
+
+
+def __getattr__(name: str) -> Any:
+    """What PyTorch's pickles name, imported lazily."""
+    if not name.startswith("_rebuild_"):
+        raise AttributeError(f"module 'pellucid._utils' has no attribute {name!r}")
+    from pellucid.serialization._format.archive import constructors
+
+    found = constructors().get(f"torch._utils {name}")
+    if found is None:
+        raise AttributeError(f"module 'pellucid._utils' has no attribute {name!r}")
+    return found

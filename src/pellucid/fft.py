@@ -13,7 +13,7 @@ from pellucid._C import _fft
 from pellucid._tensor import Tensor as Tensor
 
 if TYPE_CHECKING:  # what the op table gives
-    from pellucid._op_types.fft import *
+    from pellucid._C._op_types.fft import *
 
 __all__ = sorted(name for name in vars(_fft) if name[0] != "_")
 

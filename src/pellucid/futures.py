@@ -7,9 +7,12 @@ from collections.abc import Callable
 from types import GenericAlias
 from typing import Any
 
+from pellucid._package.calls import offered
+
 __all__ = ["Future", "collect_all", "wait_all"]
 
 
+@offered.value
 class Future:
     """A result that another thread sets; ``Future[T]`` says its type."""
 

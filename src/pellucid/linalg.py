@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pellucid._C import _linalg
 
 if TYPE_CHECKING:  # what the op table gives
-    from pellucid._op_types.linalg import *
+    from pellucid._C._op_types.linalg import *
 
 
 class LinAlgError(RuntimeError):

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, wraps
-from itertools import chain
 from typing import Any, TypeVar
 
 from pellucid import _C
-from pellucid._calls.mode import Mode
+from pellucid._package.calls import offered
+from pellucid._package.calls.mode import Mode
 from pellucid._tensor.subclasses import getters_left_plain
 
 __all__ = [
@@ -162,6 +162,8 @@ def _get_current_function_mode() -> TorchFunctionMode | None:
     return stack[-1] if stack else None
 
 
+@offered.value
+@offered.runtime_value
 class DisableTorchFunctionSubclass:
     """A scope in which ops read subclasses as plain tensors; modes stay in force."""
 
@@ -172,6 +174,8 @@ class DisableTorchFunctionSubclass:
         _C._change_torch_function_depth(-1)
 
 
+@offered.value
+@offered.runtime_value
 class DisableTorchFunction(DisableTorchFunctionSubclass):
     """A scope without any ``__torch_function__``, of subclasses or of modes."""
 
@@ -207,10 +211,10 @@ def _overridable() -> Iterable[tuple[Any, str, Callable[..., Any]]]:
     are made overridable, and of methods.
     """
     import pellucid
-    from pellucid._package.lazy_exports import FUNCTIONS
+    from pellucid._package.offers import FUNCTIONS
     from pellucid.nn import functional
 
-    for name in chain.from_iterable(FUNCTIONS.values()):
+    for name in FUNCTIONS:
         isinstance(getattr(pellucid, name), type)  # its module is imported now
     builtin: Any = type(len)
     places = [pellucid, functional, _C._nn, *_op_modules()]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._calls.out_argument import write_out
+from pellucid._package.calls.out_argument import write_out
 
 __all__ = ["SobolEngine"]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from pellucid import Generator, Tensor
 from pellucid._C import default_generator
+from pellucid._package.calls import offered
 from pellucid._package.settings import user_backend
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
 ]
 
 
+@offered.value
 def manual_seed(seed: int) -> Generator:
     """Starts the default generator's stream that belongs to ``seed``; returns it.
 
@@ -31,26 +33,31 @@ def manual_seed(seed: int) -> Generator:
     return default_generator.manual_seed(int(seed))
 
 
+@offered.value
 def seed() -> int:
     """Seeds the default generator from the system's randomness; returns the seed."""
     return default_generator.seed()
 
 
+@offered.value
 def initial_seed() -> int:
     """The seed that the default generator's stream began with."""
     return default_generator.initial_seed()
 
 
+@offered.value
 def get_rng_state() -> Tensor:
     """The default generator's state, a uint8 tensor."""
     return default_generator.get_state()
 
 
+@offered.value
 def set_rng_state(new_state: Tensor) -> None:
     """Takes what :func:`get_rng_state` gave."""
     default_generator.set_state(new_state)
 
 
+@offered.value
 @contextmanager
 def fork_rng(
     devices: Iterable[Any] | None = None,

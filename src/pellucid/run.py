@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pellucid._alias.finder import TorchFinder, become_torch
+from pellucid.alias.finder import TorchFinder, become_torch
 
 _USAGE = """\
 usage: python -m pellucid.run script.py [argument ...]
@@ -22,7 +22,7 @@ usage: python -m pellucid.run script.py [argument ...]
        python -m pellucid.run -c code [argument ...]
 Runs a PyTorch program with Pellucid in the place of torch."""
 
-_SITE = str(Path(__file__).parent / "_alias" / "site")
+_SITE = str(Path(__file__).parent / "alias" / "site")
 
 
 def install() -> None:

@@ -3,7 +3,7 @@
 The functions have the names and arguments of ``safetensors.torch``. A file is eight
 bytes that say how long the header is, the header (JSON: dtype, shape and place of each
 tensor), and the tensors' bytes. Everything the header says is checked before it is
-used. ``serialization.py`` has PyTorch's own format.
+used. ``serialization`` has PyTorch's own format.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import pellucid
 from pellucid import _C
+from pellucid._package.calls import offered
 from pellucid._tensor import Tensor
 from pellucid._tensor.dtype_names import STORAGE_NAMES, TYPE_NAMES
 
@@ -65,6 +66,7 @@ class _OnCPU:
         raise AssertionError("Pellucid runs on the CPU: there is no CUDA device")
 
 
+@offered.value
 class UntypedStorage(_OnCPU, _C.StorageBase):
     """A block of bytes that tensors share.
 
@@ -165,6 +167,7 @@ class UntypedStorage(_OnCPU, _C.StorageBase):
         return TypedStorage(wrap_storage=self, dtype=_C.uint8).type(dtype)
 
 
+@offered.value
 class TypedStorage(_OnCPU):
     """The memory of a tensor as elements of one dtype, without sizes and strides.
 
@@ -372,6 +375,21 @@ _TYPES = {
     for dtype, word in STORAGE_NAMES.items()
 }
 
+offered.values(
+    "BFloat16Storage",
+    "BoolStorage",
+    "ByteStorage",
+    "CharStorage",
+    "ComplexDoubleStorage",
+    "ComplexFloatStorage",
+    "DoubleStorage",
+    "FloatStorage",
+    "HalfStorage",
+    "IntStorage",
+    "LongStorage",
+    "ShortStorage",
+)
+
 
 def __getattr__(name: str) -> Any:
     try:
@@ -429,6 +447,16 @@ def _require_storage(value: Any) -> None:
 
 def _rebuilt(memory: UntypedStorage, dtype: Any) -> TypedStorage:
     return TypedStorage(wrap_storage=memory, dtype=dtype)
+
+
+def _load_from_bytes(data: bytes) -> Any:
+    """The storage in a pickle of PyTorch: a saved file. Pickles hold this name, and
+    whoever unpickles one has trusted it.
+    """
+    from io import BytesIO
+
+    load: Any = pellucid.load
+    return load(BytesIO(data), weights_only=False)
 
 
 def _over(memory: UntypedStorage, dtype: Any) -> Tensor:

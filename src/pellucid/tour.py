@@ -17,9 +17,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from pellucid._timeline.log import ROUTES, Kind, Log, Session, Watch
 from pellucid.explain import explain
 from pellucid.explain.report import Explanation
+from pellucid.profiler._timeline.log import ROUTES, Kind, Log, Session, Watch
 
 __all__ = ["Layer", "Tour", "layers", "tour"]
 

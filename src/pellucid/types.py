@@ -10,8 +10,9 @@ from pellucid import Size, Tensor
 from pellucid import device as _device
 from pellucid import dtype as _dtype  # noqa: F401 - libraries take it from here
 from pellucid import layout as _layout  # noqa: F401
-from pellucid._symbolic.numbers import SymInt as SymInt
+from pellucid._package.calls import offered
 from pellucid.storage import TypedStorage, UntypedStorage
+from pellucid.utils._symbolic.numbers import SymInt as SymInt
 
 __all__ = [
     "Device",
@@ -39,9 +40,11 @@ Storage: TypeAlias = TypedStorage | UntypedStorage
 _dispatchkey: TypeAlias = str
 
 
+@offered.value
 class SymFloat:
     """A number that a trace does not know: numbers are floats here."""
 
 
+@offered.value
 class SymBool:
     """A condition that a trace does not know: conditions are bools here."""

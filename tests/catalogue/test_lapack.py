@@ -11,8 +11,8 @@ from pellucid.testing import assert_close
 
 DTYPES = (torch.float32, torch.float64, torch.complex64, torch.complex128)
 WITHOUT_THE_PACKAGE = """
-import pellucid._runtime.lapack
-pellucid._runtime.lapack.library_file = lambda: ""
+import pellucid._C._runtime.lapack
+pellucid._C._runtime.lapack.library_file = lambda: ""
 import pellucid as torch
 a = torch.tensor([[2.0, 1.0], [1.0, 3.0]])
 torch.testing.assert_close(torch.linalg.inv(a) @ a, torch.eye(2))

@@ -11,12 +11,12 @@ from tests.diagnose.test_roofline import GIVEN, recorded
 
 import pellucid as torch
 from pellucid import nn
-from pellucid._timeline.log import Kind, Session, Watch
-from pellucid._timeline.shares import main_thread, shares
 from pellucid.diagnose.page import Page
 from pellucid.diagnose.page_data import by_line, flame, memory, timeline
 from pellucid.diagnose.roofline import roofline_of
 from pellucid.profiler import profile, record_function
+from pellucid.profiler._timeline.log import Kind, Session, Watch
+from pellucid.profiler._timeline.shares import main_thread, shares
 
 
 def training_step():

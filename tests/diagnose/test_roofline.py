@@ -3,12 +3,12 @@
 import pytest
 
 import pellucid as torch
-from pellucid._timeline.costs import CostCounter
-from pellucid._timeline.log import ROUTES, Kind, Session, Watch
 from pellucid.diagnose.machine import Machine, raise_roof
 from pellucid.diagnose.recording import computations, record_runs
 from pellucid.diagnose.roofline import bound_of, roofline_of
 from pellucid.nn import functional as F
+from pellucid.profiler._timeline.costs import CostCounter
+from pellucid.profiler._timeline.log import ROUTES, Kind, Session, Watch
 
 GIVEN = Machine(
     name="a processor",

@@ -14,6 +14,7 @@ from pellucid.distributed.fsdp import (
     MixedPrecisionPolicy,
     fully_shard,
 )
+from pellucid.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
 from pellucid.distributed.fsdp.wrap import transformer_auto_wrap_policy
 from pellucid.distributed.tensor import DTensor, Shard
 from pellucid.distributed.tensor.parallel import (
@@ -134,7 +135,22 @@ def rank_wraps(rank, size):
         assert model.module.out.weight.shape == (31, 6)
 
 
-@pytest.mark.parametrize("function", [rank_trains, rank_wraps])
+def rank_skips_what_overflowed_elsewhere(rank, size):
+    weight = torch.ones(2, requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=1.0)
+    scaler = ShardedGradScaler("cpu", init_scale=4.0)
+    weight.grad = torch.tensor([4.0, float("inf") if rank == 1 else 8.0])
+    scaler.step(optimizer)
+    scaler.update()
+    assert weight.tolist() == [1.0, 1.0] and scaler.get_scale() == 2.0
+    weight.grad = torch.full((2,), 2.0)
+    scaler.step(optimizer)
+    assert weight.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "function", [rank_trains, rank_wraps, rank_skips_what_overflowed_elsewhere]
+)
 def test_sharded_training_is_that_of_one_process(function, tmp_path):
     assert len(run_ranks(function, 2, tmp_path)) == 2
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pellucid as torch
-from pellucid._runtime import tracing as _trace
+from pellucid._C._runtime import tracing as _trace
 
 JOINS = {"cat": (torch.cat, np.concatenate), "stack": (torch.stack, np.stack)}
 JOIN = pytest.mark.parametrize("join, reference", JOINS.values(), ids=JOINS)

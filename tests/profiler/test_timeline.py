@@ -9,7 +9,7 @@ import pytest
 
 import pellucid as torch
 from pellucid import _C, nn
-from pellucid._timeline.log import Kind, Session, Watch
+from pellucid.profiler._timeline.log import Kind, Session, Watch
 
 EVERYTHING = Watch.FACTS | Watch.MEMORY | Watch.STACKS | Watch.STEPS | Watch.MODULES
 

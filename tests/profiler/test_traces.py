@@ -132,7 +132,7 @@ def test_memory_is_told_by_what_it_is_for(tmp_path):
     profiler.export_memory_timeline(str(path))
     times, sizes = json.loads(path.read_text())
     assert len(times) == len(sizes) and times == sorted(times)
-    from pellucid._timeline.storages import ROLES
+    from pellucid.profiler._timeline.storages import ROLES
 
     last = dict(zip(ROLES, sizes[-1][1:], strict=True))
     weights = 4 * (100 * 50 + 50)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pellucid as torch
-from pellucid._sparse import patterns
+from pellucid.sparse._ops import patterns
 
 COUNTS = [0, 1, 2, 30, 5000, 200_000]
 

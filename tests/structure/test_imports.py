@@ -44,18 +44,18 @@ ENGINE = {
     },
 }
 # What every part of the API may use, beside the runtime (`_C`).
-BASE = {"_calls", "_tensor"}
+BASE = {"_package/calls", "_tensor"}
 # Every folder and top-level module, the rooms behind the public names first.
 API = {
-    "_calls": set(),
+    "_package/calls": set(),
     "_tensor": set(),
     "_package": set(),
-    "_runtime": {"_ops", "pellucid_compiler"},
+    "_C/_runtime": {"_ops", "pellucid_compiler"},
     "_ops": {"_higher_order_ops"},
-    "_decomp": {"_ops", "_runtime", "pellucid_compiler"},
+    "_decomp": {"_ops", "_C/_runtime", "pellucid_compiler"},
     "_library": {"_ops", "ops", "autograd", "utils", "testing", "utils/_pytree"},
-    "_serialization": {"storage", "nn"},
-    "_functions": {"_runtime", "linalg", "storage", "pellucid_compiler"},
+    "serialization/_format": {"storage", "nn"},
+    "_functions": {"_C/_runtime", "linalg", "storage", "pellucid_compiler"},
     # Private modules of PyTorch that libraries use
     "_compile/capture": {
         *("_compile", "_dynamo", "_dynamo/backends", "_ops", "_subclasses"),
@@ -63,7 +63,7 @@ API = {
     },
     "_compile": {
         "_compile/capture",
-        *("_dynamo", "_dynamo/backends", "_runtime", "nn", "pellucid_compiler"),
+        *("_dynamo", "_dynamo/backends", "_C/_runtime", "nn", "pellucid_compiler"),
     },
     "_dynamo/backends": {"_compile", "_dynamo", "_functorch"},
     "_dynamo": {
@@ -75,52 +75,64 @@ API = {
         "overrides",
     },
     "_higher_order_ops": {"_ops", "utils", "utils/_pytree"},
-    "_subclasses": {"_decomp", "_symbolic", "nn", "utils", "utils/_pytree"},
+    "_subclasses": {"_decomp", "utils/_symbolic", "nn", "utils", "utils/_pytree"},
     "_tensor_str": set(),
-    "_utils": set(),
-    "_C_modules": {"func"},
-    "_quantized": {"autograd", "ops"},
-    "_sparse": {"autograd", "linalg", "ops", "pellucid_compiler"},
-    "sparse": {"_sparse"},
+    "_utils": {"serialization/_format"},
+    "_C": {"func"},
+    "ao/_quantized": {"autograd", "ops"},
+    "sparse/_ops": {"autograd", "linalg", "ops", "pellucid_compiler"},
+    "sparse": {"sparse/_ops"},
     # Functions of tensors
     "return_types": set(),
     "fft": set(),
     "linalg": set(),
     "special": set(),
     "signal": set(),
-    "masked": {"linalg"},
+    "masked": {"linalg", "masked/maskedtensor"},
+    "masked/maskedtensor": {
+        *("autograd", "masked", "ops", "overrides"),
+        "pellucid_compiler",
+    },
     "functional": set(),
     "random": {"_package"},
     "quasirandom": set(),
     "testing": set(),
     # Gradients and transforms
     "func": {"nn/modules", "utils/_pytree"},
-    "autograd": {"_runtime", "func", "profiler", "utils/_pytree"},
+    "autograd": {"_C/_runtime", "func", "profiler", "utils/_pytree"},
     "overrides": {"_package", "fft", "linalg", "nn/functional", "special"},
     "library": {"_library"},
     "ops": {"_ops"},
-    "_vision": {"_library", "autograd", "ops"},
-    "_audio": {"_library"},
+    "_library/vision": {"_library", "autograd", "ops"},
+    "_library/audio": {"_library"},
     "_custom_ops": set(),
     # Layers and training
     "nn": {"linalg", "nn/functional", "nn/modules", "nn/parallel", "nn/utils", "ops"},
-    "nn/functional": {"_runtime", "_sparse", "nn", "utils", "pellucid_compiler"},
+    "nn/functional": {"_C/_runtime", "sparse/_ops", "nn", "utils", "pellucid_compiler"},
     "nn/modules": {
         *("__future__", "nn", "nn/functional", "nn/utils", "utils"),
         "pellucid_compiler",
     },
     "nn/utils": {"func", "linalg", "nn", "nn/functional", "nn/modules"},
     "nn/attention": {"nn/functional"},
-    "optim": {"_sparse", "nn", "nn/modules", "utils"},
+    "optim": {"sparse/_ops", "nn", "nn/modules", "utils"},
     "amp": set(),
     "distributions": {"autograd", "linalg", "nn", "nn/functional", "special"},
     # Files, memory, data
     "storage": set(),
-    "serialization": {"_serialization", "storage"},
+    "serialization": {"serialization/_format", "storage"},
     "safetensors": set(),
     "utils/_pytree": set(),
     "utils": {
-        *("_ops", "_runtime", "_timeline", "autograd", "hub", "nn", "nn/modules"),
+        *(
+            "_ops",
+            "_C/_runtime",
+            "profiler/_timeline",
+            "autograd",
+            "hub",
+            "nn",
+            "nn/modules",
+        ),
         "nn/utils",
         *("overrides", "random", "storage", "utils/data"),
         "utils/_pytree",
@@ -130,28 +142,28 @@ API = {
     "utils/data/_utils": {"utils/data"},
     "multiprocessing": set(),
     "hub": {"_functions"},
-    "types": {"_symbolic", "storage"},
+    "types": {"utils/_symbolic", "storage"},
     # Looking inside
     "explain": {
-        *("_compile", "_timeline", "autograd", "memory", "viz"),
+        *("_compile", "profiler/_timeline", "autograd", "memory", "viz"),
         "pellucid_compiler",
     },
     "viz": {"nn/modules", "overrides"},
-    "tour": {"_timeline", "explain"},
-    "_timeline": {"pellucid_compiler"},
+    "tour": {"profiler/_timeline", "explain"},
+    "profiler/_timeline": {"pellucid_compiler"},
     "diagnose": {
-        *("_timeline", "diagnose/rules", "memory", "profiler", "run"),
+        *("profiler/_timeline", "diagnose/rules", "memory", "profiler", "run"),
         *("utils/_pytree", "pellucid_compiler"),
     },
-    "diagnose/rules": {"_timeline", "diagnose"},
-    "memory": {"_timeline", "optim"},
-    "profiler": {"_decomp", "_timeline", "diagnose", "pellucid_compiler"},
+    "diagnose/rules": {"profiler/_timeline", "diagnose"},
+    "memory": {"profiler/_timeline", "optim"},
+    "profiler": {"_decomp", "profiler/_timeline", "diagnose", "pellucid_compiler"},
     # Devices and settings
     "accelerator": {"_package"},
     "backends": {"_package"},
     "cpu": {"amp", "memory"},
     "cuda": {"_package", "amp"},
-    "devices": {"_runtime", "utils", "pellucid_compiler"},
+    "devices": {"_C/_runtime", "utils", "pellucid_compiler"},
     "devices/check": {
         *("accelerator", "autograd", "nn", "nn/functional", "nn/utils", "ops", "optim"),
     },
@@ -164,10 +176,9 @@ API = {
     "torch_version": set(),
     # Programs and declarations
     "lang": {"pellucid_compiler"},
-    "run": {"_alias"},
-    "alias": {"_alias"},
-    "_alias": {"version"},
-    "_alias/site/torch": {"_alias"},
+    "run": {"alias"},
+    "alias": {"version"},
+    "alias/site/torch": {"alias"},
     # Processes that work together
     "distributed": {
         "distributed/_group",
@@ -179,11 +190,11 @@ API = {
     },
     "distributed/_composable": {"distributed/fsdp"},
     "distributed/fsdp": {
-        *("autograd", "distributed", "distributed/tensor", "nn", "nn/utils"),
+        *("amp", "autograd", "distributed", "distributed/tensor", "nn", "nn/utils"),
         "utils/_pytree",
     },
     "distributed/checkpoint": {
-        *("_serialization", "distributed/tensor", "nn", "optim"),
+        *("serialization/_format", "distributed/tensor", "nn", "optim"),
     },
     "distributed/tensor": {
         *("autograd", "distributed", "nn", "overrides", "pellucid_compiler"),
@@ -212,10 +223,13 @@ API = {
     },
     "distributed/elastic/multiprocessing/errors": set(),
     "distributed/launcher": {"distributed/_launch"},
-    "distributed/nn": {"autograd"},
-    "distributed/optim": {"optim"},
+    "distributed/autograd": {"distributed/rpc"},
+    "distributed/nn": {"autograd", "distributed/nn/api"},
+    "distributed/nn/api": {"distributed/rpc", "futures", "nn"},
+    "distributed/optim": {"distributed/autograd", "distributed/rpc", "optim"},
     "distributed/pipelining": {"autograd", "nn"},
     "distributed/rpc": {
+        "autograd",
         "distributed",
         "distributed/_stores",
         "distributed/_transport",
@@ -241,7 +255,7 @@ API = {
     "fx/experimental": {
         "_decomp",
         "_subclasses",
-        "_symbolic",
+        "utils/_symbolic",
         "fx",
         "fx/passes",
         *("nn", "nn/utils"),
@@ -249,7 +263,7 @@ API = {
         "utils",
         "utils/_pytree",
     },
-    "_symbolic": set(),
+    "utils/_symbolic": set(),
     "_functorch": {
         "_subclasses",
         "autograd",
@@ -261,7 +275,7 @@ API = {
     },
     "export": {
         "_ops",
-        "_symbolic",
+        "utils/_symbolic",
         "func",
         "fx",
         "fx/experimental",
@@ -282,6 +296,10 @@ RULES = {"pellucid_compiler": ENGINE, "pellucid": API}
 # Uses that close a circle, each inside a function, with the reason. Without them there
 # is not a cycle.
 DELIBERATE = {
+    (
+        "pellucid.masked.maskedtensor.core",
+        "pellucid.masked.maskedtensor._rules",
+    ): "a masked tensor looks up the rule of an op when one is called",
     ("pellucid_compiler.ir.expr", "pellucid_compiler.ir.show"): "an Expr's repr",
     (
         "pellucid._dynamo.backends.debugging",

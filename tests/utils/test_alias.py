@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pellucid import version
-from pellucid._alias.environment import SITE
+from pellucid.alias.environment import SITE
 
 SOURCES = str(Path(version.__file__).parents[1])
 FOUND = """

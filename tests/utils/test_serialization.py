@@ -11,7 +11,7 @@ import pytest
 
 import pellucid as torch
 from pellucid import nn
-from pellucid._serialization import writer as _archive_writer
+from pellucid.serialization._format import writer as _archive_writer
 
 
 def saved(value):

@@ -1,5 +1,6 @@
 // backward and grad from Python, and what Tensor gains: grad_fn, backward, detach, hooks.
 #include <memory>
+#include <optional>
 
 #include "autograd/accumulate_grad.h"
 #include "autograd/anomaly.h"
@@ -61,10 +62,30 @@ void warn_about_cycles(const BackwardOptions& options) {
         "use autograd.grad(), or set .grad to None behind it");
 }
 
-// _run_backward(tensors, grad_tensors, retain_graph, create_graph, inputs, allow_unused, accumulate)
+// The gradients that a Python function waits for: it gives (number of the root, gradient), or None after the last.
+struct CalledLateGradients final : LateGradients {
+  PyObject* const function;  // borrowed
+
+  CalledLateGradients(std::span<const Target> given, PyObject* called) : LateGradients(given), function(called) {}
+  bool wait(size_t& root, Tensor& grad) override {
+    HoldGil gil;
+    const Object found = own(PyObject_CallNoArgs(function));
+    if (found.get() == Py_None) return false;
+    if (!PyTuple_Check(found.get()) || PyTuple_GET_SIZE(found.get()) != 2)
+      raise(ErrorKind::Type, "a late gradient is (number of the root, gradient)");
+    root = PyLong_AsSize_t(PyTuple_GET_ITEM(found.get(), 0));
+    if (PyErr_Occurred()) raise_python();
+    if (root >= roots.size()) raise(ErrorKind::Index, "there are %zu late roots, no number %zu", roots.size(), root);
+    grad = gradient_from(PyTuple_GET_ITEM(found.get(), 1));
+    return true;
+  }
+};
+
+// _run_backward(tensors, grad_tensors, retain_graph, create_graph, inputs, allow_unused, accumulate,
+//               [late_tensors, next_late_gradient])
 PyObject* run_from_python(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&]() -> PyObject* {
-    if (count != 7) raise(ErrorKind::Type, "_run_backward takes 7 arguments");
+    if (count != 7 && count != 9) raise(ErrorKind::Type, "_run_backward takes 7 or 9 arguments");
     Object roots_given = own(PySequence_Fast(args[0], "tensors must be a Tensor or a sequence of Tensors"));
     Object grads_given = own(PySequence_Fast(args[1], "grad_tensors must be a Tensor or a sequence of Tensors"));
     Object inputs_given = own(PySequence_Fast(args[4], "inputs must be a Tensor or a sequence of Tensors"));
@@ -77,8 +98,16 @@ PyObject* run_from_python(PyObject*, PyObject* const* args, Py_ssize_t count) {
     if (grads.size() != roots.list.size())
       raise(ErrorKind::Runtime, "got %zu tensors and %zu gradients: there must be one gradient (or None) per tensor",
             roots.list.size(), grads.size());
+    Targets late_roots;
+    std::optional<CalledLateGradients> late;
+    if (count == 9) {
+      late_roots.add_all(own(PySequence_Fast(args[7], "late tensors must be a sequence")).get(), "all late tensors",
+                         ErrorKind::Type);
+      late.emplace(late_roots.span(), args[8]);
+    }
     const BackwardOptions options{PyObject_IsTrue(args[2]) == 1, PyObject_IsTrue(args[3]) == 1,
-                                  PyObject_IsTrue(args[6]) == 1, PyObject_IsTrue(args[5]) == 1};
+                                  PyObject_IsTrue(args[6]) == 1, PyObject_IsTrue(args[5]) == 1,
+                                  late ? &*late : nullptr};
     if (options.accumulate) refuse_in_transforms("backward");
     warn_about_cycles(options);
     note_line();

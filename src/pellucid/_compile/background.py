@@ -80,7 +80,7 @@ def wait(timeout: float | None = None) -> bool:
 
 def make(number: int, description: bytes) -> None:
     """Makes one kernel and gives it to the runtime, or tells it why there is none."""
-    from pellucid._runtime.tracing import answer_group
+    from pellucid._C._runtime.tracing import answer_group
 
     try:
         _C._publish_group(number, answer_group(description))

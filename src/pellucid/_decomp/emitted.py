@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pellucid
 from pellucid import _C, Tensor
+from pellucid._C._runtime.tracing import derivative_function
 from pellucid._decomp.registry import unseen
 from pellucid._ops import OpOverload, ops
-from pellucid._runtime.tracing import derivative_function
 
 if TYPE_CHECKING:
     from pellucid_compiler.ir.expr import Expr

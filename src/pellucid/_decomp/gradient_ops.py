@@ -2,39 +2,23 @@
 
 A derivative op has no name that programs know. Where modes watch, the gradients of an
 op that declares ``backward=`` are seen as that op, whose body runs the same derivative
-(``pellucid/_runtime/gradients.py``) or is a composite. Arguments are matched by name,
-after those that the declaration gives; `_FORMS` has those that are another form of a
-forward argument. Read next: derivatives.py.
+(``pellucid/_C/_runtime/gradients.py``) or is a composite. Arguments are matched by
+name, after those that the declaration gives
+(``_C/_runtime/gradient_arguments.py``). Read next: derivatives.py.
 """
 
 from __future__ import annotations
 
 import ast
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 from pellucid import Tensor
+from pellucid._C._runtime.gradient_arguments import reading_of
+from pellucid._C._runtime.gradients import overload_of
 from pellucid._decomp.call import Call
 from pellucid._ops import OpOverload
-from pellucid._runtime.gradients import RENAMED, RESULTS, overload_of
-
-# What gradient ops say of a forward argument, where it is not the argument itself.
-_FORMS: dict[str, Callable[[Call], Any]] = {
-    "input_sizes": lambda call: list(call.size_of("self")),
-    "input_size": lambda call: list(call.size_of("self")),
-    "bias_sizes": lambda call: (
-        list(call.size_of("bias")) if "bias" in call.wanted else None
-    ),
-    "num_weights": lambda call: call.size_of("weight")[0],
-    "is_result": lambda call: False,
-    "self_is_result": lambda call: False,
-    "buffer": lambda call: call.grad.new_empty(0),
-    "input_dtype": lambda call: call.grad.dtype,
-    "start": lambda call: call.value("start") or 0,
-    "end": lambda call: sys.maxsize if call.value("end") is None else call.value("end"),
-}
 
 
 class GradientOp:
@@ -80,13 +64,13 @@ class GradientOp:
         if name == "output_mask":
             return mask
         declared = {a.name: a for a in self.forward._schema.arguments}
-        if name in _FORMS:
-            return _FORMS[name](call)
-        called = name if name in declared else RENAMED.get(name, name)
-        if called in declared:
-            return call.argument(declared[called])
-        if name in RESULTS:
-            return call.result(RESULTS[name])
+        row = reading_of(name, frozenset(declared))
+        if row.shown is not None:
+            return row.shown(call)
+        if row.argument in declared:
+            return call.argument(declared[row.argument])
+        if row.result is not None:
+            return call.result(row.result)
         return call.unread(name)
 
 

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, TypeVar
 
-import pellucid._runtime.composites  # noqa: F401 - gives the bodies their framework
+import pellucid._C._runtime.composites  # noqa: F401 - gives the bodies their framework
 from pellucid import _C, Tensor
+from pellucid._C._runtime.gradients import overload_of
 from pellucid._ops import OpOverload, OpOverloadPacket
-from pellucid._runtime.gradients import overload_of
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

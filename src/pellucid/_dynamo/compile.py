@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from pellucid._package.calls import offered
+
 if TYPE_CHECKING:
     from pellucid._compile.settings import Settings
 
 
+@offered.value
 def compile(
     model: Callable[..., Any] | None = None,
     *,

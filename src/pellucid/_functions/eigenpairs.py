@@ -13,11 +13,13 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor, linalg
+from pellucid._package.calls import offered
 
 _Pairs = tuple[Tensor, Tensor]
 _METHODS = ("basic", "ortho")
 
 
+@offered.function
 def lobpcg(
     A: Tensor,
     k: int | None = None,

@@ -16,6 +16,7 @@ from typing import Any
 
 import pellucid
 from pellucid import _C, Tensor
+from pellucid._package.calls import offered
 
 _PREFIX = "_foreach_"
 
@@ -103,6 +104,7 @@ def _with_factors(name: str) -> Callable[..., Any]:
     return foreach
 
 
+@offered.value
 def _foreach_norm(
     self: Sequence[Tensor], ord: float = 2, dtype: pellucid.dtype | None = None
 ) -> tuple[Tensor, ...]:
@@ -112,12 +114,25 @@ def _foreach_norm(
     return tuple(norm(x, order, dtype=dtype) for x, order in rows)
 
 
+@offered.value
 def _foreach_powsum(
     self: Sequence[Tensor], ord: float = 2, dtype: pellucid.dtype | None = None
 ) -> tuple[Tensor, ...]:
     """The sum of ``abs(x) ** ord`` of every tensor."""
     rows = _rows("_foreach_powsum", (self, ord))
     return tuple(x.abs().pow(order).sum(dtype=dtype) for x, order in rows)
+
+
+# Of functions that have no in-place method.
+offered.values(
+    "_foreach_clone",
+    "_foreach_max",
+    "_foreach_maximum",
+    "_foreach_maximum_",
+    "_foreach_minimum",
+    "_foreach_minimum_",
+    "_foreach_mm",
+)
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import pellucid
 from pellucid import Tensor, linalg
+from pellucid._package.calls import offered
 
 _Factors = tuple[Tensor, Tensor, Tensor]
 
 
+@offered.function
 def svd_lowrank(
     A: Tensor,
     q: int | None = 6,
@@ -43,6 +45,7 @@ def _approximate_basis(matrix: Tensor, q: int, niter: int | None) -> Tensor:
     return basis
 
 
+@offered.function
 def pca_lowrank(
     A: Tensor,
     q: int | None = None,

@@ -10,9 +10,9 @@ from __future__ import annotations
 from functools import cache
 
 from pellucid._C import _op_named
-from pellucid._calls.argument_checks import require_tensors
-from pellucid._calls.deprecation import deprecated
-from pellucid._calls.out_argument import write_out
+from pellucid._package.calls.argument_checks import require_tensors
+from pellucid._package.calls.deprecation import deprecated
+from pellucid._package.calls.out_argument import write_out
 from pellucid._tensor import Tensor
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this
@@ -59,7 +59,7 @@ einsum._seen_as = _unpacked  # type: ignore[attr-defined]
 @cache
 def _einsum() -> Any:
     """The body of the composite: a call of the op would box equation and list."""
-    from pellucid._runtime import composites
+    from pellucid._C._runtime import composites
 
     return composites.find("pellucid_compiler.composites.contractions", "einsum")
 

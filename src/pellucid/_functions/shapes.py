@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pellucid
 from pellucid import _C
-from pellucid._calls.argument_checks import require_tensors
-from pellucid._calls.deprecation import deprecated
+from pellucid._package.calls.argument_checks import require_tensors
+from pellucid._package.calls.deprecation import deprecated
 from pellucid._tensor import Tensor
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this

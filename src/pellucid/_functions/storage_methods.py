@@ -1,6 +1,6 @@
 """Methods of Tensor that take or give storages.
 
-Imported lazily; see ``_package/lazy_exports.py``.
+Imported lazily (``_package/calls/offered.py``).
 """
 
 from __future__ import annotations
@@ -9,23 +9,27 @@ from typing import Any
 
 from pellucid import _C
 from pellucid import storage as _storage
+from pellucid._package.calls import offered
 from pellucid._tensor import Tensor
 from pellucid._tensor.dtype_names import STORAGE_NAMES
 from pellucid.storage import TypedStorage, UntypedStorage
 
 
+@offered.method
 def storage(self: Tensor) -> TypedStorage:
     """The memory behind this tensor as elements; ``untyped_storage`` is newer."""
     _storage.warn_of_typed_storage()
     return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
 
 
+@offered.method
 def storage_type(self: Tensor) -> Any:
     """The type of this tensor's storage by name, such as ``torch.FloatStorage``."""
     word = STORAGE_NAMES.get(self.dtype)
     return getattr(_storage, f"{word}Storage") if word else _storage.UntypedStorage
 
 
+@offered.method
 def set_(
     self: Tensor,
     source: Tensor | UntypedStorage | TypedStorage | None = None,

@@ -8,6 +8,7 @@ from typing import Any
 from pellucid import SymBool, Tensor
 from pellucid._higher_order_ops.recording import current_trace, is_fake
 from pellucid._ops.higher_order import HigherOrderOperator
+from pellucid._package.calls import offered
 from pellucid.utils import _pytree as pytree
 
 __all__ = ["cond", "cond_op"]
@@ -49,6 +50,7 @@ class _CondOp(HigherOrderOperator):
 cond_op = _CondOp("cond")
 
 
+@offered.function
 def cond(
     pred: bool | Tensor,
     true_fn: Callable[..., Any],

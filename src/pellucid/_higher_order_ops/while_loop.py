@@ -8,6 +8,7 @@ from typing import Any
 from pellucid import Tensor
 from pellucid._higher_order_ops.recording import current_trace, is_fake
 from pellucid._ops.higher_order import HigherOrderOperator
+from pellucid._package.calls import offered
 from pellucid.utils import _pytree as pytree
 
 __all__ = ["while_loop", "while_loop_op"]
@@ -51,6 +52,7 @@ class _WhileLoopOp(HigherOrderOperator):
 while_loop_op = _WhileLoopOp("while_loop")
 
 
+@offered.function
 def while_loop(
     cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any
 ) -> Any:

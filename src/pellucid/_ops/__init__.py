@@ -22,14 +22,15 @@ from pellucid._ops.higher_order import by_name
 from pellucid._ops.schema import FunctionSchema
 from pellucid._ops.tags import TAGS_OF_KINDS, TAGS_OF_LIBRARIES
 from pellucid._ops.tags import Tag as Tag
+from pellucid._package.calls import offered
 
 _ALL_KEYS = 2**64 - 1
 # Compiled libraries, by folder and name, and the module that defines their ops instead.
 _OWN_LIBRARIES = {
-    ("torchvision", "_C"): "pellucid._vision.regions",
-    ("torchvision", "image"): "pellucid._vision.images",
-    ("lib", "_torchaudio"): "pellucid._audio.queries",
-    ("lib", "libtorchaudio"): "pellucid._audio.filters",
+    ("torchvision", "_C"): "pellucid._library.vision.regions",
+    ("torchvision", "image"): "pellucid._library.vision.images",
+    ("lib", "_torchaudio"): "pellucid._library.audio.queries",
+    ("lib", "libtorchaudio"): "pellucid._library.audio.filters",
 }
 
 
@@ -238,4 +239,4 @@ class _Ops(ModuleType):
             self.loaded_libraries.add(own)
 
 
-ops = _Ops()
+ops = offered.value(_Ops())

@@ -8,7 +8,10 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
+from pellucid._package.calls import offered
 
+
+@offered.value
 class Tag(Enum):
     """What is known of an op without running it; the values are PyTorch's."""
 

@@ -19,7 +19,7 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
-from pellucid._calls.overridable import overridable
+from pellucid._package.calls.overridable import overridable
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this
 if TYPE_CHECKING:

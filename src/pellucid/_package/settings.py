@@ -13,10 +13,11 @@ from typing import Any
 
 import pellucid
 from pellucid import _C
+from pellucid._package.calls import offered
 
 # What the runtime brings itself: linear algebra, products, threads, transforms.
-has_lapack = has_openmp = has_spectral = True
-has_mkl = False
+has_lapack = has_openmp = has_spectral = offered.value(True)
+has_mkl = offered.value(False)
 
 _MODES = ("default", "warn", "error")
 
@@ -27,6 +28,7 @@ def user_backend() -> Any:
     return None if name == "privateuseone" else vars(pellucid).get(name)
 
 
+@offered.function
 def _register_device_module(device_type: str, module: Any) -> None:
     """Makes ``module`` the attribute ``torch.<device_type>``: the functions that answer
     for the devices (``is_available``, ``device_count``, ``current_device``,
@@ -46,6 +48,7 @@ def _register_device_module(device_type: str, module: Any) -> None:
         sys.modules[f"pellucid.{device_type}"] = module
 
 
+@offered.function
 def get_device_module(device: Any = None) -> Any:
     """The module of a kind of device, such as ``torch.cuda``; of the CPU for None."""
     kind = "cpu" if device is None else pellucid.device(device).type
@@ -59,6 +62,7 @@ def get_device_module(device: Any = None) -> Any:
         raise RuntimeError(f"there is no module of the device {kind!r}") from None
 
 
+@offered.function
 def get_deterministic_debug_mode() -> int:
     """Nondeterministic algorithms: 0 are allowed, 1 warn, 2 raise."""
     if not pellucid.are_deterministic_algorithms_enabled():
@@ -66,6 +70,7 @@ def get_deterministic_debug_mode() -> int:
     return 1 if pellucid.is_deterministic_algorithms_warn_only_enabled() else 2
 
 
+@offered.function
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     """``use_deterministic_algorithms`` by number, or by "default", "warn", "error"."""
     if debug_mode in _MODES:
@@ -78,11 +83,13 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     pellucid.use_deterministic_algorithms(debug_mode > 0, warn_only=debug_mode == 1)
 
 
+@offered.function
 def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
     """Switch ``autograd.detect_anomaly`` on or off for good."""
     _C._set_anomaly(mode, check_nan)
 
 
+@offered.function
 def set_warn_always(b: bool, /) -> None:
     """Whether the package's warnings are shown each time, not once for each place."""
     warnings.filterwarnings("always" if b else "default", module="pellucid")
@@ -90,6 +97,7 @@ def set_warn_always(b: bool, /) -> None:
     _warns_always = bool(b)
 
 
+@offered.function
 def is_warn_always_enabled() -> bool:
     """Whether ``set_warn_always(True)`` holds."""
     return _warns_always
@@ -98,6 +106,7 @@ def is_warn_always_enabled() -> bool:
 _warns_always = False
 
 
+@offered.function
 def set_flush_denormal(mode: bool) -> bool:
     """Let numbers too small for a normal exponent count as 0, on this thread and on
     those that work for it; whether the processor can.
@@ -108,10 +117,12 @@ def set_flush_denormal(mode: bool) -> bool:
     return _C._set_flush_denormal(mode)
 
 
+@offered.function
 def init_num_threads() -> None:
     """Nothing: the threads are there when they are needed."""
 
 
+@offered.function
 def is_vulkan_available() -> bool:
     """False."""
     return False

@@ -14,9 +14,9 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid._decomp.registry import unseen
-from pellucid._symbolic.environment import where
 from pellucid.utils import _pytree as pytree
 from pellucid.utils._python_dispatch import TorchDispatchMode
+from pellucid.utils._symbolic.environment import where
 
 __all__ = [
     "DataDependentOutputException",

@@ -1,7 +1,7 @@
 """Deep copies and pickles of tensors: their storages and what is said beside them.
 
 Tensors that share a storage still share it after copying or pickling. Imported when
-first used; ``torch.save`` writes its own format (``_serialization``).
+first used; ``torch.save`` writes its own format (``serialization/_format``).
 """
 
 from __future__ import annotations

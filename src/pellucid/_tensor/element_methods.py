@@ -1,6 +1,6 @@
 """Methods of Tensor that write elements: Python functions of each, diagonals, norms.
 
-Imported lazily; see ``_package/lazy_exports.py``.
+Imported lazily (``_package/calls/offered.py``).
 """
 
 from __future__ import annotations
@@ -9,19 +9,23 @@ from collections.abc import Callable
 from typing import Any
 
 import pellucid
+from pellucid._package.calls import offered
 from pellucid._tensor import Tensor
 
 
+@offered.method
 def apply_(self: Tensor, function: Callable[[Any], Any]) -> Tensor:
     """Replaces each element by ``function`` of it: slow, one call of Python each."""
     return map2_(self, None, None, function)
 
 
+@offered.method
 def map_(self: Tensor, other: Tensor, function: Callable[[Any, Any], Any]) -> Tensor:
     """Replaces each element by ``function`` of it and that of ``other``."""
     return map2_(self, other, None, function)
 
 
+@offered.method
 def map2_(
     self: Tensor,
     x: Tensor | None,
@@ -43,11 +47,13 @@ def map2_(
     return self
 
 
+@offered.method
 def polygamma(self: Tensor, n: int) -> Tensor:
     """The derivative of order ``n`` of digamma."""
     return pellucid.polygamma(n, self)
 
 
+@offered.method
 def polygamma_(self: Tensor, n: int) -> Tensor:
     """``polygamma`` in place."""
     return self.copy_(pellucid.polygamma(n, self))

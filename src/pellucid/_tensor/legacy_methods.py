@@ -1,6 +1,6 @@
 """Methods of Tensor that PyTorch keeps for older programs or for other devices.
 
-Imported lazily; see ``_package/lazy_exports.py``.
+Imported lazily (``_package/calls/offered.py``).
 """
 
 from __future__ import annotations
@@ -8,10 +8,12 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 import pellucid
-from pellucid._calls.deprecation import deprecated
+from pellucid._package.calls import offered
+from pellucid._package.calls.deprecation import deprecated
 from pellucid._tensor import Tensor
 
 
+@offered.method
 def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     """A tensor of this one's dtype: of these sizes (not filled), with this data, or
     seeing another tensor's elements.
@@ -24,6 +26,7 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     return self.new_empty(sizes or (0,), device=device)
 
 
+@offered.method
 def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
     """The dims from the one with the largest steps in memory to that with the least."""
     strides = self.stride()
@@ -32,6 +35,7 @@ def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
     return tuple(sorted(range(self.dim()), key=lambda d: -strides[d]))
 
 
+@offered.method
 def is_distributed(self: Tensor) -> bool:
     """False: tensors are on one machine."""
     return False
@@ -52,7 +56,9 @@ def _needs(kind: str, name: str, error: type[Exception] = RuntimeError) -> Any:
     return refused
 
 
-to_padded_tensor = _needs("nested", "to_padded_tensor", NotImplementedError)
+to_padded_tensor = offered.method(
+    _needs("nested", "to_padded_tensor", NotImplementedError)
+)
 
 
 # Names that PyTorch has removed, and those that took their place
@@ -67,19 +73,27 @@ def _removed(name: str, instead: str) -> Any:
     return refused
 
 
-eig = _removed("eig", "torch.linalg.eig, whose results are complex")
-lstsq = _removed("lstsq", "torch.linalg.lstsq, whose operands come in the other order")
-reinforce = _removed("reinforce", "torch.distributions and log_prob")
-solve = _removed("solve", "torch.linalg.solve, whose operands come in the other order")
-symeig = _removed("symeig", "torch.linalg.eigh, which reads the lower triangle")
+eig = offered.method(_removed("eig", "torch.linalg.eig, whose results are complex"))
+lstsq = offered.method(
+    _removed("lstsq", "torch.linalg.lstsq, whose operands come in the other order")
+)
+reinforce = offered.method(_removed("reinforce", "torch.distributions and log_prob"))
+solve = offered.method(
+    _removed("solve", "torch.linalg.solve, whose operands come in the other order")
+)
+symeig = offered.method(
+    _removed("symeig", "torch.linalg.eigh, which reads the lower triangle")
+)
 
 
+@offered.method
 def resize(self: Tensor, *sizes: Any) -> Tensor:
     """The elements in other sizes of the same number: ``view``, by its oldest name."""
     deprecated("resize", "reshape, or resize_ in place")
     return self.contiguous().view(*sizes)
 
 
+@offered.method
 def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
     """``resize`` to the sizes of ``tensor``."""
     deprecated("resize_as", "reshape_as, or resize_as_ in place")
@@ -89,11 +103,13 @@ def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
 # Data
 
 
+@offered.method
 def const_data_ptr(self: Tensor) -> int:
     """The address of the first element, for one who reads."""
     return self.data_ptr()
 
 
+@offered.method
 def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
     """What a module's parameter is when ``load_state_dict`` gives it ``other``: itself
     with the values of ``other``, or ``other`` detached, if it is assigned.
@@ -101,6 +117,7 @@ def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
     return other.detach() if assign else self.copy_(other).detach()
 
 
+@offered.method
 def record_stream(self: Tensor, stream: Any) -> NoReturn:
     """Not supported: the CPU has no streams."""
     raise RuntimeError(

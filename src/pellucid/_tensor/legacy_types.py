@@ -12,7 +12,8 @@ from typing import Any
 
 import pellucid
 from pellucid import _C
-from pellucid._calls.deprecation import deprecated
+from pellucid._package.calls import offered
+from pellucid._package.calls.deprecation import deprecated
 from pellucid._tensor.dtype_names import STORAGE_NAMES, dtype_of_type_name
 from pellucid._tensor.tensor import Tensor
 
@@ -59,6 +60,19 @@ _TYPES = {
     if not dtype.is_complex
 }
 
+offered.values(
+    "BFloat16Tensor",
+    "BoolTensor",
+    "ByteTensor",
+    "CharTensor",
+    "DoubleTensor",
+    "FloatTensor",
+    "HalfTensor",
+    "IntTensor",
+    "LongTensor",
+    "ShortTensor",
+)
+
 
 def __getattr__(name: str) -> Any:
     try:
@@ -67,6 +81,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"there is no tensor type {name}") from None
 
 
+@offered.value
 def set_default_tensor_type(t: tensortype | str) -> None:
     """Make new float tensors of the type, given itself or by name.
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pellucid
 from pellucid import _C, Tensor
+from pellucid._package.calls import offered
 
 
 class _PrintOptions:
@@ -36,6 +37,7 @@ _PROFILES: dict[str, dict[str, float]] = {
 }
 
 
+@offered.value
 def set_printoptions(
     precision: int | None = None,
     threshold: float | None = None,

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from pellucid import _C
 from pellucid._C import TensorBase, _TensorMeta
-from pellucid._calls.deprecation import deprecated
+from pellucid._package.calls.deprecation import deprecated
 from pellucid._tensor.dtype_names import TYPE_NAMES, dtype_of_type_name
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this

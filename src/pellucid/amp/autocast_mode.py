@@ -18,12 +18,14 @@ from typing import Any, TypeVar
 import pellucid
 from pellucid import _C
 from pellucid import dtype as DType
+from pellucid._package.calls import offered
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _DTYPES = (pellucid.bfloat16, pellucid.float16)
 
 
+@offered.value
 class autocast:
     """A region, or a decorated function, that computes products in half precision.
 
@@ -110,6 +112,7 @@ def is_autocast_available(device_type: str) -> bool:
     return device_type == "cpu"
 
 
+@offered.value
 def is_autocast_enabled(device_type: str | None = None) -> bool:
     """Whether this thread is in a region that is switched on for the device; without
     one, for CUDA devices (not available).
@@ -117,6 +120,7 @@ def is_autocast_enabled(device_type: str | None = None) -> bool:
     return device_type == "cpu" and _C._autocast_state()[0]
 
 
+@offered.value
 def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -> None:
     """Switch this thread's casts on or off, as a region does while it lasts. Without
     a device, for CUDA devices.
@@ -131,6 +135,7 @@ def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -
         )
 
 
+@offered.value
 def get_autocast_dtype(device_type: str) -> DType:
     """The dtype that a region computes products in: bfloat16 on the CPU."""
     if device_type == "cpu":
@@ -138,6 +143,7 @@ def get_autocast_dtype(device_type: str) -> DType:
     return _dtypes_of_absent_devices.get(device_type, pellucid.float16)
 
 
+@offered.value
 def set_autocast_dtype(device_type: str, dtype: DType) -> None:
     """What ``get_autocast_dtype`` gives and regions without a dtype compute in."""
     if device_type == "cpu":
@@ -147,58 +153,69 @@ def set_autocast_dtype(device_type: str, dtype: DType) -> None:
         _dtypes_of_absent_devices[device_type] = dtype
 
 
+@offered.value
 def is_autocast_cache_enabled() -> bool:
     """Whether regions cache the casts of parameters."""
     return _C._autocast_state()[2]
 
 
+@offered.value
 def set_autocast_cache_enabled(enabled: bool) -> None:
     """Whether regions cache the casts of parameters."""
     _C._set_autocast(*_C._autocast_state()[:2], enabled)
 
 
+@offered.value
 def clear_autocast_cache() -> None:
     """Empty this thread's cache of casts."""
     _C._forget_casts()
 
 
+@offered.value
 def autocast_increment_nesting() -> int:
     """Count a region that begins; how many there are then."""
     _thread.depth = getattr(_thread, "depth", 0) + 1
     return int(_thread.depth)
 
 
+@offered.value
 def autocast_decrement_nesting() -> int:
     """Count a region that ends; how many are left."""
     _thread.depth -= 1
     return int(_thread.depth)
 
 
+@offered.value
 def is_autocast_cpu_enabled() -> bool:
     """``is_autocast_enabled("cpu")``, which replaces it."""
     return is_autocast_enabled("cpu")
 
 
+@offered.value
 def set_autocast_cpu_enabled(enabled: bool) -> None:
     """``set_autocast_enabled("cpu", ...)``, which replaces it."""
     set_autocast_enabled("cpu", enabled)
 
 
+@offered.value
 def get_autocast_cpu_dtype() -> DType:
     """``get_autocast_dtype("cpu")``, which replaces it."""
     return get_autocast_dtype("cpu")
 
 
+@offered.value
 def set_autocast_cpu_dtype(dtype: DType) -> None:
     """``set_autocast_dtype("cpu", ...)``, which replaces it."""
     set_autocast_dtype("cpu", dtype)
 
 
+@offered.value
 def get_autocast_gpu_dtype() -> DType:
     """``get_autocast_dtype("cuda")``, which replaces it."""
     return get_autocast_dtype("cuda")
 
 
+@offered.value
 def set_autocast_gpu_dtype(dtype: DType) -> None:
     """``set_autocast_dtype("cuda", ...)``, which replaces it."""
     set_autocast_dtype("cuda", dtype)

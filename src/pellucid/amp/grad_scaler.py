@@ -7,10 +7,12 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid._package.calls import offered
 
 _READY, _UNSCALED, _STEPPED = range(3)
 
 
+@offered.value
 class GradScaler:
     """Scales losses; skips steps whose gradients overflowed, and adapts the scale.
 

@@ -46,7 +46,7 @@ class enforce_grad_layout_policy:
 
     def __call__(self, function: Any) -> Any:
         """Decorates: the function alone runs with the policy."""
-        from pellucid._runtime.context_decorators import decorate_context
+        from pellucid._C._runtime.context_decorators import decorate_context
 
         _C._enforce_grad_layout(self.prev)
         return decorate_context(self, function)
@@ -75,7 +75,7 @@ class set_multithreading_enabled:
 
     def __call__(self, function: Any) -> Any:
         """Decorates: the function alone runs with the switch set."""
-        from pellucid._runtime.context_decorators import decorate_context
+        from pellucid._C._runtime.context_decorators import decorate_context
 
         _C._set_multithreading_enabled(self._previous)
         return decorate_context(self, function)

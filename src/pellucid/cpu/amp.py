@@ -5,7 +5,7 @@ from __future__ import annotations
 import pellucid
 from pellucid import amp
 from pellucid import dtype as DType
-from pellucid._calls.deprecation import deprecated
+from pellucid._package.calls.deprecation import deprecated
 
 __all__ = ["GradScaler", "autocast"]
 

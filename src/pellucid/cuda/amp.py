@@ -7,7 +7,7 @@ from functools import partial
 import pellucid
 from pellucid import amp
 from pellucid import dtype as DType
-from pellucid._calls.deprecation import deprecated
+from pellucid._package.calls.deprecation import deprecated
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 

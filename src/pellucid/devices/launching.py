@@ -39,7 +39,7 @@ LOGS: list[list[Event]] = []
 @cache
 def definition(kernel_id: bytes) -> Kernel | None:
     """The kernel of an id; None for one that nothing defines."""
-    from pellucid._runtime.tracing import traced_kernel
+    from pellucid._C._runtime.tracing import traced_kernel
 
     return traced_kernel(kernel_id) or shipped_definitions(_SHIPPED).get(kernel_id)
 

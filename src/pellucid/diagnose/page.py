@@ -10,8 +10,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pellucid._timeline.log import Log
 from pellucid.diagnose.page_data import by_line, flame, memory, timeline
+from pellucid.profiler._timeline.log import Log
 
 if TYPE_CHECKING:
     from pellucid.diagnose.roofline import Roofline

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pellucid._timeline.log import Event, Kind, Log, Thread
-from pellucid._timeline.shares import is_timed, main_thread, shares
-from pellucid._timeline.storages import ROLES
 from pellucid.diagnose.recording import shown_op
 from pellucid.profiler._memory_timeline import memory_series
+from pellucid.profiler._timeline.log import Event, Kind, Log, Thread
+from pellucid.profiler._timeline.shares import is_timed, main_thread, shares
+from pellucid.profiler._timeline.storages import ROLES
 
 _MOST_EVENTS = 20_000  # that are drawn one by one
 _MOST_POINTS = 1500  # of the memory's curve

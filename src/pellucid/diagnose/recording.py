@@ -12,9 +12,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pellucid._timeline.costs import CostCounter
-from pellucid._timeline.log import ROUTES, Event, Kind, Line, Log, Session, Watch
-from pellucid._timeline.storages import ancestors
+from pellucid.profiler._timeline.costs import CostCounter
+from pellucid.profiler._timeline.log import (
+    ROUTES,
+    Event,
+    Kind,
+    Line,
+    Log,
+    Session,
+    Watch,
+)
+from pellucid.profiler._timeline.storages import ancestors
 from pellucid_compiler.ir.cost import Cost
 
 _SECONDS, _RUNS = 0.3, 20

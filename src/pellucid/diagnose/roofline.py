@@ -3,11 +3,11 @@ roofs, and which roof bounds it.
 
     >>> print(pellucid.roofline(model, x))
 
-Operations and bytes are those of the plans that ran (``_timeline/costs.py``), times are
-measured, roofs are `machine`'s. A computation's bound is the greater of the time that
-its operations take at the best rate, and the time that its distinct bytes take at the
-rate of the cache level that holds them (S. Williams, A. Waterman and D. Patterson,
-"Roofline", 2009).
+Operations and bytes are those of the plans that ran (``profiler/_timeline/costs.py``),
+times are measured, roofs are `machine`'s. A computation's bound is the greater of the
+time that its operations take at the best rate, and the time that its distinct bytes
+take at the rate of the cache level that holds them (S. Williams, A. Waterman and D.
+Patterson, "Roofline", 2009).
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pellucid._timeline.costs import CostCounter
-from pellucid._timeline.log import Watch
+from pellucid._package.calls import offered
 from pellucid.diagnose.machine import Machine, machine, raise_roof
 from pellucid.diagnose.recording import Computation, computations, record_runs
+from pellucid.profiler._timeline.costs import CostCounter
+from pellucid.profiler._timeline.log import Watch
 
 __all__ = ["Roofline", "Row", "roofline"]
 
@@ -114,6 +115,7 @@ class Roofline:
         return Page(roofline=self).save(path)
 
 
+@offered.value
 def roofline(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Roofline:
     """Runs ``fn(*args, **kwargs)`` several times; the roofs of what it computed.
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from pellucid._timeline.log import Kind, Log
+from pellucid.profiler._timeline.log import Kind, Log
 
 _SLOW = 1.5  # times the median
 

@@ -14,15 +14,15 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-from pellucid._timeline.costs import CostCounter
-from pellucid._timeline.log import Event, Kind, Line, Log, Session, Watch
-from pellucid._timeline.shares import main_thread, shares
-from pellucid._timeline.storages import ancestors
 from pellucid.diagnose.findings import Finding, Report
 from pellucid.diagnose.machine import Machine, machine
 from pellucid.diagnose.recording import Computation, computations, shown_op
 from pellucid.diagnose.roofline import bound_of, roofline_of
 from pellucid.diagnose.steps import Step, steps_of
+from pellucid.profiler._timeline.costs import CostCounter
+from pellucid.profiler._timeline.log import Event, Kind, Line, Log, Session, Watch
+from pellucid.profiler._timeline.shares import main_thread, shares
+from pellucid.profiler._timeline.storages import ancestors
 
 WATCH = Watch.FACTS | Watch.LINES | Watch.MEMORY | Watch.STEPS
 COPIES = {

@@ -11,7 +11,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._calls.argument_checks import all_true
+from pellucid._package.calls.argument_checks import all_true
 
 __all__ = [
     "Constraint",

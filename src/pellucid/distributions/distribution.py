@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pellucid
 from pellucid import Tensor
-from pellucid._calls.argument_checks import all_true
+from pellucid._package.calls.argument_checks import all_true
 from pellucid.distributions import constraints
 from pellucid.distributions.utils import lazy_property
 

@@ -3,7 +3,7 @@
 ``explain.view(t)``: what memory it shares. ``explain.gradient(w, loss)``: why ``.grad``
 is None. ``explain.dtype(fn, *args)``: which line widened the result.
 ``explain.saved(loss)``: what waits for the backward pass. Read viz/collect.py for
-graphs, ``_timeline/log.py`` for calls.
+graphs, ``profiler/_timeline/log.py`` for calls.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _path_to(root: Any, target: Tensor) -> list[str] | None:
 
 def explain_dtype(fn: Callable[..., Any], args: Any, kwargs: Any) -> str:
     """See `pellucid.explain.dtype`."""
-    from pellucid._timeline.log import Kind, Session, Watch
+    from pellucid.profiler._timeline.log import Kind, Session, Watch
 
     session = Session(Watch.FACTS | Watch.LINES)
     session.start()

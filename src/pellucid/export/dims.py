@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pellucid import Tensor
-from pellucid._symbolic.environment import INFINITY, ShapeEnv, Symbol
 from pellucid.utils import _pytree as pytree
+from pellucid.utils._symbolic.environment import INFINITY, ShapeEnv, Symbol
 
 __all__ = ["Dim", "dims"]
 

@@ -10,11 +10,11 @@ from enum import Enum, auto
 from typing import Any, NoReturn
 
 from pellucid import Tensor
-from pellucid._symbolic.environment import INFINITY, Guard
 from pellucid.fx.graph import Graph
 from pellucid.fx.graph_module import GraphModule
 from pellucid.nn import Module, Parameter
 from pellucid.utils import _pytree as pytree
+from pellucid.utils._symbolic.environment import INFINITY, Guard
 
 __all__ = [
     "ExportGraphSignature",

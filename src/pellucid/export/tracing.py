@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pellucid import Tensor
-from pellucid._symbolic.environment import Guard, ShapeEnv, Symbol
 from pellucid.export.dims import symbols_of
 from pellucid.export.program import (
     CallSpec,
@@ -29,6 +28,7 @@ from pellucid.fx.graph_module import GraphModule
 from pellucid.fx.node import Node
 from pellucid.nn import Module
 from pellucid.utils import _pytree as pytree
+from pellucid.utils._symbolic.environment import Guard, ShapeEnv, Symbol
 
 __all__ = ["decomposed", "export", "register_dataclass"]
 

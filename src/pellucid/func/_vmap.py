@@ -13,6 +13,7 @@ from typing import Any
 
 import pellucid
 from pellucid import _C
+from pellucid._package.calls import offered
 from pellucid._tensor import Tensor
 from pellucid.func._levels import RANDOMNESS, batch_level, unwrap
 from pellucid.utils._pytree import (
@@ -25,6 +26,7 @@ from pellucid.utils._pytree import (
 _Dims = int | tuple[Any, ...] | None
 
 
+@offered.value
 def vmap(
     func: Callable[..., Any],
     in_dims: Any = 0,

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, Final, NoReturn, TypeVar, cast
 
+from pellucid._package.calls import offered
 from pellucid.futures import Future
 from pellucid.nn import Module
 
@@ -55,6 +56,7 @@ class TracerWarning(Warning):
     """Of a trace that lost what Python decided; none is recorded here."""
 
 
+@offered.value
 class ScriptModule(Module):
     """A module; scripted ones are plain modules here."""
 
@@ -167,6 +169,7 @@ class ScriptFunction:
 _INSTEAD = "; a program in Python runs as it is, and torch.save keeps its weights"
 
 
+@offered.value
 def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future:
     """A future of ``func(*args, **kwargs)``, which is computed at once, as in PyTorch
     outside of compiled code.
@@ -176,6 +179,7 @@ def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future:
     return future
 
 
+@offered.value
 def wait(future: Future) -> Any:
     """The future's result."""
     return future.wait()

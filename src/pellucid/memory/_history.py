@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from pellucid import _C
-from pellucid._timeline.log import Kind, Log, Session, Watch
-from pellucid._timeline.storages import lifetimes
+from pellucid.profiler._timeline.log import Kind, Log, Session, Watch
+from pellucid.profiler._timeline.storages import lifetimes
 
 _FOREVER = float("inf")
 _session: Session | None = None

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pellucid._timeline.log import Session, Watch
-from pellucid._timeline.storages import lifetimes, line_of, op_of
 from pellucid.memory._holders import paths_to
 from pellucid.memory._live import live_storages
 from pellucid.memory._peak import readable
+from pellucid.profiler._timeline.log import Session, Watch
+from pellucid.profiler._timeline.storages import lifetimes, line_of, op_of
 
 
 @dataclass(frozen=True)

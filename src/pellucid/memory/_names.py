@@ -28,7 +28,7 @@ def running_frames() -> Iterator[FrameType]:
 
 
 def _is_ours(frame: FrameType) -> bool:
-    from pellucid._timeline.log import Line
+    from pellucid.profiler._timeline.log import Line
 
     return not Line(frame.f_code.co_filename, "", 0, 0).is_user
 

@@ -15,8 +15,9 @@ from typing import Any
 
 from pellucid import _C
 from pellucid._tensor import Tensor
-from pellucid._timeline.log import Event, Kind, Log, Session, Watch
-from pellucid._timeline.storages import (
+from pellucid.memory._live import address_of, live_storages
+from pellucid.profiler._timeline.log import Event, Kind, Log, Session, Watch
+from pellucid.profiler._timeline.storages import (
     Roles,
     ancestors,
     lifetimes,
@@ -24,7 +25,6 @@ from pellucid._timeline.storages import (
     module_of,
     op_of,
 )
-from pellucid.memory._live import address_of, live_storages
 
 OWN = "(rounding; tensors' and nodes' own blocks)"
 BEFORE = "(before)"

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from pellucid import _C
-from pellucid._timeline.log import Kind, Session, Watch
 from pellucid.memory._peak import readable
 from pellucid.memory._policies import Policy
+from pellucid.profiler._timeline.log import Kind, Session, Watch
 
 
 class Entry(NamedTuple):

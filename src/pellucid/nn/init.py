@@ -12,7 +12,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._calls.overridable import make_overridable
+from pellucid._package.calls.overridable import make_overridable
 
 _Generator = Any
 

@@ -72,7 +72,7 @@ class SparseAdam(Optimizer):
 def _step_rows(
     param: Tensor, grad: Tensor, state: dict[str, Any], group: Group
 ) -> None:
-    from pellucid._sparse.optimizers import rows_of
+    from pellucid.sparse._ops.optimizers import rows_of
 
     rows, values, table = rows_of(grad, param)
     values = -values if group["maximize"] else values

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from pellucid import _C
 from pellucid._decomp.derivatives import shown_of
-from pellucid._timeline.facts import TensorFacts
-from pellucid._timeline.log import Event, Kind, Log, Thread
 from pellucid.profiler._function_events import MEMORY_EVENT_NAME, FunctionEvent
+from pellucid.profiler._timeline.facts import TensorFacts
+from pellucid.profiler._timeline.log import Event, Kind, Log, Thread
 from pellucid_compiler.ir.dtypes import shown_dtype
 
 if TYPE_CHECKING:
-    from pellucid._timeline.costs import CostCounter
+    from pellucid.profiler._timeline.costs import CostCounter
 
 # What is an event of a profiler, by kind: its category in traces, and PyTorch's scope.
 _CATEGORIES = {
@@ -56,7 +56,7 @@ class Builder:
         self._numbers: dict[int, int] = {}
         self._costs: CostCounter | None = None
         if options.with_flops:
-            from pellucid._timeline.costs import CostCounter
+            from pellucid.profiler._timeline.costs import CostCounter
 
             self._costs = CostCounter()
 

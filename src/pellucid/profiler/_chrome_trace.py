@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from pellucid._timeline.log import Kind, Log
+from pellucid.profiler._timeline.log import Kind, Log
 
 _Entry = dict[str, Any]
 

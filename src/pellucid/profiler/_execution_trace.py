@@ -6,10 +6,10 @@ import os
 import tempfile
 from typing import Any, Self
 
-from pellucid._timeline.facts import TensorFacts
-from pellucid._timeline.log import Event, Kind, Session, Watch
 from pellucid.profiler._build import shown_name
 from pellucid.profiler._chrome_trace import write_json
+from pellucid.profiler._timeline.facts import TensorFacts
+from pellucid.profiler._timeline.log import Event, Kind, Session, Watch
 
 _SHOWN = (Kind.CALL, Kind.NODE, Kind.RANGE)
 

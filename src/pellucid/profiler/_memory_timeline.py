@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pellucid._timeline.log import Log
-from pellucid._timeline.storages import ROLES, Roles, lifetimes
 from pellucid.profiler._chrome_trace import write_json
+from pellucid.profiler._timeline.log import Log
+from pellucid.profiler._timeline.storages import ROLES, Roles, lifetimes
 
 
 def memory_series(log: Log) -> tuple[list[float], list[list[int]]]:

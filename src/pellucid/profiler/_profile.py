@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, Self
 
-from pellucid._timeline.log import Log, Session, Watch
 from pellucid.profiler._actions import (
     ProfilerAction,
     ProfilerActivity,
@@ -22,6 +21,7 @@ from pellucid.profiler._chrome_trace import trace_of, write_json
 from pellucid.profiler._event_list import EventList
 from pellucid.profiler._function_events import FunctionEvent
 from pellucid.profiler._ranges import record_function
+from pellucid.profiler._timeline.log import Log, Session, Watch
 
 _RECORDS = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 

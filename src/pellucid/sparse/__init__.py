@@ -7,9 +7,9 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._sparse import invariants, products, reductions
-from pellucid._sparse.construct import sparse_coo_tensor
-from pellucid._sparse.parts import is_sparse, split
+from pellucid.sparse._ops import invariants, products, reductions
+from pellucid.sparse._ops.construct import sparse_coo_tensor
+from pellucid.sparse._ops.parts import is_sparse, split
 
 __all__ = [
     "addmm",

@@ -14,4 +14,4 @@ globals().update(
 )
 
 if TYPE_CHECKING:  # what the op table gives
-    from pellucid._op_types.special import *
+    from pellucid._C._op_types.special import *

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
-from pellucid._runtime.context_decorators import decorate_context
+from pellucid._C._runtime.context_decorators import decorate_context
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

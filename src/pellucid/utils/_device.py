@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import pellucid
 from pellucid import _C
+from pellucid._package.calls import offered
 from pellucid.overrides import TorchFunctionMode
 
 # Factories that are not ops; and two ops that make tensors and stay on the CPU, as
@@ -70,6 +71,7 @@ class DeviceContext(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
+@offered.value
 def get_default_device() -> Any:
     """The device of factories that are given none."""
     for mode in reversed(_C._torch_function_modes()):
@@ -78,6 +80,7 @@ def get_default_device() -> Any:
     return pellucid.device("cpu")
 
 
+@offered.value
 def set_default_device(device: Any) -> None:
     """Factories without a device argument make tensors on ``device``; None: the CPU.
 

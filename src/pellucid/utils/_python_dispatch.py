@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from pellucid import _C
-from pellucid._calls.mode import Mode
 from pellucid._ops import OpOverload
+from pellucid._package.calls.mode import Mode
 from pellucid._tensor import Tensor
 
 __all__ = [

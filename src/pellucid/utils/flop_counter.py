@@ -5,10 +5,10 @@
     counter.get_total_flops()
 
 A multiplication and an addition count as two. Products are found in the loops of the
-ops that ran (``_timeline/costs.py``): sums of products whose factors each have an axis
-that the other lacks, as matrix products, convolutions and attention have. Everything
-else counts nothing, as in PyTorch; what a derivative op computes counts for the op that
-it is the derivative of. Built on `TorchDispatchMode` and `ModuleTracker`.
+ops that ran (``profiler/_timeline/costs.py``): sums of products whose factors each have
+an axis that the other lacks, as matrix products, convolutions and attention have.
+Everything else counts nothing, as in PyTorch; what a derivative op computes counts for
+the op that it is the derivative of. Built on `TorchDispatchMode` and `ModuleTracker`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import Any
 from pellucid import _C
 from pellucid._ops import OpOverload, OpOverloadPacket
 from pellucid._tensor import Tensor
-from pellucid._timeline.costs import CostCounter, products_of
-from pellucid._timeline.log import Session, Watch
+from pellucid.profiler._timeline.costs import CostCounter, products_of
+from pellucid.profiler._timeline.log import Session, Watch
 from pellucid.utils._python_dispatch import TorchDispatchMode
 from pellucid.utils.module_tracker import ModuleTracker
 

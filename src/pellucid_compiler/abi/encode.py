@@ -2,8 +2,8 @@
 
 One value is one tag byte and its payload; lists nest. It is the only format that
 crosses between Python and the runtime: ``tools/freeze.py`` and
-``pellucid._runtime.tracing`` write it, ``runtime/plan/decode.h`` reads and writes the
-same bytes. A part that should be decoded later is encoded on its own and stored as
+``pellucid._C._runtime.tracing`` write it, ``runtime/plan/decode.h`` reads and writes
+the same bytes. A part that should be decoded later is encoded on its own and stored as
 bytes. Read next: fields.py and plan.py (what is written in it).
 """
 

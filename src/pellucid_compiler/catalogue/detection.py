@@ -1,6 +1,6 @@
 """What detectors need beside regions: deformed patches, suppression of boxes.
 
-What torchvision's ``deform_conv2d`` and ``nms`` run on (``pellucid/_vision``).
+What torchvision's ``deform_conv2d`` and ``nms`` run on (``pellucid/_library/vision``).
 """
 
 from pellucid_compiler.declare import (

@@ -1,8 +1,8 @@
 """Pooling of regions: boxes of images, divided into bins, a value per bin and channel.
 
-What torchvision's ops of the same names run on (``pellucid/_vision``). Regions are rows
-(image, x1, y1, x2, y2) and have no gradient. How many samples or elements a bin has
-depends on its region: callers say how many the largest one has.
+What torchvision's ops of the same names run on (``pellucid/_library/vision``). Regions
+are rows (image, x1, y1, x2, y2) and have no gradient. How many samples or elements a
+bin has depends on its region: callers say how many the largest one has.
 """
 
 from pellucid_compiler.declare import (

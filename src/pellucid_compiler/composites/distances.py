@@ -17,7 +17,7 @@ def cdist(x1, x2, p, compute_mode):
     """The ``p`` distances of all rows of ``x1`` (..., P, M) and all rows of ``x2``
     (..., R, M): (..., P, R).
     """
-    api._calls.argument_checks.refuse_complex("cdist", x1, x2)
+    api._package.calls.argument_checks.refuse_complex("cdist", x1, x2)
     require(
         x1.dim() >= 2 and x2.dim() >= 2,
         "cdist compares rows of matrices, and the tensors have {} and {} "
@@ -62,7 +62,7 @@ def cosine_similarity(x1, x2, dim, eps):
     """The product over ``dim`` of ``x1`` and ``x2``, each over its norm (at least
     ``eps``), when both have the shape that they broadcast to.
     """
-    api._calls.argument_checks.refuse_complex("cosine_similarity", x1, x2)
+    api._package.calls.argument_checks.refuse_complex("cosine_similarity", x1, x2)
     if x1.shape != x2.shape:
         x1, x2 = api.broadcast_tensors(x1, x2)
     norm1 = api.linalg.vector_norm(x1, 2, dim, keepdim=True)

@@ -8,7 +8,7 @@ from pellucid_compiler.composites.linalg_solutions import solve_triangular
 @composite("cholesky(Tensor self, bool upper=False) -> Tensor", out=True, seen=True)
 def cholesky(x, upper):
     """``linalg.cholesky``, of which the named triangle is read."""
-    api._calls.deprecation.deprecated("torch.cholesky", "torch.linalg.cholesky")
+    api._package.calls.deprecation.deprecated("torch.cholesky", "torch.linalg.cholesky")
     factor, info = api._linalg_cholesky(x.mH if upper else x)
     check("cholesky", info, INDEFINITE)
     return factor.mH if upper else factor
@@ -52,7 +52,7 @@ def cholesky_inverse(factor, upper):
 )
 def triangular_solve(b, A, upper, transpose, unitriangular):
     """X with ``A X = b``, or ``Aᵀ X = b``, for triangular ``A``; and a copy of A."""
-    api._calls.deprecation.deprecated(
+    api._package.calls.deprecation.deprecated(
         "torch.triangular_solve", "torch.linalg.solve_triangular"
     )
     coefficients = A.mT if transpose else A
@@ -66,7 +66,7 @@ def triangular_solve(b, A, upper, transpose, unitriangular):
 @composite("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", out="Q")
 def qr(x, some):
     """``linalg.qr``, reduced with ``some``."""
-    api._calls.deprecation.deprecated("torch.qr", "torch.linalg.qr")
+    api._package.calls.deprecation.deprecated("torch.qr", "torch.linalg.qr")
     return tuple(api.linalg.qr(x, "reduced" if some else "complete"))
 
 

@@ -27,7 +27,7 @@ def linalg_cross(a, b, *, dim):
 def cross(a, b, dim):
     """The cross product of vectors of 3 elements along ``dim`` (the first such)."""
     if dim is None:
-        api._calls.deprecation.deprecated(
+        api._package.calls.deprecation.deprecated(
             "cross without dim", "dim, or linalg.cross, where it is -1"
         )
         shape = api.broadcast_shapes(a.shape, b.shape)
@@ -38,7 +38,7 @@ def cross(a, b, dim):
 
 
 def _crossed(a, b, dim):
-    api._calls.argument_checks.refuse_bool("cross", a, b)
+    api._package.calls.argument_checks.refuse_bool("cross", a, b)
     if a.shape != b.shape:
         a, b = api.broadcast_tensors(a, b)
     require(a.shape[dim] == 3, "cross: dim {} has size {}, not 3", dim, a.shape[dim])
@@ -169,7 +169,9 @@ def _chain(matrices, splits, i, j):
 )
 def chain_matmul(matrices):
     """The old name of ``linalg.multi_dot``, of one matrix too."""
-    api._calls.deprecation.deprecated("torch.chain_matmul", "torch.linalg.multi_dot")
+    api._package.calls.deprecation.deprecated(
+        "torch.chain_matmul", "torch.linalg.multi_dot"
+    )
     return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
 
 

@@ -39,7 +39,7 @@ def _filled(window, length, n_fft, like):
 
 def _advise_window(name, window):
     if window is None:
-        api._calls.deprecation.advise(
+        api._package.calls.deprecation.advise(
             f"{name} without a window takes all points alike, so that frequencies leak "
             "into others; give one, such as hann_window(n_fft)",
             stacklevel=3,
@@ -95,7 +95,7 @@ def stft(
     """
     as_complex = _returns_complex(x, window, return_complex)
     if not as_complex:
-        api._calls.deprecation.deprecated(
+        api._package.calls.deprecation.deprecated(
             "stft with return_complex=False", "view_as_real of complex numbers"
         )
     _advise_window("stft", window)

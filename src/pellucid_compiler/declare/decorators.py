@@ -22,10 +22,10 @@ op means. Keyword options of every decorator:
 ``aliases``        second names of the op and of all its forms (``arccos``);
                    ``special_expit`` is a function of the namespace it begins with
 ``backward``       the schema of the op that PyTorch computes the gradient by: it runs
-                   the op's own derivative, and dispatch modes see it in its place.
-                   Its arguments are those of the op by name, ``grad...`` and the op's
-                   results; see pellucid/_runtime/gradients.py. Or a call of a gradient
-                   op that another op declares: see seen.py
+                   the op's own derivative, and dispatch modes see it in its place. Its
+                   arguments are those of the op by name, ``grad...`` and the op's
+                   results; see pellucid/_C/_runtime/gradients.py. Or a call of a
+                   gradient op that another op declares: see seen.py
 ``backward_out``   the overload of its ``out=`` form; "" if it has none
 ``inplace_only``   only the in-place form is public (``uniform_``)
 ``node``           the name of its node in the backward graph where PyTorch's is not

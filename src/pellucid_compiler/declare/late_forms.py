@@ -33,8 +33,8 @@ FUNCTIONAL, IN_PLACE, OUT = VARIANT.names
 _NAMESPACES = ("linalg", "special", "fft")
 # What makes the bodies of gradient ops: by the derivative that an op has, or by what
 # autograd records of it.
-_DERIVED = "pellucid._runtime.gradients:derived"
-_RECORDED = "pellucid._runtime.gradients:recorded"
+_DERIVED = "pellucid._C._runtime.gradients:derived"
+_RECORDED = "pellucid._C._runtime.gradients:recorded"
 
 
 # How a late record runs: LATE_BODY says what each means.

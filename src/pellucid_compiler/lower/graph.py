@@ -1,6 +1,6 @@
 """Graph -> Plan: the passes of the pipeline, then steps node by node.
 
-``lower_graph`` is the entry; tools/freeze.py and pellucid._runtime.tracing call it
+``lower_graph`` is the entry; tools/freeze.py and pellucid._C._runtime.tracing call it
 through specialise/graphs.py. Loops over the same rows are held back until their
 group is complete; every other node is lowered in its turn. Read next: pipelines.py,
 open_groups.py, nodes.py.

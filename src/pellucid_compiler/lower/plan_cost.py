@@ -4,7 +4,8 @@
 loops, values stored between steps, blocks whose local values never reach memory,
 triangles whose excluded columns are left out. Sizes come from the plan's registers,
 operations from the kernels' bodies, bytes from the distinct elements that operands
-reach. Which driver ran a product is known at run time alone (``_timeline/costs.py``).
+reach. Which driver ran a product is known at run time alone
+(``profiler/_timeline/costs.py``).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ result has such a form follows from the op's body with 0 in the place of operand
 that is 0 wherever operand k is 0, the result has no element where k has none. ``0 * x``
 counts as 0, as PyTorch's sparse products have it, though x may be infinite.
 
-Called by ``pellucid/_sparse/pointwise.py``.
+Called by ``pellucid/sparse/_ops/pointwise.py``.
 """
 
 from __future__ import annotations

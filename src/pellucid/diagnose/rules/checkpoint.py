@@ -5,11 +5,11 @@ from __future__ import annotations
 import linecache
 import re
 
-from pellucid._timeline.log import Kind
-from pellucid._timeline.storages import Roles, lifetimes
 from pellucid.diagnose.edits import enclosing, is_loop, replaced
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.verdict import Facts
+from pellucid.profiler._timeline.log import Kind
+from pellucid.profiler._timeline.storages import Roles, lifetimes
 
 _LEAST = 16 << 20  # bytes that a forward pass saves
 _BLOCK = r"^(\s*)(\w+) = (\w+)\(\2\)\s*$"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pellucid._timeline.log import Kind
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.verdict import Facts
+from pellucid.profiler._timeline.log import Kind
 
 
 def find(facts: Facts) -> list[Finding]:

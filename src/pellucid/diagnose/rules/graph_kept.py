@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 
-from pellucid._timeline.storages import lifetimes
 from pellucid.diagnose.edits import enclosing, is_loop, replaced, tree_of
 from pellucid.diagnose.findings import Finding, Patch
 from pellucid.diagnose.verdict import Facts
+from pellucid.profiler._timeline.storages import lifetimes
 
 _FOREVER = float("inf")
 _LEAST, _STEPS = 1 << 14, 6

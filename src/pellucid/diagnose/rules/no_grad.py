@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pellucid._timeline.log import Kind
 from pellucid.diagnose.edits import enclosing, is_loop, wrapped
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.verdict import Facts
+from pellucid.profiler._timeline.log import Kind
 
 
 def find(facts: Facts) -> list[Finding]:

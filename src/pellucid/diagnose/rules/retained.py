@@ -5,10 +5,10 @@ from __future__ import annotations
 import linecache
 import re
 
-from pellucid._timeline.log import Kind
 from pellucid.diagnose.edits import enclosing, is_loop, replaced
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.verdict import Facts
+from pellucid.profiler._timeline.log import Kind
 
 _ARGUMENT = r"(?:,\s*)?retain_graph=True"
 

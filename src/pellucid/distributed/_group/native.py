@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any, NoReturn
 
 import pellucid as torch
-from pellucid._distributed import Failure, is_defined
+from pellucid.distributed._distributed import Failure, is_defined
 from pellucid.distributed._group import failure, options
 from pellucid.distributed._group.points import MessageWork
 from pellucid.distributed._group.process_group import ProcessGroup

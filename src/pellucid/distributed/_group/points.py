@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pellucid._distributed import Failure
+from pellucid.distributed._distributed import Failure
 from pellucid.distributed._group.whereabouts import call_site
 from pellucid.distributed._group.work import Work
 from pellucid.distributed._stores.store import seconds_of

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from pellucid._distributed import Failure, combine
+from pellucid.distributed._distributed import Failure, combine
 from pellucid.distributed._transport import codes
 
 COLLECTIVE, MAIL, TEXT = range(3)
@@ -90,7 +90,7 @@ class Message:
 
 
 class MessageGroup:
-    """A rank's end of a group, with the methods of ``pellucid._distributed.Group``."""
+    """A rank's end of a group, with the methods of the runtime's ``Group``."""
 
     def __init__(self, links: Links, rank: int, size: int) -> None:
         self._links, self._rank, self._size = links, rank, size

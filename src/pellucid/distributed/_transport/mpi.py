@@ -10,7 +10,7 @@ import time
 from collections import defaultdict, deque
 from typing import Any
 
-from pellucid._distributed import Failure
+from pellucid.distributed._distributed import Failure
 from pellucid.distributed._transport.messages import ANY_RANK, Links
 
 _TAG = 77

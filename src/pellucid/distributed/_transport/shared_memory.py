@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from pellucid._distributed import Group, make_shared_file, segment_bytes
+from pellucid.distributed._distributed import Group, make_shared_file, segment_bytes
 from pellucid.distributed._stores.store import Store
 
 _NONCE = 16  # bytes, at the end of the file: it is the one that was meant

@@ -11,7 +11,7 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable
 
-from pellucid._distributed import Failure
+from pellucid.distributed._distributed import Failure
 from pellucid.distributed._stores.store import Store
 from pellucid.distributed._stores.wire import read_exactly
 from pellucid.distributed._transport.messages import ANY_RANK, Links

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pellucid as torch
-from pellucid._serialization.safe_pickle import Reader
-from pellucid._serialization.writer import STORAGE_DTYPES, Writer
 from pellucid.distributed.checkpoint import metadata as records
 from pellucid.distributed.checkpoint.metadata import Metadata
+from pellucid.serialization._format.safe_pickle import Reader
+from pellucid.serialization._format.writer import STORAGE_DTYPES, Writer
 
 __all__ = ["FileSystemReader", "FileSystemWriter"]
 

@@ -37,7 +37,7 @@ class _Layout:
     """``torch.strided``, as files name it."""
 
     def __reduce__(self) -> Any:
-        from pellucid._serialization.writer import _Name
+        from pellucid.serialization._format.writer import _Name
 
         return _Name("torch.serialization", "_get_layout"), ("torch.strided",)
 

@@ -1,4 +1,7 @@
-"""``torch.distributed.nn``: collectives with gradients."""
+"""``torch.distributed.nn``: collectives with gradients, modules on other workers."""
 
+from pellucid.distributed.nn.api.remote_module import RemoteModule
 from pellucid.distributed.nn.functional import *  # noqa: F403
-from pellucid.distributed.nn.functional import __all__ as __all__
+from pellucid.distributed.nn.functional import __all__ as _collectives
+
+__all__ = ["RemoteModule", *_collectives]

@@ -158,12 +158,15 @@ class Agent:
         if waiter.message is None:
             raise peer.lost()
         value = self._loaded(peer, waiter.message)
-        if waiter.message.kind == wire.ERROR:
+        if is_error(waiter.message):
             raise value
         return value
 
     def _post(self, to: WorkerInfo, call: Any, receiver: Future | _Waiter) -> _Peer:
-        content, held = wire.dump(call)
+        context = wire.recording_context()
+        if context is not None:
+            context.workers.add(to.id)
+        content, held = wire.dump((*call, context))
         try:
             peer = self._peer(to.id)
             number = next(self._numbers)
@@ -178,7 +181,8 @@ class Agent:
 
     def _read_replies(self, peer: _Peer) -> None:
         reader = wire.Reader(peer.connection)
-        with contextlib.suppress(OSError, ValueError):  # closed, here or there
+        # Closed, here or there; shut down without waiting for answers.
+        with contextlib.suppress(OSError, ValueError, RuntimeError):
             while True:
                 message = reader.receive()
                 with peer.lock:
@@ -198,8 +202,8 @@ class Agent:
                 receiver.set_exception(peer.lost())
 
     def _loaded(self, peer: _Peer, message: wire.Message) -> Any:
-        value, has_references = wire.load(message.content)
-        if has_references:
+        value = wire.load(message.content)
+        if message.kind & wire.HOLDS:
             with peer.lock:
                 nothing = wire.Pickled(b"", [])
                 wire.send(peer.connection, wire.RECEIVED, message.number, nothing)
@@ -211,7 +215,7 @@ class Agent:
         except Exception as error:
             future.set_exception(error)
             return
-        if message.kind == wire.ERROR:
+        if is_error(message):
             future.set_exception(value)
         else:
             future.set_result(value)
@@ -266,16 +270,19 @@ class Agent:
 
     def _serve(self, caller: _Caller, message: wire.Message) -> None:
         def answer(kind: int, value: Any) -> None:
-            reply, held = wire.dump((value, False))
+            with wire.recording(context):
+                reply, held = wire.dump(value)
             if held:
-                reply, held = wire.dump((value, True))
+                kind |= wire.HOLDS
                 self._sent[id(caller), message.number] = held
             with contextlib.suppress(OSError), caller.lock:
                 wire.send(caller.connection, kind, message.number, reply)
 
+        context = None
         try:
-            function, args, kwargs = wire.load(message.content)
-            value = function(*args, **kwargs)
+            function, args, kwargs, context = wire.load(message.content)
+            with wire.recording(context):
+                value = function(*args, **kwargs)
             if isinstance(value, Future) and is_asynchronous(function, args):
                 value.add_done_callback(lambda done: self._answer_later(done, answer))
                 return
@@ -306,6 +313,16 @@ class Agent:
 
     # Ending
 
+    def settle(self) -> None:
+        """Waits for the answers to all calls of this worker."""
+        for peer in list(self._peers.values()):
+            with peer.lock:
+                receivers = [receiver for receiver, _ in peer.waiting.values()]
+            for receiver in receivers:
+                if isinstance(receiver, Future):
+                    with contextlib.suppress(Exception):  # its caller's to see
+                        receiver.wait()
+
     def meet(self, name: str) -> None:
         """Waits until all workers are here."""
         if self._store.add(f"{name}/count", 1) == self._size:
@@ -325,6 +342,11 @@ class Agent:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def is_error(reply: wire.Message) -> bool:
+    """Whether it is what the call raised."""
+    return reply.kind & ~wire.HOLDS == wire.ERROR
 
 
 def is_asynchronous(function: Any, args: Any) -> bool:

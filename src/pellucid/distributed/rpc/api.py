@@ -92,9 +92,12 @@ def init_rpc(
 
 
 def shutdown(graceful: bool = True, timeout: float = 0) -> None:
-    """Ends RPC on this worker; when ``graceful``, once all workers have called it."""
+    """Ends RPC on this worker; when ``graceful``, once all workers have called it and
+    had the answers to their calls.
+    """
     current = agent()
     if graceful:
+        current.settle()
         current.meet("end")
     State.agent = None
     State.table = references.Table()

@@ -153,6 +153,11 @@ class RRef:
         """Whether the owner has the value."""
         return self._created is None or self._created.done()
 
+    def confirm(self) -> None:
+        """Waits until the owner has made the value; what its maker raised is raised."""
+        if self._created is not None:
+            result_of(self._created, -1)
+
     def local_value(self) -> Any:
         """The value, at its owner."""
         if not self.is_owner():
@@ -184,8 +189,7 @@ class RRef:
         return _Proxy(self, "remote", timeout)
 
     def __reduce__(self) -> Any:
-        if self._created is not None:
-            result_of(self._created, -1)
+        self.confirm()
         wire.note_reference(self)
         return _received, (self._owner.id, self._identity)
 

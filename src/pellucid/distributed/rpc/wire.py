@@ -11,6 +11,8 @@ import pickle
 import socket
 import struct
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import pellucid as torch
@@ -18,6 +20,7 @@ from pellucid._C import StorageBase
 from pellucid._tensor.copying import _rebuild_tensor
 
 CALL, RESULT, ERROR, RECEIVED = range(4)
+HOLDS = 8  # added to a kind: the sender holds references until it hears RECEIVED
 _HEADER = struct.Struct("!BQQQ")
 _LENGTH = struct.Struct("!Q")
 KEY_BYTES = 32
@@ -53,8 +56,37 @@ def note_reference(reference: Any) -> None:
     held.append(reference)
 
 
+# The context of distributed autograd that this thread is in (gradients.py), or None.
+_recording = threading.local()
+
+
+def recording_context() -> Any:
+    """This thread's context, which notes tensors that leave in messages."""
+    return getattr(_recording, "context", None)
+
+
+def set_recording_context(context: Any) -> None:
+    """Until it is set again."""
+    _recording.context = context
+
+
+@contextmanager
+def recording(context: Any) -> Iterator[None]:
+    """Inside of the ``with`` block the thread is in another context, or in none."""
+    before = recording_context()
+    _recording.context = context
+    try:
+        yield
+    finally:
+        _recording.context = before
+
+
 def _storage_over(buffer: Any) -> Any:
     return torch.frombuffer(buffer, dtype=torch.uint8).untyped_storage()
+
+
+def _needs_gradient(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.requires_grad
 
 
 class _Pickler(pickle.Pickler):
@@ -63,14 +95,21 @@ class _Pickler(pickle.Pickler):
     def __init__(self, file: Any, take: Any) -> None:
         super().__init__(file, 5, buffer_callback=take)
         self._storages: dict[int, Any] = {}
+        recorded = torch.is_grad_enabled()
+        self._context: Any = recording_context() if recorded else None
+        self._message: Any = None
 
     def reducer_override(self, value: Any) -> Any:
-        if type(value) is torch.Tensor and not value.__dict__:
+        leaves = self._context is not None and _needs_gradient(value)
+        if leaves or (type(value) is torch.Tensor and not value.__dict__):
             own = value.untyped_storage()
             storage = self._storages.setdefault(own._cdata, own)
             place = value.storage_offset(), tuple(value.shape), value.stride()
             facts = storage, value.dtype, *place, value.requires_grad
-            return _rebuild_tensor, facts
+            if not leaves:
+                return _rebuild_tensor, facts
+            self._message = self._message or self._context.tick()
+            return self._context.leave(self._message, value, facts)
         if isinstance(value, StorageBase) and value.nbytes():
             whole = torch.empty(0, dtype=torch.uint8).set_(value)
             return _storage_over, (pickle.PickleBuffer(whole._buffer(True)),)

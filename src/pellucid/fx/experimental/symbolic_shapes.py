@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from pellucid import SymInt
-from pellucid._symbolic.environment import Guard as Guard
-from pellucid._symbolic.environment import ShapeEnv as ShapeEnv
-from pellucid._symbolic.environment import Symbol as Symbol
-from pellucid._symbolic.expressions import Expr as Expr
 from pellucid.fx.experimental.symbolic_trace import SizeError as SizeError
+from pellucid.utils._symbolic.environment import Guard as Guard
+from pellucid.utils._symbolic.environment import ShapeEnv as ShapeEnv
+from pellucid.utils._symbolic.environment import Symbol as Symbol
+from pellucid.utils._symbolic.expressions import Expr as Expr
 
 __all__ = ["ShapeEnv", "guard_int", "hint_int", "is_concrete_int", "is_symbolic"]
 

@@ -1,9 +1,9 @@
 """Graphs for all sizes of inputs: a program is traced at several sizes.
 
 Where the traces are the same calls, every number in them is an expression of the sizes
-(``_symbolic/fitting.py``), and the graph computes it. A last trace runs with these
-expressions as SymInts, so that comparisons which the program makes become guards with
-their lines. Where the traces differ, the error names the line.
+(``utils/_symbolic/fitting.py``), and the graph computes it. A last trace runs with
+these expressions as SymInts, so that comparisons which the program makes become guards
+with their lines. Where the traces differ, the error names the line.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import pellucid
 from pellucid import Tensor
 from pellucid._decomp.registry import unseen
 from pellucid._subclasses.fake_tensor import FakeTensor, FakeTensorMode
-from pellucid._symbolic.environment import ShapeEnv, Symbol
-from pellucid._symbolic.expressions import Expr
-from pellucid._symbolic.fitting import Points, fit
 from pellucid.fx.experimental.proxy_tensor import trace_once
 from pellucid.fx.graph import Graph
 from pellucid.fx.graph_module import GraphModule
 from pellucid.fx.node import Node, map_aggregate
 from pellucid.utils import _pytree as pytree
+from pellucid.utils._symbolic.environment import ShapeEnv, Symbol
+from pellucid.utils._symbolic.expressions import Expr
+from pellucid.utils._symbolic.fitting import Points, fit
 
 Sizes = Mapping[tuple[int, int], Symbol]  # (index of the input, dimension) → symbol
 _OPERATORS = {

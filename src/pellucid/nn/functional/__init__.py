@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn, _unwrap
-from pellucid._calls.deprecation import advise as _advise
-from pellucid._calls.overridable import make_overridable
-from pellucid._runtime import composites as _bodies
+from pellucid._C._runtime import composites as _bodies
+from pellucid._package.calls.deprecation import advise as _advise
+from pellucid._package.calls.overridable import make_overridable
 from pellucid.nn import grad as grad  # PyTorch shows this module here as well
 from pellucid.nn.functional._attention import *
 from pellucid.nn.functional._linear_cross_entropy import *
@@ -320,7 +320,7 @@ def embedding(
     if max_norm is not None:
         pellucid.embedding_renorm_(weight, input, max_norm, norm_type)
     if sparse:
-        from pellucid._sparse.embedding import sparse_embedding
+        from pellucid.sparse._ops.embedding import sparse_embedding
 
         return sparse_embedding(weight, input, padding_idx, scale_grad_by_freq)
     return pellucid.embedding(weight, input, padding_idx, scale_grad_by_freq)
@@ -565,4 +565,4 @@ for _source, _names in ((_nn, dir(_nn)), (pellucid, _TOP_LEVEL)):
 make_overridable(globals())
 
 if TYPE_CHECKING:  # what the op table gives
-    from pellucid._op_types.nn_functional import *
+    from pellucid._C._op_types.nn_functional import *

@@ -9,7 +9,7 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn
-from pellucid._calls.argument_checks import any_true
+from pellucid._package.calls.argument_checks import any_true
 from pellucid_compiler.composites import losses
 
 __all__ = [

@@ -13,6 +13,7 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn
+from pellucid._package.calls import offered
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -104,7 +105,7 @@ def _max_pool_with_indices(dims: int) -> Callable[..., Any]:
     return max_pool_with_indices
 
 
-max_pool1d_with_indices = _max_pool_with_indices(1)
+max_pool1d_with_indices = offered.function(_max_pool_with_indices(1))
 max_pool2d_with_indices = _max_pool_with_indices(2)
 max_pool3d_with_indices = _max_pool_with_indices(3)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn
-from pellucid._calls.argument_checks import refuse_complex
+from pellucid._package.calls.argument_checks import refuse_complex
 from pellucid.nn.functional import _antialias, _pooling
 
 __all__ = [

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pellucid import Tensor
-from pellucid._calls.deprecation import deprecated
+from pellucid._package.calls.deprecation import deprecated
 from pellucid.nn import functional
 from pellucid.nn.modules.loss import NLLLoss, _Flag, _Loss, _WeightedLoss
 

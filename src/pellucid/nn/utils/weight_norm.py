@@ -8,7 +8,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._calls.deprecation import deprecated
+from pellucid._package.calls.deprecation import deprecated
 from pellucid.nn.modules.module import Module
 from pellucid.nn.parameter import Parameter
 

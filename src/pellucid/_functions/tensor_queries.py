@@ -1,0 +1,33 @@
+"""Questions about tensors that programs ask rarely; for none of them is there an op.
+
+Imported lazily.
+"""
+
+from __future__ import annotations
+
+from pellucid import Tensor
+from pellucid._package.calls import offered
+
+
+@offered.function
+def is_signed(input: Tensor) -> bool:
+    """Whether the dtype has negative numbers."""
+    return input.is_signed()
+
+
+@offered.function
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether the shapes are equal."""
+    return input.shape == other.shape
+
+
+@offered.function
+def get_device(input: Tensor) -> int:
+    """The number of the tensor's device; -1 for the CPU."""
+    return int(input.get_device())
+
+
+@offered.function
+def is_distributed(input: Tensor) -> bool:
+    """Always False: no tensor is spread over processes."""
+    return False

@@ -1,0 +1,1 @@
+"""Types of ops; see tools/make_stubs.py."""

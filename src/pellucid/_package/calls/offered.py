@@ -1,0 +1,46 @@
+"""What a module written in Python offers to the package, declared where it is defined.
+
+``tools/write_offers.py`` reads these marks in the sources while the package is built
+and writes ``_package/offers.py``, from which ``lazy_exports.py`` binds the names; so
+the modules are imported when a name is first used. A mark is a decorator, or wraps
+what is assigned::
+
+    @offered.function
+    def lobpcg(A, k=None): ...
+
+    qscheme = offered.method(_needs("quantized", "qscheme"))
+
+At run time a mark changes nothing.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # importing typing takes a fifth of all of this
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
+
+def function(offer: T) -> T:
+    """The function ``torch.NAME``, which ``__torch_function__`` sees."""
+    return offer
+
+
+def value(offer: T) -> T:
+    """The function, class or number ``torch.NAME``."""
+    return offer
+
+
+def method(offer: T) -> T:
+    """The method ``Tensor.NAME``."""
+    return offer
+
+
+def runtime_value(offer: T) -> T:
+    """What libraries find in ``torch._C`` as NAME."""
+    return offer
+
+
+def values(*names: str) -> None:
+    """Names of the package that the module makes in its ``__getattr__``."""

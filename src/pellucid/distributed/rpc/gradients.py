@@ -1,0 +1,395 @@
+"""Contexts of distributed autograd: which tensors left and arrived, and the pass back.
+
+Where tensors leave in a message, they become roots of the context whose gradients come
+later (`LateGradients` of the engine); where they arrive, a node sends the gradients of
+all of the message back together. Each worker runs one pass, which waits for gradients
+whenever it can run nothing else.
+
+The worker that calls ``backward`` learns when all passes wait, by the algorithm of
+Dijkstra and Scholten: the message that wakes a waiting worker is answered when that
+waits again and all that it has sent has been answered, other messages at once. Messages
+without a gradient by then led to no root; the latest of them is given up, by a clock
+that arrives with every message (Lamport's), until none is left. Then all passes end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import queue
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pellucid import _C, Tensor
+from pellucid._tensor.copying import _rebuild_tensor
+from pellucid.autograd import Function
+from pellucid.distributed.rpc import wire
+from pellucid.distributed.rpc.agent import WorkerInfo
+from pellucid.distributed.rpc.api import async_execution
+from pellucid.distributed.rpc.references import agent
+from pellucid.futures import Future
+
+_COUNT_BITS = 48  # of a context's number; the worker that made it is above
+
+Message = tuple[int, int]  # when it was sent, by the context's clock there; by whom
+Gradients = Sequence[Tensor | None] | None  # of a message's tensors; None: of none
+
+
+class Context:
+    """One worker's part of a distributed pass."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.lock = threading.Lock()
+        self.workers: set[int] = set()  # that messages went to or came from
+        self.gradients: dict[Tensor, Tensor] = {}
+        self.run: _Run | None = None
+        self._clock = 0
+        self._sent: dict[Message, list[Tensor]] = {}
+        self._arrivals: dict[Message, _Arrival] = {}
+
+    def __reduce__(self) -> Any:
+        return known, (self.number,)
+
+    def tick(self) -> Message:
+        """A new message's name."""
+        with self.lock:
+            self._clock += 1
+            return self._clock, agent().own.id
+
+    def leave(self, message: Message, tensor: Tensor, facts: Any) -> Any:
+        """How to pickle a tensor that needs a gradient."""
+        with self.lock:
+            tensors = self._sent.setdefault(message, [])
+            tensors.append(tensor)
+        return _arrive, (self, message, len(tensors) - 1, facts)
+
+    def arrive(self, message: Message, place: int, tensor: Tensor) -> Tensor:
+        """The tensor, whose gradient goes back to where it came from."""
+        with self.lock:
+            self._clock = max(self._clock, message[0])
+            self.workers.add(message[1])
+            arrival = self._arrivals.get(message)
+            if arrival is None:
+                arrival = self._arrivals[message] = _Arrival(self, message)
+        result: Tensor = _Arrived.apply(arrival.together, tensor, arrival, place)
+        return result
+
+    def begin(self, roots: Sequence[Tensor], retain_graph: bool) -> _Run:
+        """The pass of this worker, which has not started yet."""
+        with self.lock:
+            if self.run is not None:
+                raise RuntimeError(f"context {self.number}: a backward pass runs")
+            self.run = _Run(self, roots, dict(self._sent), retain_graph)
+            return self.run
+
+    def receive(self, message: Message, found: Gradients, retain_graph: bool) -> Future:
+        """Hands gradients to the pass, which starts with the first; its answer."""
+        with self.lock:
+            run, is_new = self.run, self.run is None
+            if run is None:
+                run = self.run = _Run(self, (), dict(self._sent), retain_graph)
+        answer = run.receive(message, found)
+        if is_new:
+            threading.Thread(target=run.settle, daemon=True, name="autograd").start()
+        return answer
+
+
+class _Run:
+    """One worker's pass."""
+
+    def __init__(
+        self,
+        context: Context,
+        roots: Sequence[Tensor],
+        sent: dict[Message, list[Tensor]],
+        retain_graph: bool,
+    ) -> None:
+        self.context, self.retain_graph = context, retain_graph
+        self.done = Future()
+        self.missing = dict.fromkeys(sent)
+        self.replies: deque[Future] = deque()  # to what the pass has sent
+        self.waker: Future | None = None  # the answer to the message that woke it
+        self.leads = bool(roots)
+        self._roots, self._sent = roots, sent
+        self._lock = threading.Lock()
+        self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._ready: deque[tuple[int, Tensor | None]] = deque()
+        places = itertools.accumulate((len(t) for t in sent.values()), initial=0)
+        self._places = dict(zip(sent, places, strict=False))
+
+    # Other threads
+
+    def receive(self, message: Message | None, found: Any) -> Future:
+        """Queues gradients, or None for the end, and gives the answer's Future."""
+        answer = Future()
+        with self._lock:
+            self._queue.put((message, found))
+            if not self.leads and self.waker is None:
+                self.waker = answer
+                return answer
+        answer.set_result(None)
+        return answer
+
+    def fail(self, error: BaseException) -> None:
+        """Ends a pass that waits."""
+        self._queue.put((None, error))
+
+    # The pass's own thread
+
+    def settle(self) -> None:
+        """Runs the pass; who wakes it or waits for it learns of an error."""
+        try:
+            self.run()
+        except Exception as error:
+            with self._lock:
+                waker, self.waker = self.waker, None
+            for future in (waker, self.done):
+                if future is not None:
+                    future.set_exception(error)
+        else:
+            self.done.set_result(None)
+
+    def run(self) -> None:
+        """Gathers the gradients of this worker's leaves."""
+        late = [tensor for tensors in self._sent.values() for tensor in tensors]
+        leaves = list(_leaves([*self._roots, *late]))
+        roots, given = self._roots, [None] * len(self._roots)
+        try:
+            with wire.recording(None):
+                found = _C._run_backward(
+                    roots, given, self.retain_graph, False, leaves, True, False,
+                    late, self._next_gradient,
+                )  # fmt: skip
+        finally:
+            self.context.run = None
+        sums = self.context.gradients
+        for leaf, gradient in zip(leaves, found, strict=True):
+            if gradient is not None:
+                sums[leaf] = sums[leaf] + gradient if leaf in sums else gradient
+
+    def _next_gradient(self) -> tuple[int, Tensor | None] | None:
+        """Called when the pass can run nothing: the next gradient of a sent tensor."""
+        while not self._ready:
+            if self._queue.empty():
+                self._wait_for_replies()
+            if self._queue.empty() and self.leads and not self._give_up_latest():
+                return None
+            message, found = self._queue.get()
+            if isinstance(found, BaseException):
+                raise found
+            if message is None:
+                return None
+            if message in self.missing:
+                del self.missing[message]
+                place, tensors = self._places[message], self._sent[message]
+                known = dict(enumerate(found or ()))  # without the last that have none
+                for k in range(len(tensors)):
+                    self._ready.append((place + k, known.get(k)))
+        return self._ready.popleft()
+
+    def _wait_for_replies(self) -> None:
+        """What was sent has been answered; then who woke this pass is answered."""
+        while self.replies:
+            self.replies.popleft().wait()
+        with self._lock:
+            if not self._queue.empty():
+                return
+            waker, self.waker = self.waker, None
+        if waker is not None:
+            waker.set_result(None)
+
+    def _give_up_latest(self) -> bool:
+        """Where all passes wait: the latest message without gradients gets none. When
+        there is no such message, all other passes end.
+        """
+        number, own = self.context.number, agent().own.id
+        found = {own: max(self.missing, default=None)}
+        others: deque[int] = deque(self.context.workers - {own})
+        while others:
+            worker = others.popleft()
+            if worker in found:
+                continue
+            asked = _call(agent().workers[worker], look, (number,))
+            found[worker], neighbours = asked.wait()
+            others.extend(neighbours)
+        latest = max((message for message in found.values() if message), default=None)
+        if latest is None:
+            ends = [
+                _call(agent().workers[worker], finish, (number,))
+                for worker in found
+                if worker != own
+            ]
+            for end in ends:
+                end.wait()
+            return False
+        if latest[1] == own:
+            self.receive(latest, None)
+        else:
+            given = number, latest, None, self.retain_graph
+            _call(agent().workers[latest[1]], receive, given).wait()
+            self._queue.put(((-1, -1), None))  # looks again
+        return True
+
+
+class _Arrival:
+    """A message's tensors here. Their nodes lead to one that sends all gradients."""
+
+    def __init__(self, context: Context, message: Message) -> None:
+        self.context, self.message = context, message
+        self.gradients: dict[int, Tensor] = {}
+        self.together: Tensor = _Together.apply(Tensor([]).requires_grad_(), self)
+
+    def send_back(self) -> None:
+        """To the worker that the tensors came from; its answer is waited for later."""
+        gradients, self.gradients = self.gradients, {}
+        found = [gradients.get(k) for k in range(max(gradients, default=-1) + 1)]
+        run = self.context.run
+        assert run is not None
+        given = self.context.number, self.message, found, run.retain_graph
+        run.replies.append(_call(agent().workers[self.message[1]], receive, given))
+
+
+class _Together(Function):
+    """Runs behind the nodes of all tensors of a message."""
+
+    @staticmethod
+    def forward(ctx: Any, leaf: Tensor, arrival: _Arrival) -> Tensor:
+        ctx.arrival = arrival
+        return leaf.clone()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        ctx.arrival.send_back()
+        return None, None
+
+
+class _Arrived(Function):
+    """The tensor as it came; back, its gradient is laid with those of its message."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, together: Tensor, tensor: Tensor, arrival: _Arrival, place: int
+    ) -> Tensor:
+        ctx.arrival, ctx.place = arrival, place
+        return tensor.view_as(tensor)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        ctx.arrival.gradients[ctx.place] = gradient
+        return None, None, None, None
+
+
+def _leaves(roots: Sequence[Tensor]) -> Iterator[Tensor]:
+    """The leaves that the roots depend on."""
+    nodes = list({_C._gradient_edge(root)[0] for root in roots})
+    seen = set(nodes)
+    while nodes:
+        node = nodes.pop()
+        variable = getattr(node, "variable", None)
+        if variable is not None:
+            yield variable
+        for following, _ in node.next_functions:
+            if following is not None and following not in seen:
+                seen.add(following)
+                nodes.append(following)
+
+
+# ---------------------------------------------------------------- contexts of a worker
+
+_contexts: dict[int, Context] = {}
+_lock = threading.Lock()
+_counts = itertools.count()
+
+
+def new_context() -> Context:
+    """A context with a number that no other worker's has; this thread is in it."""
+    if wire.recording_context() is not None:
+        raise RuntimeError(
+            "Already have an autograd context id for this thread: contexts do not nest"
+        )
+    made = known((agent().own.id << _COUNT_BITS) | next(_counts))
+    wire.set_recording_context(made)
+    return made
+
+
+def known(number: int) -> Context:
+    """The context of that number, which another worker may have made."""
+    with _lock:
+        found = _contexts.get(number)
+        if found is None:
+            found = _contexts[number] = Context(number)
+        return found
+
+
+def find(number: int) -> Context:
+    """The context; RuntimeError when it has ended or never was."""
+    context = _contexts.get(number)
+    if context is None:
+        raise RuntimeError(
+            f"Could not find autograd context with id: {number}. "
+            "It ends with its `with` block."
+        )
+    return context
+
+
+def release(number: int) -> None:
+    """Forgets the context here and on the workers that its messages reached."""
+    with _lock:
+        context = _contexts.pop(number, None)
+    if context is None:
+        return
+    if wire.recording_context() is context:
+        wire.set_recording_context(None)
+    if context.run is not None:
+        context.run.fail(RuntimeError(f"the autograd context {number} has ended"))
+    current = agent()
+    for worker in context.workers - {current.own.id}:
+        with contextlib.suppress(RuntimeError):  # a worker that has ended
+            _call(current.workers[worker], release, (number,))
+
+
+def backward(number: int, roots: Sequence[Tensor], retain_graph: bool) -> None:
+    """The pass over all workers, led by this one."""
+    find(number).begin(roots, retain_graph).run()
+
+
+# What other workers are asked to do for a context.
+
+
+def _call(worker: WorkerInfo, function: Any, args: Any) -> Future:
+    with wire.recording(None):
+        return agent().call(worker, function, args, {})
+
+
+def _arrive(context: Context, message: Message, place: int, facts: Any) -> Tensor:
+    storage, dtype, offset, size, stride, _ = facts
+    tensor = _rebuild_tensor(storage, dtype, offset, size, stride, False)
+    return context.arrive(message, place, tensor)
+
+
+@async_execution
+def receive(number: int, message: Message, found: Gradients, retain: bool) -> Future:
+    """The gradients of tensors that this worker has sent."""
+    return find(number).receive(message, found, retain)
+
+
+def look(number: int) -> tuple[Message | None, set[int]]:
+    """The latest message whose gradients a pass here waits for, and the neighbours."""
+    context = find(number)
+    missing = context.run.missing if context.run is not None else {}
+    return max(missing, default=None), context.workers
+
+
+@async_execution
+def finish(number: int) -> Future:
+    """The end of the pass here, if one runs."""
+    run = find(number).run
+    if run is None:
+        ended = Future()
+        ended.set_result(None)
+        return ended
+    run.receive(None, None)
+    return run.done

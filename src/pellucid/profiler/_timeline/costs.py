@@ -1,0 +1,249 @@
+"""What recorded calls computed and moved: as written, and as run.
+
+A call's declaration is traced for the arguments that the timeline recorded. Its Graph's
+loops are its cost as written (``pellucid_compiler/ir/cost.py``), the steps of its Plan
+its cost as run (``pellucid_compiler/lower/plan_cost.py``). Calls with arguments that
+are not recorded, composites (the ops that they call are counted) and library routines
+have no cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from pellucid import _C
+from pellucid.profiler._timeline.facts import UNRECORDED, TensorFacts
+from pellucid.profiler._timeline.log import Event, Kind, Log
+from pellucid.profiler._timeline.storages import ancestors
+from pellucid_compiler.ir.cost import Cost
+
+if TYPE_CHECKING:
+    from pellucid_compiler.lower.plan_cost import StepCost
+
+# Multiplications of Winograd's filtering for each of the window's
+# (``codegen/schedules/winograd.py``).
+_WINOGRAD = Fraction(16, 36)
+# No declaration takes such arguments.
+_UNKNOWN = (NotImplementedError, TypeError, ValueError, KeyError, RuntimeError)
+
+
+class CostCounter:
+    """Counts calls; those with the same arguments once."""
+
+    def __init__(self) -> None:
+        import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
+
+        self._known: dict[Any, Cost | None] = {}
+        self._run: dict[Any, list[Any] | None] = {}
+        self._lowered: dict[Any, Any] = {}  # of ops by key, which many sizes share
+
+    def of(self, event: Event) -> Cost | None:
+        """The cost of a call; None where it is not known."""
+        arguments = event.thread.arguments(event)
+        if not arguments and event.facts == 0:
+            return None
+        return self.of_call(event.name, arguments)
+
+    def of_call(self, name: str, arguments: Sequence[Any]) -> Cost | None:
+        """As `of`, of an op by its full name."""
+        key = name, repr(arguments)
+        if key not in self._known:
+            try:
+                self._known[key] = _cost(name, arguments)
+            except _UNKNOWN:
+                self._known[key] = None
+        return self._known[key]
+
+    def steps_of(self, event: Event) -> list[StepCost] | None:
+        """The cost of each step of a call's plan, as it ran; None where not known."""
+        arguments = event.thread.arguments(event)
+        if not arguments and event.facts == 0:
+            return None
+        key = event.name, repr(arguments)
+        if key not in self._run:
+            try:
+                self._run[key] = self._steps(event.name, arguments)
+            except _UNKNOWN:
+                self._run[key] = None
+        return self._run[key]
+
+    def _steps(self, name: str, arguments: Sequence[Any]) -> list[StepCost] | None:
+        from pellucid_compiler.lower.plan_cost import StepCost, plan_cost
+        from pellucid_compiler.specialise.pointwise import PointwiseOp
+
+        op = _resolved(name, arguments)
+        if op is None:
+            return None
+        if isinstance(op, PointwiseOp):
+            cost = _pointwise_cost(op, arguments)
+            return (
+                None if cost is None else [StepCost("map", op.schema.full_name, cost)]
+            )
+        key = repr(op.reference), op.key, tuple(op.guards.items())
+        if key not in self._lowered:
+            self._lowered[key] = op.lower()
+        lowered = self._lowered[key]
+        shapes = [tensor.shape for tensor in _tensors(arguments)]
+        if len(shapes) != lowered.plan.num_inputs:
+            return None
+        return plan_cost(lowered.plan, lowered.kernels, shapes, arguments)
+
+    def as_run(self, event: Event, routes: Sequence[str] = ()) -> Cost | None:
+        """The sum of the steps' costs; ``routes``: the drivers of its products."""
+        steps = self.steps_of(event)
+        if steps is None:
+            return None
+        cost = Cost()
+        for step in steps:
+            cost.add(step.cost)
+        if "Winograd" in routes:
+            saved = cost.products - int(cost.products * _WINOGRAD)
+            cost.products -= saved
+            cost.operations["arithmetic"] -= saved
+        return cost
+
+
+def products_of(log: Log, costs: CostCounter) -> int:
+    """The operations of the matrix products and convolutions of a log's calls, as
+    written. A call with a declaration of its own counts for the calls inside of it; a
+    gradient that computes its forward op again counts as the gradient alone.
+    """
+    counted: set[Event] = set()
+    products = 0
+    calls = [event for event in log.events if event.kind is Kind.CALL]
+    gradients = [event for event in calls if event.name.startswith("derivative::")]
+    for event in gradients or calls:
+        if any(outer in counted for outer in ancestors(event)):
+            continue
+        cost = costs.of(event)
+        if cost is not None:
+            counted.add(event)
+            products += cost.products
+    return products
+
+
+def _resolved(name: str, arguments: Sequence[Any]) -> Any:
+    """The op at the key of these arguments; None where one is not recorded."""
+    from pellucid_compiler.declare.op import REGISTRY, SCALAR_KINDS
+    from pellucid_compiler.specialise.answer import resolve
+    from pellucid_compiler.specialise.graphs import declared_graph
+    from pellucid_compiler.specialise.pointwise import declared_pointwise
+
+    if any(argument is UNRECORDED for argument in arguments):
+        return None
+    if name.startswith("derivative::"):
+        origin = _C._derivative_origin(name)
+        return resolve(origin, [])
+    op = REGISTRY[_functional(name, REGISTRY)]
+    values = [_value(argument) for argument in arguments]
+    values = values[: len(op.schema.arguments)]
+    is_pointwise = op.kind in SCALAR_KINDS
+    return (declared_pointwise if is_pointwise else declared_graph)(op, values)
+
+
+def _cost(name: str, arguments: Sequence[Any]) -> Cost | None:
+    from pellucid_compiler.specialise.pointwise import PointwiseOp
+
+    found = _resolved(name, arguments)
+    if found is None:
+        return None
+    if isinstance(found, PointwiseOp):
+        return _pointwise_cost(found, arguments)
+    return _graph_op_cost(found, arguments)
+
+
+def _functional(name: str, registry: Any) -> str:
+    """The declared op that an op is a variant of: ``add.Tensor`` of ``add_.Tensor``."""
+    base, _, overload = name.removeprefix("aten::").partition(".")
+    for candidate in (base, base.removesuffix("_")):
+        full = f"{candidate}.{overload}" if overload else candidate
+        if full in registry:
+            return full
+    raise KeyError(name)
+
+
+def _value(argument: Any) -> Any:
+    from pellucid_compiler.specialise.requests import TensorLike
+
+    if isinstance(argument, TensorFacts):
+        return TensorLike(argument.dtype, argument.shape)
+    if isinstance(argument, list):
+        return [_value(item) for item in argument]
+    return argument
+
+
+def _tensors(arguments: Sequence[Any]) -> Iterator[TensorFacts]:
+    for argument in arguments:
+        if isinstance(argument, TensorFacts):
+            yield argument
+        elif isinstance(argument, list):
+            yield from _tensors(argument)
+
+
+def _pointwise_cost(op: Any, arguments: Sequence[Any]) -> Cost | None:
+    from pellucid_compiler.ir.cost import counted_operations, operation_class
+    from pellucid_compiler.ir.dtypes import ITEMSIZE
+
+    if any(isinstance(argument, list) for argument in arguments):
+        return None  # lists of tensors, each of a size of its own
+    tensors = list(_tensors(arguments))
+    numel = prod(_broadcast([tensor.shape for tensor in tensors]))
+    cost = Cost()
+    for output in op.function.outputs:
+        for e in counted_operations(output):
+            kind = operation_class(e)
+            assert kind is not None
+            cost.operations[kind] += numel
+        cost.bytes_written += numel * ITEMSIZE[output.dtype]
+    cost.bytes_read = sum(prod(t.shape) * ITEMSIZE[t.dtype] for t in tensors)
+    return cost
+
+
+def _broadcast(shapes: Sequence[tuple[int, ...]]) -> list[int]:
+    rank = max(map(len, shapes), default=0)
+    padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
+    return [0 if 0 in sizes else max(sizes) for sizes in zip(*padded, strict=True)]
+
+
+def _graph_op_cost(op: Any, arguments: Sequence[Any]) -> Cost | None:
+    from pellucid_compiler.ir.cost import graph_cost
+
+    tensors = list(_tensors(arguments))
+    if len(tensors) != len(op.graph.inputs):
+        return None
+    env: dict[str, Any] = {}
+    for name, source in op.sources.items():
+        given = arguments[source.argument]
+        env[name] = given[source.element] if isinstance(given, list) else given
+    for value, tensor in zip(op.graph.inputs, tensors, strict=True):
+        if len(tensor.shape) != value.rank:
+            return None
+        sizes = zip(value.shape, tensor.shape, strict=True)
+        env |= {size.attr: actual for size, actual in sizes if size.op == "sym"}
+    cost = graph_cost(op.graph, {**op.hints, **env})
+    if op.is_derivative and cost.product_loops:
+        cost.products = _products_of_gradients(op, env, cost)
+    return cost
+
+
+def _products_of_gradients(op: Any, env: dict[str, Any], cost: Cost) -> int:
+    """A product's gradients have as many operations as the product each: those that a
+    gradient's loop multiplies by zeros, beyond the edge of an image, do not count.
+    """
+    from pellucid_compiler.abi.encode import decode
+    from pellucid_compiler.ir.cost import graph_cost
+    from pellucid_compiler.specialise.answer import resolve
+    from pellucid_compiler.specialise.graphs import GraphOp
+
+    origin: Any = decode(op.reference)
+    rule, base, given, _ = origin
+    forward = resolve(base, given)
+    if not rule.endswith("vjp") or not isinstance(forward, GraphOp):
+        return cost.products
+    product = graph_cost(forward.graph, {**forward.hints, **env})
+    if product.product_loops != 1:
+        return cost.products
+    return product.products * cost.product_loops

@@ -1,0 +1,223 @@
+"""``save`` and ``load``: PyTorch's file format, without running what a file says.
+
+A file is a zip archive: ``data.pkl`` describes the object and names the storages, which
+are stored beside it as raw bytes. PyTorch reads files written here, and vice versa.
+Tensors, numbers, strings, containers of them and objects of classes that the program
+allowed are built; anything else is refused, unless the caller says that it trusts the
+file. Read ``serialization/_format/writer.py``, then
+``serialization/_format/archive.py``.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import zipfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import IO, Any
+
+import pellucid
+from pellucid import _C
+from pellucid._package.calls import offered
+from pellucid.serialization._format.archive import Archive, naming_damage
+from pellucid.serialization._format.legacy_file import (
+    LegacyFile,
+    read_legacy,
+    write_legacy,
+)
+from pellucid.serialization._format.writer import Writer, bytes_of
+from pellucid.storage import UntypedStorage
+
+_File = str | os.PathLike[str] | IO[bytes]
+# What `map_location` may be.
+MAP_LOCATION = Callable[[Any, str], Any] | pellucid.device | str | dict[str, str] | None
+
+
+@offered.value
+def save(
+    obj: Any,
+    f: _File,
+    pickle_module: Any = pickle,
+    pickle_protocol: int = 2,
+    _use_new_zipfile_serialization: bool = True,
+) -> None:
+    """Writes ``obj``, usually a state dict, to a path or a binary file.
+
+    Objects other than tensors, numbers, strings and containers are written by reference
+    to their class, as pickle does; :func:`load` takes them from trusted files alone.
+
+    Example::
+
+        torch.save(model.state_dict(), "model.pt")
+    """
+    if isinstance(f, str | os.PathLike):
+        folder = os.path.dirname(os.path.abspath(f))
+        if not os.path.isdir(folder):
+            raise RuntimeError(f"save: there is no folder {folder}; make it first")
+    description = io.BytesIO()
+    is_legacy = not _use_new_zipfile_serialization
+    writer = Writer(description, pickle_protocol, is_legacy=is_legacy)
+    writer.dump(obj)
+    if is_legacy:
+        with _writable(f) as file:
+            write_legacy(file, description.getvalue(), writer, pickle_protocol)
+        return
+    with zipfile.ZipFile(f, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr("archive/data.pkl", description.getvalue())
+        archive.writestr("archive/byteorder", b"little")
+        for key, whole in writer.storages.values():
+            archive.writestr(f"archive/data/{key}", bytes_of(whole))
+        archive.writestr("archive/version", b"3\n")
+
+
+@offered.value
+def load(
+    f: _File,
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:
+    """Reads what :func:`save`, here or in PyTorch, wrote to a path or binary file.
+
+    Files are read without running code: objects other than tensors, numbers, strings
+    and containers are refused with UnpicklingError, unless their class was given to
+    :func:`add_safe_globals`. ``weights_only=False`` takes whole models and anything
+    else, and runs what the file says: only for files that you trust. Tensors come to
+    the device that they were saved on, if it has a backend here, else to the CPU;
+    ``map_location``, a device or a dict from saved devices to devices, names others. A
+    function ``map_location`` is called with each storage and the device that the file
+    names for it, and returns the storage to take, or None for that one.
+
+    Example::
+
+        model.load_state_dict(torch.load("model.pt"))
+    """
+    placement = _placement(map_location)
+    if mmap and not isinstance(f, str | os.PathLike):
+        raise ValueError("load: mmap=True needs the path of a file, not an open one")
+    if weights_only and pickle_module is not None:
+        raise RuntimeError("load: weights_only=True reads without a pickle_module")
+    legacy = read_legacy(f)
+    if legacy is not None:
+        if weights_only is not False:
+            return LegacyFile(legacy, placement).load(_safe_classes())
+        return LegacyFile(legacy, placement).load_trusted()
+    with _opened(f) as file:
+        with naming_damage():
+            archive = Archive(file, placement)
+            if weights_only is not False:
+                return archive.load(_safe_classes())
+        return archive.load_trusted()
+
+
+def _writable(f: _File) -> AbstractContextManager[IO[bytes]]:
+    return open(f, "wb") if isinstance(f, str | os.PathLike) else nullcontext(f)
+
+
+def _opened(f: _File) -> zipfile.ZipFile:
+    """The archive; raises EOFError for an empty file, RuntimeError for a part of an
+    archive and UnpicklingError for anything else.
+    """
+    start = 0 if isinstance(f, str | os.PathLike) else f.tell()
+    try:
+        with naming_damage():
+            return zipfile.ZipFile(f)
+    except pickle.UnpicklingError as error:
+        if isinstance(f, str | os.PathLike):
+            with open(f, "rb") as file:
+                head = file.read(4)
+        else:
+            f.seek(start)
+            head = f.read(4)
+        if not head:
+            raise EOFError("load: the file is empty") from error
+        if head == b"PK\x03\x04":
+            raise RuntimeError(
+                f"load: the file is cut off or damaged: {error}"
+            ) from error
+        raise
+
+
+def _placement(map_location: Any) -> Callable[[UntypedStorage, str], Any]:
+    """The storage to take for one that was read and the device it was saved on."""
+    if callable(map_location):
+        place: Callable[[UntypedStorage, str], Any] = map_location
+        return place
+    by_name = map_location if isinstance(map_location, dict) else {}
+    chosen = None if map_location is None or by_name else map_location
+    for location in by_name.values() if by_name else [chosen or "cpu"]:
+        if not _is_present(location):
+            raise RuntimeError(
+                f"tensors cannot be loaded to {location}: no backend serves it; "
+                "use map_location='cpu'"
+            )
+
+    def put(found: UntypedStorage, saved_on: str) -> UntypedStorage:
+        location = chosen or by_name.get(saved_on, saved_on)
+        try:
+            is_elsewhere = str(location) != "cpu" and _is_present(location)
+        except RuntimeError:  # the name of a backend that is not registered here
+            is_elsewhere = False
+        if not is_elsewhere:
+            return found
+        whole = pellucid.empty(0, dtype=pellucid.uint8).set_(found)
+        return whole.to(location).untyped_storage()
+
+    return put
+
+
+def _is_present(location: Any) -> bool:
+    device = pellucid.device(location)
+    return device.type == "cpu" or _C._has_backend(device)
+
+
+_safe_globals: list[Any] = []
+
+
+def _safe_classes() -> dict[str, Any]:
+    """What the program allows files to name, beside what they always may."""
+    classes: dict[str, Any] = {}
+    for entry in _safe_globals:
+        if isinstance(entry, tuple):
+            value, path = entry
+            module, _, name = path.rpartition(".")
+        else:
+            value, module, name = entry, entry.__module__, entry.__qualname__
+        classes[f"{module} {name}"] = value
+    return classes
+
+
+def add_safe_globals(safe_globals: list[Any]) -> None:
+    """Lets :func:`load` make objects of these classes and call these functions, from
+    any file. An entry may be a pair: the value, and the path that files name it by.
+    """
+    _safe_globals.extend(safe_globals)
+
+
+def get_safe_globals() -> list[Any]:
+    """What ``add_safe_globals`` was given."""
+    return list(_safe_globals)
+
+
+def clear_safe_globals() -> None:
+    """Forgets what ``add_safe_globals`` was given."""
+    _safe_globals.clear()
+
+
+class safe_globals:
+    """``add_safe_globals`` for the length of a ``with`` statement."""
+
+    def __init__(self, safe_globals: list[Any]) -> None:
+        self._added = safe_globals
+
+    def __enter__(self) -> None:
+        self._before = get_safe_globals()
+        add_safe_globals(self._added)
+
+    def __exit__(self, *_: object) -> None:
+        _safe_globals[:] = self._before

@@ -1,0 +1,316 @@
+"""What a file holds: its storages, and the object that its pickle describes.
+
+``serialization.load`` and ``file_reader.py`` call it. Reading goes through
+``safe_pickle.py``, which makes only what ``constructors`` and the program allow;
+``load_trusted`` is for files that may run code.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import zipfile
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pellucid
+from pellucid import Tensor
+from pellucid._tensor.dtype_names import TYPE_NAMES
+from pellucid.serialization._format.names import find_named
+from pellucid.serialization._format.safe_pickle import Reader, known_function
+from pellucid.serialization._format.writer import QUANTIZED_STORAGES, STORAGE_DTYPES
+from pellucid.storage import TypedStorage, UntypedStorage
+
+# Takes a storage that was read and where its file says that it was; gives the storage
+# that tensors get, or None for the one given.
+Placement = Callable[[UntypedStorage, str], Any]
+
+# What zipfile raises for bytes that are not a whole, plain archive.
+_DAMAGE = (zipfile.BadZipFile, KeyError, EOFError, NotImplementedError, ValueError)
+
+
+@contextmanager
+def naming_damage() -> Iterator[None]:
+    """What a damaged file makes fail is an UnpicklingError that says so."""
+    try:
+        yield
+    except _DAMAGE as error:
+        raise pickle.UnpicklingError(
+            "the file is not a zip archive as PyTorch 1.6 and later write it, or it is "
+            f"damaged: {error}"
+        ) from error
+
+
+class Archive:
+    """The storages of one file, each read once and checked against its description."""
+
+    def __init__(
+        self, archive: zipfile.ZipFile, placement: Placement | None = None
+    ) -> None:
+        self._archive = archive
+        self._placement = placement
+        names = archive.namelist()
+        described = [name for name in names if name.endswith("data.pkl")]
+        if len(described) != 1:
+            raise pickle.UnpicklingError("the file is a zip archive without data.pkl")
+        self._prefix = described[0].removesuffix("data.pkl")
+        order = self.read("byteorder") if self._prefix + "byteorder" in names else b""
+        if order not in (b"", b"little"):
+            raise ValueError(f"the file's byte order is {order!r}, not little")
+        self._storages: dict[str, TypedStorage] = {}
+
+    def records(self) -> list[str]:
+        """The names of what the file holds."""
+        names = self._archive.namelist()
+        return [name.removeprefix(self._prefix) for name in names]
+
+    def read(self, name: str) -> bytes:
+        """The bytes of one record."""
+        entry = self._archive.getinfo(self._prefix + name)
+        if entry.compress_type != zipfile.ZIP_STORED:
+            raise pickle.UnpicklingError(f"{entry.filename} is compressed")
+        return self._archive.read(entry)
+
+    def load(self, safe_classes: dict[str, Any]) -> Any:
+        """The object, made of tensors, numbers, containers and these classes."""
+        reader = Reader(constructors(), self._storage, safe_classes)
+        return reader.load(self.read("data.pkl"))
+
+    def load_trusted(self) -> Any:
+        """The object, importing and calling whatever the file names."""
+        return TrustedUnpickler(self.read("data.pkl"), self._storage).load()
+
+    def _storage(self, identifier: Any) -> TypedStorage:
+        """The storage of a persistent id."""
+        kind, dtype, key, location, count = identifier
+        if kind != "storage" or not isinstance(dtype, pellucid.dtype):
+            raise pickle.UnpicklingError(f"unknown reference {identifier!r:.200}")
+        if key not in self._storages:
+            found = pellucid.UntypedStorage(self.read(f"data/{key}"))
+            if found.nbytes() != count * dtype.itemsize:
+                raise pickle.UnpicklingError(
+                    f"storage {key} has {found.nbytes()} bytes, not the "
+                    f"{dtype.itemsize} of {count} elements each"
+                )
+            memory = placed(found, location, self._placement)
+            self._storages[key] = TypedStorage(wrap_storage=memory, dtype=dtype)
+        storage = self._storages[key]
+        if storage.dtype == dtype:
+            return storage
+        return TypedStorage(wrap_storage=storage.untyped(), dtype=dtype)
+
+
+def placed(
+    found: UntypedStorage, location: str, placement: Placement | None
+) -> UntypedStorage:
+    """The storage that the caller's ``map_location`` gives for this one."""
+    chosen = placement and placement(found, location)
+    if chosen is None:
+        return found
+    if not isinstance(chosen, UntypedStorage):
+        raise RuntimeError(
+            f"map_location returned a {type(chosen).__name__}; it must return a "
+            "storage on the CPU, or None for the one it was given"
+        )
+    return chosen
+
+
+class TrustedUnpickler(pickle.Unpickler):
+    """Python's own, which finds here what files name as PyTorch's."""
+
+    def __init__(
+        self,
+        data: bytes,
+        storage: Callable[[Any], Any],
+        made_here: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(io.BytesIO(data))
+        self._storage = storage
+        self._made_here = constructors() if made_here is None else made_here
+
+    def persistent_load(self, pid: Any) -> Any:
+        with naming_damage():
+            return self._storage(pid)
+
+    def find_class(self, module_name: str, global_name: str) -> Any:
+        if module_name.partition(".")[0] != "torch":
+            return super().find_class(module_name, global_name)
+        made_here = self._made_here.get(f"{module_name} {global_name}")
+        return made_here or find_named(module_name, global_name)
+
+
+def rebuild_tensor(
+    storage: TypedStorage,
+    offset: int,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    requires_grad: bool = False,
+    hooks: Any = None,
+    metadata: Any = None,
+) -> Tensor:
+    """A view of ``storage``, which must hold all its elements."""
+    last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+    within = offset >= 0 and (0 in size or last < storage.size())
+    if not within or min((*size, *stride, 0)) < 0:
+        raise ValueError(
+            f"a tensor of size {size}, stride {stride} and offset {offset} does not "
+            f"fit a storage of {storage.size()} elements"
+        )
+    dtype, memory = storage.dtype, storage.untyped()
+    view = pellucid.empty(0, dtype=dtype, device=memory.device).set_(
+        memory, offset, size, stride
+    )
+    view = _finished(view, metadata or {})
+    return view.requires_grad_(requires_grad) if requires_grad else view
+
+
+def _rebuild_of_dtype(
+    storage: TypedStorage,
+    offset: int,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    requires_grad: bool,
+    hooks: Any,
+    dtype: Any,
+    metadata: Any = None,
+) -> Tensor:
+    """As ``rebuild_tensor``, of bytes that are elements of ``dtype``."""
+    if not isinstance(dtype, pellucid.dtype):
+        raise TypeError(f"a tensor's dtype is a dtype, not {dtype!r:.100}")
+    typed = TypedStorage(wrap_storage=storage.untyped(), dtype=dtype)
+    return rebuild_tensor(typed, offset, size, stride, requires_grad, hooks, metadata)
+
+
+def _rebuild_sparse(layout: Any, facts: Any) -> Tensor:
+    """A sparse tensor of a layout and its parts."""
+    from pellucid._tensor.sparse_parts import rebuild
+
+    return rebuild(layout, facts)
+
+
+def _rebuild_quantized(
+    storage: TypedStorage,
+    offset: int,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    facts: Any,
+    requires_grad: bool = False,
+    hooks: Any = None,
+) -> Tensor:
+    """A quantized tensor of its integers and scheme."""
+    from pellucid._tensor.quantized_parts import rebuild
+
+    integers = rebuild_tensor(storage, offset, size, stride, False, hooks)
+    return rebuild(integers, facts)
+
+
+def _layout_named(name: str) -> Any:
+    found = getattr(pellucid, str(name).removeprefix("torch."), None)
+    if not isinstance(found, pellucid.layout):
+        raise pickle.UnpicklingError(f"{name!r:.100} is no layout of a tensor")
+    return found
+
+
+# What PyTorch leaves to be done when a tensor is read.
+_PENDING: dict[str, Callable[[Tensor], Tensor]] = {
+    "conj": pellucid.conj_physical,
+    "neg": pellucid.neg,
+}
+
+
+def _finished(view: Tensor, metadata: dict[str, Any]) -> Tensor:
+    """``view`` after the operations that the file says are pending."""
+    unknown = metadata.keys() - _PENDING.keys()
+    if unknown:
+        raise pickle.UnpicklingError(
+            f"a tensor of the file has the metadata {sorted(unknown)}, which Pellucid "
+            "does not know; save a clone() of it"
+        )
+    for name, apply in _PENDING.items():
+        if metadata.get(name):
+            view = apply(view)
+    return view
+
+
+def _rebuild_parameter(
+    data: Tensor, requires_grad: bool, hooks: Any, state: Any = None
+) -> Any:
+    if not isinstance(data, Tensor):
+        raise TypeError("a parameter is made of a tensor")
+    return _with_state(pellucid.nn.Parameter(data, requires_grad), state)
+
+
+def _rebuild_subclass(function: Any, kind: Any, arguments: Any, state: Any) -> Any:
+    """A tensor of a class of the program's, or one with attributes."""
+    kind = known_function(kind)
+    rebuild = known_function(function)
+    makes = rebuild in (rebuild_tensor, _rebuild_of_dtype, _rebuild_sparse)
+    if not makes or not issubclass(kind, Tensor):
+        raise pickle.UnpicklingError(
+            f"a tensor of {kind!r:.100} is made by {function!r:.100}: only subclasses "
+            "that have a storage are read"
+        )
+    tensor = rebuild(*arguments)
+    return _with_state(tensor if kind is Tensor else tensor.as_subclass(kind), state)
+
+
+def _with_state(tensor: Any, state: Any) -> Any:
+    """``tensor`` with its attributes: a dict, or a pair of one and that of slots."""
+    if hasattr(type(tensor), "__setstate__"):
+        tensor.__setstate__(state)
+        return tensor
+    attributes, slots = state if isinstance(state, tuple) else (state, None)
+    vars(tensor).update(attributes or {})
+    for name, value in (slots or {}).items():
+        setattr(tensor, name, value)
+    return tensor
+
+
+_SCHEMES = (
+    *(pellucid.per_tensor_affine, pellucid.per_channel_affine),
+    *(pellucid.per_tensor_symmetric, pellucid.per_channel_symmetric),
+    pellucid.per_channel_affine_float_qparams,
+)
+
+
+def constructors() -> dict[str, Any]:
+    """What a file may name."""
+    dtypes = {name: getattr(pellucid, name) for name in STORAGE_DTYPES.values()}
+    names: dict[str, Any] = {
+        "torch._utils _rebuild_tensor_v2": rebuild_tensor,
+        "torch._utils _rebuild_tensor_v3": _rebuild_of_dtype,
+        "torch._utils _rebuild_sparse_tensor": _rebuild_sparse,
+        "torch._utils _rebuild_qtensor": _rebuild_quantized,
+        "torch.serialization _get_layout": _layout_named,
+        "torch._utils _rebuild_parameter": _rebuild_parameter,
+        "torch._utils _rebuild_parameter_with_state": _rebuild_parameter,
+        "torch._tensor _rebuild_from_type_v2": _rebuild_subclass,
+        "torch Tensor": Tensor,
+        "torch.storage UntypedStorage": pellucid.uint8,
+        "torch Size": lambda sizes: pellucid.Size(sizes),
+        "torch device": lambda *name: pellucid.device(*name),
+        "collections OrderedDict": lambda items=(): OrderedDict(items),
+        "collections Counter": lambda items=(): Counter(items),
+        "_codecs encode": _encode,
+    }
+    for builtins in ("builtins", "__builtin__"):
+        names[f"{builtins} set"] = lambda items=(): set(items)
+        names[f"{builtins} frozenset"] = lambda items=(): frozenset(items)
+        names[f"{builtins} complex"] = lambda real, imag=0.0: complex(real, imag)
+        names[f"{builtins} bytearray"] = lambda data=b"": bytearray(data)
+    names |= {str(dtype).replace(".", " "): dtype for dtype in TYPE_NAMES}
+    names |= {f"torch {s}": dtypes[name] for s, name in STORAGE_DTYPES.items()}
+    for storage, (_, integers) in QUANTIZED_STORAGES.items():
+        names[f"torch {storage}"] = dtypes[integers]
+    for scheme in _SCHEMES:
+        names[str(scheme).replace(".", " ")] = scheme
+    return names
+
+
+def _encode(text: str, encoding: str) -> bytes:
+    """How protocol 2 writes bytes."""
+    if encoding not in ("latin1", "latin-1"):
+        raise ValueError(f"bytes are written in latin1, not {encoding}")
+    return text.encode("latin1")

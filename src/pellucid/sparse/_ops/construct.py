@@ -1,0 +1,200 @@
+"""``sparse_coo_tensor`` and the constructors of compressed layouts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pellucid
+from pellucid import Tensor
+from pellucid._package.calls import offered
+from pellucid.sparse._ops import invariants
+from pellucid.sparse._ops.invariants import require
+from pellucid.sparse._ops.parts import BLOCK_LAYOUTS, ROW_LAYOUTS, Parts, coo, join
+
+_COMPRESSED = (
+    *(pellucid.sparse_csr, pellucid.sparse_csc),
+    *(pellucid.sparse_bsr, pellucid.sparse_bsc),
+)
+
+
+@offered.function
+def sparse_coo_tensor(
+    indices: Any,
+    values: Any = None,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    is_coalesced: bool | None = None,
+) -> Tensor:
+    """A tensor with ``values[k]`` at ``indices[:, k]`` and 0 elsewhere.
+
+    Values with further dims make a hybrid tensor, whose last dims are dense. Duplicate
+    indices add up. Without ``size`` it is the least that holds the indices; with a size
+    alone the tensor is empty. RuntimeError where the parts do not fit each other; with
+    ``check_invariants`` also where an index is out of range.
+
+        >>> torch.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], (2, 2)).to_dense()
+        tensor([[0., 1.],
+                [2., 0.]])
+    """
+    _require_no_pins(pin_memory)
+    if values is None:
+        sizes = tuple(indices) if size is None else tuple(size)
+        require(
+            min(sizes, default=0) >= 0,
+            f"a sparse tensor has no negative sizes; {sizes} was given",
+        )
+        index = pellucid.zeros((len(sizes), 0), dtype=pellucid.int64, device=device)
+        none = pellucid.zeros(0, dtype=dtype, device=device)
+        made = coo(index, none, sizes, True)
+        return made.requires_grad_() if requires_grad else made
+    index = _indices(indices, device or _device_of(values), pellucid.int64)
+    value = _values(values, dtype, device)
+    value = value.unsqueeze(0) if value.dim() == 0 else value
+    if size is None:
+        invariants.check_coo_shapes(
+            index, value, (0,) * (index.dim() and index.shape[0]) + value.shape[1:]
+        )
+        sizes = _least_size(index, value)
+    else:
+        sizes = tuple(int(n) for n in size)
+    invariants.check_coo_shapes(index, value, sizes)
+    if invariants.is_checked(check_invariants):
+        invariants.check_coo_indices(index, sizes)
+        if is_coalesced:
+            invariants.check_coalesced(index, sizes)
+    coalesced = bool(is_coalesced) or (is_coalesced is None and index.shape[1] < 2)
+    return _finished(coo(index, value, sizes, coalesced), requires_grad)
+
+
+def _require_no_pins(pin_memory: bool) -> None:
+    require(not pin_memory, "pin_memory needs an accelerator: leave it out")
+
+
+def _device_of(values: Any) -> Any:
+    return values.device if isinstance(values, Tensor) else None
+
+
+def _indices(given: Any, device: Any, dtype: Any) -> Tensor:
+    index = given if isinstance(given, Tensor) else pellucid.tensor(given)
+    index = index if dtype is None else index.to(dtype)
+    return index.detach().to(device=device) if device is not None else index.detach()
+
+
+def _values(given: Any, dtype: Any, device: Any) -> Tensor:
+    if not isinstance(given, Tensor):
+        return pellucid.tensor(given, dtype=dtype, device=device)
+    return given.to(dtype=dtype or given.dtype, device=device or given.device)
+
+
+def _least_size(indices: Tensor, values: Tensor) -> tuple[int, ...]:
+    if not indices.shape[1]:
+        return (*[0] * indices.shape[0], *values.shape[1:])
+    lowest = indices.amin(1).tolist()
+    for dim, low in enumerate(lowest):
+        require(low >= 0, f"found negative index {low} for dim {dim}")
+    return (*(n + 1 for n in indices.amax(1).tolist()), *values.shape[1:])
+
+
+def _finished(made: Tensor, requires_grad: bool) -> Tensor:
+    """As a constructor gives it: a leaf if it asks for gradients."""
+    return made.detach().requires_grad_() if requires_grad else made
+
+
+@offered.function
+def sparse_compressed_tensor(
+    compressed_indices: Any,
+    plain_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:
+    """A tensor of the ``layout`` CSR, CSC, BSR or BSC: row by row or column by column,
+    ``compressed_indices`` say where each begins among the values, ``plain_indices`` the
+    place of each value. RuntimeError where the parts do not fit each other.
+    """
+    _require_no_pins(pin_memory)
+    if layout not in _COMPRESSED:
+        raise RuntimeError(
+            "sparse_compressed_tensor expected sparse compressed tensor layout but got "
+            f"{layout}"
+        )
+    value = _values(values, dtype, device)
+    pointers = _indices(compressed_indices, value.device, None)
+    plain = _indices(plain_indices, value.device, None)
+    if not isinstance(compressed_indices, Tensor):
+        pointers = pointers.to(pellucid.int64)
+    if not isinstance(plain_indices, Tensor):
+        plain = plain.to(pellucid.int64)
+    sizes = (
+        tuple(int(n) for n in size)
+        if size is not None
+        else _compressed_size(layout, pointers, plain, value)
+    )
+    outer, inner = invariants.check_compressed_shapes(
+        layout, pointers, plain, value, sizes
+    )
+    if invariants.is_checked(check_invariants):
+        invariants.check_compressed_indices(layout, pointers, plain, outer, inner)
+    parts = Parts(layout, sizes, 2, True, (pointers, plain), value)
+    return _finished(join(parts), requires_grad)
+
+
+def _compressed_size(
+    layout: Any, pointers: Tensor, plain: Tensor, values: Tensor
+) -> tuple[int, ...]:
+    batch = pointers.dim() - 1
+    blocked = layout in BLOCK_LAYOUTS
+    rows, columns = values.shape[batch + 1 : batch + 3] if blocked else (1, 1)
+    outer = pointers.shape[-1] - 1
+    inner = int(plain.max()) + 1 if plain.numel() else 0
+    base = (outer, inner) if layout in ROW_LAYOUTS else (inner, outer)
+    dense = values.shape[batch + 1 + 2 * blocked :]
+    return (*pointers.shape[:-1], base[0] * rows, base[1] * columns, *dense)
+
+
+@offered.function
+def sparse_csr_tensor(
+    crow_indices: Any, col_indices: Any, values: Any, size: Any = None, **options: Any
+) -> Tensor:
+    """``sparse_compressed_tensor`` of the layout sparse_csr."""
+    options["layout"] = pellucid.sparse_csr
+    return sparse_compressed_tensor(crow_indices, col_indices, values, size, **options)
+
+
+@offered.function
+def sparse_csc_tensor(
+    ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, **options: Any
+) -> Tensor:
+    """``sparse_compressed_tensor`` of the layout sparse_csc."""
+    options["layout"] = pellucid.sparse_csc
+    return sparse_compressed_tensor(ccol_indices, row_indices, values, size, **options)
+
+
+@offered.function
+def sparse_bsr_tensor(
+    crow_indices: Any, col_indices: Any, values: Any, size: Any = None, **options: Any
+) -> Tensor:
+    """``sparse_compressed_tensor`` of the layout sparse_bsr."""
+    options["layout"] = pellucid.sparse_bsr
+    return sparse_compressed_tensor(crow_indices, col_indices, values, size, **options)
+
+
+@offered.function
+def sparse_bsc_tensor(
+    ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, **options: Any
+) -> Tensor:
+    """``sparse_compressed_tensor`` of the layout sparse_bsc."""
+    options["layout"] = pellucid.sparse_bsc
+    return sparse_compressed_tensor(ccol_indices, row_indices, values, size, **options)

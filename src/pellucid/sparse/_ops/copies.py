@@ -1,0 +1,265 @@
+"""Rules of copies and fills, and of sums with dense tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pellucid
+from pellucid import _C, Tensor
+from pellucid.sparse._ops import pointwise
+from pellucid.sparse._ops.conversions import as_grid, block_of, convert
+from pellucid.sparse._ops.dense import to_dense, values_at
+from pellucid.sparse._ops.parts import (
+    BLOCK_LAYOUTS,
+    COO,
+    Parts,
+    coo,
+    is_sparse,
+    join,
+    same_structure,
+    split,
+)
+from pellucid.sparse._ops.patterns import coalesced, keys_of, product_of
+from pellucid.sparse._ops.writes import write
+
+
+def _copied(parts: Parts, values: Tensor) -> Tensor:
+    structure = tuple(each.clone() for each in parts.structure)
+    return join(parts._replace(structure=structure, values=values))
+
+
+def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
+    """The same elements in memory of their own."""
+    parts = split(self)
+    return _copied(parts, parts.values.clone())
+
+
+def to_copy(
+    self: Tensor,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+    non_blocking: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """The elements in another dtype, layout or on another device."""
+    parts = split(self)
+    device, dtype = device or self.device, dtype or parts.values.dtype
+    structure = tuple(each.to(device=device) for each in parts.structure)
+    values = parts.values.to(device=device, dtype=dtype)
+    made = join(parts._replace(structure=structure, values=values))
+    if layout is None or layout is parts.layout:
+        return made
+    return to_dense(made) if layout is pellucid.strided else convert(made, layout)
+
+
+def detach(self: Tensor) -> Tensor:
+    """The same components without history."""
+    return _C._share_sparse(self)  # type: ignore[no-any-return]
+
+
+def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """Writes ``src`` of the same size and layout; of a sparse one into a dense one, all
+    elements.
+    """
+    if is_sparse(self) and not is_sparse(src):
+        raise RuntimeError(
+            "copy_() between dense and sparse Tensors is not implemented: a sparse "
+            "tensor "
+            "takes sparse ones; convert with to_sparse()"
+        )
+    if not is_sparse(self):
+        return self.copy_(to_dense(src))
+    if self.layout is not src.layout or (
+        self.shape != src.shape and self.layout is not COO
+    ):
+        raise RuntimeError(
+            "copy of sparse tensors requires the same layout and size: they are "
+            f"{self.layout} {list(self.shape)} and {src.layout} {list(src.shape)}"
+        )
+    return write(self, clone(src).to(self.dtype), "copy_")  # type: ignore[no-any-return]
+
+
+def empty_like(
+    self: Tensor, *, dtype: Any = None, device: Any = None, **_: Any
+) -> Tensor:
+    """A tensor of the same size and layout without elements."""
+    parts = split(self.detach())
+    values = parts.values
+    none = pellucid.zeros(
+        0, *values.shape[1:], dtype=dtype or self.dtype, device=device or self.device
+    )
+    if parts.layout is COO:
+        index = parts.indices.new_zeros((parts.sparse_dims, 0))
+        return coo(index, none, parts.size, True)
+    pointers, plain = parts.structure
+    batch = pointers.dim() - 1
+    shape = (*values.shape[:batch], 0, *values.shape[batch + 1 :])
+    return join(
+        parts._replace(
+            structure=(pellucid.zeros_like(pointers), plain[..., :0].contiguous()),
+            values=values.new_zeros(shape).to(none.dtype),
+        )
+    )
+
+
+def new_zeros(
+    self: Tensor, size: Any, *, dtype: Any = None, device: Any = None, **_: Any
+) -> Tensor:
+    """A COO tensor of this size without elements."""
+    index = pellucid.zeros(len(size), 0, dtype=pellucid.int64, device=self.device)
+    value = pellucid.zeros(0, dtype=dtype or self.dtype, device=device or self.device)
+    return coo(index, value, tuple(size), True)
+
+
+def zero_(self: Tensor) -> Tensor:
+    """Takes all elements away."""
+    return write(self, empty_like(self), "zero_")  # type: ignore[no-any-return]
+
+
+def _sum(op: Any, self: Any, other: Any, alpha: Any) -> Any:
+    """``self + alpha * other``: of sparse tensors, or of a dense and a sparse one."""
+    if is_sparse(self) and is_sparse(other):
+        joined = _joined(self, other, alpha, op)
+        if joined is not None:
+            return joined
+        return pointwise.of(op)(self, other, alpha=alpha)
+    if is_sparse(self):
+        name = op._schema.name.partition("::")[2]
+        raise RuntimeError(
+            f"{name}(sparse, dense) is not supported. Use {name}(dense, sparse) "
+            "instead."
+        )
+    return self.clone() if other._nnz() == 0 else _dense_plus(self, other, op, alpha)
+
+
+def _joined(self: Tensor, other: Tensor, alpha: Any, op: Any) -> Any:
+    """The elements of both COO tensors, one behind the other, while that is cheaper
+    than looking for common ones; as gradients are added up. None: find them.
+    """
+    first, second = split(self), split(other)
+    if not (first.layout is second.layout is COO) or first.size != second.size:
+        return None
+    if first.sparse_dims != second.sparse_dims:
+        return None
+    if same_structure(first, second):
+        return first.with_values(op(first.values, second.values, alpha=alpha))
+    if first.is_coalesced and second.is_coalesced:
+        return None
+    scaled = op(pellucid.zeros_like(second.values), second.values, alpha=alpha)
+    return coo(
+        pellucid.cat([first.indices, second.indices], 1),
+        pellucid.cat([first.values, scaled]),
+        first.size,
+        False,
+    )
+
+
+def _dense_plus(dense: Tensor, sparse: Tensor, op: Any, alpha: Any) -> Tensor:
+    if dense.shape != sparse.shape:
+        raise RuntimeError(
+            "add: expected 'self' and 'other' to have same size, but self has size "
+            f"{list(dense.shape)} while other has size {list(sparse.shape)} (FYI: "
+            "dense-sparse addition does not currently support broadcasting)"
+        )
+    rows = _flat_rows(sparse)
+    if rows is None:
+        return op(dense, to_dense(sparse), alpha=alpha)  # type: ignore[no-any-return]
+    keys, values, shape = rows
+    sign = -alpha if op._schema.name.endswith("sub") else alpha
+    common = pellucid.result_type(dense, values)
+    whole = dense.reshape(shape).to(common)
+    return whole.index_add(0, keys, values.to(common), alpha=sign).reshape(dense.shape)
+
+
+def _flat_rows(sparse: Tensor) -> Any:
+    """(the row of each element, the elements, the shape in rows); None for blocks."""
+    if sparse.layout in BLOCK_LAYOUTS:
+        return None
+    grid = as_grid(sparse)
+    shape = (product_of(grid.sparse_size), *grid.dense_size)
+    return keys_of(grid.indices, grid.sparse_size), grid.values, shape
+
+
+def add(self: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """``self + alpha * other``."""
+    return _sum(pellucid.ops.aten.add.Tensor, self, other, alpha)
+
+
+def sub(self: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """``self - alpha * other``."""
+    return _sum(pellucid.ops.aten.sub.Tensor, self, other, alpha)
+
+
+def _summing_in_place(functional: Callable[..., Any], sign: int) -> Callable[..., Any]:
+    def run(self: Tensor, other: Any, *, alpha: Any = 1) -> Any:
+        if not is_sparse(self) and is_sparse(other) and self.shape == other.shape:
+            rows = _flat_rows(other)
+            if rows is not None and self.is_contiguous():
+                keys, values, shape = rows
+                self.view(shape).index_add_(
+                    0, keys, values.to(self.dtype), alpha=sign * alpha
+                )
+                return self
+        return write(self, functional(self, other, alpha=alpha), functional.__name__)
+
+    return run
+
+
+def mul(self: Any, other: Any) -> Any:
+    """The products, where both have elements."""
+    if is_sparse(self) and is_sparse(other) and self.layout is not other.layout:
+        other = convert(other, self.layout, _blocks(self))
+    return pointwise.of(pellucid.ops.aten.mul.Tensor)(self, other)
+
+
+def _blocks(tensor: Tensor) -> Any:
+    parts = split(tensor.detach())
+    return block_of(parts) if parts.layout in BLOCK_LAYOUTS else None
+
+
+def div(self: Any, other: Any, **options: Any) -> Any:
+    """The quotients by a number."""
+    is_number = not isinstance(other, Tensor)
+    if not is_sparse(self) or (not is_number and (is_sparse(other) or other.dim())):
+        raise RuntimeError(
+            "Sparse division requires a scalar or zero-dim dense tensor divisor (got "
+            f"shape {list(other.shape)} for divisor)"
+        )
+    parts = split(self)
+    if options.get("rounding_mode") and not parts.is_coalesced:
+        parts = split(coalesced(self))
+    return parts.with_values(pellucid.div(parts.values, other, **options))
+
+
+def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
+    """The elements of ``self`` at the pattern of ``mask``."""
+    if self.shape != mask.shape:
+        raise RuntimeError(
+            "sparse_mask(): operands have incompatible sizes; self has size "
+            f"{list(self.shape)} but mask has size {list(mask.shape)}"
+        )
+    pattern = split(mask.detach())
+    return pattern.with_values(values_at(self, pattern))
+
+
+RULES: dict[str, Callable[..., Any]] = {
+    "clone": clone,
+    "_to_copy": to_copy,
+    "detach": detach,
+    "alias": detach,
+    "copy_": copy_,
+    "empty_like": empty_like,
+    "zeros_like": empty_like,
+    "new_zeros": new_zeros,
+    "zero_": zero_,
+    "add": add,
+    "sub": sub,
+    "add_": _summing_in_place(add, 1),
+    "sub_": _summing_in_place(sub, -1),
+    "mul": mul,
+    "div": div,
+}

@@ -1,0 +1,374 @@
+"""Methods of Tensor about its layout: ``coalesce``, ``indices``, ``to_sparse``, ...
+
+Bound lazily (``_package/calls/offered.py``). Errors name the layout as PyTorch does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import pellucid
+from pellucid import _C, Tensor
+from pellucid._package.calls import offered
+from pellucid.sparse._ops import conversions, copies, dense, invariants, patterns
+from pellucid.sparse._ops.parts import (
+    BLOCK_LAYOUTS,
+    COO,
+    ROW_LAYOUTS,
+    is_sparse,
+    join,
+    split,
+)
+
+_LAYOUT_NAMES = {
+    pellucid.strided: "Strided",
+    COO: "Sparse",
+    pellucid.sparse_csr: "SparseCsr",
+    pellucid.sparse_csc: "SparseCsc",
+    pellucid.sparse_bsr: "SparseBsr",
+    pellucid.sparse_bsc: "SparseBsc",
+}
+
+
+def _expected(name: str, kind: str, tensor: Tensor) -> RuntimeError:
+    found = _LAYOUT_NAMES[tensor.layout]
+    return RuntimeError(f"{name} expected {kind} tensor layout but got {found}")
+
+
+def _require_coo(name: str, tensor: Tensor) -> None:
+    if not tensor.is_sparse:
+        raise _expected(name, "sparse coordinate", tensor)
+
+
+@offered.method
+def coalesce(self: Tensor) -> Tensor:
+    """A COO tensor with sorted, distinct indices; duplicates are summed."""
+    _require_coo("coalesce", self)
+    return patterns.coalesced(self)
+
+
+@offered.method
+def is_coalesced(self: Tensor) -> bool:
+    """Whether a COO tensor is known to have sorted, distinct indices."""
+    _require_coo("is_coalesced", self)
+    return bool(_C._sparse_kind(self)[1])
+
+
+@offered.method
+def _coalesced_(self: Tensor, coalesced: bool) -> Tensor:
+    """Says of a COO tensor whether its indices are sorted and distinct."""
+    _require_coo("_coalesced_", self)
+    return cast(Tensor, _C._set_coalesced(self, coalesced))
+
+
+def _not_offered(name: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"Could not run 'aten::{name}' with arguments from the 'CPU' backend: it "
+        "needs a "
+        "sparse tensor, and this one is strided"
+    )
+
+
+@offered.method
+def _indices(self: Tensor) -> Tensor:
+    """The indices of a COO tensor as they are stored: (sparse dims, elements)."""
+    if not self.is_sparse:
+        raise _not_offered("_indices")
+    return cast(Tensor, _C._sparse_kind(self)[2][0].detach())
+
+
+@offered.method
+def _values(self: Tensor) -> Tensor:
+    """The values of a COO tensor as they are stored, without history."""
+    if not self.is_sparse:
+        raise _not_offered("_values")
+    return cast(Tensor, _C._sparse_kind(self)[2][1].detach())
+
+
+def _require_coalesced(name: str, tensor: Tensor) -> None:
+    if not _C._sparse_kind(tensor)[1]:
+        raise RuntimeError(
+            f"Cannot get {name} on an uncoalesced tensor, please call .coalesce() first"
+        )
+
+
+@offered.method
+def indices(self: Tensor) -> Tensor:
+    """The indices of a coalesced COO tensor: (sparse dims, elements)."""
+    _require_coo("indices", self)
+    _require_coalesced("indices", self)
+    return _indices(self)
+
+
+@offered.method
+def values(self: Tensor) -> Tensor:
+    """The values of a sparse tensor; gradients pass to it."""
+    if not is_sparse(self):
+        raise _expected("values", "sparse", self)
+    if self.is_sparse:
+        _require_coalesced("values", self)
+    found = split(self).values
+    return found if found.requires_grad else found.detach()
+
+
+@offered.method
+def _nnz(self: Tensor) -> int:
+    """The number of stored elements (of blocks), per example of a batch."""
+    if not is_sparse(self):
+        raise _not_offered("_nnz")
+    return int(_C._sparse_kind(self)[2][-2].shape[-1])
+
+
+def _structure(name: str, by_rows: bool, place: int) -> Callable[[Tensor], Tensor]:
+    kind = f"sparse {'row' if by_rows else 'column'} compressed"
+
+    def read(self: Tensor) -> Tensor:
+        compressed = is_sparse(self) and not self.is_sparse
+        if not compressed or (self.layout in ROW_LAYOUTS) is not by_rows:
+            raise _expected(name, kind, self)
+        return cast(Tensor, _C._sparse_kind(self)[2][place].detach())
+
+    read.__name__ = read.__qualname__ = name
+    read.__doc__ = f"The {name} of a tensor of a {kind} layout."
+    return read
+
+
+crow_indices = offered.method(_structure("crow_indices", True, 0))
+col_indices = offered.method(_structure("col_indices", True, 1))
+ccol_indices = offered.method(_structure("ccol_indices", False, 0))
+row_indices = offered.method(_structure("row_indices", False, 1))
+
+
+@offered.method
+def sparse_dim(self: Tensor) -> int:
+    """The number of dims that indices are of; 0 if the tensor is strided."""
+    return int(_C._sparse_kind(self)[0]) if is_sparse(self) else 0
+
+
+@offered.method
+def dense_dim(self: Tensor) -> int:
+    """The number of dims that each stored element has; all, if it is strided."""
+    if not is_sparse(self):
+        return self.dim()
+    if self.is_sparse:
+        return self.dim() - sparse_dim(self)
+    batch = _C._sparse_kind(self)[2][0].dim() - 1
+    return self.dim() - 2 - int(batch)
+
+
+@offered.method
+def to_dense(
+    self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None
+) -> Tensor:
+    """A strided tensor of all elements. Gradients of a sparse tensor have its pattern;
+    ``masked_grad=False``, which asks for all elements of it, is not offered.
+    """
+    if not is_sparse(self):
+        return self if dtype is None else self.to(dtype)
+    if masked_grad is False and self.requires_grad:
+        raise NotImplementedError(
+            "to_dense(masked_grad=False): the gradient of a sparse tensor has the "
+            "pattern "
+            "of the tensor; compute with a dense leaf to get all of it"
+        )
+    made = dense.to_dense(self)
+    return made if dtype is None else made.to(dtype)
+
+
+@offered.method
+def to_sparse(
+    self: Tensor,
+    sparse_dims: Any = None,
+    *,
+    layout: Any = None,
+    blocksize: Any = None,
+    dense_dim: int | None = None,
+    sparseDims: int | None = None,
+) -> Tensor:
+    """A sparse tensor of the elements that are not 0.
+
+    COO unless ``layout`` says otherwise, with ``sparse_dims`` sparse dims (all); other
+    layouts take ``blocksize`` and ``dense_dim``. A sparse tensor changes its layout.
+    """
+    if isinstance(sparse_dims, pellucid.layout):
+        layout, sparse_dims = sparse_dims, None
+    sparse_dims = sparseDims if sparse_dims is None else sparse_dims
+    if layout is None or layout is COO:
+        return _to_coo(self, sparse_dims, blocksize, dense_dim)
+    if sparse_dims is not None:
+        raise RuntimeError("to_sparse: sparse_dims is for the layout sparse_coo")
+    if layout is pellucid.strided:
+        raise RuntimeError("to_sparse: strided is no sparse layout; use to_dense()")
+    return _to_compressed(self, layout, blocksize, dense_dim)
+
+
+def _to_coo(
+    self: Tensor, dims: int | None, blocksize: Any, dense_dims: int | None
+) -> Tensor:
+    if blocksize is not None:
+        raise RuntimeError("to_sparse: conversion to Sparse takes no blocksize")
+    if is_sparse(self):
+        if dims is not None and dims != sparse_dim(self):
+            raise RuntimeError(
+                f"to_sparse: conversion from {_LAYOUT_NAMES[self.layout]} to Sparse "
+                "with "
+                f"sparse_dim argument != {sparse_dim(self)} is not supported"
+            )
+        return conversions.convert(self, COO)
+    if dims is None:
+        dims = self.dim() - (dense_dims or 0)
+    if not (0 < dims <= self.dim() or dims == self.dim() == 0):
+        raise RuntimeError(
+            f"sparse_dim argument must be in >0 when self.dim() > 0 and at most "
+            f"{self.dim()}, the dims of the tensor; it is {dims}"
+        )
+    return dense.dense_to_coo(self, dims)
+
+
+def _to_compressed(
+    self: Tensor, layout: Any, blocksize: Any, dense_dims: Any
+) -> Tensor:
+    if isinstance(blocksize, int):
+        blocksize = (blocksize, blocksize)
+    if not is_sparse(self):
+        return dense.dense_to_compressed(self, layout, blocksize, dense_dims)
+    if layout in BLOCK_LAYOUTS:
+        parts = split(self.detach())
+        if blocksize is None and parts.layout not in BLOCK_LAYOUTS:
+            raise RuntimeError(f"to_sparse: the layout {layout} needs a blocksize")
+    return conversions.convert(self, layout, blocksize)
+
+
+@offered.method
+def to_sparse_coo(self: Tensor) -> Tensor:
+    """In the layout sparse_coo."""
+    return to_sparse(self)
+
+
+def _to(kind: str, blocked: bool) -> Callable[..., Tensor]:
+    layout = getattr(pellucid, f"sparse_{kind}")
+    if blocked:
+
+        def convert_blocks(
+            self: Tensor, blocksize: Any, dense_dim: int | None = None
+        ) -> Tensor:
+            return _to_compressed(self, layout, blocksize, dense_dim)
+
+        made: Any = convert_blocks
+    else:
+
+        def convert(self: Tensor, dense_dim: int | None = None) -> Tensor:
+            return _to_compressed(self, layout, None, dense_dim)
+
+        made = convert
+    made.__name__ = made.__qualname__ = f"to_sparse_{kind}"
+    made.__doc__ = f"In the layout sparse_{kind}."
+    return made  # type: ignore[no-any-return]
+
+
+to_sparse_csr = offered.method(_to("csr", False))
+to_sparse_csc = offered.method(_to("csc", False))
+to_sparse_bsr = offered.method(_to("bsr", True))
+to_sparse_bsc = offered.method(_to("bsc", True))
+
+
+@offered.method
+def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
+    """The elements of this tensor at the pattern of the sparse tensor ``mask``."""
+    if not is_sparse(mask):
+        raise _expected("sparse_mask", "sparse", mask)
+    return copies.sparse_mask(self, mask)
+
+
+def _resized(
+    self: Tensor, size: Any, sparse_dim: int, dense_dim: int, is_cleared: bool
+) -> Tensor:
+    _require_coo("sparse_resize_", self)
+    sizes = tuple(size)
+    invariants.require(
+        len(sizes) == sparse_dim + dense_dim,
+        "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = "
+        f"{len(sizes)}, sparse_dim = {sparse_dim}, dense_dim = {dense_dim}",
+    )
+    parts = split(self.detach())
+    if is_cleared or not parts.nnz:
+        index = parts.indices.new_zeros((sparse_dim, 0))
+        value = parts.values.new_zeros((0, *sizes[sparse_dim:]))
+        made = parts._replace(is_coalesced=True)
+    else:
+        invariants.require(
+            sparse_dim == parts.sparse_dims,
+            f"changing the number of sparse dimensions (from {parts.sparse_dims} to "
+            f"{sparse_dim}) on a non-empty sparse tensor is not supported.",
+        )
+        grown = all(n >= m for n, m in zip(sizes, parts.size, strict=False))
+        invariants.require(
+            grown and len(sizes) == len(parts.size),
+            "shrinking the size of dimensions on a non-empty sparse tensor is not "
+            f"supported: it has {list(parts.size)}, and {list(sizes)} was given",
+        )
+        index, value, made = parts.indices, parts.values, parts
+        if sizes[sparse_dim:] != parts.dense_size:
+            value = parts.values.new_zeros((parts.nnz, *sizes[sparse_dim:]))
+            value[tuple(slice(n) for n in parts.values.shape)] = parts.values
+    whole = made._replace(
+        size=sizes, sparse_dims=sparse_dim, structure=(index,), values=value
+    )
+    return cast(Tensor, _C._write_sparse(self, join(whole)))
+
+
+@offered.method
+def sparse_resize_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
+    """Other sizes, which hold all elements, in place."""
+    return _resized(self, size, sparse_dim, dense_dim, False)
+
+
+@offered.method
+def sparse_resize_and_clear_(
+    self: Tensor, size: Any, sparse_dim: int, dense_dim: int
+) -> Tensor:
+    """Other sizes and no elements, in place."""
+    return _resized(self, size, sparse_dim, dense_dim, True)
+
+
+@offered.function
+@offered.method
+def resize_as_sparse_(self: Tensor, the_template: Tensor) -> Tensor:
+    """The sizes and the sparse dims of another tensor, in place."""
+    _require_coo("resize_as_sparse_", the_template)
+    return _resized(
+        *(self, the_template.shape, sparse_dim(the_template), dense_dim(the_template)),
+        False,
+    )
+
+
+# ``mm`` of a sparse matrix, by its older names.
+spmm = dsmm = offered.function(pellucid.mm)
+
+
+@offered.function
+@offered.method
+def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """The product with a dense matrix, as a hybrid tensor of its rows."""
+    _require_coo("hspmm", mat1)
+    return to_sparse(mat1.mm(mat2), 1)
+
+
+@offered.function
+@offered.method
+def smm(self: Tensor, mat: Tensor) -> Tensor:
+    """The product with a dense matrix, as a sparse tensor."""
+    _require_coo("smm", self)
+    return to_sparse(self.mm(mat), 2)
+
+
+@offered.function
+@offered.method
+def sspaddmm(
+    self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1
+) -> Tensor:
+    """``beta * self + alpha * (mat1 @ mat2)``, sparse as ``self`` and ``mat1`` are."""
+    _require_coo("sspaddmm", self)
+    _require_coo("sspaddmm", mat1)
+    return cast(Tensor, beta * self + smm(mat1, mat2) * alpha)

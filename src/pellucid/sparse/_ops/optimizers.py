@@ -1,0 +1,140 @@
+"""Rules of optimizers' fused steps that get sparse gradients: SGD's and Adagrad's.
+
+Each changes the rows that a gradient has; dense gradients of the same step go to the
+op. Other optimizers read every element of a gradient and refuse sparse ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pellucid
+from pellucid import Tensor
+from pellucid.sparse._ops.conversions import convert
+from pellucid.sparse._ops.parts import COO, is_sparse, split
+from pellucid.sparse._ops.patterns import coalesced, keys_of, product_of
+
+
+def rows_of(grad: Tensor, like: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """(numbers of rows, their gradients, ``like`` as these rows): a view of it."""
+    parts = split(coalesced(convert(grad, COO)).detach())
+    if not like.is_contiguous():
+        raise RuntimeError(
+            "sparse gradients change rows of contiguous parameters; this one has the "
+            f"strides {like.stride()}: make it contiguous()"
+        )
+    shape = (product_of(parts.sparse_size), *parts.dense_size)
+    keys = keys_of(parts.indices, parts.sparse_size)
+    return keys, parts.values, like.detach().view(shape)
+
+
+def _chosen(flags: Sequence[bool], wanted: bool, tensors: Sequence[Any]) -> list[Any]:
+    return [x for x, flag in zip(tensors, flags, strict=False) if flag is wanted]
+
+
+def _by_density(
+    op: str, step: Callable[..., None], lists: Sequence[Sequence[Any]], options: Any
+) -> None:
+    """Dense gradients to the op, sparse ones to ``step``; ``lists[1]`` has them."""
+    flags = [is_sparse(grad) for grad in lists[1]]
+    dense = [_chosen(flags, False, each) for each in lists]
+    if dense[0]:
+        getattr(pellucid, op)(*dense, **options)
+    for arguments in zip(
+        *(_chosen(flags, True, each) or [None] * sum(flags) for each in lists),
+        strict=True,
+    ):
+        step(*arguments, **options)
+
+
+def sgd(self: Any, grads: Any, momentum_buffer_list: Any, **options: Any) -> None:
+    """``_fused_sgd_``."""
+    _by_density("_fused_sgd_", _sgd_rows, (self, grads, momentum_buffer_list), options)
+
+
+def _sgd_rows(
+    param: Tensor,
+    grad: Tensor,
+    buffer: Any,
+    *,
+    weight_decay: float,
+    momentum: float,
+    lr: Any,
+    dampening: float,
+    nesterov: bool,
+    maximize: bool,
+    is_first_step: bool,
+    **_: Any,
+) -> None:
+    if weight_decay:
+        raise RuntimeError("SGD: weight_decay is not compatible with sparse gradients")
+    rate = float(lr) if maximize else -float(lr)
+    if not momentum:
+        param.detach().add_(grad.to(param.dtype), alpha=rate)
+        return
+    if is_first_step:
+        buffer.zero_().add_(grad)
+    else:
+        buffer.mul_(momentum).add_(grad, alpha=1 - dampening)
+    if nesterov:
+        param.detach().add_(grad, alpha=rate).add_(buffer, alpha=rate * momentum)
+    else:
+        param.detach().add_(buffer, alpha=rate)
+
+
+def adagrad(
+    self: Any, grads: Any, state_sums: Any, state_steps: Any, **options: Any
+) -> None:
+    """``_fused_adagrad_``."""
+    lists = (self, grads, state_sums, state_steps)
+    _by_density("_fused_adagrad_", _adagrad_rows, lists, options)
+
+
+def _adagrad_rows(
+    param: Tensor,
+    grad: Tensor,
+    total: Tensor,
+    step: Tensor,
+    *,
+    lr: Any,
+    lr_decay: float,
+    weight_decay: float,
+    eps: float,
+    maximize: bool,
+    **_: Any,
+) -> None:
+    if weight_decay:
+        raise RuntimeError(
+            "weight_decay option is not compatible with sparse gradients"
+        )
+    rows, values, table = rows_of(grad, param)
+    values = -values if maximize else values
+    sums = total.view(table.shape)
+    found = sums.index_select(0, rows) + values * values
+    sums.index_copy_(0, rows, found)
+    rate = float(lr) / (1 + (float(step) - 1) * lr_decay)
+    table.index_add_(0, rows, values / (found.sqrt() + eps), alpha=-rate)
+
+
+def _refusing(name: str, instead: str) -> Callable[..., None]:
+    def refuse(*args: Any, **options: Any) -> None:
+        raise RuntimeError(f"{name} does not support sparse gradients{instead}")
+
+    return refuse
+
+
+_INSTEAD = ", please consider SparseAdam instead"
+RULES: dict[str, Callable[..., Any]] = {
+    "_fused_sgd_": sgd,
+    "_fused_adagrad_": adagrad,
+    "_fused_adam_": _refusing("Adam", _INSTEAD),
+    "_fused_adamw_": _refusing("AdamW", _INSTEAD),
+    "_fused_adadelta_": _refusing("Adadelta", ""),
+    "_fused_adamax_": _refusing("Adamax", ""),
+    "_fused_nadam_": _refusing("NAdam", ""),
+    "_fused_radam_": _refusing("RAdam", ""),
+    "_fused_rmsprop_": _refusing("RMSprop", ""),
+    "_fused_rprop_": _refusing("Rprop", ""),
+    "_fused_asgd_": _refusing("ASGD", ""),
+}

@@ -1,0 +1,186 @@
+"""Structure: where elements are stored, as integer tensors.
+
+An element's *key* is its position in row-major order over the sparse dims. Sorting
+keys, uniting lists of them and counting rows are all that patterns need, and are
+routines of the runtime (``runtime/library/patterns.h``); values then follow by gathers
+and sums, which have derivatives.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pellucid
+from pellucid import _C, Tensor
+from pellucid.sparse._ops.parts import coo, split
+
+
+def keys_of(indices: Tensor, sizes: Sequence[int]) -> Tensor:
+    """The key of each column of ``indices`` (dims, elements)."""
+    if not len(sizes):
+        return indices.new_zeros(indices.shape[-1])
+    found = indices[0]
+    for dim in range(1, len(sizes)):
+        found = found * sizes[dim] + indices[dim]
+    return found
+
+
+def _routine(function: Callable[..., Any], *given: Any) -> Any:
+    """What a routine gives of tensors, which it reads and makes in host memory."""
+    device = next(each.device for each in given if isinstance(each, Tensor))
+    found = function(
+        *(_vector(each) if isinstance(each, Tensor) else each for each in given)
+    )
+    if device.type == "cpu":
+        return found
+    if isinstance(found, tuple):
+        return tuple(each.to(device) for each in found)
+    return found.to(device) if isinstance(found, Tensor) else found
+
+
+def _vector(tensor: Tensor) -> Tensor:
+    """As routines take tensors: contiguous int64 of the host."""
+    if tensor.dtype is pellucid.int64 and tensor.device.type == "cpu":
+        return tensor if tensor.is_contiguous() else tensor.contiguous()
+    return tensor.to(device="cpu", dtype=pellucid.int64).contiguous()
+
+
+def indices_of(keys: Tensor, sizes: Sequence[int]) -> Tensor:
+    """The inverse of ``keys_of``: (dims, elements)."""
+    found: Tensor = _routine(_C._unravelled_keys, keys, sizes)
+    return found
+
+
+def distinct(keys: Tensor) -> tuple[Tensor, Tensor]:
+    """(the distinct keys in order, the number of each element's key among them)."""
+    if not len(keys):
+        return keys, keys
+    found: tuple[Tensor, Tensor] = _routine(_C._distinct_keys, keys)
+    return found
+
+
+def united(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """(the union of two lists of sorted distinct keys, the place of each in the first
+    list, in the second one): the list's length where it is not there.
+    """
+    found: tuple[Tensor, Tensor, Tensor] = _routine(_C._merged_keys, first, second)
+    return found
+
+
+def united_rows(
+    first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor]
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The union of two patterns, each (pointers of rows, sorted columns): (pointers,
+    columns, places in the first, in the second) as ``united`` gives them.
+    """
+    found: tuple[Tensor, Tensor, Tensor, Tensor]
+    found = _routine(_C._merged_rows, *first, *second)
+    return found
+
+
+def sum_groups(values: Tensor, numbers: Tensor, count: int) -> Tensor:
+    """The sums of the values with each number, in the order of the values."""
+    if values.dtype is pellucid.bool:
+        whole = sum_groups(values.to(pellucid.uint8), numbers, count)
+        return whole != 0
+    return values.new_zeros((count, *values.shape[1:])).index_add(0, numbers, values)
+
+
+def coalesced(tensor: Tensor) -> Tensor:
+    """A COO tensor with sorted, distinct indices: itself, if it has them or is not of
+    that layout.
+    """
+    if _C._sparse_kind(tensor)[1]:
+        return tensor
+    parts = split(tensor)
+    indices, values = coalesced_pair(parts.indices, parts.values, parts.sparse_size)
+    return coo(indices, values, parts.size, True)
+
+
+def coalesced_pair(
+    indices: Tensor, values: Tensor, sizes: Sequence[int]
+) -> tuple[Tensor, Tensor]:
+    """Sorted distinct indices and the sums of the values at each."""
+    keys, numbers = distinct(keys_of(indices, sizes))
+    if len(keys) == len(numbers):  # a permutation, if anything
+        summed = values.new_empty(values.shape).index_copy(0, numbers, values)
+    else:
+        summed = sum_groups(values, numbers, len(keys))
+    return indices_of(keys, sizes), summed
+
+
+def find(wanted: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
+    """(where each wanted key is among sorted ``keys``, whether it is there)."""
+    if not len(keys):
+        return pellucid.zeros_like(wanted), pellucid.zeros_like(
+            wanted, dtype=pellucid.bool
+        )
+    places = pellucid.searchsorted(keys, wanted).clamp_max(len(keys) - 1)
+    return places, keys[places] == wanted
+
+
+def take_or_zero(values: Tensor, places: Tensor) -> Tensor:
+    """``values[places]``, and 0 at the place behind the last one."""
+    zero = values.new_zeros((1, *values.shape[1:]))
+    return pellucid.cat([values, zero]).index_select(0, places)
+
+
+def take_where(values: Tensor, places: Tensor, is_there: Tensor) -> Tensor:
+    """``values[places]``, and 0 where nothing is."""
+    if not len(values):
+        return values.new_zeros((len(places), *values.shape[1:]))
+    shape = (-1, *[1] * (values.dim() - 1))
+    found = values.index_select(0, places)
+    return found.where(is_there.reshape(shape), found.new_zeros(()))
+
+
+def row_numbers(pointers: Tensor, count: int) -> Tensor:
+    """The row of each of ``count`` elements, whose rows begin at ``pointers``."""
+    found: Tensor = _routine(_C._row_numbers, pointers, count)
+    return found
+
+
+def pointers_of(rows: Tensor, count: int) -> Tensor:
+    """Where each of ``count`` rows begins, and the last one ends, in sorted rows."""
+    found: Tensor = _routine(_C._row_pointers, rows, count)
+    return found
+
+
+def longest_row(pointers: Tensor) -> int:
+    """The most elements of a row."""
+    return int(_routine(_C._longest_row, pointers))
+
+
+def multiplied(
+    first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor], num_columns: int
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Of the product of two matrices, each (pointers of its rows, columns): (pointers,
+    columns, each term's place in the first, in the second, in the product).
+    """
+    found: tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
+    found = _routine(_C._multiplied_patterns, *first, *second, num_columns)
+    return found
+
+
+def ranges(starts: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    """Of ranges one behind the other: (the number of the range, the place) of each."""
+    total = int(lengths.sum())
+    owners = pellucid.arange(len(lengths), device=lengths.device).repeat_interleave(
+        lengths, output_size=total
+    )
+    first = lengths.cumsum(0) - lengths
+    places = pellucid.arange(total, device=lengths.device)
+    return owners, starts[owners] + places - first[owners]
+
+
+def product_of(sizes: Sequence[int]) -> int:
+    """The number of positions, which keys must be able to count."""
+    total = math.prod(sizes)
+    if total >= 1 << 63:
+        raise RuntimeError(
+            f"a sparse tensor whose sparse dims have the sizes {tuple(sizes)} has more "
+            "positions than 64 bits can count"
+        )
+    return total

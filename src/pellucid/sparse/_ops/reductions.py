@@ -1,0 +1,171 @@
+"""Rules of sums and of softmax: over sparse dims, elements of one key are combined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pellucid
+from pellucid import Tensor
+from pellucid.sparse._ops.conversions import convert
+from pellucid.sparse._ops.parts import COO, Parts, coo, split
+from pellucid.sparse._ops.patterns import (
+    coalesced,
+    coalesced_pair,
+    distinct,
+    keys_of,
+    sum_groups,
+)
+from pellucid.sparse._ops.shapes import wrap
+
+
+def _wrapped(dim: Any, count: int) -> list[int]:
+    given = [dim] if isinstance(dim, int) else list(dim or range(count))
+    found = sorted({wrap(d, count) for d in given})
+    if len(found) != len(given):
+        raise RuntimeError(f"a dim appears twice among the dims to sum: {given}")
+    return found
+
+
+def sum_(
+    self: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
+    """The sum over ``dim``: sparse, while a sparse dim is left."""
+    dims = _wrapped(dim, self.dim())
+    if self.layout is not COO:
+        return _sum_compressed(self, dims, keepdim, dtype)
+    parts = split(self)
+    dense = [d - parts.sparse_dims + 1 for d in dims if d >= parts.sparse_dims]
+    gone = [d for d in dims if d < parts.sparse_dims]
+    values = parts.values
+    if dtype is not None or dense:
+        values = values.sum(dense, keepdim, dtype=dtype) if dense else values.to(dtype)
+    if len(gone) == parts.sparse_dims and not keepdim:
+        return values.sum(0)
+    kept = [d for d in range(parts.sparse_dims) if d not in gone]
+    if not values.is_floating_point() and not values.is_complex() and gone:
+        values = values.to(dtype or pellucid.int64)
+    size = _size(parts, dims, keepdim)
+    if not gone:
+        return coo(parts.indices, values, size, parts.is_coalesced)
+    return _over_sparse(parts, kept, values, size, keepdim)
+
+
+def _size(parts: Parts, dims: Sequence[int], keepdim: bool) -> tuple[int, ...]:
+    if keepdim:
+        return tuple(1 if d in dims else n for d, n in enumerate(parts.size))
+    return tuple(n for d, n in enumerate(parts.size) if d not in dims)
+
+
+def _over_sparse(
+    parts: Parts, kept: list[int], values: Tensor, size: tuple[int, ...], keepdim: bool
+) -> Tensor:
+    sizes = [parts.size[d] for d in kept]
+    indices, summed = coalesced_pair(parts.indices[kept], values, sizes)
+    if keepdim:
+        whole = indices.new_zeros((parts.sparse_dims, indices.shape[1]))
+        whole[kept] = indices
+        indices = whole
+    return coo(indices, summed, size, True)
+
+
+def _sum_compressed(self: Tensor, dims: list[int], keepdim: bool, dtype: Any) -> Tensor:
+    if len(dims) == self.dim():
+        total = split(self).values.sum(dtype=dtype)
+        return total.reshape([1] * self.dim()) if keepdim else total
+    if not keepdim:
+        raise RuntimeError(
+            "reduction operations on CSR tensors with keepdim=False is unsupported"
+        )
+    made = sum_(convert(self, COO), dims, True, dtype=dtype)
+    return convert(made, self.layout)
+
+
+def mean(
+    self: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
+    """The mean, of which absent elements are 0."""
+    count = 1
+    for d in _wrapped(dim, self.dim()):
+        count *= self.shape[d]
+    return sum_(self, dim, keepdim, dtype=dtype) / count
+
+
+def norm(
+    self: Tensor, p: Any = 2, dim: Any = None, keepdim: bool = False, **_: Any
+) -> Any:
+    """A norm of all elements."""
+    if dim:
+        raise RuntimeError(
+            "norm_sparse currently only supports full reductions, so 'dim' must "
+            "either be "
+            "empty or contain all dimensions of the input"
+        )
+    values = split(coalesced(self) if self.layout is COO else self).values
+    return pellucid.linalg.vector_norm(values, 2 if p is None else p)
+
+
+def vector_norm(
+    self: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, **_: Any
+) -> Any:
+    """As ``norm``."""
+    return norm(self, ord, dim, keepdim)
+
+
+def _softmax(self: Tensor, dim: int, *, is_log: bool, dtype: Any) -> Tensor:
+    if self.layout is not COO:
+        made = _softmax(convert(self, COO), dim, is_log=is_log, dtype=dtype)
+        return convert(made, self.layout)
+    parts = split(coalesced(self))
+    dim = wrap(dim, self.dim())
+    values = parts.values if dtype is None else parts.values.to(dtype)
+    name = "log_softmax" if is_log else "softmax"
+    if dim >= parts.sparse_dims:
+        place = dim - parts.sparse_dims + 1
+        return parts.with_values(getattr(values, name)(place))
+    rest = [d for d in range(parts.sparse_dims) if d != dim]
+    keys, groups = distinct(keys_of(parts.indices[rest], [parts.size[d] for d in rest]))
+    return parts.with_values(_group_softmax(values, groups, len(keys), is_log))
+
+
+def _group_softmax(values: Tensor, groups: Tensor, count: int, is_log: bool) -> Tensor:
+    """Softmax among the values of each group; absent elements are -infinity."""
+    places = groups.reshape(-1, *[1] * (values.dim() - 1)).expand(values.shape)
+    fixed = values.detach()
+    highest = fixed.new_zeros((count, *fixed.shape[1:])).scatter_reduce(
+        0, places, fixed, "amax", include_self=False
+    )
+    shifted = values - highest[groups]
+    powers = shifted.exp()
+    totals = sum_groups(powers, groups, count)
+    if is_log:
+        return shifted - totals.log()[groups]
+    return powers / totals[groups]
+
+
+def softmax(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """Softmax along a dim over the stored elements."""
+    return _softmax(self, dim, is_log=False, dtype=dtype)
+
+
+def log_softmax(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """The logarithm of ``softmax``."""
+    return _softmax(self, dim, is_log=True, dtype=dtype)
+
+
+def any_(self: Tensor, *dims: Any, **options: Any) -> Any:
+    """Whether some element is true; along dims it is refused."""
+    if dims or options:
+        return NotImplemented
+    return split(coalesced(self) if self.layout is COO else self).values.any()
+
+
+RULES: dict[str, Callable[..., Any]] = {
+    "sum": sum_,
+    "mean": mean,
+    "norm": norm,
+    "linalg_vector_norm": vector_norm,
+    "softmax": softmax,
+    "log_softmax": log_softmax,
+    "any": any_,
+}

@@ -1,0 +1,339 @@
+"""Rules of ops that move, pick or join elements: indices change, values follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pellucid
+from pellucid import Tensor
+from pellucid.sparse._ops.conversions import batch_dims, convert
+from pellucid.sparse._ops.parts import COO, Parts, coo, is_sparse, join, split
+from pellucid.sparse._ops.patterns import ranges
+
+# What a compressed layout is when rows and columns change places.
+_FLIPPED = {
+    pellucid.sparse_csr: pellucid.sparse_csc,
+    pellucid.sparse_csc: pellucid.sparse_csr,
+    pellucid.sparse_bsr: pellucid.sparse_bsc,
+    pellucid.sparse_bsc: pellucid.sparse_bsr,
+}
+
+
+def wrap(dim: int, count: int) -> int:
+    """A dim from the end as one from the beginning."""
+    if not -count <= dim < max(count, 1):
+        raise IndexError(
+            "Dimension out of range (expected to be in range of "
+            f"[{-count}, {count - 1}], but got {dim})"
+        )
+    return dim % count if count else 0
+
+
+def _refuse(name: str, what: str, tensor: Tensor) -> Any:
+    raise NotImplementedError(f"{name}: {what} of a tensor of layout {tensor.layout}")
+
+
+def permute(self: Tensor, dims: Sequence[int]) -> Tensor:
+    """The dims in another order; sparse dims stay in front of dense ones."""
+    parts = split(self)
+    order = [wrap(d, self.dim()) for d in dims]
+    if sorted(order) != list(range(self.dim())):
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not "
+            "match"
+            f" the length of the desired ordering of dimensions i.e. input.dim() = "
+            f"{self.dim()} is not equal to len(dims) = {len(dims)}"
+        )
+    if parts.layout is not COO:
+        if order == list(range(self.dim())):
+            return self
+        return transpose(self, *_exchanged(order, self))
+    first, rest = order[: parts.sparse_dims], order[parts.sparse_dims :]
+    if any(d >= parts.sparse_dims for d in first):
+        raise RuntimeError(
+            "permute: sparse dims and dense dims of a hybrid tensor do not change "
+            "places; "
+            f"the first {parts.sparse_dims} dims are sparse and {tuple(dims)} was given"
+        )
+    values = parts.values.permute(0, *(d - parts.sparse_dims + 1 for d in rest))
+    size = tuple(parts.size[d] for d in order)
+    ordered = (parts.is_coalesced and first == sorted(first)) or parts.nnz < 2
+    return coo(parts.indices[first], values, size, ordered)
+
+
+def _exchanged(order: list[int], tensor: Tensor) -> list[int]:
+    moved = [d for d, source in enumerate(order) if d != source]
+    if len(moved) != 2:
+        _refuse("permute", f"the order {tuple(order)} of dims", tensor)
+    return moved
+
+
+def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Two dims exchanged; CSR becomes CSC, and BSR becomes BSC."""
+    parts, count = split(self), self.dim()
+    first, second = wrap(dim0, count), wrap(dim1, count)
+    if parts.layout is COO:
+        order = list(range(count))
+        order[first], order[second] = second, first
+        if (first < parts.sparse_dims) != (second < parts.sparse_dims):
+            raise RuntimeError(
+                "transpose: sparse dims and dense dims of a hybrid tensor do not "
+                "change "
+                f"places; the first {parts.sparse_dims} dims are sparse"
+            )
+        return permute(self, order)
+    batch = batch_dims(parts)
+    if first == second:
+        return self
+    if {first, second} != {batch, batch + 1}:
+        _refuse("transpose", f"dims {first} and {second}", self)
+    size = list(parts.size)
+    size[batch], size[batch + 1] = size[batch + 1], size[batch]
+    values = parts.values
+    if values.dim() >= batch + 3 and parts.layout in (
+        pellucid.sparse_bsr,
+        pellucid.sparse_bsc,
+    ):
+        values = values.transpose(batch + 1, batch + 2)
+    layout = _FLIPPED[parts.layout]
+    return join(parts._replace(layout=layout, size=tuple(size), values=values))
+
+
+def t(self: Tensor) -> Tensor:
+    """The transpose of a matrix."""
+    sparse_dims, _, _ = pellucid._C._sparse_kind(self)
+    if sparse_dims > 2 or self.dim() > sparse_dims:
+        raise RuntimeError(
+            "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got "
+            f"{sparse_dims} sparse and {self.dim() - sparse_dims} dense dimensions"
+        )
+    return self if self.dim() < 2 else transpose(self, 0, 1)
+
+
+def _as_coo(self: Tensor) -> Parts:
+    return split(self if self.layout is COO else convert(self, COO))
+
+
+def _as_before(made: Tensor, self: Tensor) -> Tensor:
+    """In the layout of ``self``, if that takes it."""
+    if self.layout is COO or not is_sparse(made):
+        return made
+    return convert(made, self.layout)
+
+
+def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
+    """The slices that ``index`` names, in its order, as often as it names them."""
+    if is_sparse(index):
+        raise RuntimeError("index_select(): the index is a strided tensor of integers")
+    parts = _as_coo(self)
+    dim = wrap(dim, self.dim())
+    index = index.reshape(-1)
+    size = (*parts.size[:dim], len(index), *parts.size[dim + 1 :])
+    if dim >= parts.sparse_dims:
+        values = parts.values.index_select(dim - parts.sparse_dims + 1, index)
+        return coo(parts.indices, values, size, parts.is_coalesced)
+    limit = parts.size[dim]
+    if index.numel() and not bool(((index >= -limit) & (index < limit)).all()):
+        raise IndexError(
+            f"index_select(): index out of range for a dim of size {limit}"
+        )
+    wanted, order = index.remainder(max(limit, 1)).sort(stable=True)
+    rows = parts.indices[dim]
+    starts = pellucid.searchsorted(wanted, rows)
+    lengths = pellucid.searchsorted(wanted, rows, right=True) - starts
+    owners, places = ranges(starts, lengths)
+    indices = parts.indices[:, owners]
+    indices[dim] = order[places] if len(order) else places
+    made = coo(indices, parts.values.index_select(0, owners), size, False)
+    return _as_before(made, self)
+
+
+def select(self: Tensor, dim: int, index: int) -> Tensor:
+    """One slice: dense if no sparse dim is left."""
+    parts = _as_coo(self)
+    dim = wrap(dim, self.dim())
+    limit = parts.size[dim]
+    if not -limit <= index < limit:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size "
+            f"{list(parts.size)} "
+            f"at dimension {dim}"
+        )
+    index %= limit
+    size = (*parts.size[:dim], *parts.size[dim + 1 :])
+    if dim >= parts.sparse_dims:
+        values = parts.values.select(dim - parts.sparse_dims + 1, index)
+        return coo(parts.indices, values, size, parts.is_coalesced)
+    chosen = (parts.indices[dim] == index).nonzero().squeeze(1)
+    values = parts.values.index_select(0, chosen)
+    if parts.sparse_dims == 1:
+        return values.sum(0) if len(chosen) != 1 else values[0]
+    rest = [d for d in range(parts.sparse_dims) if d != dim]
+    return coo(parts.indices[rest][:, chosen], values, size, parts.is_coalesced)
+
+
+def slice_(
+    self: Tensor,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+) -> Tensor:
+    """The slices between ``start`` and ``end``."""
+    dim = wrap(dim, self.dim())
+    index = pellucid.arange(self.shape[dim], device=self.device)[start:end:step]
+    return index_select(self, dim, index)
+
+
+def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """``length`` slices from ``start`` on."""
+    dim = wrap(dim, self.dim())
+    start += self.shape[dim] if start < 0 else 0
+    if start < 0 or length < 0 or start + length > self.shape[dim]:
+        raise RuntimeError(
+            f"start ({start}) + length ({length}) exceeds dimension size "
+            f"({self.shape[dim]})."
+        )
+    return slice_(self, dim, start, start + length)
+
+
+def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """Sparse tensors one behind the other along a dim."""
+    if not all(is_sparse(each) for each in tensors):
+        raise RuntimeError(
+            "Concatenating sparse tensors, but a dense tensor was found: convert it "
+            "with "
+            "to_sparse(), or the others with to_dense()"
+        )
+    first = tensors[0]
+    dim = wrap(dim, first.dim())
+    every = [_as_coo(each) for each in tensors]
+    for each in every[1:]:
+        _require_fits(every[0], each, dim)
+    total = sum(parts.size[dim] for parts in every)
+    size = (*every[0].size[:dim], total, *every[0].size[dim + 1 :])
+    indices, values, offset = [], [], 0
+    for parts in every:
+        index, value = parts.indices, parts.values
+        if dim < parts.sparse_dims:
+            index = index.clone()
+            index[dim] += offset
+        else:
+            place = dim - parts.sparse_dims + 1
+            shape = [*value.shape]
+            before, behind = shape[:], shape[:]
+            before[place] = offset
+            behind[place] = total - offset - shape[place]
+            value = pellucid.cat(
+                [value.new_zeros(before), value, value.new_zeros(behind)], place
+            )
+        indices.append(index)
+        values.append(value)
+        offset += parts.size[dim]
+    ordered = dim == 0 and all(parts.is_coalesced for parts in every)
+    made = coo(
+        pellucid.cat(indices, 1),
+        pellucid.cat(values),
+        size,
+        ordered and every[0].sparse_dims > 0,
+    )
+    return _as_before(made, first)
+
+
+def _require_fits(first: Parts, other: Parts, dim: int) -> None:
+    if first.sparse_dims != other.sparse_dims or len(first.size) != len(other.size):
+        raise RuntimeError(
+            "All tensors must have the same number of dimensions, and the same sparse "
+            f"ones: {first.sparse_dims} of {len(first.size)}, and {other.sparse_dims} "
+            "of "
+            f"{len(other.size)}"
+        )
+    for d, (a, b) in enumerate(zip(first.size, other.size, strict=True)):
+        if d != dim and a != b:
+            raise RuntimeError(
+                "All tensors must have the same shape: ["
+                + ", ".join(map(str, first.size))
+                + f"] (got: [{', '.join(map(str, other.size))}] for dimension {d})"
+            )
+
+
+def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """Sparse tensors along a new dim."""
+    dim = wrap(dim, tensors[0].dim() + 1)
+    return cat([unsqueeze(each, dim) for each in tensors], dim)
+
+
+def unsqueeze(self: Tensor, dim: int) -> Tensor:
+    """A further dim of size 1: sparse, unless it is behind the sparse dims."""
+    parts = _as_coo(self)
+    dim = wrap(dim, self.dim() + 1)
+    size = (*parts.size[:dim], 1, *parts.size[dim:])
+    if dim > parts.sparse_dims:
+        values = parts.values.unsqueeze(dim - parts.sparse_dims + 1)
+        return coo(parts.indices, values, size, parts.is_coalesced)
+    row = parts.indices.new_zeros((1, parts.nnz))
+    indices = pellucid.cat([parts.indices[:dim], row, parts.indices[dim:]])
+    return coo(indices, parts.values, size, parts.is_coalesced)
+
+
+def squeeze(self: Tensor, dim: Any = None) -> Tensor:
+    """Without the dims of size 1, or those of them that are given."""
+    parts = _as_coo(self)
+    given = range(self.dim()) if dim is None else [dim] if isinstance(dim, int) else dim
+    gone = {d for d in (wrap(d, self.dim()) for d in given) if parts.size[d] == 1}
+    size = tuple(n for d, n in enumerate(parts.size) if d not in gone)
+    kept = [d for d in range(parts.sparse_dims) if d not in gone]
+    dense = [d - parts.sparse_dims + 1 for d in gone if d >= parts.sparse_dims]
+    values = parts.values.squeeze(tuple(dense)) if dense else parts.values
+    indices = parts.indices[kept] if kept else parts.indices[:0]
+    return coo(indices, values, size, parts.is_coalesced)
+
+
+def flip(self: Tensor, dims: Sequence[int]) -> Tensor:
+    """The elements in the opposite order along the dims."""
+    parts = _as_coo(self)
+    indices, values = parts.indices.clone(), parts.values
+    for dim in (wrap(d, self.dim()) for d in dims):
+        if dim < parts.sparse_dims:
+            indices[dim] = parts.size[dim] - 1 - indices[dim]
+        else:
+            values = values.flip(dim - parts.sparse_dims + 1)
+    return _as_before(coo(indices, values, parts.size, False), self)
+
+
+def unbind(self: Tensor, dim: int = 0) -> list[Tensor]:
+    """All slices along a dim."""
+    dim = wrap(dim, self.dim())
+    return [select(self, dim, k) for k in range(self.shape[dim])]
+
+
+def diagonal_sums(self: Tensor) -> Tensor:
+    """``trace``: the sum of the diagonal of a matrix."""
+    parts = _as_coo(self)
+    chosen = (parts.indices[0] == parts.indices[1]).nonzero().squeeze(1)
+    return parts.values.index_select(0, chosen).sum(0)
+
+
+def reshape(self: Tensor, shape: Sequence[int]) -> Any:
+    """Refused, as in PyTorch."""
+    raise RuntimeError("reshape is not implemented for sparse tensors")
+
+
+RULES: dict[str, Callable[..., Any]] = {
+    "permute": permute,
+    "transpose": transpose,
+    "t": t,
+    "index_select": index_select,
+    "select": select,
+    "slice": slice_,
+    "narrow": narrow,
+    "cat": cat,
+    "stack": stack,
+    "unsqueeze": unsqueeze,
+    "squeeze": squeeze,
+    "flip": flip,
+    "unbind": unbind,
+    "trace": diagonal_sums,
+    "reshape": reshape,
+}

@@ -1,0 +1,32 @@
+"""Writes to sparse tensors: their components are replaced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pellucid
+from pellucid import _C
+from pellucid.sparse._ops.parts import is_sparse
+
+
+def write(target: Any, result: Any, name: str) -> Any:
+    """``target`` with the elements of ``result``."""
+    if not is_sparse(target):
+        return target.copy_(result.to_dense() if is_sparse(result) else result)
+    if target.requires_grad and target.is_leaf and pellucid.is_grad_enabled():
+        raise RuntimeError(
+            "a leaf Variable that requires grad is being used in an in-place operation."
+        )
+    if result.requires_grad and pellucid.is_grad_enabled():
+        raise NotImplementedError(
+            f"{name}: writes to a sparse tensor are not recorded for gradients; use "
+            "the "
+            "op that returns its result"
+        )
+    if not is_sparse(result):
+        raise RuntimeError(
+            f"{name}: the result is dense and cannot be written to a sparse tensor"
+        )
+    if result.layout is not target.layout:
+        result = result.to_sparse(layout=target.layout)
+    return _C._write_sparse(target, result)

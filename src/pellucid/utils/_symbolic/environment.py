@@ -1,0 +1,161 @@
+"""``ShapeEnv``: the symbols of a trace, their ranges, and the conditions under which
+the trace holds.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from pellucid.utils._symbolic.expressions import Expr
+from pellucid.utils._symbolic.numbers import SymInt, expression_of, make
+
+_OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+INFINITY = sys.maxsize - 1  # the greatest size that a range without a maximum allows
+
+
+@dataclass(eq=False)
+class Symbol:
+    """An unknown size: the example's number, where it is from, what it may be."""
+
+    name: str
+    hint: int
+    source: str
+    lower: int = 0
+    upper: int = INFINITY
+    is_optional: bool = False  # becomes a number where the program needs one size
+
+    @property
+    def expr(self) -> Expr:
+        """The symbol as an expression."""
+        return Expr.symbol(self.name)
+
+
+@dataclass
+class Guard:
+    """A condition that the program's path relies on, and where it was asked."""
+
+    left: Expr
+    sign: str
+    right: Expr
+    place: str
+    stack: list[str] = field(default_factory=list)
+
+    def holds(self, of_symbol: dict[str, int]) -> bool:
+        """Whether it is true for numbers of the symbols."""
+        a, b = self.left.value(of_symbol), self.right.value(of_symbol)
+        return {
+            "==": a == b,
+            "!=": a != b,
+            "<": a < b,
+            "<=": a <= b,
+            ">": a > b,
+            ">=": a >= b,
+        }[self.sign]
+
+    @property
+    def expr(self) -> str:
+        """The condition's text."""
+        return str(self)
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.sign} {self.right}"
+
+
+class ShapeEnv:
+    """Makes symbols and notes conditions on them."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.symbols: dict[str, Symbol] = {}
+        self.guards: list[Guard] = []
+        self._seen: set[str] = set()
+        self._is_noting = True
+        self.settings = settings
+
+    @property
+    def var_to_val(self) -> dict[str, int]:
+        """The example's number of each symbol."""
+        return {name: symbol.hint for name, symbol in self.symbols.items()}
+
+    @property
+    def var_to_range(self) -> dict[str, tuple[int, int]]:
+        """What each symbol may be."""
+        return {name: (s.lower, s.upper) for name, s in self.symbols.items()}
+
+    def new_symbol(
+        self,
+        hint: int,
+        source: str,
+        lower: int = 0,
+        upper: int = INFINITY,
+        name: str | None = None,
+    ) -> Symbol:
+        """Another symbol, ``s0``, ``s1``, ... or of this name."""
+        name = name or f"s{len(self.symbols)}"
+        made = self.symbols[name] = Symbol(name, hint, source, lower, upper)
+        return made
+
+    def create_unbacked_symint(self) -> Any:
+        """Refused: the size must be known from inputs."""
+        raise NotImplementedError(
+            "sizes that depend on values have no symbols: pad to a fixed size, or give "
+            "the size as an argument"
+        )
+
+    def int_of(self, symbol: Symbol) -> Any:
+        """The symbol as a SymInt."""
+        return make(symbol.expr, self, symbol.hint)
+
+    def of(self, expr: Expr) -> Any:
+        """An expression of its symbols as a SymInt."""
+        return make(expr, self, expr.value(self.var_to_val))
+
+    def note(self, left: Expr, sign: str, right: Any, answer: bool) -> None:
+        """Note what a comparison gave; called by SymInt."""
+        if not self._is_noting:
+            return
+        sign = sign if answer else _OPPOSITE[sign]
+        guard = Guard(left, sign, expression_of(right), "")
+        if str(guard) in self._seen:
+            return
+        self._seen.add(str(guard))
+        guard.place, guard.stack = where()
+        self.guards.append(guard)
+
+    @contextmanager
+    def ignore_fresh_unbacked_symbols(self) -> Iterator[None]:
+        """As PyTorch's; there are no such symbols."""
+        yield
+
+    @contextmanager
+    def suppress_guards(self) -> Iterator[None]:
+        """Comparisons within it are not noted."""
+        before, self._is_noting = self._is_noting, False
+        try:
+            yield
+        finally:
+            self._is_noting = before
+
+    def evaluate_expr(self, value: Any) -> Any:
+        """The example's number."""
+        return int(value) if isinstance(value, SymInt) else value
+
+    def format_guards(self, verbose: bool = False) -> str:
+        """The conditions, one a line."""
+        return "\n".join(
+            f" - {guard}" + (f" at {guard.place}" if verbose else "")
+            for guard in self.guards
+        )
+
+
+def where() -> tuple[str, list[str]]:
+    """The user's line: the innermost that is not a part of this package."""
+    stack = [f for f in traceback.extract_stack() if "/_symbolic/" not in f.filename]
+    own = [f for f in stack if "/pellucid/" not in f.filename and f.filename[0] != "<"]
+    frame = (own or stack)[-1]
+    place = f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line}"
+    return place, traceback.format_list(stack)

@@ -1,0 +1,204 @@
+"""Expressions from examples: how a number depends on sizes, seen at several of them.
+
+The runtime computes shapes of concrete sizes only, so a program is traced at a base and
+at other sizes of each symbol. A number of the trace (a size, an argument) is the
+expression that gives all its values; there is none where the program does something
+else than sums, products and floor divisions, and the caller says so. ``Points`` chooses
+the sizes; ``fit`` finds the expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import isqrt
+
+from pellucid.utils._symbolic.environment import INFINITY, Symbol
+from pellucid.utils._symbolic.expressions import Expr
+
+# Steps from the example's size: uneven, so that floor divisions show, and a large one,
+# where slices end and tables are too short.
+_STEPS = (1, 2, 5, 31, 4099)
+_MOST = 1 << 14  # of a size that is traced; tensors have no memory then
+
+
+class Points:
+    """The sizes at which a program is traced: the base, ``len(_STEPS)`` others of each
+    symbol, and one where all differ.
+    """
+
+    def __init__(self, symbols: Sequence[Symbol], divisors: dict[str, int]) -> None:
+        self.symbols = list(symbols)
+        self.base = {symbol.name: symbol.hint for symbol in symbols}
+        self.varied: list[tuple[str, dict[str, int]]] = []
+        everything = dict(self.base)
+        for index, symbol in enumerate(symbols):
+            choices = _others(symbol, divisors.get(symbol.name, 1))
+            self.varied += [
+                (symbol.name, {**self.base, symbol.name: c}) for c in choices
+            ]
+            if choices:
+                everything[symbol.name] = choices[index % len(choices)]
+        self.all = [self.base, *(p for _, p in self.varied)]
+        if len(symbols) > 1 and everything not in self.all:
+            self.all.append(everything)
+
+
+def _others(symbol: Symbol, divisor: int) -> list[int]:
+    """Other sizes in its range, near the example's and at the range's ends."""
+    lower, upper = symbol.lower, min(symbol.upper, _MOST)
+    if symbol.is_optional:  # a size too small for a kernel must not make it a number
+        lower, upper = symbol.hint, min(upper, symbol.hint + _STEPS[-2])
+    candidates = [symbol.hint + step * divisor for step in _STEPS]
+    candidates += [symbol.hint - step * divisor for step in _STEPS]
+    if symbol.upper < INFINITY:
+        candidates.insert(0, symbol.upper)
+    candidates.insert(0, max(lower, 2))
+    fit = [c for c in candidates if max(lower, 2) <= c <= upper and c != symbol.hint]
+    if lower <= 1 <= upper and symbol.hint == 1:
+        fit.append(1)
+    return list(dict.fromkeys(fit))[: len(_STEPS) + 2]
+
+
+def fit(values: Sequence[int], points: Points) -> Expr | None:
+    """The expression with these values at ``points.all``, or None."""
+    base = values[0]
+    if all(v == base for v in values):
+        return Expr.constant(base)
+    of_symbol: dict[str, list[tuple[int, int]]] = {}
+    for (name, point), value in zip(points.varied, values[1:], strict=False):
+        of_symbol.setdefault(name, []).append((point[name], value))
+    active = {n: s for n, s in of_symbol.items() if any(v != base for _, v in s)}
+    for candidate in _candidates(base, active, points):
+        if all(
+            candidate.value(point) == value
+            for point, value in zip(points.all, values, strict=True)
+        ):
+            return candidate
+    return None
+
+
+def _candidates(
+    base: int, active: dict[str, list[tuple[int, int]]], points: Points
+) -> list[Expr]:
+    """Forms that agree with the values along each symbol alone."""
+    lines = {
+        name: _along(Expr.symbol(name), [(points.base[name], base), *samples])
+        for name, samples in active.items()
+    }
+    if any(line is None for line in lines.values()):
+        return []
+    known = [line for line in lines.values() if line is not None]
+    if len(known) == 1:
+        return known
+    total = Expr.constant(base * (1 - len(known)))
+    for line in known:
+        total = total + line
+    found = [total]
+    if base:
+        product = _product(known, base)
+        if product is not None:
+            found.insert(0, product)
+    return found
+
+
+def _product(lines: list[Expr], base: int) -> Expr | None:
+    """``f(a) * g(b) / base`` as a product with integer factors."""
+    product = Expr.constant(1)
+    for line in lines:
+        product = product * line
+    divisor = base ** (len(lines) - 1)
+    if any(c % divisor for c in product.terms.values()):
+        return None
+    return Expr({m: c // divisor for m, c in product.terms.items()})
+
+
+def _along(symbol: Expr, samples: list[tuple[int, int]]) -> Expr | None:
+    """A line, a parabola or a floor division through the samples."""
+    samples = sorted(set(samples))
+    for find in (_line, _parabola, _floor, _square):
+        found = find(symbol, samples)
+        if found is not None:
+            return found
+    return None
+
+
+def _line(symbol: Expr, samples: list[tuple[int, int]]) -> Expr | None:
+    (a, va), (b, vb) = samples[0], samples[-1]
+    slope = Fraction(vb - va, b - a)
+    start = va - slope * a
+    if any(slope * x + start != v for x, v in samples):
+        return None
+    if slope.denominator == 1 and start.denominator == 1:
+        return Expr.constant(int(slope)) * symbol + Expr.constant(int(start))
+    divisor = slope.denominator
+    if (start * divisor).denominator != 1:
+        return None
+    scaled = Expr.constant(slope.numerator) * symbol + Expr.constant(
+        int(start * divisor)
+    )
+    return scaled // Expr.constant(divisor)
+
+
+def _parabola(symbol: Expr, samples: list[tuple[int, int]]) -> Expr | None:
+    if len(samples) < 4:
+        return None
+    (x0, v0), (x1, v1), (x2, v2) = samples[0], samples[1], samples[2]
+    first, second = Fraction(v1 - v0, x1 - x0), Fraction(v2 - v1, x2 - x1)
+    square = (second - first) / (x2 - x0)
+    slope = first - square * (x0 + x1)
+    start = v0 - square * x0 * x0 - slope * x0
+    if any(square * x * x + slope * x + start != v for x, v in samples):
+        return None
+    factors = (square, slope, start)
+    if any(f.denominator != 1 for f in factors):
+        return None
+    a, b, c = (Expr.constant(int(f)) for f in factors)
+    return a * symbol * symbol + b * symbol + c
+
+
+def _floor(symbol: Expr, samples: list[tuple[int, int]]) -> Expr | None:
+    """``k * ((s + b) // c) + d`` for small numbers, as strides and paddings make it."""
+    for divisor in range(2, 65):
+        for offset in range(divisor):
+            found = _floor_of(symbol, samples, divisor, offset)
+            if found is not None:
+                return found
+    return None
+
+
+def _square(symbol: Expr, samples: list[tuple[int, int]]) -> Expr | None:
+    """``k * f(s) ** 2``: areas of images whose sides are one symbol."""
+    factors = {_square_free(v) for _, v in samples if v}
+    if len(factors) != 1:
+        return None
+    (factor,) = factors
+    sides = [(x, isqrt(v // factor)) for x, v in samples]
+    side = _line(symbol, sides) or _floor(symbol, sides)
+    return None if side is None else Expr.constant(factor) * side * side
+
+
+def _square_free(value: int) -> int:
+    """The number without its square factors."""
+    divisor = 2
+    while divisor * divisor <= value and divisor < 1024:
+        while value % (divisor * divisor) == 0:
+            value //= divisor * divisor
+        divisor += 1
+    return 1 if isqrt(value) ** 2 == value else value
+
+
+def _floor_of(
+    symbol: Expr, samples: list[tuple[int, int]], divisor: int, offset: int
+) -> Expr | None:
+    quotients = [((x + offset) // divisor, v) for x, v in samples]
+    different = next((q for q in quotients if q[0] != quotients[0][0]), None)
+    if different is None:
+        return None
+    (q0, v0), (q1, v1) = quotients[0], different
+    slope = Fraction(v1 - v0, q1 - q0)
+    if slope.denominator != 1 or any(v0 + slope * (q - q0) != v for q, v in quotients):
+        return None
+    floor = (symbol + Expr.constant(offset)) // Expr.constant(divisor)
+    rest = v0 - int(slope) * q0
+    return Expr.constant(int(slope)) * floor + Expr.constant(rest)
