@@ -1,7 +1,8 @@
 // Tensors of kinds for Python, and the one fallback of their keys: an op on them is an op on their components.
 //
-// The fallback asks the kind's answer (pellucid.sparse._ops.answer, pellucid.ao._quantized.answer), which computes the op with ops on components, seen by autograd and by
-// everything below it. What it leaves and is made of other ops (composites, late overloads) runs as these.
+// The fallback asks the kind's answer (pellucid.sparse._ops.answer, pellucid.ao._quantized.answer), which computes the op
+// with ops on components, seen by autograd and by everything below it. What it leaves and is made of other ops
+// (composites, late overloads) runs as these.
 #include <mutex>
 
 #include "autograd/tensor_history.h"

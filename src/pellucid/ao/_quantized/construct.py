@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import pellucid
 from pellucid import Tensor
@@ -151,7 +151,7 @@ def dequantize(input: Any) -> Any:
 @offered.function
 def int_repr(input: Tensor) -> Tensor:
     """The integers of a quantized tensor: ``input.int_repr()``."""
-    return cast(Tensor, input.int_repr())
+    return input.int_repr()
 
 
 @offered.function
@@ -169,13 +169,13 @@ def q_zero_point(input: Tensor) -> int:
 @offered.function
 def q_per_channel_scales(input: Tensor) -> Tensor:
     """``input.q_per_channel_scales()``"""
-    return cast(Tensor, input.q_per_channel_scales())
+    return input.q_per_channel_scales()
 
 
 @offered.function
 def q_per_channel_zero_points(input: Tensor) -> Tensor:
     """``input.q_per_channel_zero_points()``"""
-    return cast(Tensor, input.q_per_channel_zero_points())
+    return input.q_per_channel_zero_points()
 
 
 @offered.function

@@ -1,1 +1,0 @@
-"""Types of ops; see tools/make_stubs.py."""
