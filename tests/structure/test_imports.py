@@ -245,7 +245,10 @@ API = {
         "utils/_pytree",
     },
     # What Pellucid lacks and programs ask about
-    "ao": {"nn"},
+    "ao": set(),
+    "ao/nn": {"ao/nn/intrinsic"},
+    "ao/nn/intrinsic": {"nn"},
+    "ao/quantization": {"ao/nn/intrinsic", "nn", "nn/utils"},
     "compiler": {"_compile", "_dynamo", "_dynamo/backends", "utils/_pytree"},
     "futures": set(),
     "fx": {
@@ -290,7 +293,7 @@ API = {
     "fx/passes/utils": {"fx", "fx/passes", "nn"},
     "jit": {"futures", "nn"},
     "onnx": set(),
-    "quantization": {"ao"},
+    "quantization": {"ao/quantization"},
 }
 RULES = {"pellucid_compiler": ENGINE, "pellucid": API}
 # Uses that close a circle, each inside a function, with the reason. Without them there
