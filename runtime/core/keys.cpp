@@ -18,11 +18,9 @@ constexpr std::pair<Key, std::string_view> kOwnNames[] = {
     {Key::Nested, "Nested"},
     {Key::PythonDispatch, "PythonDispatch"},
     {Key::Lazy, "Lazy"},
-    {Key::BackendSelect, "BackendSelect"},
     {Key::ViewInPlace, "ViewInPlace"},
     {Key::Autograd, "Autograd"},
     {Key::Autocast, "Autocast"},
-    {Key::Tracing, "Tracing"},
     {Key::Transforms, "Transforms"},
     {Key::Decompose, "Decompose"},
 };
@@ -76,7 +74,7 @@ constexpr Single kSingles[] = {
     {"SparseCsr", 9, Key::Sparse},
     {"MkldnnCPU", -1, {}},
     {"NestedTensor", 10, Key::Nested},
-    {"BackendSelect", 11, Key::BackendSelect},
+    {"BackendSelect", 11, {}},
     {"Python", 13, Key::PythonDispatch},
     {"FuncTorchDynamicLayerBackMode", 14, {}},
     {"Functionalize", 15, {}},
@@ -121,8 +119,8 @@ std::vector<NamedKey> make_named_keys() {
       made.push_back(
           {std::string(kind.prefix).append(backend.name), code++, backend.key ? kind.key : std::nullopt, backend.key});
   }
-  for (const Key own : {Key::PythonDispatch, Key::ViewInPlace, Key::Tracing, Key::Transforms, Key::Decompose,
-                        Key::Autocast, Key::Nested})
+  for (const Key own :
+       {Key::PythonDispatch, Key::ViewInPlace, Key::Transforms, Key::Decompose, Key::Autocast, Key::Nested})
     made.push_back({std::string(name(own)), -1, own, {}});
   return made;
 }

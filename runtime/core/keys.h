@@ -25,7 +25,6 @@ enum class Key : uint8_t {
   // functionality, innermost first
   PythonDispatch = 22,  // __torch_dispatch__ of subclasses and modes
   Lazy = 24,            // records instead of running, in regions of compiled callables: record/
-  BackendSelect = 25,   // picks the backend of factories from `device`; not used yet
   ViewInPlace = 26,     // rebases history when a view is written in place
   Autograd = 32,
   // kinds of tensors that are stored as others (core/kind.h), whose ops are ops on these: above Autograd, since it is
@@ -33,7 +32,6 @@ enum class Key : uint8_t {
   Quantized = 34,
   Sparse = 35,
   Nested = 36,
-  Tracing = 40,     // records ops as they are called; not used yet
   Transforms = 44,  // function transforms (vmap, grad, jvp levels)
   Decompose = 48,   // where somebody watches, ops that PyTorch composes of others run as these
   Autocast = 50,    // casts operands, before anything takes the op apart: its rules name composites

@@ -34,7 +34,8 @@ int64_t checked_index(int64_t index, int64_t size, int64_t dim) {
 // Applies the steps to sizes and strides alone.
 class GeometryView {
  public:
-  explicit GeometryView(TensorImpl& source) : source_(source), ndim_(source.ndim), offset_(source.offset) {
+  explicit GeometryView(TensorImpl& source, bool = false)
+      : source_(source), ndim_(source.ndim), offset_(source.offset) {
     std::copy_n(source.sizes, ndim_, sizes_);
     std::copy_n(source.strides, ndim_, strides_);
   }
@@ -71,16 +72,18 @@ class GeometryView {
   int64_t sizes_[kMaxDims], strides_[kMaxDims];
 };
 
-// Runs the view op of each step.
+// Runs the view op of each step; beside other items, a slice of a whole dim is none.
 class RecordedView {
  public:
-  explicit RecordedView(TensorImpl& source) : current_(Tensor::share(&source)) {}
+  RecordedView(TensorImpl& source, bool has_other_items)
+      : current_(Tensor::share(&source)), skips_whole_(has_other_items) {}
   int64_t size(int64_t dim) const { return current_->sizes[dim]; }
   int64_t ndim() const { return current_->ndim; }
   void select(int64_t dim, int64_t index) {
     current_ = call_op(NamedOp::Select, {Value::of(current_.get()), Value::of_int(dim), Value::of_int(index)});
   }
   void slice(int64_t dim, int64_t start, int64_t stop, int64_t step) {
+    if (skips_whole_ && start == 0 && step == 1 && stop == size(dim)) return;
     current_ = call_op(NamedOp::Slice, {Value::of(current_.get()), Value::of_int(dim), Value::of_int(start),
                                         Value::of_int(stop), Value::of_int(step)});
   }
@@ -91,6 +94,7 @@ class RecordedView {
 
  private:
   Tensor current_;
+  bool skips_whole_;
 };
 
 bool is_mask(const TensorImpl& tensor) { return tensor.dtype == DType::Bool || tensor.dtype == DType::UInt8; }
@@ -226,7 +230,7 @@ Tensor apply_items(TensorImpl& self, std::span<PyObject* const> keys, AdvancedIn
     taken += items.back().dims_taken();
   }
   if (taken > self.ndim) raise_too_many(taken, self);
-  View view(self);
+  View view(self, keys.size() > 1);
   int64_t dim = 0, ellipsis_dims = self.ndim - taken;
   for (const Item& item : items) {
     apply_item(view, item, dim, ellipsis_dims, advanced);
@@ -326,8 +330,10 @@ PyObject* get_item(PyObject* self, PyObject* key) {
     }
     AdvancedIndices advanced;
     Tensor view = basic_view(tensor, items_of(key), advanced);
-    if (view.get() == &tensor) view = call_op(NamedOp::Alias, {Value::of(&tensor)});  // a recorded key without steps
-    if (!advanced.any) return wrap(std::move(view));
+    if (!advanced.any) {
+      if (view.get() == &tensor) view = call_op(NamedOp::Alias, {Value::of(&tensor)});  // a recorded key without steps
+      return wrap(std::move(view));
+    }
     const std::vector<TensorImpl*> pointers = advanced.pointers();
     return wrap(call_op(NamedOp::Index, {Value::of(view.get()), index_list(pointers)}));
   });

@@ -71,14 +71,14 @@ DRAWS = {
     *("random.from", "uniform", "binomial", "random.to", "resize", "resize_as"),
 }
 # Ops that read values, or whose results have sizes that values tell, and writes to
-# memory; the triangular solutions of ``lu_solve`` cannot yet broadcast their examples.
+# memory.
 NOT_BATCHED = {
     *("argwhere", "bincount", "embedding_bag", "embedding_bag.padding_idx"),
     *("embedding_renorm", "gru.data", "hash_tensor", "histc", "histogram.bin_ct"),
     *("histogram.bins_tensor", "histogramdd", "histogramdd.TensorList_bins"),
     *("histogramdd.int_bins", "linspace.Scalar_Tensor", "linspace.Tensor_Scalar"),
     *("linspace.Tensor_Tensor", "logspace.Scalar_Tensor", "logspace.Tensor_Scalar"),
-    *("logspace.Tensor_Tensor", "lstm.data", "lu_solve", "masked_scatter_backward"),
+    *("logspace.Tensor_Tensor", "lstm.data", "masked_scatter_backward"),
     *("narrow.Tensor", "one_hot", "repeat_interleave.Tensor"),
     *("repeat_interleave.self_Tensor", "rnn_relu.data", "rnn_tanh.data"),
     *("set.source_Tensor", "tensor_split.tensor_indices_or_sections"),

@@ -2,6 +2,8 @@
 with a loop under vmap.
 """
 
+import math
+
 import pytest
 
 import pellucid as torch
@@ -54,3 +56,26 @@ def test_nonzero_of_a_given_size():
     assert torch.nonzero_static(x[0], size=0).shape == (0, 2)
     assert torch.nonzero_static(torch.tensor(3), size=2).shape == (2, 0)
     assert torch.nonzero_static(torch.zeros(0, 2), size=1).tolist() == [[-1, -1]]
+
+
+@pytest.mark.parametrize("batched", [(0, 0, 0), (0, 0, None), (None, None, 0)])
+@pytest.mark.parametrize("shapes", [((), (2,)), ((2,), ()), ((), (4, 2))])
+def test_solutions_of_systems_with_batches_of_unequal_rank(batched, shapes):
+    examples = [3 if dim == 0 else None for dim in batched]
+    sizes = [[n for n in (examples[k],) if n] for k in (0, 2)]
+    matrices = torch.linspace(-1, 2, 9).reshape(3, 3) + 3 * torch.eye(3)
+    leading = (*sizes[0], *shapes[0])
+    scale = 1 + torch.arange(math.prod(leading)).reshape(*leading, 1, 1)
+    factors, pivots = torch.linalg.lu_factor(matrices * scale)
+    given = (*sizes[1], *shapes[1], 3, 2)
+    right = torch.linspace(-2, 3, math.prod(given)).reshape(given)
+
+    def at(k):
+        return [
+            x if dim is None else x[k]
+            for x, dim in zip((factors, pivots, right), batched, strict=True)
+        ]
+
+    found = torch.vmap(torch.linalg.lu_solve, batched)(factors, pivots, right)
+    for k in range(3):
+        torch.testing.assert_close(found[k], torch.linalg.lu_solve(*at(k)))

@@ -33,9 +33,14 @@ PRODUCTS = [
     (lambda a, b: a @ b, (4,), (4,), "dot"),
     (lambda a, b: a @ b, (3, 4), (4,), "mv"),
     (lambda a, b: a @ b, (4,), (4, 3), "unsqueeze mm squeeze.dim"),
-    (lambda a, b: a @ b, (2, 3, 4), (4, 5), "view mm view"),
-    (lambda a, b: a @ b, (2, 3, 4), (2, 4, 5), "expand view expand view bmm view"),
-    (lambda a, b: a @ b, (3, 4), (2, 4, 5), "expand view expand view bmm view"),
+    (lambda a, b: a @ b, (2, 3, 4), (4, 5), "view mm _unsafe_view"),
+    (
+        lambda a, b: a @ b,
+        (2, 3, 4),
+        (2, 4, 5),
+        "expand view expand view bmm _unsafe_view",
+    ),
+    (lambda a, b: a @ b, (3, 4), (2, 4, 5), "expand view expand view bmm _unsafe_view"),
     (F.linear, (3, 4), (5, 4), "t mm"),
     (lambda x, w: F.linear(x, w, w[0]), (3, 4), (4, 4), "select.int t addmm"),
     (
@@ -190,6 +195,31 @@ def test_a_table_of_decompositions():
         register_decomposition([aten.silu.default], table)(silu)
 
 
+FORWARD = [
+    (lambda x: torch.where(x > 0, x, 0.0), "gt.Scalar scalar_tensor where.self"),
+    (lambda x: x.narrow(1, 1, 2), "slice.Tensor"),
+    (lambda x: x[:, 1:3], "slice.Tensor"),
+    (lambda x: x[:], "slice.Tensor"),
+    (lambda x: x[...], "alias"),
+    (lambda x: x[:, torch.tensor([1])], "index.Tensor"),
+    (F.celu, "celu"),
+    (F.logsigmoid, "log_sigmoid_forward"),
+]
+
+
+@pytest.mark.parametrize(("function", "names"), FORWARD)
+def test_calls_have_pytorch_s_names(function, names):
+    x = leaf(3, 4)
+    plain = function(x)
+    with Seen() as seen:
+        watched = function(x)
+    found = [n for n in seen.names if n not in ("tensor", "lift_fresh", "detach")]
+    assert found == names.split()
+    torch.testing.assert_close(watched, plain)
+    wanted, gradient = (torch.autograd.grad(y.sum(), x)[0] for y in (plain, watched))
+    torch.testing.assert_close(gradient, wanted)
+
+
 GRADIENTS = [
     (torch.relu, "threshold_backward"),
     (torch.sigmoid, "sigmoid_backward"),
@@ -215,6 +245,31 @@ GRADIENTS = [
     (lambda x: x.mean(0), "unsqueeze expand div.Scalar"),
     (lambda x: x.mean((0, 1)), "unsqueeze unsqueeze expand div.Scalar"),
     (lambda x: x * 3, "mul.Tensor"),
+    (lambda x: x**3, "pow.Tensor_Scalar mul.Scalar mul.Tensor"),
+    (lambda x: (x + 4).sqrt(), "mul.Scalar div.Tensor"),
+    (lambda x: (x + 4).rsqrt(), "mul.Scalar pow.Tensor_Scalar mul.Tensor"),
+    (torch.erf, "pow.Tensor_Scalar neg exp mul.Scalar mul.Tensor"),
+    (
+        lambda x: x.clamp(-1, 1),
+        "ge.Scalar le.Scalar logical_and_ scalar_tensor where.self",
+    ),
+    (lambda x: x.clamp_min(0.5), "ge.Scalar scalar_tensor where.self"),
+    (
+        lambda x: x.max(),
+        "isnan isnan logical_and eq.Tensor logical_or_ sum div.Tensor mul.Tensor",
+    ),
+    (
+        lambda x: x.amax(1),
+        "view view eq.Tensor sum.dim_IntList div.Tensor mul.Tensor",
+    ),
+    (
+        lambda x: torch.maximum(x, torch.zeros_like(x)),
+        "eq.Tensor lt.Tensor div.Scalar where.self masked_fill_.Scalar",
+    ),
+    (F.celu, "elu_backward"),
+    (F.logsigmoid, "log_sigmoid_backward"),
+    (lambda x: torch.where(x > 0, x, 1.0), "scalar_tensor where.self"),
+    (lambda x: x[:, 1:3], "slice_backward"),
 ]
 
 

@@ -34,9 +34,9 @@ CASES = [
     (lambda: N + 1, "add.Tensor", [1, 2, 3]),
     (lambda: N // 2, "floor_divide.default", [0, 0, 1]),
     (lambda: N / 2, "div.Tensor", [0, 0.5, 1]),
-    (lambda: torch.where(N > 0, 7, 8), "where.Scalar", [8, 7, 7]),
-    (lambda: torch.where(N > 0, 7, N), "where.ScalarSelf", [0, 7, 7]),
-    (lambda: torch.where(N > 0, N, 7), "where.ScalarOther", [7, 1, 2]),
+    (lambda: torch.where(N > 0, 7, 8), "where.self", [8, 7, 7]),
+    (lambda: torch.where(N > 0, 7, N), "where.self", [0, 7, 7]),
+    (lambda: torch.where(N > 0, N, 7), "where.self", [7, 1, 2]),
 ]
 
 

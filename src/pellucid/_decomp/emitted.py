@@ -43,12 +43,14 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
     "sign": pellucid.sgn,
     "trigamma": lambda x: pellucid.polygamma(1, x),
     "with_partials": lambda x, *slopes: x,
-    "select": lambda condition, a, b: pellucid.where(_as_condition(condition), a, b),
+    "select": lambda condition, a, b: _chosen(condition, a, b),
 }
 
 
-def _as_condition(value: Any) -> Tensor:
-    return pellucid.as_tensor(value, dtype=pellucid.bool)
+def _chosen(condition: Any, a: Any, b: Any) -> Any:
+    if isinstance(condition, Tensor):
+        return pellucid.where(condition.to(pellucid.bool), a, b)
+    return a if condition else b  # of numbers alone
 
 
 # Those that PyTorch's formulas apply to a number by an overload of its own; with the

@@ -160,11 +160,11 @@ def celu(x, alpha):
     return where(x > 0, x, expm1(x / alpha) * alpha)
 
 
-@celu.seen_as
-def _(x, alpha):
-    if not x.is_floating_point() or not alpha:
-        return NotImplemented
-    return api.ops.aten.elu.default(x, alpha, 1, 1 / alpha)
+celu.gradients_seen_as(
+    self=lambda grad, self, alpha: api.ops.aten.elu_backward.default(
+        grad, alpha, 1, 1 / alpha, False, self
+    )
+)
 
 
 @pointwise(
@@ -248,6 +248,13 @@ def _(x, approximate, y):
 def log_sigmoid(x):
     """``log(sigmoid(x))``."""
     return minimum(x, 0) - log1p(exp(-abs(x)))
+
+
+@log_sigmoid.seen_as
+def _(x):
+    if not x.is_floating_point():
+        return NotImplemented
+    return api.ops.aten.log_sigmoid_forward.default(x)
 
 
 @log_sigmoid.partials("accuracy: the slopes of min and |x| disagree at 0")

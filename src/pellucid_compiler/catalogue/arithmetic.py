@@ -5,7 +5,8 @@ from pellucid_compiler.catalogue.number_forms import (
     number_forms,
 )
 from pellucid_compiler.catalogue.real_only import require_float
-from pellucid_compiler.catalogue.seen import scaled
+from pellucid_compiler.catalogue.seen import conjugated, scaled
+from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
     cast,
     fmod,
@@ -286,6 +287,17 @@ def _lerp(start, end, weight):
 def addcmul(x, first, second, value):
     """``x + value first second``."""
     return x + value * first * second
+
+
+def _by_factor(grad, factor, value):
+    return grad * api.ops.aten.mul.Scalar(conjugated(factor), value)
+
+
+addcmul.gradients_seen_as(
+    self=lambda grad: grad,
+    tensor1=lambda grad, tensor2, value=1: _by_factor(grad, tensor2, value),
+    tensor2=lambda grad, tensor1, value=1: _by_factor(grad, tensor1, value),
+)
 
 
 @pointwise(

@@ -84,7 +84,7 @@ def _(a, b):
         return a.mm(b)
     if b.dim() == 2:
         rows = a.reshape(-1, a.shape[-1])
-        return rows.mm(b).view(*a.shape[:-1], b.shape[-1])
+        return _unsafe_view(rows.mm(b), [*a.shape[:-1], b.shape[-1]])
     return _seen_as_batches(a, b)
 
 
@@ -104,7 +104,12 @@ def _seen_as_batches(a, b):
     first, second = (
         t.expand(*leading, *t.shape[-2:]).reshape(-1, *t.shape[-2:]) for t in (a, b)
     )
-    return first.bmm(second).view(*leading, a.shape[-2], b.shape[-1])
+    size = [*leading, a.shape[-2], b.shape[-1]]
+    return _unsafe_view(first.bmm(second), size)
+
+
+def _unsafe_view(x, size):
+    return api.ops.aten._unsafe_view.default(x, size)
 
 
 def _shape_text(t):

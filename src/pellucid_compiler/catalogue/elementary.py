@@ -1,11 +1,15 @@
 """Elementary functions of one or two real variables, applied to elements."""
 
+import math
+
 from pellucid_compiler.catalogue.activation import logistic
 from pellucid_compiler.catalogue.number_forms import (
     number_first_forms,
     number_forms,
 )
 from pellucid_compiler.catalogue.real_only import require_real
+from pellucid_compiler.catalogue.seen import conjugated
+from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
     INF,
     NAN,
@@ -125,10 +129,22 @@ def sqrt_op(x):
     return sqrt(x)
 
 
+sqrt_op.gradients_seen_as(
+    self=lambda grad, result: grad / api.ops.aten.mul.Scalar(conjugated(result), 2)
+)
+
+
 @pointwise("rsqrt(Tensor self) -> Tensor", int_to_float=True)
 def rsqrt_op(x):
     """``1 / sqrt(x)``."""
     return rsqrt(x)
+
+
+rsqrt_op.gradients_seen_as(
+    self=lambda grad, result: (
+        api.ops.aten.mul.Scalar(grad, -0.5) * conjugated(result.pow(3))
+    )
+)
 
 
 @pointwise("sin(Tensor self) -> Tensor", int_to_float=True)
@@ -250,6 +266,13 @@ def atanh_op(x):
 def erf_op(x):
     """``2 / sqrt(π)`` times the integral of ``exp(-t²)`` from 0 to x."""
     return erf(x)
+
+
+erf_op.gradients_seen_as(
+    self=lambda grad, self: (
+        api.ops.aten.mul.Scalar((-self.pow(2)).exp(), 2 / math.sqrt(PI)) * grad
+    )
+)
 
 
 @pointwise(

@@ -201,7 +201,7 @@ def _of_logits(grad, self, target, weight, pos_weight, reduction):
     if weight is not None or pos_weight is not None:
         return NotImplemented
     slope = (self.sigmoid() - target) * grad
-    return api.ops.aten.div.Scalar(slope, self.numel()) if reduction == 1 else slope
+    return api.ops.aten.div_.Scalar(slope, self.numel()) if reduction == 1 else slope
 
 
 binary_cross_entropy_with_logits.gradients_seen_as(self=_of_logits)

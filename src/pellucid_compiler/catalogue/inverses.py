@@ -45,6 +45,11 @@ def inv(a):
     return library("inv", a)
 
 
+inv.gradients_seen_as(
+    A=lambda grad, result: -(result.mH @ (grad @ result.mH)),
+)
+
+
 def _inv_types(a):
     return [(a.shape, a.dtype), (a.shape[:-2], "int32")]
 
@@ -105,7 +110,7 @@ def _right_side(x, da, db):
 
 
 ROUTINES["solve"] = Routine(
-    "solve", _solve_types, numpy_linalg.solve, graph_rule(_solve_tangents)
+    "solve", _solve_types, numpy_linalg.solve, graph_rule(_solve_tangents), core=(2, 2)
 )
 
 
@@ -150,6 +155,7 @@ ROUTINES["solve_triangular"] = Routine(
     _triangular_types,
     numpy_linalg.solve_triangular,
     _triangular_rule,
+    core=(2, 2),
 )
 
 

@@ -82,4 +82,6 @@ def _solve_types(packed, pivots, b, hermitian):
     return [((*batch, *b.shape[-2:]), b.dtype)]
 
 
-ROUTINES["ldl_solve"] = Routine("ldl_solve", _solve_types, numpy_ldl.ldl_solve)
+ROUTINES["ldl_solve"] = Routine(
+    "ldl_solve", _solve_types, numpy_ldl.ldl_solve, core=(2, 1, 2)
+)

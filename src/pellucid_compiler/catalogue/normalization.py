@@ -231,7 +231,7 @@ def _(x, normalized_shape, weight, eps):
     wide = x.float() if x.dtype in (api.half, api.bfloat16) else x
     eps = api.finfo(wide.dtype).eps if eps is None else eps
     mean = wide.pow(2).mean([-1 - d for d in range(count)], True)
-    y = wide * (mean + eps).rsqrt()
+    y = wide * api.ops.aten.add_.Scalar(mean, eps).rsqrt()
     return (y if weight is None else y * weight).type_as(x)
 
 

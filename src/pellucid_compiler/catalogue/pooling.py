@@ -197,7 +197,8 @@ def _out_with_indices(name, options, dims):
 def _seen_max_of_rows(x, kernel, stride, padding, dilation, ceil_mode):
     sizes = [1, *kernel], [1, *(stride or kernel)], [0, *padding], [1, *dilation]
     images = api.ops.aten.max_pool2d_with_indices.default
-    return images(x.unsqueeze(-2), *sizes, ceil_mode)[0].squeeze(-2)
+    values, indices = images(x.unsqueeze(-2), *sizes, ceil_mode)
+    return values.squeeze(-2), indices.squeeze(-2)
 
 
 def _seen_mean_of_rows(x, kernel, stride, padding, ceil_mode, count_include_pad):

@@ -1,7 +1,13 @@
 """Products of matrices and vectors of fixed rank, and such products added up."""
 
 from pellucid_compiler.catalogue.contraction import matmul
-from pellucid_compiler.catalogue.seen import adjoint, conjugated, scaled, summed
+from pellucid_compiler.catalogue.seen import (
+    adjoint,
+    conjugated,
+    of_second,
+    scaled,
+    summed,
+)
 from pellucid_compiler.declare import (
     ask,
     broadcast_element,
@@ -33,7 +39,7 @@ def mm(a, b):
 
 mm.gradients_seen_as(
     self=lambda grad, mat2: grad.mm(adjoint(mat2)),
-    mat2=lambda grad, self: adjoint(self).mm(grad),
+    mat2=lambda grad, self, mat2=None: of_second(grad, self, mat2),
 )
 
 
@@ -117,7 +123,9 @@ def addmm(x, a, b, beta, alpha):
 
 addmm.gradients_seen_as(
     mat1=lambda grad, mat2, alpha=1: scaled(grad.mm(adjoint(mat2)), alpha),
-    mat2=lambda grad, mat1, alpha=1: scaled(adjoint(mat1).mm(grad), alpha),
+    mat2=lambda grad, mat1, mat2=None, alpha=1: scaled(
+        of_second(grad, mat1, mat2), alpha
+    ),
     self=lambda grad, size, beta: scaled(summed(grad, size), beta),
 )
 

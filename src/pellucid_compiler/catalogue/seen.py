@@ -17,6 +17,13 @@ def adjoint(x):
     return conjugated(x.t() if x.dim() == 2 else x.transpose(1, 2))
 
 
+def of_second(grad, first, second):
+    """The gradient of a product's second matrix, with the layout of that one."""
+    if second is None or second.stride() != (1, second.shape[0]):
+        return adjoint(first).mm(grad)
+    return grad.t().mm(conjugated(first)).t()
+
+
 def scaled(x, factor):
     """``conj(factor) x``, nothing where the factor is 1."""
     return x if factor == 1 else api.ops.aten.mul.Scalar(x, conjugated(factor))
@@ -59,10 +66,16 @@ def scattered(grad, size, dim, indices):
 
 def share_of_equals(grad, self, result, dim=(), keepdim=False):
     """The gradient of a greatest or least element, shared by those equal to it."""
-    result, grad = (restored(t, dim, keepdim, self.dim()) for t in (result, grad))
+    if not dim:
+        both_nan = self.isnan().logical_and(result.isnan())
+        mask = (self == result).logical_or_(both_nan)
+        return grad / mask.sum() * mask
+    if not keepdim:
+        dims = {d % self.dim() for d in ([dim] if isinstance(dim, int) else dim)}
+        size = [1 if d in dims else n for d, n in enumerate(self.shape)]
+        result, grad = result.view(size), grad.reshape(size)
     mask = result == self
-    count = mask.sum(dim, True) if dim else mask.sum()
-    return grad * (mask / count)
+    return grad / mask.sum(dim, True) * mask
 
 
 def as_convolution(dims, transposed):

@@ -26,6 +26,7 @@ from pellucid_compiler.ir.dtypes import is_complex, is_float, largest_number, re
     "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
     unpromoted=("condition",),
     numbers=("self", "other"),
+    numbers_as_tensors=True,
     inplace=False,
     forms=(
         "where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor",
@@ -40,6 +41,18 @@ def where_self(condition, x, y):
         f"where: the condition has dtype {condition.dtype}; give a bool tensor",
     )
     return where(condition, x, y)
+
+
+@where_self.seen_as
+def _(condition, x, y):
+    if isinstance(x, api.Tensor) and isinstance(y, api.Tensor):
+        return NotImplemented
+    dtype = api.result_type(x, y)
+    x, y = (
+        e if isinstance(e, api.Tensor) else api.scalar_tensor(e, dtype=dtype)
+        for e in (x, y)
+    )
+    return api.where(condition, x, y)
 
 
 @pointwise(
@@ -100,6 +113,15 @@ def clamp(x, min, max):
     return x if max is None else _not_above(x, max)
 
 
+def _where_inside(grad, self, min, max):
+    if min is None or max is None:
+        return NotImplemented
+    return api.where((self >= min).logical_and_(self <= max), grad, 0)
+
+
+clamp.gradients_seen_as(self=_where_inside)
+
+
 @pointwise(
     "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
     refuses=("bool",),
@@ -152,10 +174,28 @@ def maximum(x, y):
     return larger(x, y)
 
 
+def _share_of_winner(grad, is_equal, is_loser):
+    """The gradient of the one that was chosen, half of it where both are equal."""
+    shared = api.where(is_equal, api.ops.aten.div.Scalar(grad, 2), grad)
+    return shared.masked_fill_(is_loser, 0)
+
+
+maximum.gradients_seen_as(
+    self=lambda grad, self, other: _share_of_winner(grad, self == other, self < other),
+    other=lambda grad, self, other: _share_of_winner(grad, self == other, self > other),
+)
+
+
 @pointwise("minimum(Tensor self, Tensor other) -> Tensor", inplace=False)
 def minimum(x, y):
     """The lesser one; NaN if either is. Ties share the gradient."""
     return smaller(x, y)
+
+
+minimum.gradients_seen_as(
+    self=lambda grad, self, other: _share_of_winner(grad, self == other, self > other),
+    other=lambda grad, self, other: _share_of_winner(grad, self == other, self < other),
+)
 
 
 @pointwise(

@@ -188,7 +188,7 @@ def std(x, dim, correction, keepdim):
 
 
 def _of_root(grad, self, result, dim, correction, keepdim):
-    slope = (grad / api.ops.aten.mul.Scalar(result, 2)).masked_fill(result == 0, 0)
+    slope = (grad / api.ops.aten.mul.Scalar(result, 2)).masked_fill_(result == 0, 0)
     return _deviations(slope, self, dim, correction, keepdim)
 
 
@@ -267,7 +267,7 @@ def _direction(grad, size, self, result, ord, dim, keepdim):
     if ord != 2:
         return NotImplemented
     grad, result = (restored(t, dim, keepdim, len(size)) for t in (grad, result))
-    return self * (grad / result).masked_fill(result == 0, 0)
+    return self * (grad / result).masked_fill_(result == 0, 0)
 
 
 vector_norm.gradients_seen_as(self=_direction)

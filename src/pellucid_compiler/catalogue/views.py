@@ -5,6 +5,7 @@ of the result are read off that index, and so is its gradient.
 """
 
 from pellucid_compiler.catalogue.seen import summed
+from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
     ask,
     broadcast_element,
@@ -247,6 +248,17 @@ def narrow(x, dim, start, length):
         size,
     )
     return _strided(x, dim, first, length, 1)
+
+
+@narrow.seen_as
+def _(x, dim, start, length):
+    if not x.dim() or not -x.dim() <= dim < x.dim():
+        return NotImplemented
+    size = x.shape[dim]
+    first = start + size if start < 0 else start
+    if length < 0 or first < 0 or first + length > size:
+        return NotImplemented
+    return api.ops.aten.slice.Tensor(x, dim, first, first + length)
 
 
 @view("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", inplace=True)

@@ -102,6 +102,7 @@ def rrelu_with_noise_backward(grad, x, noise, lower, upper, training, self_is_re
 @composite(
     "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
     method=False,
+    seen=True,
     function=False,
     forms=(
         "log_sigmoid_forward.output(Tensor self, *, Tensor(a!) output, "

@@ -113,11 +113,39 @@ def result_type(first, second):
 
     Products of truth values are truth values, unlike sums.
     """
-    return (_without_values(first) * _without_values(second)).dtype
+    pairs = sorted(map(_weight_and_dtype, (first, second)), key=_weight)
+    (weight, dtype), (other_weight, other) = pairs
+    if weight == other_weight:
+        return api.promote_types(dtype, other)
+    return _beside(dtype, other)
 
 
-def _without_values(operand):
-    """What decides a dtype: the operand's own, and whether it has dims."""
+def _beside(dtype, weaker):
+    """``dtype``, or what the kind of the weaker one makes of it."""
+    if _kind(weaker) <= _kind(dtype):
+        return dtype
+    if weaker.is_complex and dtype.is_floating_point:
+        return dtype.to_complex()
+    return api.promote_types(dtype, weaker)
+
+
+def _kind(dtype):
+    if dtype.is_complex:
+        return 3
+    return 2 if dtype.is_floating_point else int(dtype is not api.bool)
+
+
+def _weight_and_dtype(operand):
+    """Tensors with dims decide before those without, and these before numbers."""
     if isinstance(operand, api.Tensor):
-        return operand.new_empty([1] * operand.dim(), device="meta")
-    return api.tensor(operand, device="meta")
+        return (0 if operand.dim() else 1), operand.dtype
+    if isinstance(operand, bool):
+        return 2, api.bool
+    if isinstance(operand, int):
+        return 2, api.int64
+    default = api.get_default_dtype()
+    return 2, default.to_complex() if isinstance(operand, complex) else default
+
+
+def _weight(pair):
+    return pair[0]

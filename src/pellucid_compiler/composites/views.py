@@ -119,6 +119,18 @@ def chalf(x, *, memory_format):
 
 
 @composite(
+    "_unsafe_view(Tensor self, SymInt[] size) -> Tensor",
+    method=False,
+    function=False,
+    seen=True,
+    out=True,
+)
+def unsafe_view(x, size):
+    """``view`` of a tensor that nobody else has, so the result is none in schemas."""
+    return x.view(size)
+
+
+@composite(
     "narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)"
 )
 def narrow(x, dim, start, length):

@@ -16,11 +16,12 @@ from pellucid_compiler.ir.build import (
     emit_reshape,
     expand_leading,
 )
-from pellucid_compiler.ir.expr import LOADS, Expr, axis, intern_expr, rewrite
+from pellucid_compiler.ir.expr import LOADS, Expr, axis, const, intern_expr, rewrite
 from pellucid_compiler.ir.graph import Graph, Node, Value
 from pellucid_compiler.ir.primitives import (
     CALL,
     LIBRARY,
+    ROUTINES,
     SCAN,
     CallAttrs,
     LoopAttrs,
@@ -147,7 +148,16 @@ def _swap_leading(g: Graph, value: Value) -> Value:
 def _library(
     g: Graph, node: Node, inputs: list[Value], batched: list[bool], size: Expr
 ) -> Sequence[Value]:
-    return g.emit(LIBRARY, _all_batched(g, inputs, batched, size), node.attrs)
+    """Operands whose leading dims broadcast get the new one before all of them."""
+    given = _all_batched(g, inputs, batched, size)
+    core = ROUTINES[node.attrs.routine].core
+    leading = [v.rank - n for v, n in zip(given, core, strict=False)]
+    for k, count in enumerate(leading):
+        missing = max(leading) - count
+        if missing:
+            shape = (size, *[const(1)] * missing, *given[k].shape[1:])
+            given[k] = emit_reshape(g, given[k], shape)
+    return g.emit(LIBRARY, given, node.attrs)
 
 
 def _nonzero(

@@ -23,6 +23,8 @@ class Routine(NamedTuple):
     ``jvp(graph, inputs, outputs, tangents, **options)`` gives the output tangents,
     ``transpose(graph, cotangent, shape, **options)`` the cotangent of the operand, of
     ``shape``, of a routine that is linear and has one operand and one result.
+    ``core``: how many dims of each operand, the last ones, make one example, where
+    those before them broadcast.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Routine(NamedTuple):
     evaluate: Callable[..., list[Any]]
     jvp: JvpRule | None = None
     transpose: Callable[..., Value] | None = None
+    core: tuple[int, ...] = ()
 
 
 ROUTINES: Final[dict[str, Routine]] = {}
