@@ -136,7 +136,15 @@ API = {
         *("overrides", "random", "storage", "utils/data"),
         "utils/_pytree",
     },
-    "utils/data": set(),
+    "utils/data": {"distributed", "utils/data/datapipes", "utils/data/datapipes/iter"},
+    "utils/data/datapipes": {
+        *("utils/data", "utils/data/datapipes/iter", "utils/data/datapipes/map"),
+    },
+    "utils/data/datapipes/iter": {
+        *("utils/data", "utils/data/datapipes", "utils/data/datapipes/utils"),
+    },
+    "utils/data/datapipes/map": {"utils/data/datapipes", "utils/data/datapipes/utils"},
+    "utils/data/datapipes/utils": set(),
     "utils/tensorboard": {"nn", "nn/modules", "utils", "utils/_pytree"},
     "utils/data/_utils": {"utils/data"},
     "multiprocessing": set(),

@@ -141,7 +141,8 @@ def _work(
         while (task := connection.recv()) is not _STOP:
             number, what = task
             try:
-                if number is None:  # a new pass, with its seed
+                if number is None:  # a new pass, with its seeds
+                    what, shared = what
                     first = _info is None
                     _seed_everything(what, worker)
                     _info = WorkerInfo(
@@ -150,6 +151,10 @@ def _work(
                     failure = None
                     if first and job.init_fn is not None:
                         job.init_fn(worker)
+                    if shared is not None:
+                        from pellucid.utils.data.graph_settings import start_pass
+
+                        start_pass(job.dataset, shared, (job.num_workers, worker))
                     fetcher = _Fetcher(job)
                     continue
                 if failure is None:
@@ -194,11 +199,15 @@ class WorkerPool:
             theirs.close()
             self.processes.append(process)
 
-    def run(self, indices: Iterator[Any], seed: int, in_order: bool) -> Iterator[Any]:
-        """One pass: the batches of ``indices``."""
+    def run(
+        self, indices: Iterator[Any], seeds: tuple[int, int | None], in_order: bool
+    ) -> Iterator[Any]:
+        """One pass: the batches of ``indices``. The seeds are the workers', to which
+        they add their number, and that of pipes, which is the same for all.
+        """
         self.running = True
         for connection in self.connections:
-            connection.send((None, seed))
+            connection.send((None, seeds))
         turn = _Pass(self, indices, in_order)
         try:
             yield from turn

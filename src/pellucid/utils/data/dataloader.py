@@ -93,6 +93,10 @@ class DataLoader(Generic[_T_co]):
             multiprocessing_context,
         )
         iterable = isinstance(dataset, IterableDataset)
+        if iterable and _is_pipe(dataset):
+            from pellucid.utils.data.graph_settings import apply_shuffle_settings
+
+            dataset, shuffle = apply_shuffle_settings(dataset, shuffle), None
         if iterable:
             _refuse_order(shuffle, sampler, batch_sampler)
         if sampler is not None and shuffle:
@@ -163,23 +167,37 @@ class DataLoader(Generic[_T_co]):
                 "pin_memory is ignored: there is no accelerator to pin memory for",
                 stacklevel=2,
             )
+        is_pipe = isinstance(self.dataset, IterableDataset) and _is_pipe(self.dataset)
+        shared = self._draw_seed() if is_pipe else None
         indices = iter(self._index_sampler)
-        seed = pellucid.empty((), dtype=pellucid.int64)
-        seed.random_(generator=self.generator)
+        seed = self._draw_seed()
         if self.num_workers:
-            return _timed(self._from_workers(indices, int(seed)), "MultiProcessing")
+            if is_pipe:
+                self._draw_seed()  # PyTorch draws one more, for a pass that resumes
+            batches = self._from_workers(indices, (seed, shared))
+            return _timed(batches, "MultiProcessing")
+        if _is_pipe(self.dataset):
+            from pellucid.utils.data.graph_settings import start_pass
+
+            start_pass(self.dataset, shared)
         if isinstance(self.dataset, IterableDataset):
             return _timed(self._stream(iter(self.dataset)), "SingleProcess")
         return _timed(self._batches(indices), "SingleProcess")
 
-    def _from_workers(self, indices: Iterator[Any], seed: int) -> Iterator[Any]:
+    def _draw_seed(self) -> int:
+        seed = pellucid.empty((), dtype=pellucid.int64)
+        return int(seed.random_(generator=self.generator))
+
+    def _from_workers(
+        self, indices: Iterator[Any], seeds: tuple[int, int | None]
+    ) -> Iterator[Any]:
         pool = self._pool
         if pool is None or pool.running or not pool.processes:
             pool = self._start_workers()
         if self.persistent_workers:
             self._pool = pool
-            return pool.run(indices, seed, self.in_order)
-        return _closing(pool, pool.run(indices, seed, self.in_order))
+            return pool.run(indices, seeds, self.in_order)
+        return _closing(pool, pool.run(indices, seeds, self.in_order))
 
     def _start_workers(self) -> WorkerPool:
         from pellucid.utils.data._workers import Job, WorkerPool
@@ -283,6 +301,14 @@ def _check_workers(
     for name, given in needing.items():
         if given and num_workers == 0:
             raise ValueError(f"{name} needs num_workers > 0, and it is 0")
+
+
+def _is_pipe(dataset: Any) -> bool:
+    """Whether it is a pipe: there is none before their module has been imported."""
+    pipes = sys.modules.get("pellucid.utils.data.datapipes.datapipe")
+    return pipes is not None and isinstance(
+        dataset, (pipes.IterDataPipe, pipes.MapDataPipe)
+    )
 
 
 def _refuse_order(shuffle: object, sampler: object, batch_sampler: object) -> None:
