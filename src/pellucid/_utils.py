@@ -36,6 +36,17 @@ def _get_available_device_type() -> str | None:
     return str(pellucid._C._get_privateuse1_backend_name())
 
 
+def _get_device_module(device_type: str) -> Any:
+    """``torch.<device_type>``; RuntimeError if there is none."""
+    module = getattr(pellucid, device_type, None)
+    if module is None:
+        raise RuntimeError(
+            f"Device '{device_type}' does not have a corresponding module registered "
+            f"as 'torch.{device_type}'."
+        )
+    return module
+
+
 class ExceptionWrapper:
     """An exception that travels to another thread or process with its traceback's text:
     made in an ``except`` block, raised there by ``reraise``.

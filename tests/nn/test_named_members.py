@@ -5,7 +5,11 @@ import pickle
 import pytest
 
 import pellucid as torch
-from pellucid._utils import ExceptionWrapper, _get_available_device_type
+from pellucid._utils import (
+    ExceptionWrapper,
+    _get_available_device_type,
+    _get_device_module,
+)
 from pellucid.nn.utils._named_member_accessor import (
     NamedMemberAccessor,
     set_tensor,
@@ -108,3 +112,6 @@ def test_an_exception_with_other_arguments_is_a_runtime_error():
 
 def test_there_is_no_accelerator_without_a_backend():
     assert _get_available_device_type() is None
+    assert _get_device_module("cpu") is torch.cpu
+    with pytest.raises(RuntimeError, match="toaster"):
+        _get_device_module("toaster")

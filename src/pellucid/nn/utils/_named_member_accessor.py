@@ -39,8 +39,8 @@ def swap_tensor(
     module: Any, name: str, tensor: Any, allow_missing: bool = False
 ) -> Any:
     """``set_tensor``, which returns the tensor before it. AttributeError if there was
-    none, unless ``allow_missing``: then a mark is returned that may be swapped in again,
-    to delete the tensor.
+    none, unless ``allow_missing``: then a mark is returned, which deletes the
+    tensor when it is swapped in.
     """
     _check(module, name, tensor)
     for members in (module._parameters, module._buffers):
@@ -75,7 +75,8 @@ class NamedMemberAccessor:
 
     def get_submodule(self, name: str) -> Module:
         """The submodule, or the module itself for ""."""
-        return self.module.get_submodule(name)
+        found: Module = self.module.get_submodule(name)
+        return found
 
     def get_tensor(self, name: str) -> Tensor:
         """The parameter, buffer or attribute; TypeError if it is not a tensor."""
