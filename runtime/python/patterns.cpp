@@ -106,25 +106,21 @@ PyObject* multiplied_patterns(PyObject*, PyObject* const* args, Py_ssize_t count
   });
 }
 
-template <class Function>
-PyCFunction as_method(Function* function) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
-}
-
 PyMethodDef functions[] = {
     {"_distinct_keys", distinct_keys, METH_O, "_distinct_keys(keys): (the distinct keys in order, each one's number)."},
-    {"_merged_keys", as_method(merged_keys), METH_FASTCALL,
+    {"_merged_keys", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(merged_keys)), METH_FASTCALL,
      "_merged_keys(first, second): (the union of sorted distinct keys, their places in the first, in the second)."},
-    {"_merged_rows", as_method(merged_rows), METH_FASTCALL,
+    {"_merged_rows", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(merged_rows)), METH_FASTCALL,
      "_merged_rows(pointers, columns, pointers, columns): (pointers, columns, places in the first, in the second)."},
-    {"_row_numbers", as_method(row_numbers), METH_FASTCALL,
+    {"_row_numbers", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(row_numbers)), METH_FASTCALL,
      "_row_numbers(pointers, count): the row of each of `count` elements."},
-    {"_row_pointers", as_method(row_pointers), METH_FASTCALL,
+    {"_row_pointers", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(row_pointers)), METH_FASTCALL,
      "_row_pointers(numbers, rows): where each row begins among sorted numbers, and the end."},
     {"_longest_row", longest_row, METH_O, "_longest_row(pointers): the most elements of a row."},
-    {"_unravelled_keys", as_method(unravelled_keys), METH_FASTCALL,
+    {"_unravelled_keys", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(unravelled_keys)), METH_FASTCALL,
      "_unravelled_keys(keys, sizes): indices, a row for each dim."},
-    {"_multiplied_patterns", as_method(multiplied_patterns), METH_FASTCALL,
+    {"_multiplied_patterns", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(multiplied_patterns)),
+     METH_FASTCALL,
      "_multiplied_patterns(pointers, columns, pointers, columns, num_columns): (pointers, columns, places in the "
      "first, "
      "in the second, in the product)."},

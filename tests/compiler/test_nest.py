@@ -135,6 +135,27 @@ def test_a_guard_that_outer_loops_know_ends_the_loop(width, target):
 
 
 @targets
+@pytest.mark.parametrize(
+    ("pointers", "point"), [([0, 3, 10], 5), ([0, -2, 1], 0), ([9, 9, 9], None)]
+)
+def test_a_range_of_indices_out_of_bounds_is_reported_at_the_first(
+    pointers, point, target
+):
+    first, end = load(0, (ROW,), "int64"), load(0, (ROW + 1,), "int64")
+    value = select(end - first > TAP, load(1, (first + TAP, COL), "float32"), 0.0)
+    ranks, dtypes = (2, 1, 2), ("int64", "float32")
+    kernel = nest(dtypes, "float32", 3, ranks, (ROW, COL), value, combine="sum")
+    table = random_array("float32", (8, 40))
+    out, longest = np.zeros((2, 40), "float32"), 100
+    given = (np.array(pointers), table)
+    status = run_nest(kernel, out, *given, extents=(2, 40, longest), target=target)
+    if point is None:
+        assert status == 0
+        return
+    assert (status >> 48, status & 0xFFFFFFFF) == (1, 40 * longest + point)
+
+
+@targets
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
 def test_scatters_combine_in_order(dtype, target):
     row = load(0, (ROW,), "int64")

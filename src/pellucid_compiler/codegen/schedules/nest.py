@@ -10,7 +10,7 @@ register, where it may begin; its terms are combined in the loops' order. Called
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pellucid_compiler.abi.status import OUT_OF_BOUNDS, status
@@ -101,6 +101,7 @@ class NestWriter:
         places = [(k, s.index) for s in self.stores for k in self.outputs]
         self.levels = Levels(form.rank, roots, places)
         self.pointers = self.entry.pointers()
+        self.in_range: set[tuple[int, tuple[Expr, ...], int]] = set()
         self.lanes: Lanes | None = None
         self.values: frozenset[Expr] = frozenset()
         last = max((self.levels.level(e) for e in self.stores[0].index), default=0)
@@ -258,6 +259,7 @@ class NestWriter:
         stop = self.end if depth == 0 else self.extents[depth - 1]
         if depth in self.bounds:
             stop = f.minimum(stop, place.value(self.bounds[depth], None, 1))
+            self._check_ranges(place, stop)
         turns = depth == self.axis
 
         def body(index: Value, carried: list[Value]) -> Sequence[Value]:
@@ -274,13 +276,52 @@ class NestWriter:
             return ()
         return found
 
+    def _check_ranges(self, place: _LoopLevel, stop: Value) -> None:
+        """Check indices that run along with the loop inside of ``place``, which ends at
+        ``stop``: once for all of its points.
+        """
+        f, levels, depth = self.function, self.levels, place.level
+
+        def leave(first: Value, size: Value) -> Callable[[], Value]:
+            def at_the_first_one_outside() -> Value:
+                reached = f.select(first >= 0, f.maximum(size - first, 0), 0)
+                return self._range_failure(place, reached)
+
+            return at_the_first_one_outside
+
+        for operand, index in levels.hoisted_accesses[depth + 1]:
+            if operand in self.outputs or any(map(levels.is_guarded, index)):
+                continue
+            for dimension, e in enumerate(index):
+                start = _start_along(levels, e, depth)
+                if start is None or (operand, dimension) in self.proved:
+                    continue
+                first, size = (
+                    place.value(start, None, 1),
+                    self.shapes[operand][dimension],
+                )
+                inside = (first >= 0) & (stop <= size - first)
+                f.return_if((stop > 0) & ~inside, leave(first, size))
+                self.in_range.add((operand, index, dimension))
+
+    def _range_failure(self, place: _LoopLevel, index: Value) -> Value:
+        """The status of an index out of bounds at this point of the next loop."""
+        f = self.function
+        flat, axes = f.integer(0), [*place.axes(), index]
+        for depth in range(self.form.rank):
+            extent = self.extents[depth - 1] if depth else f.integer(1)
+            flat = flat * extent
+            flat = flat + axes[depth] if depth < len(axes) else flat
+        return (flat & ((1 << 48) - 1)) | status(OUT_OF_BOUNDS)
+
     def failure(self, place: _LoopLevel, bad: Value) -> Value:
         """The status of an index out of bounds at the first point under ``bad``."""
         f = self.function
         flat = f.integer(0)
         for depth, index in enumerate(place.axes()):
             extent = self.extents[depth - 1] if depth else f.integer(1)
-            lane = f.first_lane(bad) if depth == self.axis else f.integer(0)
+            differs = depth == self.axis and bad.type.lanes > 1
+            lane = f.first_lane(bad) if differs else f.integer(0)
             flat = flat * extent + (index + lane)
         return (flat & ((1 << 48) - 1)) | status(OUT_OF_BOUNDS)
 
@@ -417,7 +458,10 @@ class _LoopLevel:
                 continue
             value = self.value(e, guard, 1)
             place = f.offset(place, value * self.writer.strides[operand][dimension])
-            if dimension not in moving and (operand, dimension) not in proved:
+            known_inside = (operand, dimension) in proved or (
+                (operand, index, dimension) in self.writer.in_range
+            )
+            if dimension not in moving and not known_inside:
                 size = self.writer.shapes[operand][dimension]
                 inside = inside & f.compare("ult", value, size)
         if not guarded:
@@ -475,7 +519,11 @@ class _LoopLevel:
         active = self._active(guard, lanes)
         checks = self.writer.checks(e.attr)
         if fill is None and checks:
-            self._require(inside, active)
+            if guard is None and not self._differs_by_lane(e):
+                _, inside_all = self._partial(e.attr, load_index(e), None)
+                self._require(inside_all, None)
+            else:
+                self._require(inside, active)
         if fill is None and guard is None:
             if active is None:
                 return load_run(f, entry.target, place, dtype, 1)
@@ -485,6 +533,12 @@ class _LoopLevel:
         if fill is None:
             return value
         return f.select(inside, value, self.value(fill, guard, lanes))
+
+    def _differs_by_lane(self, e: Expr) -> bool:
+        """Whether an index that is checked moves along the lanes."""
+        writer, index = self.writer, load_index(e)
+        moving = moving_dimensions(writer.levels, index, writer.axis)
+        return any((e.attr, dimension) not in writer.proved for dimension in moving)
 
     def _require(self, inside: Value, active: Value | None) -> None:
         """Leave the kernel if a lane that counts is outside."""
@@ -641,6 +695,18 @@ def _bounded(store: Store, form: Nest) -> tuple[dict[int, Expr], list[Store]]:
             break
         bounds[number], value = end, inner
     return bounds, [replace(store, value=value)]
+
+
+def _start_along(levels: Levels, e: Expr, depth: int) -> Expr | None:
+    """The index ``e`` at the first point of the loop of this depth, where it grows by
+    one from point to point; None of another index.
+    """
+    if e.op != "add":
+        return None
+    for start, moving in (e.args, e.args[::-1]):
+        if moving is axis(depth) and levels.level(start) <= depth:
+            return start
+    return None
 
 
 def _guard(value: Expr, combine: str) -> tuple[int, Expr, Expr] | None:
