@@ -30,6 +30,11 @@ Tensor make_tensor_of_kind(Kind kind, Key key, std::span<const int64_t> sizes, D
 }
 
 void raise_without_memory(const TensorImpl& tensor) {
+  if (tensor.keys.has(Key::Quantized))
+    raise(ErrorKind::Runtime,
+          "a quantized tensor of shape %s has no elements to read without its scale.\n"
+          "Convert it first: tensor.dequantize(), or tensor.int_repr()",
+          format_sizes(tensor.shape()).c_str());
   raise(ErrorKind::Runtime,
         "a sparse tensor of shape %s has no memory of its own to read: its elements are in its indices and values.\n"
         "Convert it first: tensor.to_dense()",

@@ -61,6 +61,7 @@ class GeometryView {
     strides_[dim] = stride;
     ++ndim_;
   }
+  bool skips_colons() const { return true; }
   Tensor result() const {
     const auto count = static_cast<size_t>(ndim_);
     return make_view(source_, {sizes_, count}, {strides_, count}, offset_);
@@ -72,29 +73,29 @@ class GeometryView {
   int64_t sizes_[kMaxDims], strides_[kMaxDims];
 };
 
-// Runs the view op of each step; beside other items, a slice of a whole dim is none.
+// Runs the view op of each step; beside other items, ":" is none.
 class RecordedView {
  public:
   RecordedView(TensorImpl& source, bool has_other_items)
-      : current_(Tensor::share(&source)), skips_whole_(has_other_items) {}
+      : current_(Tensor::share(&source)), skips_colons_(has_other_items) {}
   int64_t size(int64_t dim) const { return current_->sizes[dim]; }
   int64_t ndim() const { return current_->ndim; }
   void select(int64_t dim, int64_t index) {
     current_ = call_op(NamedOp::Select, {Value::of(current_.get()), Value::of_int(dim), Value::of_int(index)});
   }
   void slice(int64_t dim, int64_t start, int64_t stop, int64_t step) {
-    if (skips_whole_ && start == 0 && step == 1 && stop == size(dim)) return;
     current_ = call_op(NamedOp::Slice, {Value::of(current_.get()), Value::of_int(dim), Value::of_int(start),
                                         Value::of_int(stop), Value::of_int(step)});
   }
   void unsqueeze(int64_t dim) {
     current_ = call_op(NamedOp::Unsqueeze, {Value::of(current_.get()), Value::of_int(dim)});
   }
+  bool skips_colons() const { return skips_colons_; }
   Tensor result() const { return current_; }
 
  private:
   Tensor current_;
-  bool skips_whole_;
+  bool skips_colons_;
 };
 
 bool is_mask(const TensorImpl& tensor) { return tensor.dtype == DType::Bool || tensor.dtype == DType::UInt8; }
@@ -176,8 +177,15 @@ Item read_item(PyObject* object) {
         Py_TYPE(object)->tp_name);
 }
 
+// ":", whatever the size is.
+bool is_colon(PyObject* slice) {
+  const auto* given = reinterpret_cast<PySliceObject*>(slice);
+  return given->start == Py_None && given->stop == Py_None && given->step == Py_None;
+}
+
 template <class View>
 void apply_slice(View& view, int64_t dim, PyObject* slice) {
+  if (is_colon(slice) && view.skips_colons()) return;
   Py_ssize_t start, stop, step;
   if (PySlice_Unpack(slice, &start, &stop, &step) < 0) raise_python();
   if (step <= 0) raise(ErrorKind::Value, "the step of a slice must be positive, not %zd: use flip()", step);

@@ -1,7 +1,8 @@
 // Tensors of kinds for Python, and the one fallback of their keys: an op on them is an op on their components.
 //
-// The fallback asks pellucid.sparse._ops.answer, which computes the op with ops on components, seen by autograd and by
-// everything below it. What it leaves and is made of other ops (composites, late overloads) runs as these.
+// The fallback asks the kind's answer (pellucid.sparse._ops.answer, pellucid.ao._quantized.answer), which computes the op
+// with ops on components, seen by autograd and by everything below it. What it leaves and is made of other ops
+// (composites, late overloads) runs as these.
 #include <mutex>
 
 #include "autograd/tensor_history.h"
@@ -31,6 +32,11 @@ Kind& checked_kind(PyObject* object) {
 
 [[noreturn]] void raise_not_offered(const OpCall& call) {
   const KeySet keys = gather_keys(call);
+  if ((keys & kKinds).highest() == Key::Quantized)
+    raise(ErrorKind::NotImplemented,
+          "Could not run '%s' with arguments from the 'QuantizedCPU' backend: the op has no form for quantized "
+          "tensors.\nCompute it in floats: tensor.dequantize()",
+          call.op->qualified_name.c_str());
   raise(ErrorKind::NotImplemented,
         "Could not run '%s' with arguments from the '%s' backend: the op keeps no pattern that its result would have.\n"
         "Compute it densely: tensor.to_dense()",
@@ -46,9 +52,10 @@ void run_inside(OpCall& call) {
   entry.function(call, entry.context);
 }
 
-void run_on_components(OpCall& call, void*) {
+// `context` is the LateImport of the kind's answer.
+void run_on_components(OpCall& call, void* context) {
   HoldGil gil;
-  static LateImport answer("pellucid.sparse._ops.answer", "answer");
+  LateImport& answer = *static_cast<LateImport*>(context);
   Object positional, keywords;
   pack_arguments(call, positional, keywords);
   PyObject* const arguments[] = {overload_object(*call.op), positional.get(), keywords.get()};
@@ -69,7 +76,8 @@ std::vector<Tensor> tensors_of(PyObject* list) {
 PyObject* make_sparse(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     static std::once_flag installed;
-    std::call_once(installed, [] { register_fallback(Key::Sparse, {run_on_components, nullptr}); });
+    static LateImport answer("pellucid.sparse._ops.answer", "answer");
+    std::call_once(installed, [] { register_fallback(Key::Sparse, {run_on_components, &answer}); });
     PyObject *layout, *sizes_object, *components;
     int sparse_dims, is_coalesced;
     if (!PyArg_ParseTuple(args, "O!OipO:_make_sparse", &layout_type, &layout, &sizes_object, &sparse_dims,
@@ -87,14 +95,46 @@ PyObject* make_sparse(PyObject*, PyObject* args) {
   });
 }
 
-// _sparse_kind(tensor): (sparse_dims, is_coalesced, components); None for a strided tensor.
+Object components_of(const Kind& kind) {
+  Object components = own(PyTuple_New(static_cast<Py_ssize_t>(kind.components.size())));
+  for (size_t i = 0; i < kind.components.size(); ++i)
+    PyTuple_SET_ITEM(components.get(), static_cast<Py_ssize_t>(i), checked(wrap(kind.components[i])));
+  return components;
+}
+
+// _make_quantized(dtype, axis, (scales, zero_points, integers)): all of it was checked.
+PyObject* make_quantized(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    static std::once_flag installed;
+    static LateImport answer("pellucid.ao._quantized.answer", "answer");
+    std::call_once(installed, [] { register_fallback(Key::Quantized, {run_on_components, &answer}); });
+    PyObject *dtype, *components;
+    int axis;
+    if (!PyArg_ParseTuple(args, "O!iO:_make_quantized", &dtype_type, &dtype, &axis, &components)) return nullptr;
+    Kind kind{Layout::Strided, 0, false, tensors_of(components), static_cast<int8_t>(axis)};
+    const Tensor integers = kind.components.back();
+    Tensor tensor = make_tensor_of_kind(std::move(kind), Key::Quantized, integers->shape(), dtype_of(dtype));
+    set_geometry(*tensor, integers->shape(), integers->stride());
+    return wrap(std::move(tensor));
+  });
+}
+
+// _quantized_kind(tensor): (axis, (scales, zero_points, integers)); None for any other tensor.
+PyObject* quantized_kind(PyObject*, PyObject* object) {
+  return guarded([&]() -> PyObject* {
+    const Kind* kind = kind_of(checked_tensor(object));
+    if (!kind || !checked_tensor(object).keys.has(Key::Quantized)) return none();
+    const Object components = components_of(*kind);
+    return Py_BuildValue("(iO)", kind->axis, components.get());
+  });
+}
+
+// _sparse_kind(tensor): (sparse_dims, is_coalesced, components); None for any other tensor.
 PyObject* sparse_kind(PyObject*, PyObject* object) {
   return guarded([&]() -> PyObject* {
     const Kind* kind = kind_of(checked_tensor(object));
-    if (!kind) return none();
-    Object components = own(PyTuple_New(static_cast<Py_ssize_t>(kind->components.size())));
-    for (size_t i = 0; i < kind->components.size(); ++i)
-      PyTuple_SET_ITEM(components.get(), static_cast<Py_ssize_t>(i), checked(wrap(kind->components[i])));
+    if (!kind || !checked_tensor(object).keys.has(Key::Sparse)) return none();
+    const Object components = components_of(*kind);
     return Py_BuildValue("(iOO)", kind->sparse_dims, kind->is_coalesced ? Py_True : Py_False, components.get());
   });
 }
@@ -133,6 +173,8 @@ PyObject* share_sparse(PyObject*, PyObject* object) {
 
 PyMethodDef functions[] = {
     {"_make_sparse", make_sparse, METH_VARARGS, "_make_sparse(layout, sizes, sparse_dims, is_coalesced, components)"},
+    {"_make_quantized", make_quantized, METH_VARARGS, "_make_quantized(dtype, axis, components)"},
+    {"_quantized_kind", quantized_kind, METH_O, "_quantized_kind(tensor): (axis, components), or None."},
     {"_sparse_kind", sparse_kind, METH_O, "_sparse_kind(tensor): (sparse_dims, is_coalesced, components), or None."},
     {"_write_sparse", write_sparse, METH_VARARGS, "_write_sparse(tensor, source): takes the source's components."},
     {"_set_coalesced", set_coalesced, METH_VARARGS, "_set_coalesced(tensor, is_coalesced): marks the indices."},

@@ -22,6 +22,8 @@ TensorImpl& require_one_element(PyObject* self, ErrorKind kind, const char* purp
 
 Object only_element(PyObject* self, ErrorKind kind, const char* purpose) {
   TensorImpl& tensor = require_one_element(self, kind, purpose);
+  if (tensor.keys.has(Key::Quantized)) [[unlikely]]
+    return only_element(own(PyObject_CallMethod(self, "dequantize", nullptr)).get(), kind, purpose);
   if (tensor.device.type == DeviceType::Meta)
     raise(ErrorKind::Runtime, "Tensor.item() cannot be called on meta tensors: they have a shape but no elements");
   note_value_read(purpose);

@@ -63,6 +63,7 @@ PyObject* is_on(PyObject* self, void*) {
   return PyBool_FromLong(tensor_of(self)->device.type == type);
 }
 PyObject* always_false(PyObject*, void*) { Py_RETURN_FALSE; }
+PyObject* is_quantized(PyObject* self, void*) { return PyBool_FromLong(tensor_of(self)->keys.has(Key::Quantized)); }
 
 PyObject* get_requires_grad(PyObject* self, void*) {
   return PyBool_FromLong(requires_grad(*innermost_value(tensor_of(self))));
@@ -137,7 +138,7 @@ PyGetSetDef attributes[] = {
     READ_ONLY("is_meta", is_on<DeviceType::Meta>, "Whether the tensor has a shape but no memory."),
     READ_ONLY("is_sparse", is_laid_out<Layout::SparseCoo>, "Whether the layout is sparse_coo."),
     READ_ONLY("is_sparse_csr", is_laid_out<Layout::SparseCsr>, "Whether the layout is sparse_csr."),
-    READ_ONLY("is_quantized", always_false, nullptr),
+    READ_ONLY("is_quantized", is_quantized, "Whether the elements are integers with a scale."),
     READ_ONLY("is_mkldnn", always_false, nullptr),
     READ_ONLY("is_mps", is_on<DeviceType::MPS>, nullptr),
     READ_ONLY("is_xpu", is_on<DeviceType::XPU>, nullptr),

@@ -1,4 +1,4 @@
-// dtype, layout and memory_format: named constants that print, hash and pickle by name.
+// dtype, layout, memory_format and qscheme: named constants that print, hash and pickle by name.
 #include "python/types.h"
 
 #include <string>
@@ -20,6 +20,14 @@ constexpr const char* kMemoryFormatNames[] = {
     "torch.channels_last",
     "torch.channels_last_3d",
 };
+constexpr const char* kSchemeNames[] = {
+    "torch.per_tensor_affine",
+    "torch.per_channel_affine",
+    "torch.per_tensor_symmetric",
+    "torch.per_channel_symmetric",
+    "torch.per_channel_affine_float_qparams",
+};
+ConstantObject schemes[std::size(kSchemeNames)];
 ConstantObject layouts[std::size(kLayoutNames)];
 ConstantObject memory_formats[std::size(kMemoryFormatNames)];
 
@@ -102,6 +110,7 @@ void add_constant(PyObject* module, ConstantObject& constant, PyTypeObject& type
 PyTypeObject dtype_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 PyTypeObject layout_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 PyTypeObject memory_format_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
+static PyTypeObject scheme_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 
 PyObject* dtype_object(DType dtype) { return reinterpret_cast<PyObject*>(&dtypes[static_cast<int>(dtype)]); }
 PyObject* layout_object(Layout layout) { return reinterpret_cast<PyObject*>(&layouts[static_cast<int>(layout)]); }
@@ -136,6 +145,10 @@ void add_types(PyObject* module) {
   prepare(layout_type, "pellucid.layout", "The memory layout of a tensor.", constant_methods);
   prepare(memory_format_type, "pellucid.memory_format", "The order of a tensor's dimensions in memory.",
           constant_methods);
+  prepare(scheme_type, "pellucid.qscheme", "How integers represent numbers.", constant_methods);
+  for (size_t i = 0; i < std::size(kSchemeNames); ++i)
+    add_constant(module, schemes[i], scheme_type, static_cast<int>(i), kSchemeNames[i]);
+  checked(PyModule_AddObjectRef(module, "qscheme", reinterpret_cast<PyObject*>(&scheme_type)));
   for (int i = 0; i < kNumDTypes; ++i) add_constant(module, dtypes[i], dtype_type, i, kDTypeFacts[i].torch_name);
   for (size_t i = 0; i < std::size(kLayoutNames); ++i)
     add_constant(module, layouts[i], layout_type, static_cast<int>(i), kLayoutNames[i]);

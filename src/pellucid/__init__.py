@@ -99,6 +99,12 @@ from pellucid._C import (
     quint2x4 as quint2x4,
     quint4x2 as quint4x2,
     quint8 as quint8,
+    per_channel_affine as per_channel_affine,
+    per_channel_affine_float_qparams as per_channel_affine_float_qparams,
+    per_channel_symmetric as per_channel_symmetric,
+    per_tensor_affine as per_tensor_affine,
+    per_tensor_symmetric as per_tensor_symmetric,
+    qscheme as qscheme,
 )
 from pellucid._package.errors import AcceleratorError as AcceleratorError
 from pellucid._package.errors import OutOfMemoryError as OutOfMemoryError

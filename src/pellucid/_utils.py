@@ -1,9 +1,11 @@
 """Lists of tensors as one tensor and back, for libraries that send them together;
-and the functions that pickles of PyTorch call.
+exceptions that travel, and the functions that pickles of PyTorch call.
 """
 
 from __future__ import annotations
 
+import sys
+import traceback
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -23,6 +25,56 @@ def _unflatten_dense_tensors(
     shapes = [t.shape for t in tensors]
     parts = flat.split([shape.numel() for shape in shapes])
     return tuple(p.view(shape) for p, shape in zip(parts, shapes, strict=True))
+
+
+def _get_available_device_type() -> str | None:
+    """The type of the accelerator: of the user's backend; None without one."""
+    from pellucid._package.settings import user_backend
+
+    if user_backend() is None:
+        return None
+    return str(pellucid._C._get_privateuse1_backend_name())
+
+
+def _get_device_module(device_type: str) -> Any:
+    """``torch.<device_type>``; RuntimeError if there is none."""
+    module = getattr(pellucid, device_type, None)
+    if module is None:
+        raise RuntimeError(
+            f"Device '{device_type}' does not have a corresponding module registered "
+            f"as 'torch.{device_type}'."
+        )
+    return module
+
+
+class ExceptionWrapper:
+    """An exception that travels to another thread or process with its traceback's text:
+    made in an ``except`` block, raised there by ``reraise``.
+    """
+
+    def __init__(self, exc_info: Any = None, where: str = "in background") -> None:
+        kind, *_ = given = exc_info or sys.exc_info()
+        self.exc_type: Any = kind
+        self.exc_msg = "".join(traceback.format_exception(*given))
+        self.where = where
+
+    def reraise(self) -> None:
+        """Raises an exception of the same type, with the text of the first one."""
+        message = (
+            f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        )
+        if self.exc_type is KeyError:  # its text would be printed with escapes
+            raise KeyError(_Verbatim(message))
+        try:
+            exception = self.exc_type(message)
+        except Exception:  # it takes other arguments
+            raise RuntimeError(message) from None
+        raise exception
+
+
+class _Verbatim(str):
+    def __repr__(self) -> str:
+        return self
 
 
 def __getattr__(name: str) -> Any:

@@ -1,5 +1,7 @@
 """The meaning of scalar expressions is total, and loads are checked."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -101,6 +103,29 @@ def test_slopes_are_difference_quotients(name):
         slope = found.get((leaf, False))
         got = 0 if slope is None else evaluate(slope, {}, grid, points)
         np.testing.assert_allclose(got, want / (2 * step), rtol=1e-5, atol=1e-6)
+
+
+NUMBERS = [(0.75, 2.0), (-1.5, 0.5), (3.0, 3.0), (2.0, -0.25)]
+
+
+@pytest.mark.parametrize("name", [n for n, op in SCALAR_OPS.items() if op.value])
+def test_python_values_are_those_of_numpy(name):
+    op = SCALAR_OPS[name]
+    for numbers in NUMBERS:
+        args = [n > 0 for n in numbers] if op.result == "logic" else list(numbers)
+        if name in ("pow", "log"):
+            args[0] = abs(args[0])
+        arrays = [np.asarray(value) for value in args[: op.arity]]
+        with np.errstate(all="ignore"):
+            want = np.asarray(op.evaluate(np, *arrays))
+        np.testing.assert_allclose(op.value(*args[: op.arity]), want, rtol=1e-15)
+
+
+def test_python_values_are_total():
+    divide, root = SCALAR_OPS["div"].value, SCALAR_OPS["sqrt"].value
+    assert divide(1.0, 0) == math.inf and math.isnan(divide(0, 0))
+    assert SCALAR_OPS["floordiv"].value(5, 0) == SCALAR_OPS["mod"].value(5, 0) == 0
+    assert math.isnan(root(-1.0)) and SCALAR_OPS["floor"].value(math.inf) == math.inf
 
 
 def test_untaken_branch_has_no_part_in_a_slope():

@@ -77,8 +77,9 @@ API = {
     "_higher_order_ops": {"_ops", "utils", "utils/_pytree"},
     "_subclasses": {"_decomp", "utils/_symbolic", "nn", "utils", "utils/_pytree"},
     "_tensor_str": set(),
-    "_utils": {"serialization/_format"},
+    "_utils": {"_package", "serialization/_format"},
     "_C": {"func"},
+    "ao/_quantized": {"autograd", "ops"},
     "sparse/_ops": {"autograd", "linalg", "ops", "pellucid_compiler"},
     "sparse": {"sparse/_ops"},
     # Functions of tensors
@@ -252,7 +253,10 @@ API = {
         "utils/_pytree",
     },
     # What Pellucid lacks and programs ask about
-    "ao": {"nn"},
+    "ao": set(),
+    "ao/nn": {"ao/nn/intrinsic"},
+    "ao/nn/intrinsic": {"nn"},
+    "ao/quantization": {"ao/nn/intrinsic", "nn", "nn/utils"},
     "compiler": {"_compile", "_dynamo", "_dynamo/backends", "utils/_pytree"},
     "futures": set(),
     "fx": {
@@ -297,7 +301,7 @@ API = {
     "fx/passes/utils": {"fx", "fx/passes", "nn"},
     "jit": {"futures", "nn"},
     "onnx": set(),
-    "quantization": {"ao"},
+    "quantization": {"ao/quantization"},
 }
 RULES = {"pellucid_compiler": ENGINE, "pellucid": API}
 # Uses that close a circle, each inside a function, with the reason. Without them there

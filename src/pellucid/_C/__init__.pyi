@@ -276,6 +276,7 @@ class dtype:
 
 class layout: ...
 class memory_format: ...
+class qscheme: ...
 
 class _GradMode:
     mode: Final[_bool]
@@ -351,6 +352,11 @@ complex64: Final[dtype]
 complex128: Final[dtype]
 strided: Final[layout]
 sparse_coo: Final[layout]
+per_channel_affine: Final[qscheme]
+per_channel_affine_float_qparams: Final[qscheme]
+per_channel_symmetric: Final[qscheme]
+per_tensor_affine: Final[qscheme]
+per_tensor_symmetric: Final[qscheme]
 sparse_csr: Final[layout]
 sparse_csc: Final[layout]
 sparse_bsr: Final[layout]
@@ -655,6 +661,10 @@ def _make_sparse(
     is_coalesced: _bool,
     components: Sequence[TensorBase],
 ) -> Any: ...
+def _make_quantized(
+    dtype: dtype, axis: int, components: Sequence[TensorBase]
+) -> Any: ...
+def _quantized_kind(tensor: TensorBase) -> Any: ...
 def _sparse_kind(tensor: TensorBase) -> Any: ...
 def _write_sparse(tensor: TensorBase, source: TensorBase) -> Any: ...
 def _set_coalesced(tensor: TensorBase, is_coalesced: _bool) -> Any: ...

@@ -57,7 +57,7 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
             "only tensors that the user made can be deep-copied, not results of "
             "ops with a gradient: use detach() or clone()"
         )
-    if _C._sparse_kind(tensor) is None:
+    if _C._sparse_kind(tensor) is None and not tensor.is_quantized:
         result = _rebuild_tensor(*_facts(tensor, _copied_storage(tensor, memo)))
     else:
         result = tensor.detach().clone()
@@ -80,6 +80,10 @@ def reduced(tensor: Tensor, is_plain: bool) -> Any:
         from pellucid._tensor.sparse_parts import reduced as reduced_parts
 
         return reduced_parts(tensor)
+    if tensor.is_quantized:
+        from pellucid._tensor.quantized_parts import reduced as reduced_integers
+
+        return reduced_integers(tensor)
     facts = _facts(tensor, _shared_storage(tensor))
     state = tensor.__dict__ or None
     if is_plain and state is None:

@@ -41,7 +41,7 @@ def is_distributed(self: Tensor) -> bool:
     return False
 
 
-# Of quantized and nested tensors
+# Of nested tensors
 
 
 def _needs(kind: str, name: str, error: type[Exception] = RuntimeError) -> Any:
@@ -56,28 +56,9 @@ def _needs(kind: str, name: str, error: type[Exception] = RuntimeError) -> Any:
     return refused
 
 
-int_repr = offered.method(_needs("quantized", "int_repr", NotImplementedError))
-q_per_channel_axis = offered.method(
-    _needs("quantized", "q_per_channel_axis", NotImplementedError)
-)
-q_per_channel_scales = offered.method(
-    _needs("quantized", "q_per_channel_scales", NotImplementedError)
-)
-q_per_channel_zero_points = offered.method(
-    _needs("quantized", "q_per_channel_zero_points", NotImplementedError)
-)
-q_scale = offered.method(_needs("quantized", "q_scale", NotImplementedError))
-q_zero_point = offered.method(_needs("quantized", "q_zero_point", NotImplementedError))
-qscheme = offered.method(_needs("quantized", "qscheme", NotImplementedError))
 to_padded_tensor = offered.method(
     _needs("nested", "to_padded_tensor", NotImplementedError)
 )
-
-
-@offered.method
-def dequantize(self: Tensor) -> Tensor:
-    """The tensor as float32: it is not quantized."""
-    return self.float()
 
 
 # Names that PyTorch has removed, and those that took their place

@@ -254,10 +254,16 @@ def _contents(tensor: Tensor, indent: int, is_sparse: bool) -> str:
         from pellucid._tensor.sparse_printing import contents
 
         return contents(tensor, indent, _tensor_str)
+    if tensor.is_quantized:
+        return _tensor_str(tensor.dequantize(), indent)
     return "..." if tensor.is_meta else _tensor_str(tensor.detach(), indent)
 
 
-def _sparse_suffixes(tensor: Tensor) -> list[str]:
+def _suffixes_of_parts(tensor: Tensor) -> list[str]:
+    if tensor.is_quantized:
+        from pellucid._tensor import quantized_parts
+
+        return quantized_parts.suffixes(tensor)
     from pellucid._tensor.sparse_printing import suffixes
 
     return suffixes(tensor)
@@ -275,7 +281,8 @@ def _str(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
     if tensor.device.type != "cpu":
         suffixes.append(f"device='{tensor.device}'")
     is_sparse = tensor.layout is not pellucid.strided
-    suffixes += _sparse_suffixes(tensor) if is_sparse else _size_and_dtype(tensor)
+    has_parts = is_sparse or tensor.is_quantized
+    suffixes += _suffixes_of_parts(tensor) if has_parts else _size_and_dtype(tensor)
     suffixes += _gradient_suffix(tensor)
     if tangent is not None:
         suffixes.append(f"tangent={_str(tangent)}")

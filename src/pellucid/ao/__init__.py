@@ -1,5 +1,15 @@
-"""``torch.ao``: of it, what libraries ask of ``quantization``."""
+"""``torch.ao``: quantized tensors and models."""
 
-from pellucid.ao import quantization as quantization
+from __future__ import annotations
 
-__all__ = ["quantization"]
+from importlib import import_module
+from types import ModuleType
+
+__all__ = ["nn", "quantization"]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """A submodule, imported when it is first used: ops need ``_quantized`` alone."""
+    if name in __all__:
+        return import_module(f"pellucid.ao.{name}")
+    raise AttributeError(f"module 'pellucid.ao' has no attribute {name!r}")

@@ -23,6 +23,7 @@ from pellucid_compiler.ir.affine import linear_in
 from pellucid_compiler.ir.dtypes import ITEMSIZE, is_float
 from pellucid_compiler.ir.expr import (
     LOADS,
+    SCALAR_OPS,
     Expr,
     axes_of,
     is_loaded,
@@ -35,15 +36,6 @@ from pellucid_compiler.ir.graph import Graph, Node, Value
 from pellucid_compiler.ir.primitives.loop import LoopAttrs
 from pellucid_compiler.ir.sizes import shape_value, size_value
 
-_DIVISIONS: Final = {"div", "floordiv", "mod", "fmod", "sqrt", "rsqrt"}
-_COMPARISONS: Final = {"lt", "le", "eq", "ne", "and", "or", "not", "isnan", "isinf"}
-_SIMPLE: Final = {
-    *("add", "sub", "mul", "neg", "abs", "maximum", "minimum", "copysign", "sign"),
-    *("floor", "ceil", "trunc", "round", "conj"),
-}
-_STRUCTURE: Final = {
-    *("const", "sym", "axis", "cast", "bitcast", "select", "real", "imag", "complex"),
-}
 _MOST_UNIONS: Final = 10  # loads of one operand whose union is computed exactly
 _MOST_POINTS: Final = 1 << 16  # of loads that are enumerated
 
@@ -86,15 +78,12 @@ _FLOATING: Final = ("arithmetic", "division", "elementary")
 
 def operation_class(e: Expr) -> str | None:
     """The class of one scalar operation; None for what is none."""
-    if e.op in _STRUCTURE or e.op in LOADS:
+    rule = SCALAR_OPS.get(e.op)
+    if rule is None:
         return None
-    if e.op in _COMPARISONS:
-        return "comparison"
-    if not is_float(e.dtype):
-        return "integer"
-    if e.op in _SIMPLE:
-        return "arithmetic"
-    return "division" if e.op in _DIVISIONS else "elementary"
+    if rule.cost in (None, "comparison") or is_float(e.dtype):
+        return rule.cost
+    return "integer"
 
 
 def counted_operations(body: Expr) -> list[Expr]:

@@ -163,7 +163,13 @@ class ScalarOp(NamedTuple):
     ``result`` says how the dtype follows from the promoted operand dtype: see
     ``RESULT_RULES``. ``evaluate(numpy, *arrays)`` is its meaning. ``slopes(*args, y)``
     gives the partial derivative by each operand as Exprs, ``None`` where there is no
-    derivative and ``FLAT`` where it is zero everywhere.
+    derivative and ``FLAT`` where it is zero everywhere; ``is_step`` says that this
+    holds for the only operand.
+
+    ``cost`` is the class of one operation on floats (``cost.py``), None for what is
+    free. ``domain`` names the dtypes of its operands: "all" but complex ones, "floats",
+    "integers" or "complex". ``value(*numbers)`` is the meaning for sizes and numbers of
+    Python, if it has one there; ``folds`` says which constants are replaced by it.
     """
 
     name: str
@@ -172,6 +178,16 @@ class ScalarOp(NamedTuple):
     evaluate: Callable[..., Any]
     slopes: Callable[..., Any] | None
     symbol: str | None = None
+    cost: str | None = "elementary"
+    domain: str = "all"
+    value: Callable[..., Any] | None = None
+    folds: str = "none"  # "all", "integers" or "literals": floats without a dtype
+    is_step: bool = False
+
+    @property
+    def is_costly(self) -> bool:
+        """Whether it takes more than a few instructions of any dtype."""
+        return self.result == "float" or self.cost in ("division", "elementary")
 
 
 SCALAR_OPS: dict[str, ScalarOp] = {}
@@ -367,7 +383,7 @@ def _typed(op: str, operands: tuple[str, ...]) -> tuple[str, str]:
 
 
 def _folded(op: str, args: tuple[Expr, ...], dtype: str) -> Expr:
-    folded = fold(op, args, dtype)
+    folded = fold(SCALAR_OPS[op], args, dtype)
     if folded is None:
         return intern_expr(op, args, None, dtype)
     return folded if isinstance(folded, Expr) else const(folded, dtype)

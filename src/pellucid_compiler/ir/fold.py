@@ -8,54 +8,19 @@ Called by expr.make alone.
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pellucid_compiler.ir.dtypes import is_float
 
 if TYPE_CHECKING:
-    from pellucid_compiler.ir.expr import Expr, Number
-
-_TRUTH: dict[str, Callable[..., Any]] = {
-    "lt": operator.lt,
-    "le": operator.le,
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "and": lambda a, b: a and b,
-    "or": lambda a, b: a or b,
-    "not": operator.not_,
-}
-_ARITHMETIC: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "neg": operator.neg,
-    "abs": abs,
-    "conj": lambda z: z.conjugate(),
-    "real": lambda z: z.real,
-    "imag": lambda z: z.imag,
-    "complex": complex,
-}
-_INTEGER: dict[str, Callable[[int, int], int]] = {
-    "floordiv": lambda a, b: a // b if b else 0,
-    "mod": lambda a, b: a % b if b else 0,
-    "maximum": max,
-    "minimum": min,
-}
-_WEAK_FUNCTIONS: dict[str, Callable[[float], float]] = {
-    "sqrt": math.sqrt,
-    "exp": math.exp,
-    "log": math.log,
-    "floor": math.floor,
-    "ceil": math.ceil,
-}
+    from pellucid_compiler.ir.expr import Expr, Number, ScalarOp
 
 
-def fold(name: str, args: tuple[Expr, ...], dtype: str) -> Expr | Number | None:
-    """What the op ``name`` of ``args`` simplifies to: an operand, a number, or None."""
+def fold(rule: ScalarOp, args: tuple[Expr, ...], dtype: str) -> Expr | Number | None:
+    """What a scalar op of ``args`` simplifies to: an operand, a number, or None."""
+    name = rule.name
     if all(a.op == "const" for a in args):
-        value: Number | None = _constant(name, [a.attr for a in args], args[0].dtype)
+        value: Number | None = _constant(rule, [a.attr for a in args], args[0].dtype)
         if value is not None:
             return value
     if name == "complex":
@@ -67,7 +32,7 @@ def fold(name: str, args: tuple[Expr, ...], dtype: str) -> Expr | Number | None:
         return a.args[0]
     if name in ("real", "imag") and a.op == "complex":
         return a.args[name == "imag"]
-    if name in ("floor", "ceil", "trunc", "round") and not is_float(dtype):
+    if rule.is_step and rule.domain == "floats" and not is_float(dtype):
         return a
     return None
 
@@ -76,21 +41,22 @@ def _is(e: Expr, value: int) -> bool:
     return e.op == "const" and bool(e.attr == value)
 
 
-def _constant(name: str, values: list[Any], dtype: str) -> Any:
-    if name in _TRUTH:
-        return bool(_TRUTH[name](*values))
-    if name in _ARITHMETIC:
-        return _ARITHMETIC[name](*values)
-    if name == "div":
-        return values[0] / values[1] if values[1] else None
-    if not is_float(dtype):
-        return _INTEGER[name](*values) if name in _INTEGER else None
-    if dtype == "weakfloat" and name in _WEAK_FUNCTIONS:
-        try:
-            return float(_WEAK_FUNCTIONS[name](values[0]))
-        except (ValueError, OverflowError):
-            return None
-    return None
+def _constant(rule: ScalarOp, values: list[Any], dtype: str) -> Any:
+    """The value of constants, where it is the same in every dtype that they take."""
+    if rule.value is None or not _folds(rule, values, dtype):
+        return None
+    value = rule.value(*values)
+    if rule.folds == "literals":
+        return float(value) if math.isfinite(value) else None
+    return bool(value) if rule.result in ("compare", "logic") else value
+
+
+def _folds(rule: ScalarOp, values: list[Any], dtype: str) -> bool:
+    if rule.name == "div":
+        return bool(values[1])
+    if rule.folds == "integers":
+        return not is_float(dtype)
+    return rule.folds == "all" or (rule.folds == "literals" and dtype == "weakfloat")
 
 
 def _binary(name: str, a: Expr, b: Expr, dtype: str) -> Expr | Number | None:

@@ -1,4 +1,4 @@
-"""The table of scalar ops: arity, dtype rule, meaning and slopes, one row each.
+"""The table of scalar ops: arity, dtype rule, meaning, slopes and costs, one row each.
 
 The meaning is total and given by NumPy: an integer divided by zero is 0, an over-wide
 shift gives 0 (or the sign), comparisons with NaN are false, ``maximum`` propagates NaN.
@@ -14,9 +14,11 @@ partials.py, evaluate.py.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any, Final
 
+from pellucid_compiler.ir import number_values
 from pellucid_compiler.ir import special_functions as special
 from pellucid_compiler.ir.dtypes import is_float
 from pellucid_compiler.ir.expr import (
@@ -41,8 +43,19 @@ def _declare(
     evaluate: Callable[..., Any],
     slopes: Callable[..., Any] | None = None,
     symbol: str | None = None,
+    **facts: Any,
 ) -> None:
-    SCALAR_OPS[name] = ScalarOp(name, arity, result, evaluate, slopes, symbol)
+    if result == "float":
+        facts.setdefault("domain", "floats")
+    if result in ("compare", "logic"):
+        facts.setdefault("cost", "comparison")
+    if facts.get("is_step"):
+        slopes = _flat
+    SCALAR_OPS[name] = ScalarOp(name, arity, result, evaluate, slopes, symbol, **facts)
+
+
+def _flat(x: Expr, y: Expr) -> tuple[float]:
+    return (FLAT,)
 
 
 def _numpy(name: str) -> Callable[..., Any]:
@@ -151,80 +164,71 @@ def _tetragamma(x: Expr) -> Expr:
     return select(reflected, total - 2 * pi * pi * pi * cotangent, total)
 
 
+# Rows are wrapped: an argument a line would be 400 lines more.
+# fmt: off
+
 # ------------------------------------------------------------------ arithmetic
 
-_declare("add", 2, "same", _numpy("add"), lambda a, b, y: (1.0, 1.0), "+")
-_declare("sub", 2, "number", _numpy("subtract"), lambda a, b, y: (1.0, -1.0), "-")
-_declare("mul", 2, "same", _numpy("multiply"), lambda a, b, y: (b, a), "*")
-_declare("div", 2, "float", _numpy("true_divide"), lambda a, b, y: (1 / b, -y / b), "/")
-_declare("floordiv", 2, "number", _float_floordiv, lambda a, b, y: (FLAT, FLAT), "//")
-_declare(
-    "mod",
-    2,
-    "number",
-    _by_integer_zero("mod"),
-    lambda a, b, y: (1.0, -make("floor", a / b)),
-    "%",
-)
-_declare(
-    "fmod",
-    2,
-    "number",
-    _by_integer_zero("fmod"),
-    lambda a, b, y: (1.0, -make("trunc", a / b)),
-)
-_declare("pow", 2, "number", _power, _power_slopes, "**")
-_declare(
-    "maximum",
-    2,
-    "same",
-    _numpy("maximum"),
-    lambda a, b, y: (_half_tie(b, a), _half_tie(a, b)),
-)
-_declare(
-    "minimum",
-    2,
-    "same",
-    _numpy("minimum"),
-    lambda a, b, y: (_half_tie(a, b), _half_tie(b, a)),
-)
+_declare("add", 2, "same", _numpy("add"), lambda a, b, y: (1.0, 1.0), "+",
+    cost="arithmetic", value=operator.add, folds="all")
+_declare("sub", 2, "number", _numpy("subtract"), lambda a, b, y: (1.0, -1.0), "-",
+    cost="arithmetic", value=operator.sub, folds="all")
+_declare("mul", 2, "same", _numpy("multiply"), lambda a, b, y: (b, a), "*",
+    cost="arithmetic", value=operator.mul, folds="all")
+_declare("div", 2, "float", _numpy("true_divide"), lambda a, b, y: (1 / b, -y / b), "/",
+    cost="division", value=number_values.divide, folds="all")
+_declare("floordiv", 2, "number", _float_floordiv, lambda a, b, y: (FLAT, FLAT), "//",
+    cost="division", value=number_values.floor_divide, folds="integers")
+_declare("mod", 2, "number", _by_integer_zero("mod"), lambda a, b, y: (1.0,
+    -make("floor", a / b)), "%", cost="division", value=number_values.remainder,
+    folds="integers")
+_declare("fmod", 2, "number", _by_integer_zero("fmod"), lambda a, b, y: (1.0,
+    -make("trunc", a / b)), cost="division")
+_declare("pow", 2, "number", _power, _power_slopes, "**", value=operator.pow)
+_declare("maximum", 2, "same", _numpy("maximum"), lambda a, b, y: (_half_tie(b, a),
+    _half_tie(a, b)), cost="arithmetic", value=max, folds="integers")
+_declare("minimum", 2, "same", _numpy("minimum"), lambda a, b, y: (_half_tie(a, b),
+    _half_tie(b, a)), cost="arithmetic", value=min, folds="integers")
 _declare("atan2", 2, "float", _numpy("arctan2"), _angle_slopes)
-_declare(
-    "copysign",
-    2,
-    "float",
-    _numpy("copysign"),
-    lambda a, b, y: (select(a == 0, 0.0, y / a), FLAT),
-)
-_declare("neg", 1, "number", _numpy("negative"), lambda x, y: (-1.0,), "-")
-_declare("abs", 1, "real", _numpy("abs"), lambda x, y: (make("sign", x),))
-_declare("conj", 1, "same", _numpy("conj"))
-_declare("real", 1, "real", _numpy("real"))
-_declare("imag", 1, "real", _numpy("imag"))
-_declare("complex", 2, "complex", _of_parts, lambda a, b, y: (1.0, 1j))
+_declare("copysign", 2, "float", _numpy("copysign"), lambda a, b, y: (select(a == 0,
+    0.0, y / a), FLAT), cost="arithmetic")
+_declare("neg", 1, "number", _numpy("negative"), lambda x, y: (-1.0,), "-",
+    cost="arithmetic", value=operator.neg, folds="all")
+_declare("abs", 1, "real", _numpy("abs"), lambda x, y: (make("sign", x),),
+    cost="arithmetic", value=abs, folds="all")
+_declare("conj", 1, "same", _numpy("conj"), cost="arithmetic", domain="complex",
+    value=lambda z: z.conjugate(), folds="all")
+_declare("real", 1, "real", _numpy("real"), cost=None, domain="complex", value=lambda z:
+    z.real, folds="all")
+_declare("imag", 1, "real", _numpy("imag"), cost=None, domain="complex", value=lambda z:
+    z.imag, folds="all")
+_declare("complex", 2, "complex", _of_parts, lambda a, b, y: (1.0, 1j), cost=None,
+    domain="complex", value=complex, folds="all")
 
 # ------------------------------------------------------------------ steps
 
-_declare("sign", 1, "number", _sign, lambda x, y: (FLAT,))
-_declare("floor", 1, "number", _numpy("floor"), lambda x, y: (FLAT,))
-_declare("ceil", 1, "number", _numpy("ceil"), lambda x, y: (FLAT,))
-_declare("trunc", 1, "number", _numpy("trunc"), lambda x, y: (FLAT,))
-_declare("round", 1, "number", _numpy("rint"), lambda x, y: (FLAT,))
+_declare("sign", 1, "number", _sign, cost="arithmetic", is_step=True)
+_declare("floor", 1, "number", _numpy("floor"), cost="arithmetic", domain="floats",
+    is_step=True, value=number_values.rounded(math.floor), folds="literals")
+_declare("ceil", 1, "number", _numpy("ceil"), cost="arithmetic", domain="floats",
+    is_step=True, value=number_values.rounded(math.ceil), folds="literals")
+_declare("trunc", 1, "number", _numpy("trunc"), cost="arithmetic", domain="floats",
+    is_step=True, value=number_values.rounded(math.trunc))
+_declare("round", 1, "number", _numpy("rint"), cost="arithmetic", domain="floats",
+    is_step=True)
 
 # ------------------------------------------------------------------ powers and logarith
 
-_declare("sqrt", 1, "float", _numpy("sqrt"), lambda x, y: (0.5 / y,))
-_declare(
-    "rsqrt",
-    1,
-    "float",
-    lambda np, x: (1 / np.sqrt(x)).astype(x.dtype),
-    lambda x, y: (-0.5 * y * y * y,),
-)
-_declare("exp", 1, "float", _numpy("exp"), lambda x, y: (y,))
+_declare("sqrt", 1, "float", _numpy("sqrt"), lambda x, y: (0.5 / y,), cost="division",
+    value=number_values.or_nan(math.sqrt), folds="literals")
+_declare("rsqrt", 1, "float", lambda np, x: (1 / np.sqrt(x)).astype(x.dtype), lambda x,
+    y: (-0.5 * y * y * y,), cost="division")
+_declare("exp", 1, "float", _numpy("exp"), lambda x, y: (y,),
+    value=number_values.or_nan(math.exp), folds="literals")
 _declare("exp2", 1, "float", _numpy("exp2"), lambda x, y: (y * _LN_2,))
 _declare("expm1", 1, "float", _numpy("expm1"), lambda x, y: (make("exp", x),))
-_declare("log", 1, "float", _numpy("log"), lambda x, y: (1 / x,))
+_declare("log", 1, "float", _numpy("log"), lambda x, y: (1 / x,),
+    value=number_values.or_nan(math.log), folds="literals")
 _declare("log2", 1, "float", _numpy("log2"), lambda x, y: (1 / (x * _LN_2),))
 _declare("log10", 1, "float", _numpy("log10"), lambda x, y: (1 / (x * _LN_10),))
 _declare("log1p", 1, "float", _numpy("log1p"), lambda x, y: (1 / (x + 1),))
@@ -234,101 +238,65 @@ _declare("log1p", 1, "float", _numpy("log1p"), lambda x, y: (1 / (x + 1),))
 _declare("sin", 1, "float", _numpy("sin"), lambda x, y: (make("cos", x),))
 _declare("cos", 1, "float", _numpy("cos"), lambda x, y: (-make("sin", x),))
 _declare("tan", 1, "float", _numpy("tan"), lambda x, y: (1 + y * y,))
-_declare(
-    "asin",
-    1,
-    "float",
-    _numpy("arcsin"),
-    lambda x, y: (_arc_slope(x),),
-)
-_declare(
-    "acos",
-    1,
-    "float",
-    _numpy("arccos"),
-    lambda x, y: (-_arc_slope(x),),
-)
+_declare("asin", 1, "float", _numpy("arcsin"), lambda x, y: (_arc_slope(x),))
+_declare("acos", 1, "float", _numpy("arccos"), lambda x, y: (-_arc_slope(x),))
 _declare("atan", 1, "float", _numpy("arctan"), lambda x, y: (1 / (x * x + 1),))
 _declare("sinh", 1, "float", _numpy("sinh"), lambda x, y: (make("cosh", x),))
 _declare("cosh", 1, "float", _numpy("cosh"), lambda x, y: (make("sinh", x),))
 _declare("tanh", 1, "float", _numpy("tanh"), lambda x, y: (1 - y * y,))
-_declare(
-    "asinh", 1, "float", _numpy("arcsinh"), lambda x, y: (make("rsqrt", x * x + 1),)
-)
-_declare(
-    "acosh",
-    1,
-    "float",
-    _numpy("arccosh"),
-    lambda x, y: (make("rsqrt", x - 1) * make("rsqrt", x + 1),),
-)
+_declare("asinh", 1, "float", _numpy("arcsinh"), lambda x, y: (make("rsqrt", x * x +
+    1),))
+_declare("acosh", 1, "float", _numpy("arccosh"), lambda x, y: (make("rsqrt", x - 1) *
+    make("rsqrt", x + 1),))
 _declare("atanh", 1, "float", _numpy("arctanh"), lambda x, y: (_atanh_slope(x),))
 
 # ------------------------------------------------------------------ error function, gam
 
-
-_declare(
-    "erf",
-    1,
-    "float",
-    special.elementwise(math.erf),
-    lambda x, y: (_TWO_OVER_SQRT_PI * make("exp", -x * x),),
-)
-_declare(
-    "erfc",
-    1,
-    "float",
-    special.elementwise(math.erfc),
-    lambda x, y: (-_TWO_OVER_SQRT_PI * make("exp", -x * x),),
-)
-_declare(
-    "erfinv",
-    1,
-    "float",
-    special.elementwise(special.erfinv),
-    lambda x, y: (make("exp", y * y) / _TWO_OVER_SQRT_PI,),
-)
-_declare(
-    "lgamma",
-    1,
-    "float",
-    special.elementwise(special.lgamma),
-    lambda x, y: (make("digamma", x),),
-)
-_declare(
-    "digamma",
-    1,
-    "float",
-    special.elementwise(special.digamma),
-    lambda x, y: (make("trigamma", x),),
-)
-_declare(
-    "trigamma",
-    1,
-    "float",
-    special.elementwise(special.trigamma),
-    lambda x, y: (_tetragamma(x),),
-)
+_declare("erf", 1, "float", special.elementwise(math.erf), lambda x, y:
+    (_TWO_OVER_SQRT_PI * make("exp", -x * x),))
+_declare("erfc", 1, "float", special.elementwise(math.erfc), lambda x, y:
+    (-_TWO_OVER_SQRT_PI * make("exp", -x * x),))
+_declare("erfinv", 1, "float", special.elementwise(special.erfinv), lambda x, y:
+    (make("exp", y * y) / _TWO_OVER_SQRT_PI,))
+_declare("lgamma", 1, "float", special.elementwise(special.lgamma), lambda x, y:
+    (make("digamma", x),))
+_declare("digamma", 1, "float", special.elementwise(special.digamma), lambda x, y:
+    (make("trigamma", x),))
+_declare("trigamma", 1, "float", special.elementwise(special.trigamma), lambda x, y:
+    (_tetragamma(x),))
 
 # ------------------------------------------------------------------ comparison and logi
 
-_declare("lt", 2, "compare", _numpy("less"), symbol="<")
-_declare("le", 2, "compare", _numpy("less_equal"), symbol="<=")
-_declare("eq", 2, "compare", _numpy("equal"), symbol="==")
-_declare("ne", 2, "compare", _numpy("not_equal"), symbol="!=")
-_declare("and", 2, "logic", _numpy("logical_and"), symbol="&")
-_declare("or", 2, "logic", _numpy("logical_or"), symbol="|")
-_declare("not", 1, "logic", _numpy("logical_not"), symbol="~")
-_declare("isnan", 1, "compare", _numpy("isnan"))
-_declare("isinf", 1, "compare", _numpy("isinf"))
+_declare("lt", 2, "compare", _numpy("less"), symbol="<", value=operator.lt, folds="all")
+_declare("le", 2, "compare", _numpy("less_equal"), symbol="<=", value=operator.le,
+    folds="all")
+_declare("eq", 2, "compare", _numpy("equal"), symbol="==", value=operator.eq,
+    folds="all")
+_declare("ne", 2, "compare", _numpy("not_equal"), symbol="!=", value=operator.ne,
+    folds="all")
+_declare("and", 2, "logic", _numpy("logical_and"), symbol="&", value=number_values.both,
+    folds="all")
+_declare("or", 2, "logic", _numpy("logical_or"), symbol="|", value=number_values.either,
+    folds="all")
+_declare("not", 1, "logic", _numpy("logical_not"), symbol="~", value=operator.not_,
+    folds="all")
+_declare("isnan", 1, "compare", _numpy("isnan"), domain="floats", value=lambda x: x !=
+    x)
+_declare("isinf", 1, "compare", _numpy("isinf"), domain="floats", value=math.isinf)
 
 # ------------------------------------------------------------------ bits
 
-_declare("bitand", 2, "same", _numpy("bitwise_and"))
-_declare("bitor", 2, "same", _numpy("bitwise_or"))
-_declare("bitxor", 2, "same", _numpy("bitwise_xor"))
-_declare("shl", 2, "number", lambda np, a, b: _shift(np, a, b, left=True))
-_declare("shr", 2, "number", lambda np, a, b: _shift(np, a, b, left=False))
+_declare("bitand", 2, "same", _numpy("bitwise_and"), cost="arithmetic",
+    domain="integers")
+_declare("bitor", 2, "same", _numpy("bitwise_or"), cost="arithmetic", domain="integers")
+_declare("bitxor", 2, "same", _numpy("bitwise_xor"), cost="arithmetic",
+    domain="integers")
+_declare("shl", 2, "number", lambda np, a, b: _shift(np, a, b, left=True),
+    cost="arithmetic", domain="integers")
+_declare("shr", 2, "number", lambda np, a, b: _shift(np, a, b, left=False),
+    cost="arithmetic", domain="integers")
+
+# fmt: on
 
 
 def slopes_of(e: Expr) -> tuple[Any, ...]:
@@ -346,4 +314,4 @@ def has_no_slope(e: Expr) -> bool:
     """Whether ``e`` is constant as far as derivatives go: an integer, a bool, a
     step.
     """
-    return not is_float(e.dtype) or e.op in ("sign", "floor", "ceil", "trunc", "round")
+    return not is_float(e.dtype) or (e.op in SCALAR_OPS and SCALAR_OPS[e.op].is_step)

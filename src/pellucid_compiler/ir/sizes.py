@@ -6,51 +6,11 @@ NumPy: tracing an op at run time asks questions about sizes, and must not import
 
 from __future__ import annotations
 
-import math
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pellucid_compiler.ir.dtypes import python_value
-from pellucid_compiler.ir.expr import Expr, bottom_up
-
-
-def _divide(a: Any, b: Any) -> Any:
-    if b == 0:
-        return math.nan if a == 0 or a != a else math.copysign(math.inf, a)
-    return a / b
-
-
-def _round_with(function: Callable[[float], int]) -> Callable[[Any], Any]:
-    return lambda x: float(function(x)) if math.isfinite(x) else x
-
-
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "div": _divide,
-    "floordiv": lambda a, b: a // b if b else 0,
-    "mod": lambda a, b: a % b if b else 0,
-    "pow": operator.pow,
-    "maximum": max,
-    "minimum": min,
-    "neg": operator.neg,
-    "abs": abs,
-    "floor": _round_with(math.floor),
-    "ceil": _round_with(math.ceil),
-    "trunc": _round_with(math.trunc),
-    "sqrt": lambda x: math.sqrt(x) if x >= 0 else math.nan,
-    "lt": operator.lt,
-    "le": operator.le,
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "and": lambda a, b: a and b,
-    "or": lambda a, b: a or b,
-    "not": operator.not_,
-    "isnan": lambda x: x != x,
-    "isinf": math.isinf,
-}
+from pellucid_compiler.ir.expr import SCALAR_OPS, Expr, bottom_up
 
 
 def size_value(e: Expr, env: Mapping[str, Any]) -> Any:
@@ -88,9 +48,10 @@ def _value(e: Expr, args: list[Any], env: Mapping[str, Any]) -> Any:
         return args[-1]
     if e.op == "cast":
         return python_value(args[0], e.dtype)
-    if e.op not in _FUNCTIONS:
+    rule = SCALAR_OPS.get(e.op)
+    if rule is None or rule.value is None:
         raise TypeError(f"{e} is not an expression of sizes and numbers")
-    return _FUNCTIONS[e.op](*args)
+    return rule.value(*args)
 
 
 def shape_value(shape: tuple[Expr, ...], env: Mapping[str, Any]) -> tuple[int, ...]:

@@ -34,8 +34,7 @@ from pellucid_compiler.ir.primitives import LOOP, LoopAttrs, Store
 from pellucid_compiler.lower.contraction import match_contraction
 from pellucid_compiler.lower.loops import is_affine, loop_shape
 
-_COSTLY = {name for name, op in SCALAR_OPS.items() if op.result == "float"}
-_COSTLY |= {"floordiv", "mod", "fmod", "pow"}
+_COSTLY = {name for name, op in SCALAR_OPS.items() if op.is_costly}
 
 
 def tabulate_indices(graph: Graph) -> Graph:

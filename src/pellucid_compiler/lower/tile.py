@@ -63,10 +63,6 @@ from pellucid_compiler.ir.expr import (
     walk,
 )
 
-BIT_OPS = frozenset(("bitand", "bitor", "bitxor", "shl", "shr"))
-FLOAT_OPS = frozenset(("floor", "ceil", "trunc", "round", "isnan", "isinf", "copysign"))
-COMPLEX_OPS = frozenset(("conj", "real", "imag", "complex"))
-
 
 @dataclass(frozen=True)
 class TileProgram:
@@ -268,10 +264,8 @@ def _scalar_kernels() -> Iterator[Kernel]:
         yield _elementary("select", ("bool", dtype, dtype), dtype)
         for name, op in SCALAR_OPS.items():
             operand, result = RESULT_RULES[op.result](dtype)
-            is_float_op = name in FLOAT_OPS or op.result == "float"
-            if operand != dtype or (is_float_op and dtype not in _FLOATS):
-                continue
-            if (name in BIT_OPS and dtype in _FLOATS) or name in COMPLEX_OPS:
+            refused = {"floats": dtype not in _FLOATS, "integers": dtype in _FLOATS}
+            if operand != dtype or refused.get(op.domain, op.domain == "complex"):
                 continue
             yield _elementary(name, (dtype,) * op.arity, result)
     for dtype in _FLOATS:

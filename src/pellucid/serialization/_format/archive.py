@@ -20,7 +20,7 @@ from pellucid import Tensor
 from pellucid._tensor.dtype_names import TYPE_NAMES
 from pellucid.serialization._format.names import find_named
 from pellucid.serialization._format.safe_pickle import Reader, known_function
-from pellucid.serialization._format.writer import STORAGE_DTYPES
+from pellucid.serialization._format.writer import QUANTIZED_STORAGES, STORAGE_DTYPES
 from pellucid.storage import TypedStorage, UntypedStorage
 
 # Takes a storage that was read and where its file says that it was; gives the storage
@@ -190,6 +190,22 @@ def _rebuild_sparse(layout: Any, facts: Any) -> Tensor:
     return rebuild(layout, facts)
 
 
+def _rebuild_quantized(
+    storage: TypedStorage,
+    offset: int,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    facts: Any,
+    requires_grad: bool = False,
+    hooks: Any = None,
+) -> Tensor:
+    """A quantized tensor of its integers and scheme."""
+    from pellucid._tensor.quantized_parts import rebuild
+
+    integers = rebuild_tensor(storage, offset, size, stride, False, hooks)
+    return rebuild(integers, facts)
+
+
 def _layout_named(name: str) -> Any:
     found = getattr(pellucid, str(name).removeprefix("torch."), None)
     if not isinstance(found, pellucid.layout):
@@ -252,6 +268,13 @@ def _with_state(tensor: Any, state: Any) -> Any:
     return tensor
 
 
+_SCHEMES = (
+    *(pellucid.per_tensor_affine, pellucid.per_channel_affine),
+    *(pellucid.per_tensor_symmetric, pellucid.per_channel_symmetric),
+    pellucid.per_channel_affine_float_qparams,
+)
+
+
 def constructors() -> dict[str, Any]:
     """What a file may name."""
     dtypes = {name: getattr(pellucid, name) for name in STORAGE_DTYPES.values()}
@@ -259,6 +282,7 @@ def constructors() -> dict[str, Any]:
         "torch._utils _rebuild_tensor_v2": rebuild_tensor,
         "torch._utils _rebuild_tensor_v3": _rebuild_of_dtype,
         "torch._utils _rebuild_sparse_tensor": _rebuild_sparse,
+        "torch._utils _rebuild_qtensor": _rebuild_quantized,
         "torch.serialization _get_layout": _layout_named,
         "torch._utils _rebuild_parameter": _rebuild_parameter,
         "torch._utils _rebuild_parameter_with_state": _rebuild_parameter,
@@ -278,6 +302,10 @@ def constructors() -> dict[str, Any]:
         names[f"{builtins} bytearray"] = lambda data=b"": bytearray(data)
     names |= {str(dtype).replace(".", " "): dtype for dtype in TYPE_NAMES}
     names |= {f"torch {s}": dtypes[name] for s, name in STORAGE_DTYPES.items()}
+    for storage, (_, integers) in QUANTIZED_STORAGES.items():
+        names[f"torch {storage}"] = dtypes[integers]
+    for scheme in _SCHEMES:
+        names[str(scheme).replace(".", " ")] = scheme
     return names
 
 

@@ -42,11 +42,22 @@ class _StorageReference:
 
 _REBUILD_TENSOR = _Name("torch._utils", "_rebuild_tensor_v2")
 _REBUILD_OF_DTYPE = _Name("torch._utils", "_rebuild_tensor_v3")
+_REBUILD_QUANTIZED = _Name("torch._utils", "_rebuild_qtensor")
 _REBUILD_SPARSE = _Name("torch._utils", "_rebuild_sparse_tensor")
 _LAYOUT = _Name("torch.serialization", "_get_layout")
 _REBUILD_PARAMETER = _Name("torch._utils", "_rebuild_parameter")
 _REBUILD_PARAMETER_WITH_STATE = _Name("torch._utils", "_rebuild_parameter_with_state")
 _REBUILD_SUBCLASS = _Name("torch._tensor", "_rebuild_from_type_v2")
+# What they call the integers of quantized tensors.
+QUANTIZED_STORAGES = {
+    "QInt8Storage": ("qint8", "int8"),
+    "QUInt8Storage": ("quint8", "uint8"),
+    "QInt32Storage": ("qint32", "int32"),
+}
+_QUANTIZED_NAMES = {
+    quantized: _Name("torch", storage)
+    for storage, (quantized, _) in QUANTIZED_STORAGES.items()
+}
 _STORAGE_NAMES = {
     dtype: _Name("torch", storage) for storage, dtype in STORAGE_DTYPES.items()
 }
@@ -122,6 +133,8 @@ class Writer(_Pickler):  # type: ignore[misc]
             from pellucid._tensor.sparse_parts import facts_of
 
             return _REBUILD_SPARSE, facts_of(tensor)
+        if tensor.is_quantized:
+            return _REBUILD_QUANTIZED, self._quantized_arguments(tensor)
         arguments: tuple[Any, ...] = (
             self._storage_of(tensor),
             tensor.storage_offset(),
@@ -134,7 +147,21 @@ class Writer(_Pickler):  # type: ignore[misc]
             return _REBUILD_TENSOR, arguments
         return _REBUILD_OF_DTYPE, (*arguments, tensor.dtype)
 
-    def _storage_of(self, tensor: Tensor) -> _StorageReference:
+    def _quantized_arguments(self, tensor: Tensor) -> tuple[Any, ...]:
+        from pellucid._tensor.quantized_parts import facts_of
+
+        integers, facts = facts_of(tensor)
+        word = str(tensor.dtype).removeprefix("torch.")
+        return (
+            self._storage_of(integers, _QUANTIZED_NAMES[word]),
+            integers.storage_offset(),
+            *(tuple(tensor.shape), tuple(tensor.stride())),
+            *(facts, tensor.requires_grad, OrderedDict()),
+        )
+
+    def _storage_of(
+        self, tensor: Tensor, word: _Name | None = None
+    ) -> _StorageReference:
         storage = tensor.untyped_storage()
         dtype = _dtype_name(tensor.dtype)
         count = storage.nbytes() // tensor.element_size()
@@ -151,7 +178,7 @@ class Writer(_Pickler):  # type: ignore[misc]
                 f"tensors of {whole.dtype} and {tensor.dtype} share one memory, and a "
                 "file gives each memory one dtype; save a clone() of one of them"
             )
-        name = _STORAGE_NAMES.get(dtype, _BYTES)
+        name = word or _STORAGE_NAMES.get(dtype, _BYTES)
         if name is _BYTES:
             count *= tensor.element_size()
         identifier = ("storage", name, key, location, count, *self._last_parts)
@@ -172,7 +199,11 @@ class Writer(_Pickler):  # type: ignore[misc]
     def save_dtype(self, value: Any) -> None:
         self.save(_DTYPE_NAMES[str(value)])
 
+    def save_scheme(self, value: Any) -> None:
+        self.save(_Name("torch", str(value).removeprefix("torch.")))
+
     dispatch[_Name] = save_name
+    dispatch[pellucid.qscheme] = save_scheme
     dispatch[pellucid.dtype] = save_dtype
     dispatch[FunctionType] = save_global
 

@@ -1,0 +1,248 @@
+"""``quantize_per_tensor`` and the other functions that make quantized tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pellucid
+from pellucid import Tensor
+from pellucid._package.calls import offered
+from pellucid.ao._quantized.parts import (
+    INTEGERS,
+    QUANTIZED,
+    Parts,
+    per_tensor,
+    quantized,
+    split,
+    to_integers,
+)
+from pellucid.ao._quantized.ranges import choose
+
+
+@offered.function
+def quantize_per_tensor(
+    input: Any, scale: Any, zero_point: Any, dtype: Any
+) -> Tensor | list[Tensor]:
+    """The float32 tensor as integers of one scale: ``round(x / scale + zero_point)``.
+
+    ``dtype`` is ``qint8``, ``quint8`` or ``qint32``; ``scale`` and ``zero_point`` are
+    numbers or tensors of one element. Of a list of tensors they are vectors.
+
+    >>> torch.quantize_per_tensor(torch.tensor([0.5, 1.0]), 0.5, 2, torch.quint8)
+    tensor([0.5000, 1.0000], size=(2,), dtype=torch.quint8,
+           quantization_scheme=torch.per_tensor_affine, scale=0.5, zero_point=2)
+    """
+    if isinstance(input, list | tuple):
+        rows = zip(input, scale, zero_point, strict=True)
+        return [_quantized(x, float(s), int(z), dtype) for x, s, z in rows]
+    return _quantized(input, float(scale), int(zero_point), dtype)
+
+
+def _quantized(x: Tensor, scale: float, zero_point: int, dtype: Any) -> Tensor:
+    _check(x, dtype, "quantize_per_tensor")
+    _check_zero_point(zero_point, dtype)
+    return quantized(x.detach(), scale, zero_point, dtype)
+
+
+@offered.function
+def quantize_per_tensor_dynamic(
+    input: Tensor, dtype: Any, reduce_range: bool
+) -> Tensor:
+    """The float32 tensor as ``qint8`` or ``quint8``, its scale by its least and
+    greatest element; ``reduce_range`` leaves one bit unused.
+    """
+    _check(input, dtype, "quantize_per_tensor_dynamic")
+    if dtype is pellucid.qint32:
+        raise RuntimeError(
+            "quantize_per_tensor_dynamic: dtype torch.qint32 has no range to choose a "
+            "scale by; give torch.qint8 or torch.quint8"
+        )
+    scale, zero_point = choose(input, dtype, reduce_range)
+    return quantized(input.detach(), scale, zero_point, dtype)
+
+
+@offered.function
+def quantize_per_channel(
+    input: Tensor, scales: Tensor, zero_points: Tensor, axis: int, dtype: Any
+) -> Tensor:
+    """The float32 tensor as integers, with a scale for each index of dim ``axis``.
+
+    Zero points of a floating dtype are subtracted before the division
+    (``per_channel_affine_float_qparams``).
+    """
+    _check(input, dtype, "quantize_per_channel")
+    axis = _check_channels(input, scales, zero_points, axis)
+    scales, zero_points = _channel_parts(scales, zero_points)
+    parts = Parts(dtype, input, scales, zero_points, axis)
+    integers = to_integers(
+        input.detach(), parts.aligned(scales), parts.aligned(zero_points), dtype
+    )
+    return parts.with_integers(integers)
+
+
+@offered.function
+def _make_per_tensor_quantized_tensor(
+    input: Tensor, scale: float, zero_point: int
+) -> Tensor:
+    """A quantized tensor of these integers (int8, uint8 or int32), copied."""
+    dtype = _quantized_dtype(input)
+    return per_tensor(input.detach().clone(), float(scale), int(zero_point), dtype)
+
+
+@offered.function
+def _make_per_channel_quantized_tensor(
+    input: Tensor, scale: Tensor, zero_point: Tensor, axis: int
+) -> Tensor:
+    """A quantized tensor of these integers and a scale per channel, copied."""
+    dtype = _quantized_dtype(input)
+    axis = _check_channels(input, scale, zero_point, axis)
+    parts = _channel_parts(scale, zero_point)
+    return Parts(dtype, input.detach().clone(), *parts, axis).tensor()
+
+
+@offered.function
+def _empty_affine_quantized(
+    *size: Any,
+    dtype: Any = None,
+    scale: float = 1.0,
+    zero_point: int = 0,
+    device: Any = None,
+    memory_format: Any = pellucid.contiguous_format,
+    **options: Any,
+) -> Tensor:
+    """A quantized tensor of this size, not filled."""
+    integers, _, _ = INTEGERS[_checked_dtype(dtype)]
+    sizes = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+    made = pellucid.empty(
+        tuple(sizes), dtype=integers, device=device, memory_format=memory_format
+    )
+    return per_tensor(made, float(scale), int(zero_point), dtype)
+
+
+@offered.function
+def _empty_per_channel_affine_quantized(
+    *size: Any,
+    scales: Tensor,
+    zero_points: Tensor,
+    axis: int,
+    dtype: Any = None,
+    device: Any = None,
+    memory_format: Any = pellucid.contiguous_format,
+    **options: Any,
+) -> Tensor:
+    """A tensor of this size with a scale per channel, not filled."""
+    integers, _, _ = INTEGERS[_checked_dtype(dtype)]
+    sizes = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+    made = pellucid.empty(
+        tuple(sizes), dtype=integers, device=device, memory_format=memory_format
+    )
+    axis = _check_channels(made, scales, zero_points, axis)
+    return Parts(dtype, made, *_channel_parts(scales, zero_points), axis).tensor()
+
+
+@offered.function
+def dequantize(input: Any) -> Any:
+    """The numbers that a quantized tensor represents, float32; of each of a list."""
+    if isinstance(input, list | tuple):
+        return [each.dequantize() for each in input]
+    return input.dequantize()
+
+
+@offered.function
+def int_repr(input: Tensor) -> Tensor:
+    """The integers of a quantized tensor: ``input.int_repr()``."""
+    return input.int_repr()
+
+
+@offered.function
+def q_scale(input: Tensor) -> float:
+    """``input.q_scale()``"""
+    return split(input).scale
+
+
+@offered.function
+def q_zero_point(input: Tensor) -> int:
+    """``input.q_zero_point()``"""
+    return split(input).zero_point
+
+
+@offered.function
+def q_per_channel_scales(input: Tensor) -> Tensor:
+    """``input.q_per_channel_scales()``"""
+    return input.q_per_channel_scales()
+
+
+@offered.function
+def q_per_channel_zero_points(input: Tensor) -> Tensor:
+    """``input.q_per_channel_zero_points()``"""
+    return input.q_per_channel_zero_points()
+
+
+@offered.function
+def q_per_channel_axis(input: Tensor) -> int:
+    """``input.q_per_channel_axis()``"""
+    return int(input.q_per_channel_axis())
+
+
+@offered.function
+def _choose_qparams_per_tensor(
+    input: Tensor, reduce_range: bool = False
+) -> tuple[float, int]:
+    """The scale and zero point of ``quantize_per_tensor_dynamic`` for ``quint8``."""
+    return choose(input, pellucid.quint8, reduce_range)
+
+
+def _checked_dtype(dtype: Any) -> Any:
+    if dtype not in INTEGERS:
+        raise RuntimeError(
+            f"expected the dtype torch.qint8, torch.quint8 or torch.qint32, not {dtype}"
+        )
+    return dtype
+
+
+def _quantized_dtype(integers: Tensor) -> Any:
+    dtype = QUANTIZED.get(integers.dtype)
+    if dtype is None:
+        raise RuntimeError(
+            "a quantized tensor is made of int8, uint8 or int32, not of "
+            f"{integers.dtype}; for floats: torch.quantize_per_tensor"
+        )
+    return dtype
+
+
+def _check(x: Tensor, dtype: Any, name: str) -> None:
+    _checked_dtype(dtype)
+    if x.dtype is not pellucid.float32:
+        raise RuntimeError(
+            f"{name}: expected a Float tensor, not {x.dtype}; give x.float()"
+        )
+
+
+def _check_zero_point(zero_point: int, dtype: Any) -> None:
+    _, least, greatest = INTEGERS[dtype]
+    if not least <= zero_point <= greatest:
+        raise RuntimeError(
+            f"the zero point {zero_point} is not within [{least}, {greatest}], which "
+            f"{dtype} holds"
+        )
+
+
+def _check_channels(x: Tensor, scales: Tensor, zero_points: Tensor, axis: int) -> int:
+    if not 0 <= axis < x.dim():
+        raise RuntimeError(
+            "Channel axis out of range in per channel affine quantization: got "
+            f"{axis}, expected 0 to {x.dim() - 1}"
+        )
+    for name, each in (("scales", scales), ("zero_points", zero_points)):
+        if each.dim() != 1 or each.numel() != x.shape[axis]:
+            raise RuntimeError(
+                f"expected {x.shape[axis]} {name}, one for each index of dim {axis}, "
+                f"not a tensor of shape {tuple(each.shape)}"
+            )
+    return axis
+
+
+def _channel_parts(scales: Tensor, zero_points: Tensor) -> tuple[Tensor, Tensor]:
+    if zero_points.is_floating_point():
+        return scales.detach().float(), zero_points.detach().float()
+    return scales.detach().double(), zero_points.detach().long()

@@ -1,0 +1,135 @@
+"""A quantized tensor as its parts, and back; the arithmetic of scales.
+
+A number is ``(integer - zero_point) * scale``. Every rule of this folder takes a tensor
+apart by ``split`` and makes its results by ``Parts.tensor``. Read ``answer.py`` next.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, cast
+
+import pellucid
+from pellucid import _C, Tensor
+
+# The dtype of a quantized tensor's integers, and the least and greatest of them.
+INTEGERS = {
+    pellucid.qint8: (pellucid.int8, -128, 127),
+    pellucid.quint8: (pellucid.uint8, 0, 255),
+    pellucid.qint32: (pellucid.int32, -(2**31), 2**31 - 1),
+}
+QUANTIZED = {integers: dtype for dtype, (integers, _, _) in INTEGERS.items()}
+
+
+class Parts(NamedTuple):
+    """``axis`` is None where one scale is for all; then ``scales`` are 0-d."""
+
+    dtype: Any
+    integers: Tensor
+    scales: Tensor
+    zero_points: Tensor
+    axis: int | None
+
+    def tensor(self) -> Tensor:
+        """The quantized tensor."""
+        components = (self.scales, self.zero_points, self.integers)
+        axis = -1 if self.axis is None else self.axis
+        return cast(Tensor, _C._make_quantized(self.dtype, axis, components))
+
+    def with_integers(self, integers: Tensor) -> Tensor:
+        """A tensor with these scales and other integers."""
+        return self._replace(integers=integers).tensor()
+
+    @property
+    def scale(self) -> float:
+        return float(self.scales)
+
+    @property
+    def zero_point(self) -> int:
+        return int(self.zero_points)
+
+    @property
+    def has_float_zero_points(self) -> bool:
+        return self.zero_points.is_floating_point()
+
+    @property
+    def scheme(self) -> Any:
+        if self.axis is None:
+            return pellucid.per_tensor_affine
+        if self.has_float_zero_points:
+            return pellucid.per_channel_affine_float_qparams
+        return pellucid.per_channel_affine
+
+    def aligned(self, each: Tensor) -> Tensor:
+        """Scales or zero points, of a shape that broadcasts with the integers."""
+        if self.axis is None:
+            return each
+        shape = [1] * self.integers.dim()
+        shape[self.axis] = -1
+        return each.reshape(shape)
+
+    def floats(self) -> Tensor:
+        """The numbers, float32."""
+        scales = self.aligned(self.scales).float()
+        zero_points = self.aligned(self.zero_points)
+        if self.has_float_zero_points:
+            return self.integers.float() * scales + zero_points
+        if self.dtype is pellucid.qint32:
+            return (self.integers.long() - zero_points).float() * scales
+        return (self.integers.to(pellucid.int32) - zero_points.int()).float() * scales
+
+    def fused_floats(self) -> Tensor:
+        """``floats()`` rounded once, as PyTorch's kernels that fuse ops have them."""
+        scale = pellucid.tensor(self.scale, dtype=pellucid.float32)
+        offset = (-self.zero_point * scale).double()
+        return (self.integers.double() * scale + offset).float()
+
+    def like(self, floats: Tensor) -> Tensor:
+        """``floats`` with these scales and this dtype."""
+        scales, zero_points = self.aligned(self.scales), self.aligned(self.zero_points)
+        return self.with_integers(to_integers(floats, scales, zero_points, self.dtype))
+
+
+def to_integers(floats: Tensor, scales: Any, zero_points: Any, dtype: Any) -> Tensor:
+    """The nearest integers, ties to even after the zero point is added."""
+    integers, least, greatest = INTEGERS[dtype]
+    if isinstance(zero_points, Tensor) and zero_points.is_floating_point():
+        places = (floats - zero_points) * (1 / scales)
+    else:
+        inverse = 1 / pellucid.as_tensor(scales, dtype=pellucid.float32)
+        # exact product, one rounding: what a fused multiply and add gives
+        places = (floats.double() * inverse + zero_points).float()
+    if dtype is pellucid.qint32:
+        places = places.double()
+    made: Tensor = places.round().clamp(least, greatest).to(integers)
+    return made
+
+
+def per_tensor(integers: Tensor, scale: float, zero_point: int, dtype: Any) -> Tensor:
+    """A tensor of one scale, of integers of ``dtype``'s kind."""
+    scales = pellucid.tensor(scale, dtype=pellucid.float64)
+    zero_points = pellucid.tensor(zero_point, dtype=pellucid.int64)
+    return Parts(dtype, integers, scales, zero_points, None).tensor()
+
+
+def quantized(floats: Tensor, scale: float, zero_point: int, dtype: Any) -> Tensor:
+    """``floats`` with one scale, unchecked."""
+    integers = to_integers(floats, scale, zero_point, dtype)
+    return per_tensor(integers, scale, zero_point, dtype)
+
+
+def is_quantized(value: Any) -> bool:
+    """Whether it is a quantized tensor."""
+    return isinstance(value, Tensor) and value.is_quantized
+
+
+def split(tensor: Tensor) -> Parts:
+    """The parts of a quantized tensor."""
+    kind = _C._quantized_kind(tensor)
+    if kind is None:
+        raise RuntimeError(
+            f"expected a quantized tensor; this one is {tensor.layout}, {tensor.dtype}"
+        )
+    axis, (scales, zero_points, integers) = kind
+    return Parts(
+        tensor.dtype, integers, scales, zero_points, None if axis < 0 else axis
+    )

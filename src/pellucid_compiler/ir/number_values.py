@@ -1,0 +1,55 @@
+"""What scalar ops give for sizes and numbers of Python, without NumPy.
+
+Total, as the ops are: a quotient by zero is infinite, what has no value is NaN. Used by
+the rows of scalar_ops.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+
+def divide(a: Any, b: Any) -> Any:
+    """The quotient of numbers."""
+    if b == 0:
+        return math.nan if a == 0 or a != a else math.copysign(math.inf, a)
+    return a / b
+
+
+def floor_divide(a: Any, b: Any) -> Any:
+    """The quotient rounded down; 0 for a zero divisor."""
+    return a // b if b else 0
+
+
+def remainder(a: Any, b: Any) -> Any:
+    """The remainder with the divisor's sign; 0 for a zero divisor."""
+    return a % b if b else 0
+
+
+def both(a: Any, b: Any) -> Any:
+    """``and`` of truth values."""
+    return a and b
+
+
+def either(a: Any, b: Any) -> Any:
+    """``or`` of truth values."""
+    return a or b
+
+
+def rounded(function: Callable[[float], int]) -> Callable[[Any], Any]:
+    """A rounding as a float; infinities and NaN are themselves."""
+    return lambda x: float(function(x)) if math.isfinite(x) else x
+
+
+def or_nan(function: Callable[[float], float]) -> Callable[[Any], Any]:
+    """NaN where ``function`` raises."""
+
+    def value(x: Any) -> Any:
+        try:
+            return function(x)
+        except (ValueError, OverflowError):
+            return math.nan
+
+    return value

@@ -1,0 +1,98 @@
+"""Ops on quantized tensors: those that move, compare, compute and write."""
+
+import numpy
+import pytest
+
+import pellucid as torch
+import pellucid.nn.functional as F
+
+X = numpy.random.default_rng(1).standard_normal((2, 3, 4, 4)).astype("float32") * 4
+
+
+@pytest.fixture(params=[(torch.quint8, 100), (torch.qint8, 3)], ids=["quint8", "qint8"])
+def q(request):
+    dtype, zero_point = request.param
+    return torch.quantize_per_tensor(torch.tensor(X), 0.05, zero_point, dtype)
+
+
+MOVES = {
+    "view": lambda x: x.view(2, -1),
+    "transpose": lambda x: x.transpose(1, 2),
+    "permute": lambda x: x.permute(0, 2, 3, 1),
+    "slice": lambda x: x[1:, ::2],
+    "select": lambda x: x[0, ..., 1],
+    "index": lambda x: x[torch.tensor([1, 0])],
+    "flip": lambda x: x.flip(1),
+    "cat": lambda x: torch.cat([x, x], 1),
+    "stack": lambda x: torch.stack([x, x]),
+    "expand": lambda x: x[:1].expand(5, 3, 4, 4),
+    "clone": lambda x: x.clone(),
+    "contiguous": lambda x: x.permute(0, 2, 3, 1).contiguous(),
+    "max_pool2d": lambda x: F.max_pool2d(x, 2),
+}
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_moved_elements_have_their_numbers_and_scale(q, name):
+    moved = MOVES[name](q)
+    assert moved.is_quantized and moved.q_scale() == q.q_scale()
+    assert torch.equal(moved.dequantize(), MOVES[name](q.dequantize()))
+
+
+def test_views_share_the_integers(q):
+    q[0].fill_(1.0)
+    assert q.dequantize()[0].unique().tolist() == [1.0]
+    q.view(-1)[5:7].copy_(torch.zeros(2))
+    assert q.dequantize().view(-1)[5:7].tolist() == [0.0, 0.0]
+
+
+def test_comparisons_are_of_the_numbers(q):
+    numbers = q.dequantize()
+    assert torch.equal(q < 0.5, numbers < 0.5)
+    assert torch.equal(q == q.flip(0), numbers == numbers.flip(0))
+
+
+COMPUTED = {
+    "relu": torch.relu,
+    "relu6": F.relu6,
+    "clamp": lambda x: torch.clamp(x, -1, 1),
+    "mean": lambda x: x.mean([2, 3]),
+    "adaptive_avg_pool2d": lambda x: F.adaptive_avg_pool2d(x, 1),
+    "avg_pool2d": lambda x: F.avg_pool2d(x, 2),
+    "interpolate": lambda x: F.interpolate(x, scale_factor=2),
+    "sigmoid": torch.sigmoid,
+    "tanh": torch.tanh,
+}
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_a_result_is_within_half_a_step_of_the_number(q, name):
+    made, wanted = COMPUTED[name](q), COMPUTED[name](q.dequantize())
+    least, most = (0, 255) if q.dtype is torch.quint8 else (-128, 127)
+    ends = (torch.tensor([least, most]) - made.q_zero_point()) * made.q_scale()
+    wanted = wanted.clamp(*ends.tolist())
+    error = (made.dequantize() - wanted).abs().max().item()
+    assert error <= made.q_scale() * 0.5001
+
+
+def test_fixed_scales_of_bounded_functions(q):
+    signed = q.dtype is torch.qint8
+    made = torch.sigmoid(q)
+    assert (made.q_scale(), made.q_zero_point()) == (1 / 256, -128 if signed else 0)
+
+
+def test_ops_without_a_form_are_refused(q):
+    for call in (lambda: q + q, lambda: q.sum(), lambda: q[0, 0] @ q[0, 0]):
+        with pytest.raises(NotImplementedError, match="QuantizedCPU"):
+            call()
+
+
+def test_channels_stay_with_their_scales():
+    scales, points = torch.tensor([0.1, 0.2, 0.5]), torch.tensor([0, 1, 2])
+    q = torch.quantize_per_channel(torch.tensor(X), scales, points, 1, torch.qint8)
+    moved = q.permute(1, 0, 2, 3)
+    assert moved.q_per_channel_axis() == 0
+    assert torch.equal(moved.dequantize(), q.dequantize().permute(1, 0, 2, 3))
+    assert q[0].q_per_channel_axis() == 0
+    with pytest.raises(RuntimeError, match="scale per channel"):
+        q.view(-1)
