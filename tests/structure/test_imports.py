@@ -17,7 +17,7 @@ ENGINE = {
     "ir/primitives": {"ir"},
     "transforms": {"ir", "ir/primitives"},
     "passes": {"ir", "ir/primitives"},
-    "composites": set(),
+    "composites": {"abi"},
     "declare": {
         *("abi", "ir", "ir/primitives", "transforms", "passes", "composites"),
     },
