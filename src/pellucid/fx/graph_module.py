@@ -35,17 +35,6 @@ _numbers = itertools.count()
 Hook = Callable[..., Any]
 
 
-class _Source:
-    """What ``linecache`` needs of a module without a source file."""
-
-    def __init__(self, source: str) -> None:
-        self.source = source
-
-    def get_source(self, name: str) -> str:
-        """The text."""
-        return self.source
-
-
 def _forward_from_src(
     src: str, names: dict[str, Any], co_fields: dict[str, Any] | None = None
 ) -> Any:
@@ -53,10 +42,10 @@ def _forward_from_src(
     if co_fields and "co_name" in co_fields:
         place = f"{co_fields['co_filename']}:{co_fields['co_firstlineno']}"
         name += f" from {place} in {co_fields['co_name']}"
-    names = dict(names)
-    names["__name__"], names["__loader__"] = name, _Source(src)
+    names = {**names, "__name__": name}
     exec(compile(src, name, "exec"), names)
-    linecache.lazycache(name, names)
+    # An entry, not a loader: linecache asks no loader for a name that ends with ">".
+    linecache.cache[name] = len(src), None, src.splitlines(keepends=True), name
     forward = names.pop("forward")
     weakref.finalize(forward, linecache.cache.pop, name, None).atexit = False
     return forward
