@@ -101,6 +101,13 @@ def programs(mode: str, arguments: list[str]) -> list[list[str]]:
     return [[*pytest, *ignored, *PARTS], *random_runs]
 
 
+def reported(output: bytes) -> bytes:
+    """A sanitizer's report and the calls just before it, else the end."""
+    words = (b"WARNING: ThreadSanitizer", b"ERROR: AddressSanitizer", b"runtime error:")
+    starts = [place for word in words if (place := output.find(word)) >= 0]
+    return output[max(min(starts) - 1000, 0) :] if starts else output[-2000:]
+
+
 def main() -> int:
     """Builds, links, runs; the exit status is the first one that is not 0."""
     arguments = sys.argv[1:]
@@ -119,9 +126,7 @@ def main() -> int:
         done = subprocess.run(command, cwd=ROOT, env=variables, stderr=quiet)
         if done.returncode:
             if done.stderr:
-                report = done.stderr.find(b"WARNING: ThreadSanitizer")
-                shown = done.stderr[-2000:] if report < 0 else done.stderr[report:]
-                sys.stderr.buffer.write(shown[:20000])
+                sys.stderr.buffer.write(reported(done.stderr)[:20000])
             return done.returncode
     return 0
 

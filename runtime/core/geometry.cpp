@@ -27,10 +27,10 @@ int64_t checked_numel(Sizes sizes, size_t item) {
 }
 
 void row_major_strides(Sizes sizes, int64_t* out) {
-  int64_t stride = 1;
+  uint64_t stride = 1;  // wraps where another size is 0: such strides reach nothing
   for (size_t i = sizes.size(); i-- > 0;) {
-    out[i] = stride;
-    stride *= std::max<int64_t>(sizes[i], 1);
+    out[i] = static_cast<int64_t>(stride);
+    stride *= static_cast<uint64_t>(std::max<int64_t>(sizes[i], 1));
   }
 }
 
@@ -250,6 +250,7 @@ void check_in_storage(Sizes sizes, Sizes strides, int64_t offset, size_t item, s
 bool view_strides(Sizes sizes, Sizes strides, Sizes new_sizes, int64_t* new_strides) {
   const int64_t numel = checked_numel(sizes, 1);
   if (numel == 0) {
+    checked_numel(new_sizes, 1);  // sizes of no elements may have overflowed
     if (std::ranges::equal(sizes, new_sizes)) std::copy(strides.begin(), strides.end(), new_strides);
     else row_major_strides(new_sizes, new_strides);
     return true;

@@ -113,6 +113,11 @@ def div(x, y):
     return x / y
 
 
+@div.partials("the quotient may be written in place: it is computed again")
+def _(x, y, result):
+    return 1 / y, -(x / y) / y
+
+
 @pointwise(
     "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
     numbers=("other",),

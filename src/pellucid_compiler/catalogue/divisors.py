@@ -8,13 +8,13 @@ from pellucid_compiler.declare import (
     ROUTINES,
     Routine,
     broadcast_shapes,
+    common_dtype,
     expand_to,
     library,
     library_op,
     require,
     to,
 )
-from pellucid_compiler.ir.dtypes import promote
 
 INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 
@@ -42,7 +42,7 @@ def _declare(name, evaluate, text):
                 error=NotImplementedError,
             )
         shape = broadcast_shapes(a.shape, b.shape)
-        dtype = promote(a.dtype, b.dtype)
+        dtype = common_dtype(a, b)
         return library(name, *(expand_to(to(t, dtype), shape) for t in (a, b)))[0]
 
     op.__doc__ = text

@@ -295,6 +295,12 @@ def erfinv_op(x):
     return erfinv(x)
 
 
+@erfinv_op.partials("the result may be written in place: it is computed again")
+def _(x, y):
+    root = erfinv(x)
+    return 0.5 * math.sqrt(PI) * exp(root * root)
+
+
 @pointwise(
     "lgamma(Tensor self) -> Tensor",
     int_to_float=True,
@@ -342,7 +348,7 @@ def sinc(x):
 
 @sinc.partials("accuracy: the quotient's slope is 0/0 at 0")
 def _(x, y):
-    return where(x == 0, 0.0, (cos(PI * x) - y) / x)
+    return where(x == 0, 0.0, (cos(PI * x) - sin(PI * x) / (PI * x)) / x)
 
 
 @pointwise("hypot(Tensor self, Tensor other) -> Tensor", refuses=("integers", "bool"))

@@ -5,6 +5,7 @@ from pellucid_compiler.declare import (
     bitand,
     bitcast,
     cast,
+    common_dtype,
     declared_dtype,
     is_finite,
     isinf,
@@ -19,7 +20,7 @@ from pellucid_compiler.declare import (
     where,
     with_partials,
 )
-from pellucid_compiler.ir.dtypes import promote, wide_dtype
+from pellucid_compiler.ir.dtypes import wide_dtype
 
 # (integers as wide, bits of the fraction, bias of the exponent)
 _LAYOUTS = {"float32": ("int32", 23, 127), "float64": ("int64", 52, 1023)}
@@ -74,7 +75,7 @@ def frexp(number):
 )
 def nextafter(x, y):
     """The number after ``x`` on the way to ``y``; it moves as ``x`` does."""
-    dtype = promote(x.dtype, y.dtype)
+    dtype = common_dtype(x, y)
     require(
         dtype in _SMALLEST,
         f"nextafter: numbers of {dtype} are not offered: give one of "

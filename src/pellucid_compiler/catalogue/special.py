@@ -20,6 +20,7 @@ from pellucid_compiler.declare import (
     Routine,
     broadcast_shapes,
     cast,
+    common_dtype,
     default_dtype,
     digamma,
     erf,
@@ -40,7 +41,7 @@ from pellucid_compiler.declare import (
     to,
     where,
 )
-from pellucid_compiler.ir.dtypes import HALF, promote
+from pellucid_compiler.ir.dtypes import HALF
 
 ROOT_HALF = math.sqrt(0.5)
 ROOT_2_OVER_PI = math.sqrt(2 / math.pi)
@@ -180,7 +181,7 @@ def _(p, y):
 
 def _together(a, b):
     """Two float tensors in one dtype and shape."""
-    shape, dtype = broadcast_shapes(a.shape, b.shape), promote(a.dtype, b.dtype)
+    shape, dtype = broadcast_shapes(a.shape, b.shape), common_dtype(a, b)
     return [expand_to(to(t, dtype), shape) for t in (a, b)]
 
 

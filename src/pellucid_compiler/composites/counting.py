@@ -36,7 +36,7 @@ def bincount(x, weights, minlength):
         "bincount: the numbers to count must not be negative",
     )
     length = max(minlength, int(x.max()) + 1 if x.numel() else 0)
-    if weights is None:
+    if weights is None or not x.numel():
         weights = api.ones_like(x, dtype=api.int64)
     elif weights.dtype is not api.float32:
         weights = weights.double()
@@ -78,7 +78,7 @@ def histc(x, bins, min, max):
 )
 def histogram_of_edges(x, bins, *, weight, density):
     """How many elements are between each pair of ``bins``, and these."""
-    hist, edges = _histogram(x.reshape(-1, 1), [bins], weight, density)
+    hist, edges = _histogram(x.reshape(-1, 1), [bins.clone()], weight, density)
     return hist, edges[0]
 
 

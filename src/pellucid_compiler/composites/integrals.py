@@ -1,6 +1,7 @@
 """Differences of neighbours, integrals by trapezoids, gradients on a grid."""
 
 from pellucid_compiler.composites import api, composite, require
+from pellucid_compiler.composites.views import wrapped_in
 
 
 @composite(
@@ -27,14 +28,21 @@ def diff(x, n, dim, prepend, append):
 @composite("trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", method=False)
 def trapezoid(y, x, *, dim):
     """The integral by trapezoids along ``dim``, over points ``x``."""
-    return _over_points(y, x, dim).sum(dim)
+    dim = wrapped_in(y, dim)
+    if y.shape[dim] == 0:
+        return _no_area(y, dim)
+    return (_pairs("trapezoid", y, dim) * _widths("trapezoid", y, x, dim)).sum(dim) / 2
 
 
 @composite("trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor", method=False)
 @composite("trapz.dx(Tensor y, *, float dx=1, int dim=-1) -> Tensor", method=False)
 def trapezoid_of_steps(y, *, dx, dim):
     """The integral by trapezoids along ``dim``, in steps ``dx``."""
-    return (_heights(y, dim) * dx).sum(dim)
+    dim = wrapped_in(y, dim)
+    if y.shape[dim] == 0:
+        return _no_area(y, dim)
+    _refuse_bool("trapezoid", y)
+    return (y.sum(dim) - (y.select(dim, 0) + y.select(dim, -1)) * 0.5) * dx
 
 
 @composite(
@@ -42,7 +50,9 @@ def trapezoid_of_steps(y, *, dx, dim):
 )
 def cumulative_trapezoid(y, x, *, dim):
     """The running integral by trapezoids along ``dim``, over points ``x``."""
-    return _over_points(y, x, dim).cumsum(dim)
+    dim = wrapped_in(y, dim)
+    widths = _widths("cumulative_trapezoid", y, x, dim)
+    return (_pairs("cumulative_trapezoid", y, dim) * widths).cumsum(dim) / 2
 
 
 @composite(
@@ -51,26 +61,34 @@ def cumulative_trapezoid(y, x, *, dim):
 )
 def cumulative_trapezoid_of_steps(y, *, dx, dim):
     """The running integral by trapezoids along ``dim``, in steps ``dx``."""
-    return (_heights(y, dim) * dx).cumsum(dim)
+    dim = wrapped_in(y, dim)
+    return (_pairs("cumulative_trapezoid", y, dim) * (dx / 2)).cumsum(dim)
 
 
-def _heights(y, dim):
-    _refuse_bool("trapezoid", y)
-    size = y.shape[dim]
-    count = max(size - 1, 0)
-    return (y.narrow(dim, size - count, count) + y.narrow(dim, 0, count)) / 2
+def _no_area(y, dim):
+    return y.new_zeros([n for d, n in enumerate(y.shape) if d != dim])
 
 
-def _over_points(y, x, dim):
-    _refuse_bool("trapezoid", x)
-    heights = _heights(y, dim)
-    if x.dim() != 1:
-        return heights * x.diff(dim=dim)
-    size = y.shape[dim]
-    require(x.shape[0] == size, "trapezoid: {} points for {} values", x.shape[0], size)
-    shape = [1] * y.dim()
-    shape[dim] = heights.shape[dim]
-    return heights * x.diff().view(shape)
+def _pairs(name, y, dim):
+    """The sums of neighbours along ``dim``."""
+    _refuse_bool(name, y)
+    count = max(y.shape[dim] - 1, 0)
+    return y.narrow(dim, y.shape[dim] - count, count) + y.narrow(dim, 0, count)
+
+
+def _widths(name, y, x, dim):
+    """The distances of neighbouring points, with as many dims as ``y``."""
+    _refuse_bool(name, x)
+    if x.dim() == 1:
+        size = y.shape[dim]
+        require(
+            x.shape[0] == size, "{}: {} points for {} values", name, x.shape[0], size
+        )
+        x = x.view([size if d == dim else 1 for d in range(y.dim())])
+    elif x.dim() < y.dim():
+        x = x.view([1] * (y.dim() - x.dim()) + list(x.shape))
+    count = max(x.shape[dim] - 1, 0)
+    return x.narrow(dim, x.shape[dim] - count, count) - x.narrow(dim, 0, count)
 
 
 def _refuse_bool(name, x):

@@ -7,6 +7,7 @@ singular values. Read next: linalg_eigenvalues.py.
 import math
 
 from pellucid_compiler.composites import api, composite, require
+from pellucid_compiler.composites.views import wrapped_in
 
 _ORDERS = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
 
@@ -210,7 +211,8 @@ def norm_except_dim(v, pow, dim):
     """
     if dim == -1:
         return api.linalg.vector_norm(v, pow)
-    others = [d for d in range(v.dim()) if d != dim]
+    kept = wrapped_in(v, dim)
+    others = [d for d in range(v.dim()) if d != kept]
     return api.linalg.vector_norm(v, pow, others, keepdim=True)
 
 

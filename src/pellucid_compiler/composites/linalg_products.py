@@ -73,6 +73,8 @@ def vander(x, *, N):
     x = x if x.dim() else x.unsqueeze(0)
     count = x.shape[-1] if N is None else N
     require(count >= 2, "linalg.vander: N is {}; give 2 or more", count)
+    if not (x.is_floating_point() or x.is_complex()):
+        x = x.long()
     columns = [api.ones_like(x)]
     for _ in range(count - 1):
         columns.append(columns[-1] * x)
@@ -224,7 +226,7 @@ def matrix_exp(x):
         found = one + scaled @ found / k
     for k in range(_most(halvings)):
         found = api.where(halvings > k, found @ found, found)
-    return found
+    return found.masked_fill(~norms.isfinite(), float("nan"))
 
 
 def _most(halvings):

@@ -41,7 +41,7 @@ def poisson_nll_loss(x, target, log_input, full, eps, reduction):
 def hinge_embedding_loss(x, target, margin, reduction):
     """``x`` where the target is 1, ``max(0, margin - x)`` where it is -1."""
     zero = api.zeros_like(x)
-    unlike = api.where(target != 1, (margin - x).clamp_min(0), zero)
+    unlike = api.where(target != 1, (api.full_like(x, margin) - x).clamp_min(0), zero)
     return reduced(unlike + api.where(target != -1, x, zero), reduction)
 
 

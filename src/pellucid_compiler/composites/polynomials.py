@@ -36,7 +36,7 @@ def _evaluated(x, n, first, step):
 def _operands(x, n):
     """Both as tensors of one shape; a number takes the tensor's dtype."""
     tensors = [t for t in (x, n) if isinstance(t, api.Tensor)]
-    dtype = api.promote_types(tensors[0].dtype, tensors[-1].dtype)
+    dtype = api.result_type(x, n)
     if not dtype.is_floating_point:
         dtype = api.get_default_dtype()
     x, n = (

@@ -39,7 +39,7 @@ def rot90(x, k, dims):
         return x.clone()
     if k % 4 == 2:
         return x.flip(first, second)
-    return x.flip(second if k % 4 == 1 else first).transpose(first, second)
+    return x.flip(second if k % 4 == 1 else first).transpose_(first, second)
 
 
 @composite("diagflat(Tensor self, int offset=0) -> Tensor")
@@ -90,12 +90,16 @@ def sum_to_size(x, size):
         x.shape,
         tuple(size),
     )
+    if not size:
+        return x.sum()
     summed = [
         d
         for d in range(x.dim())
         if d < added or (size[d - added] == 1 and x.shape[d] != 1)
     ]
-    return x.sum(summed, keepdim=True).view(size) if summed else x.view(size)
+    if summed:
+        x = x.sum(summed, keepdim=True)
+    return x.view(size) if added else x
 
 
 # Repeats of single slices
@@ -210,7 +214,7 @@ def nonzero_static(x, *, size, fill_value):
         every = api.arange(x.numel(), device=x.device)
         places = api.stack(api.unravel_index(every, x.shape), 1)
         result = result.index_copy(0, rows, places)
-    return result[:size]
+    return api.narrow_copy(result, 0, 0, size)
 
 
 _OPTIONS = (
@@ -228,7 +232,7 @@ def _triangle_places(name, row, col, inside, dtype, device):
         col,
     )
     square = api.ones(row, col, dtype=api.bool)
-    found = inside(square).nonzero().t().contiguous()
+    found = inside(square).nonzero().t().clone(memory_format=api.contiguous_format)
     return found.to(device or "cpu", dtype or api.int64)
 
 

@@ -63,7 +63,7 @@ def _places(rows, values, shape, right):
         before = before & (length > 0)
         low = api.where(before, middle + 1, low)
         length = api.where(before, length - half - 1, half)
-    return low.reshape(shape)
+    return low if sizes == shape else api.ops.aten._unsafe_view(low, shape)
 
 
 @composite(
@@ -153,7 +153,7 @@ def unique_consecutive(x, return_inverse, return_counts, dim):
 
 
 def _placed(inverse, x, dim):
-    return inverse.view(x.shape) if dim is None else inverse
+    return api.ops.aten._unsafe_view(inverse, x.shape) if dim is None else inverse
 
 
 def _require_comparable(name, rows):

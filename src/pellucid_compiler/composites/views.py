@@ -19,6 +19,17 @@ def wrapped(dim, rank):
     return dim % span
 
 
+def wrapped_in(x, dim):
+    """``dim`` of a tensor that needs one, counted from the front."""
+    require(
+        x.dim() > 0,
+        "Dimension specified as {} but tensor has no dimensions",
+        dim,
+        error=IndexError,
+    )
+    return wrapped(dim, x.dim())
+
+
 @composite(
     "movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
     aliases=("moveaxis",),
@@ -37,8 +48,6 @@ def move_dims(x, source, destination):
     for name, dims in (("source", taken), ("destination", places)):
         distinct = len(set(dims)) == len(dims)
         require(distinct, "movedim: {} {} names a dimension twice", name, dims)
-    if rank == 0:
-        return x.alias()
     found = dict(zip(places, taken, strict=True))
     rest = iter([d for d in range(rank) if d not in taken])
     return x.permute([found[d] if d in found else next(rest) for d in range(rank)])
@@ -52,10 +61,9 @@ def move_dim(x, source, destination):
     """The dim ``source`` at the place ``destination``."""
     rank = x.dim()
     taken, place = wrapped(source, rank), wrapped(destination, rank)
-    if rank == 0:
-        return x.alias()
     order = list(range(rank))
-    order.insert(place, order.pop(taken))
+    if order:
+        order.insert(place, order.pop(taken))
     return x.permute(order)
 
 

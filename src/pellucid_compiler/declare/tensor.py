@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, cast
 
+from pellucid_compiler.abi.dtypes import raise_category
 from pellucid_compiler.declare.tracing import knows, require, tracer
 from pellucid_compiler.ir import dtypes
 from pellucid_compiler.ir.build import all_axes, element, emit_map, padded_element
@@ -198,6 +199,19 @@ def broadcast_sizes(
         return select(a == 1, b, a)
     require(a == b, message, a, b, error=error)
     return a
+
+
+def common_dtype(first: Tensor, second: Tensor) -> str:
+    """The dtype of both where neither promotion nor a number decides: one without dims
+    only raises the other's category.
+    """
+    if bool(first.shape) == bool(second.shape):
+        return dtypes.promote(first.dtype, second.dtype)
+    deciding, other = (first, second) if first.shape else (second, first)
+    common = raise_category(deciding.dtype, other.dtype)
+    return common or dtypes.promote(
+        first.dtype, second.dtype
+    )  # which says what is wrong
 
 
 def broadcast_shapes(

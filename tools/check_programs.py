@@ -1,0 +1,644 @@
+#!/usr/bin/env python3
+"""Runs random programs of any ops here and with an installed PyTorch, and compares.
+
+    check_programs.py --programs 1000 --start 0
+    check_programs.py --show 4711
+
+Development only: needs torch. A program is 3 to 13 calls on a pool of a few small
+tensors: functions, methods and in-place methods of every op that PyTorch's table has,
+with arguments drawn by type and name, tensors of many dtypes and of some layouts, a
+few with gradients. After every call it compares the type of error, and of results
+value, dtype, shape, whether they are views and ask for gradients; and the values of all
+tensors of the pool, which shows what is aliased. At the end it compares gradients. A
+program ends at its first difference. Prints the differences, by op, with the seed that
+shows each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import signal
+import sys
+import time
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+import pellucid
+
+# Draws, memory as found, settings, answers that are not unique.
+LEFT_OUT = """
+    empty new_empty empty_like empty_strided new_empty_strided empty_permuted rand
+    rand_like randn randn_like randint randint_like randperm bernoulli cauchy
+    dropout exponential geometric log_normal multinomial normal random uniform
+    poisson binomial alpha_dropout feature_dropout feature_alpha_dropout
+    native_dropout rrelu rrelu_with_noise fractional_max_pool2d
+    fractional_max_pool3d resize resize_as set set_data is_pinned pin_memory
+    to_mkldnn lstm gru rnn_tanh rnn_relu requires_grad_ manual_seed retain_grad
+    rename align_to align_as align_tensors refine_names record_stream svd eig
+    linalg_eig linalg_svd linalg_eigh linalg_qr qr geqrf ormqr _pack_padded
+    hash_tensor linalg_eigvals linalg_eigvalsh linalg_svdvals backward item
+    as_strided as_strided_ as_strided_copy as_strided_scatter set_ resize_
+    linalg_ldl_factor linalg_ldl_factor_ex linalg_ldl_solve from_file
+    scaled_dot_product_attention det logdet slogdet linalg_det linalg_slogdet
+    linalg_inv linalg_inv_ex inverse linalg_solve linalg_solve_ex lu_solve lu_unpack
+    linalg_lu linalg_lu_factor linalg_lu_factor_ex linalg_lu_solve linalg_pinv
+    pinverse linalg_lstsq linalg_tensorinv linalg_tensorsolve linalg_cond
+    linalg_matrix_rank cholesky_inverse cholesky_solve pca_lowrank svd_lowrank
+    linalg_matrix_power matrix_power linalg_cross_entropy nuclear_norm histc
+    triangular_solve linalg_solve_triangular sym_constrain_range
+    sym_constrain_range_for_size linalg__powsum choose_qparams_optimized split
+    unsafe_split unsafe_chunk unsafe_split_with_sizes detach_copy unique_consecutive
+"""
+CRASHES_PYTORCH = ["slice_inverse", "embedding_bag"]
+KINDS = (
+    "sparse",
+    "fbgemm",
+    "quant",
+    "mkldnn",
+    "cudnn",
+    "miopen",
+    "nested",
+    "coalesce",
+    "values",
+)
+DTYPES = (
+    ["float32"] * 6
+    + ["float64"] * 3
+    + ["int64"] * 3
+    + [
+        "int32",
+        "uint8",
+        "bool",
+        "complex64",
+        "bfloat16",
+        "float16",
+        "int8",
+        "complex128",
+    ]
+)
+SHAPES = [
+    (),
+    (3,),
+    (2, 3),
+    (3, 3),
+    (2, 1),
+    (1, 3),
+    (2, 2, 3),
+    (0,),
+    (2, 0),
+    (1, 2, 4, 4),
+]
+INDEX_WORDS = ("index", "indices", "target", "repeats", "sorted_sequence", "boundaries")
+DIMS = (
+    "dim",
+    "dims",
+    "dim0",
+    "dim1",
+    "axis",
+    "axis0",
+    "axis1",
+    "source",
+    "destination",
+)
+OMITTED = {*LEFT_OUT.split(), *CRASHES_PYTORCH}
+TOLERANCE = {
+    **dict.fromkeys(("float32", "complex64"), 2e-5),
+    **dict.fromkeys(("float64", "complex128"), 1e-10),
+    "float16": 4e-3,
+    "bfloat16": 3e-2,
+}
+SIDES = (torch, pellucid)
+
+
+class Step:
+    """One call: how it is made, and its arguments; tensors are numbers of the pool."""
+
+    def __init__(self, form: str, name: str, args: list[Any], kwargs: dict[str, Any]):
+        self.form, self.name, self.args, self.kwargs = form, name, args, kwargs
+
+    def __str__(self) -> str:
+        shown = [repr(x) for x in self.args]
+        shown += [f"{k}={v!r}" for k, v in self.kwargs.items()]
+        if self.form == "method":
+            return f"{shown[0]}.{self.name}({', '.join(shown[1:])})"
+        return f"{self.form}.{self.name}({', '.join(shown)})"
+
+    def run(self, side: Any, pool: list[Any]) -> Any:
+        args = [on(side, pool, x) for x in self.args]
+        kwargs = {name: on(side, pool, x) for name, x in self.kwargs.items()}
+        if self.form == "method":
+            return getattr(args[0], self.name)(*args[1:], **kwargs)
+        if self.form == "torch":
+            return getattr(side, self.name)(*args, **kwargs)
+        module = side.nn.functional if self.form == "F" else None
+        module = module or getattr(side, self.form)
+        return getattr(module, self.name)(*args, **kwargs)
+
+
+class Pooled(int):
+    def __repr__(self) -> str:
+        return f"t{int(self)}"
+
+
+class Dtype(str):
+    def __repr__(self) -> str:
+        return f"torch.{self}"
+
+
+def on(side: Any, pool: list[Any], item: Any) -> Any:
+    """An argument as one side takes it."""
+    if isinstance(item, Pooled):
+        return pool[item]
+    if isinstance(item, Dtype):
+        return getattr(side, item)
+    if isinstance(item, list):
+        return [on(side, pool, x) for x in item]
+    return item
+
+
+def schemas() -> list[tuple[str, Any]]:
+    """All overloads of PyTorch's table that a program may call: form and schema."""
+    found = []
+    for schema in torch._C._jit_get_all_schemas():
+        space, _, name = schema.name.partition("::")
+        base = name.removesuffix("_")
+        if (
+            space != "aten"
+            or name.startswith("_")
+            or base in OMITTED
+            or name in OMITTED
+        ):
+            continue
+        if any(kind in name for kind in KINDS) or schema.overload_name.endswith("out"):
+            continue
+        if "backward" in name or any(
+            "Dimname" in str(a.type) for a in schema.arguments
+        ):
+            continue
+        if any("Generator" in str(a.type) for a in schema.arguments):
+            continue
+        for form in forms(name, schema):
+            found.append((form, schema))
+    return found
+
+
+def forms(name: str, schema: Any) -> list[str]:
+    known = []
+    arguments = schema.arguments
+    first = bool(arguments) and str(arguments[0].type) == "Tensor"
+    if first and arguments[0].name == "self" and hasattr(torch.Tensor, name):
+        known.append("method")
+    if hasattr(torch, name) and not isinstance(getattr(torch, name), type):
+        known.append("torch")
+    for space in ("linalg", "special", "fft"):
+        if name.startswith(space + "_") and hasattr(
+            getattr(torch, space), name.removeprefix(space + "_")
+        ):
+            known.append(space)
+    if not known and hasattr(torch.nn.functional, name):
+        known.append("F")
+    return known
+
+
+class Maker:
+    """Draws programs; the state of PyTorch's side decides what fits."""
+
+    def __init__(self, seed: int, table: list[tuple[str, Any]]) -> None:
+        self.draw = random.Random(seed)
+        self.table = table
+        self.pools: tuple[list[Any], list[Any]] = ([], [])
+        self.leaves: list[int] = []
+        self.shown: list[str] = []
+        shape = self.draw.choice(SHAPES)
+        for _ in range(self.draw.randint(2, 4)):
+            if self.draw.random() < 0.35:
+                shape = self.draw.choice(SHAPES)
+            self.add_leaf(shape)
+        self.add_leaf(self.draw.choice([(3,), (2,), (2, 3)]), "int64")
+
+    def add_leaf(self, shape: tuple[int, ...], dtype: str | None = None) -> None:
+        draw = self.draw
+        dtype = dtype or draw.choice(DTYPES)
+        n = math.prod(shape)
+        kind = draw.random()
+        if dtype in ("int64", "uint8"):
+            flat = [draw.randint(0, 2) for _ in range(n)]
+        elif dtype in ("int32", "int8"):
+            flat = [draw.randint(-3, 3) for _ in range(n)]
+        elif dtype == "bool":
+            flat = [draw.random() < 0.5 for _ in range(n)]
+        else:
+            flat = [round(draw.uniform(-2, 2), 2) for _ in range(n)]
+            if kind < 0.15:
+                flat = [draw.choice([x, 0.0, 1.0]) for x in flat]
+            elif kind < 0.2:
+                flat = [draw.choice([x, math.inf, math.nan, -0.0]) for x in flat]
+        array = np.array(flat, dtype=np.float64).reshape(shape)
+        turn = draw.random() < 0.2 and len(shape) > 1
+        gradient = dtype[:2] in ("fl", "bf", "co") and draw.random() < 0.45
+        for side, pool in zip(SIDES, self.pools, strict=True):
+            tensor = side.tensor(array.tolist(), dtype=side.float64).reshape(shape)
+            tensor = tensor.to(getattr(side, dtype))
+            if turn:
+                tensor = tensor.transpose(0, -1)
+            pool.append(tensor.detach().requires_grad_(gradient))
+        index = len(self.pools[0]) - 1
+        if gradient:
+            self.leaves.append(index)
+        values = self.pools[0][index].detach().tolist()
+        self.shown.append(
+            f"t{index} = torch.tensor({values}, dtype=torch.{dtype}, "
+            f"requires_grad={gradient})  # {tuple(self.pools[0][index].shape)} "
+            f"{self.pools[0][index].stride()}"
+        )
+
+    def step(self) -> Step:
+        form, schema = self.draw.choice(self.table)
+        name = schema.name.partition("::")[2]
+        if form in ("linalg", "special", "fft"):
+            name = name.removeprefix(form + "_")
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        skipped = False
+        for k, argument in enumerate(schema.arguments):
+            has_default = argument.has_default_value()
+            is_left_out = has_default and argument.name != "reduction"
+            if is_left_out and self.draw.random() < 0.65:
+                skipped = True
+                continue
+            value = self.value(argument, args, k)
+            if value is Ellipsis:
+                skipped = True
+            elif argument.kwarg_only or skipped:
+                kwargs[argument.name] = value
+            else:
+                args.append(value)
+        return Step(form, name, args, kwargs)
+
+    def value(self, argument: Any, args: list[Any], position: int) -> Any:
+        draw, name, kind = self.draw, argument.name, str(argument.type)
+        rank = (
+            self.pools[0][args[0]].dim() if args and isinstance(args[0], Pooled) else 2
+        )
+        if kind.startswith("Optional["):
+            if draw.random() < 0.3:
+                return None
+            kind = kind[9:-1]
+        if kind == "Tensor":
+            return self.tensor(name)
+        if kind in ("List[Tensor]", "List[Optional[Tensor]]"):
+            return [self.tensor(name) for _ in range(draw.randint(1, 3))]
+        if name in (
+            "layout",
+            "device",
+            "alpha",
+            "pin_memory",
+            "memory_format",
+            "generator",
+        ):
+            return Ellipsis
+        if name == "dtype" or name.endswith("_dtype"):
+            return Dtype(draw.choice(DTYPES))
+        if kind == "bool":
+            return draw.random() < 0.5
+        if kind in ("int", "SymInt"):
+            if name in DIMS:
+                return draw.randint(-rank - (draw.random() < 0.05), max(rank - 1, 0))
+            if name == "reduction":
+                return draw.choice([0, 1, 2])
+            return draw.choice([0, 1, 1, 2, 2, 3, -1])
+        if kind in ("List[int]", "List[SymInt]"):
+            return self.numbers(name, args, rank)
+        if kind == "float":
+            return draw.choice([0.5, 1.0, 2.0, 0.0, -1.5])
+        if kind == "number" or kind == "Scalar":
+            return draw.choice([0, 1, 2, -1, 0.5, 2.5, True, -0.5])
+        if kind == "List[float]":
+            return [draw.choice([0.5, 1.0, 2.0]) for _ in range(draw.randint(1, 2))]
+        if kind == "str":
+            return draw.choice(
+                ["mean", "none", "sum", "floor", "trunc", "ij", "linear"]
+            )
+        if kind == "List[bool]":
+            return [draw.random() < 0.5 for _ in range(2)]
+        return Ellipsis
+
+    def tensor(self, name: str) -> Pooled:
+        pool = self.pools[0]
+        fits = range(len(pool))
+        if name in INDEX_WORDS and self.draw.random() < 0.85:
+            fits = [k for k in fits if pool[k].dtype == torch.int64] or fits
+        if name in ("mask", "condition") and self.draw.random() < 0.85:
+            fits = [k for k in fits if pool[k].dtype == torch.bool] or fits
+        return Pooled(self.draw.choice(list(fits)))
+
+    def numbers(self, name: str, args: list[Any], rank: int) -> list[int]:
+        draw = self.draw
+        if name in DIMS or name == "dim":
+            dims = list(range(rank))
+            draw.shuffle(dims)
+            dims = dims[
+                : draw.randint(0 if draw.random() < 0.1 else min(1, rank), rank)
+            ]
+            return [d - rank if draw.random() < 0.3 else d for d in dims]
+        if name in ("size", "shape", "normalized_shape") and args:
+            shape = list(self.pools[0][args[0]].shape) if args[0] is not None else [2]
+            how = draw.random()
+            if how < 0.3:
+                return [math.prod(shape)]
+            if how < 0.5:
+                return [-1, *shape[1:]]
+            if how < 0.7:
+                return shape[::-1]
+            return [2, *shape] if how < 0.85 else shape
+        return [draw.choice([0, 1, 1, 2, 2, 3]) for _ in range(draw.randint(1, 3))]
+
+
+def flat(result: Any) -> Iterator[Any]:
+    if isinstance(result, (list, tuple)):
+        for item in result:
+            yield from flat(item)
+    else:
+        yield result
+
+
+def holds_values(item: Any) -> bool:
+    return not is_tensor(item) or item.numel() > 0
+
+
+def is_tensor(item: Any) -> bool:
+    return isinstance(item, (torch.Tensor, pellucid.Tensor))
+
+
+def array_of(tensor: Any, side: Any) -> np.ndarray:
+    tensor = tensor.detach()
+    if side is torch:
+        tensor = tensor.resolve_conj().resolve_neg()
+    if tensor.dtype in (side.bfloat16, side.float16):
+        tensor = tensor.to(side.float64)
+    if tensor.dtype == side.complex32:
+        tensor = tensor.to(side.complex128)
+    return tensor.numpy(force=True)
+
+
+def close(a: np.ndarray, b: np.ndarray, dtype: str) -> bool:
+    if a.dtype.kind in "biu":
+        return bool(np.array_equal(a, b))
+    tolerance = TOLERANCE.get(dtype, 1e-4)
+    with np.errstate(all="ignore"):
+        finite = np.abs(a[np.isfinite(a)])
+        scale = max(1.0, float(finite.max())) if finite.size else 1.0
+        if a.dtype.kind == "c":
+            return all(
+                np.allclose(
+                    x, y, rtol=tolerance, atol=tolerance * scale, equal_nan=True
+                )
+                for x, y in ((a.real, b.real), (a.imag, b.imag))
+            )
+        return bool(
+            np.allclose(a, b, rtol=tolerance, atol=tolerance * scale, equal_nan=True)
+        )
+
+
+def aliased(results: list[Any], pool: list[Any]) -> list[list[int]]:
+    """Of every result the tensors of the pool whose memory it shares."""
+    where = [x.data_ptr() for x in pool]
+    storages = [x.untyped_storage().data_ptr() for x in pool]
+    return [
+        [
+            k
+            for k, x in enumerate(pool)
+            if is_tensor(r)
+            and x.numel()
+            and where[k]
+            and r.untyped_storage().data_ptr() == storages[k]
+        ]
+        for r in results
+    ]
+
+
+def short(*pair: Any) -> str:
+    """Both results in a line, as far as they can be shown."""
+    if any(x is None or not is_tensor(x) or x.numel() > 24 for x in pair):
+        return ""
+    return " | ".join(
+        str(array_of(x, s).tolist()) for x, s in zip(pair, SIDES, strict=True)
+    )
+
+
+def asked(tensor: Any, name: str) -> Any:
+    try:  # views of several results raise once their base is written
+        return getattr(tensor, name)
+    except RuntimeError as error:
+        return type(error).__name__
+
+
+def difference(theirs: Any, ours: Any) -> str:
+    """What differs between a result of PyTorch's and ours; empty if nothing."""
+    if is_tensor(theirs) != is_tensor(ours):
+        return f"type {type(theirs).__name__} | {type(ours).__name__}"
+    if not is_tensor(theirs):
+        both = isinstance(theirs, float) and isinstance(ours, float)
+        if both and (math.isclose(theirs, ours, rel_tol=1e-5) or theirs != theirs):
+            return ""
+        return "" if str(theirs) == str(ours) else f"value {theirs!r} | {ours!r}"[:80]
+    dtypes = [str(x.dtype).rpartition(".")[2] for x in (theirs, ours)]
+    if dtypes[0] != dtypes[1]:
+        return f"dtype {dtypes[0]} | {dtypes[1]}"
+    shapes = [tuple(x.shape) for x in (theirs, ours)]
+    if shapes[0] != shapes[1]:
+        return f"shape {shapes[0]} | {shapes[1]}"
+    for ask in ("requires_grad", "is_leaf"):
+        answers = [asked(x, ask) for x in (theirs, ours)]
+        if answers[0] != answers[1]:
+            return f"{ask} {answers[0]} | {answers[1]}"
+    if theirs._is_view() != ours._is_view():
+        return f"_is_view {theirs._is_view()} | {ours._is_view()}"
+    arrays = [array_of(x, s) for x, s in zip((theirs, ours), SIDES, strict=True)]
+    return "" if close(*arrays, dtypes[0]) else "values"
+
+
+def attempt(step: Step, side: Any, pool: list[Any]) -> tuple[Any, Exception | None]:
+    try:
+        return step.run(side, pool), None
+    except TimeoutError:
+        raise TimeoutError(f"{side.__name__}: {step}") from None
+    except Exception as error:
+        return None, error
+
+
+def run(
+    seed: int,
+    table: list[tuple[str, Any]],
+    refused: list[Any],
+    show: bool = False,
+) -> Any:
+    """The first difference of a program as (op, what, step), or None."""
+    maker = Maker(seed, table)
+    lines = maker.shown
+    if show:
+        print(*lines, sep="\n")
+    calls = 0
+    wanted = maker.draw.randint(3, 13)
+    for _ in range(60):
+        if calls == wanted:
+            break
+        step = maker.step()
+        if show:
+            print(step, end=" ", flush=True)
+        found, errors = zip(
+            *(attempt(step, s, p) for s, p in zip(SIDES, maker.pools, strict=True)),
+            strict=True,
+        )
+        if show:
+            print([str(e).splitlines()[:2] if e else "" for e in errors], flush=True)
+        kinds = [type(e).__name__ if e else "" for e in errors]
+        if all(kinds) and kinds[0] != kinds[1]:
+            what = f"error {kinds[0]} | {kinds[1]}"
+            refused.append((step.name, what, str(errors[0])[:120], [str(step)]))
+        elif kinds[0] != kinds[1]:
+            if not kinds[0] and not any(holds_values(x) for x in flat(found[0])):
+                return None  # PyTorch looks for a kernel only if there are elements
+            lines.append(str(step))
+            why = str(errors[0] or errors[1]).splitlines()[:1]
+            what = f"error {kinds[0] or 'none'} | {kinds[1] or 'none'}"
+            return step.name, what, why, lines
+        if errors[0]:
+            if any(difference(a, b) for a, b in zip(*maker.pools, strict=True)):
+                return None  # an operand of a refused call has been written or resized
+            continue
+        calls += 1
+        lines.append(str(step))
+        results = [list(flat(x)) for x in found]
+        if len(results[0]) != len(results[1]):
+            return step.name, "number of results", "", lines
+        shared = [aliased(r, p) for r, p in zip(results, maker.pools, strict=True)]
+        if shared[0] != shared[1]:
+            return step.name, f"aliases {shared[0]} | {shared[1]}", "", lines
+        for a, b in zip(*results, strict=True):
+            what = difference(a, b)
+            if what == "requires_grad False | True" and step.form == "special":
+                return None  # PyTorch lacks the derivative
+            if what:
+                shown = short(a, b)
+                return (
+                    step.name,
+                    what.split("(")[0] if "shape" in what else what,
+                    shown,
+                    lines,
+                )
+        for k, (a, b) in enumerate(zip(*maker.pools, strict=True)):
+            what = difference(a, b)
+            if what:
+                return (
+                    step.name,
+                    f"then an operand's {what}",
+                    short(a, b),
+                    [*lines, f"t{k}"],
+                )
+        for a, b in zip(*results, strict=True):
+            is_new = is_tensor(a) and not any(a is x for x in maker.pools[0])
+            if is_new and a.numel() < 200 and a.layout == torch.strided:
+                lines.append(f"t{len(maker.pools[0])} = result")
+                maker.pools[0].append(a)
+                maker.pools[1].append(b)
+    return gradients(maker, lines)
+
+
+def gradients(maker: Maker, lines: list[str]) -> Any:
+    """Compares the gradients of the last results."""
+    found = []
+    for side, pool in zip(SIDES, maker.pools, strict=True):
+        ends = [x for x in pool[-4:] if x.requires_grad]
+        leaves = [pool[k] for k in maker.leaves if pool[k].is_leaf]
+        if not ends or not leaves:
+            return None
+        try:
+            total = sum((x.abs() if x.is_complex() else x).double().sum() for x in ends)
+            found.append(side.autograd.grad(total, leaves, allow_unused=True))
+        except Exception as error:
+            found.append(error)
+    if any(isinstance(x, Exception) for x in found):
+        kinds = [type(x).__name__ if isinstance(x, Exception) else "" for x in found]
+        if kinds[0] == kinds[1]:
+            return None
+        why = next(str(x) for x in found if isinstance(x, Exception)).splitlines()[:1]
+        return (
+            "gradient",
+            f"error {kinds[0] or 'none'} | {kinds[1] or 'none'}",
+            why,
+            lines,
+        )
+    for a, b in zip(*found, strict=True):
+        what = "None" if (a is None) != (b is None) else ""
+        what = what or ("" if a is None else difference(a, b))
+        if what:
+            return "gradient", what, short(a, b), lines
+    return None
+
+
+def kind(what: str) -> int:
+    """The order in which differences are printed: the gravest first."""
+    if not what.startswith("error"):
+        return 0
+    theirs, _, ours = what.removeprefix("error ").partition(" | ")
+    return 1 if theirs == "none" else 2 if ours == "none" else 3
+
+
+def too_long(*_: Any) -> None:
+    raise TimeoutError
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--programs", type=int, default=1000)
+    parser.add_argument("--start", type=int, default=0)
+    parser.add_argument("--show", type=int)
+    parser.add_argument("--trace", action="store_true", help="print seeds as they run")
+    parser.add_argument("--only", default="", help="ops whose name holds this")
+    options = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    pellucid.set_num_threads(1)
+    table = [x for x in schemas() if options.only in x[1].name]
+    if options.show is not None:
+        found = run(options.show, table, [], show=True)
+        print(found[:3] if found else "agrees")
+        return
+    counts: dict[tuple[str, str], list[Any]] = defaultdict(list)
+    differing = 0
+    signal.signal(signal.SIGALRM, too_long)
+    start = time.perf_counter()
+    for seed in range(options.start, options.start + options.programs):
+        if options.trace:
+            print(seed, file=sys.stderr, flush=True)
+        refused: list[Any] = []
+        signal.alarm(5)
+        try:
+            found = run(seed, table, refused)
+        except TimeoutError as error:
+            found = "a program", "takes more than 5 s", str(error), [""]
+        signal.alarm(0)
+        if found:
+            differing += 1
+        for op, what, detail, lines in [*refused, *([found] if found else [])]:
+            counts[op, what].append((seed, detail, lines[-1]))
+    for (op, what), seen in sorted(
+        counts.items(), key=lambda x: (kind(x[0][1]), -len(x[1]))
+    ):
+        seed, detail, line = seen[0]
+        print(f"{len(seen):5} {op}: {what}  [{seed}] {line} {str(detail)[:160]}")
+    seconds = time.perf_counter() - start
+    print(f"{differing} of {options.programs} programs differ; {seconds:.0f} s")
+    sys.exit(bool(differing))
+
+
+if __name__ == "__main__":
+    main()
