@@ -16,8 +16,9 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import pellucid as torch
+from pellucid import _C
 from pellucid._C import StorageBase
-from pellucid._tensor.copying import _rebuild_tensor
+from pellucid._tensor.dtype_names import TYPE_NAMES
 
 CALL, RESULT, ERROR, RECEIVED = range(4)
 HOLDS = 8  # added to a kind: the sender holds references until it hears RECEIVED
@@ -26,6 +27,8 @@ _LENGTH = struct.Struct("!Q")
 KEY_BYTES = 32
 _SEPARATE_BYTES = 1 << 14
 _JOINED_BYTES = 1 << 16  # up to here one write is cheaper than two
+_DTYPES = tuple(TYPE_NAMES)
+_DTYPE_CODES = {dtype: code for code, dtype in enumerate(_DTYPES)}
 
 # References that this thread is pickling: they are held until the receiver has them.
 _pickling = threading.local()
@@ -81,8 +84,10 @@ def recording(context: Any) -> Iterator[None]:
         _recording.context = before
 
 
-def _storage_over(buffer: Any) -> Any:
-    return torch.frombuffer(buffer, dtype=torch.uint8).untyped_storage()
+def _bytes_of(storage: Any) -> Any:
+    """A buffer of the memory that lives as long as it is used."""
+    nbytes = storage.nbytes()
+    return _C._tensor_over(storage, torch.uint8, 0, (nbytes,), (1,))._buffer(True)
 
 
 def _needs_gradient(value: Any) -> bool:
@@ -90,48 +95,105 @@ def _needs_gradient(value: Any) -> bool:
 
 
 class _Pickler(pickle.Pickler):
-    """Writes storages as buffers; tensors that share one still do."""
+    """Writes tensors as facts and storages as bytes, or beside the pickle; tensors that
+    share a storage still do. Globals, which pickles look up by name, are slow.
+    """
 
-    def __init__(self, file: Any, take: Any) -> None:
-        super().__init__(file, 5, buffer_callback=take)
-        self._storages: dict[int, Any] = {}
+    def __init__(self, file: Any, buffers: list[Any]) -> None:
+        super().__init__(file, 5, buffer_callback=self._take)
+        self._buffers = buffers
+        self._storages: dict[int, tuple[int, Any]] = {}
         recorded = torch.is_grad_enabled()
         self._context: Any = recording_context() if recorded else None
         self._message: Any = None
 
+    def _take(self, buffer: pickle.PickleBuffer) -> bool:
+        """Whether it becomes a part of the pickle."""
+        raw = buffer.raw()
+        is_small = raw.nbytes < _SEPARATE_BYTES
+        if not is_small:
+            self._buffers.append(raw)
+        return is_small
+
+    def _storage(self, storage: Any) -> tuple[int, Any]:
+        """Its number, and its content where it is new: True for the next buffer."""
+        address = storage._cdata
+        known = self._storages.get(address)
+        if known is not None:
+            return known[0], None
+        number = len(self._storages)
+        self._storages[address] = number, storage
+        if not storage.nbytes():
+            return number, b""
+        memory = memoryview(_bytes_of(storage))
+        if memory.nbytes < _SEPARATE_BYTES:
+            return number, bytes(memory)
+        self._buffers.append(memory)
+        return number, True
+
+    def persistent_id(self, value: Any) -> Any:
+        """Of tensors, storages and dtypes."""
+        kind = type(value)
+        if kind is torch.Tensor:
+            recorded = self._context is not None and value.requires_grad
+            if recorded or value.__dict__ or value.layout is not torch.strided:
+                return None
+            facts = value.storage_offset(), tuple(value.shape), value.stride()
+            code = _DTYPE_CODES[value.dtype]
+            storage = self._storage(value.untyped_storage())
+            return (*storage, code, *facts, value.requires_grad)
+        if kind is torch.dtype:
+            return _DTYPE_CODES[value]
+        return self._storage(value) if isinstance(value, StorageBase) else None
+
     def reducer_override(self, value: Any) -> Any:
-        leaves = self._context is not None and _needs_gradient(value)
-        if leaves or (type(value) is torch.Tensor and not value.__dict__):
-            own = value.untyped_storage()
-            storage = self._storages.setdefault(own._cdata, own)
-            place = value.storage_offset(), tuple(value.shape), value.stride()
-            facts = storage, value.dtype, *place, value.requires_grad
-            if not leaves:
-                return _rebuild_tensor, facts
-            self._message = self._message or self._context.tick()
-            return self._context.leave(self._message, value, facts)
-        if isinstance(value, StorageBase) and value.nbytes():
-            whole = torch.empty(0, dtype=torch.uint8).set_(value)
-            return _storage_over, (pickle.PickleBuffer(whole._buffer(True)),)
-        return NotImplemented
+        if self._context is None or not _needs_gradient(value):
+            return NotImplemented
+        place = value.storage_offset(), tuple(value.shape), value.stride()
+        facts = value.untyped_storage(), value.dtype, *place, value.requires_grad
+        self._message = self._message or self._context.tick()
+        return self._context.leave(self._message, value, facts)
+
+
+class _Unpickler(pickle.Unpickler):
+    """Reads what a ``_Pickler`` has written."""
+
+    def __init__(self, content: Pickled) -> None:
+        self._buffers = iter(content.buffers)
+        super().__init__(io.BytesIO(content.data), buffers=self._buffers)
+        self._storages: list[Any] = []
+
+    def _storage(self, number: int, memory: Any) -> Any:
+        if memory is not None:
+            if memory == b"":
+                whole = torch.empty(0)
+            else:
+                own = next(self._buffers) if memory is True else bytearray(memory)
+                whole = torch.frombuffer(own, dtype=torch.uint8)
+            self._storages.append(whole.untyped_storage())
+        return self._storages[number]
+
+    def persistent_load(self, facts: Any) -> Any:
+        """A tensor, a storage or a dtype."""
+        if isinstance(facts, int):
+            return _DTYPES[facts]
+        storage = self._storage(facts[0], facts[1])
+        if len(facts) == 2:
+            return storage
+        _, _, code, offset, shape, stride, requires_grad = facts
+        made = _C._tensor_over(storage, _DTYPES[code], offset, shape, stride)
+        if requires_grad:
+            made.requires_grad = True
+        return made
 
 
 def dump(value: Any) -> tuple[Pickled, list[Any]]:
     """The pickle, and the references in it."""
     file = io.BytesIO()
-    raws: list[memoryview] = []
-
-    def take(buffer: pickle.PickleBuffer) -> bool:
-        """Whether it becomes a part of the pickle."""
-        raw = buffer.raw()
-        is_small = raw.nbytes < _SEPARATE_BYTES
-        if not is_small:
-            raws.append(raw)
-        return is_small
-
+    raws: list[Any] = []
     _pickling.held = []
     try:
-        _Pickler(file, take).dump(value)
+        _Pickler(file, raws).dump(value)
         return Pickled(file.getvalue(), raws), _pickling.held
     finally:
         _pickling.held = None
@@ -139,7 +201,7 @@ def dump(value: Any) -> tuple[Pickled, list[Any]]:
 
 def load(content: Pickled) -> Any:
     """The value."""
-    return pickle.loads(content.data, buffers=content.buffers)
+    return _Unpickler(content).load()
 
 
 def send(connection: socket.socket, kind: int, number: int, content: Pickled) -> None:
