@@ -8,9 +8,12 @@ that bounds a call, "copy", "first-time" (traced, compiled, read), "wait" (aslee
 
 from __future__ import annotations
 
+import linecache
+import re
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,11 +68,23 @@ class Facts:
         """A part of the wall time, at most all of it."""
         return min(seconds / self.wall, 1.0) if self.wall else 0.0
 
-    def source(self, line: Line) -> str:
-        """The text of a line."""
-        import linecache
+    def own_share(self, *categories: str) -> float:
+        """Of the time that was not away."""
+        own = sum(share for name, share in self.shares.items() if name != "away")
+        return sum(self.shares.get(name, 0.0) for name in categories) / max(own, 1e-9)
 
-        return linecache.getline(line.file, line.number).strip()
+    @property
+    def files(self) -> list[str]:
+        """The script, then what else of the program ran."""
+        scripts = self.settings.get("files", ())
+        return list(dict.fromkeys([*scripts, *(file for file, _ in self.lines)]))
+
+    def matching(self, pattern: str) -> Iterator[tuple[str, int, str]]:
+        """(file, number, text) of the program's lines that hold a pattern."""
+        for file in self.files:
+            for number, text in enumerate(linecache.getlines(file), 1):
+                if re.search(pattern, text):
+                    yield file, number, text.rstrip("\n")
 
 
 class Recording:
