@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pellucid import _C
@@ -22,7 +23,7 @@ from pellucid_compiler.ir.bounded import Bounded
 if TYPE_CHECKING:
     from pellucid import Tensor
     from pellucid_compiler.codegen.kernel import Kernel
-    from pellucid_compiler.declare.scalar_function import ScalarFunction
+    from pellucid_compiler.ir.expr import Expr
 
 _kernels: Bounded[bytes, Kernel] = Bounded(8192)
 _compiling = [threading.RLock()]
@@ -37,7 +38,7 @@ os.register_at_fork(after_in_child=_renew_lock)
 
 
 def answer(what: str, request: bytes) -> bytes:
-    """The encoded plan, scalar function or derivative for ``request``.
+    """The encoded plan, pointwise function or derivative for ``request``.
 
     With it come the tile programs of the kernels that it uses. RuntimeError for calls
     that no plan computes: complex numbers where real ones belong.
@@ -80,16 +81,19 @@ def answer_group(description: bytes) -> bytes:
     return encode([found, program_table(encoded_programs(kernels))])
 
 
-def derivative_function(name: str) -> ScalarFunction | None:
-    """What a derivative op computes of one element of each operand; None if it is
-    not pointwise.
+def derivative_elements(name: str) -> tuple[Sequence[Expr], dict[str, int]] | None:
+    """What a derivative op computes of one element of each operand, and which argument
+    each of its numbers is; None if it is not pointwise.
     """
     import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
+    from pellucid_compiler.ir.elements import element_bodies
     from pellucid_compiler.specialise.answer import resolve
     from pellucid_compiler.specialise.pointwise import PointwiseOp
 
     found = resolve(_C._derivative_origin(name), None)
-    return found.function if isinstance(found, PointwiseOp) else None
+    if not isinstance(found, PointwiseOp):
+        return None
+    return element_bodies(found.graph), found.number_arguments()
 
 
 def run_routine(
