@@ -14,7 +14,7 @@ from pellucid_compiler.abi.dtypes import CODES
 from pellucid_compiler.abi.encode import decode, encode
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.ir.elements import element_bodies, element_graph, element_of
-from pellucid_compiler.ir.expr import Expr, cast, rewrite, sym
+from pellucid_compiler.ir.expr import Expr, cast, const, rewrite, sym
 from pellucid_compiler.ir.graph import Graph
 from pellucid_compiler.lower.registers import NumberSource
 from pellucid_compiler.lower.tile import tile_program
@@ -22,6 +22,9 @@ from pellucid_compiler.specialise.answer import resolve
 from pellucid_compiler.specialise.members import FIRST_VALUE, asked_op
 from pellucid_compiler.specialise.requests import TensorPlace
 from pellucid_compiler.specialise.scalars import lower_elements
+
+ONE = -1
+"""The class of a number that is 1.0."""
 
 _PARTS = ("whole", "real", "imaginary")  # as ScalarFunction::Part of the runtime
 
@@ -43,7 +46,8 @@ def group_of(description: bytes) -> Group:
     values: list[Expr] = []
     inputs: dict[int, str] = {}
     numbers: list[tuple[int, int]] = []
-    for position, (request, operands) in enumerate(described):
+    shared: dict[tuple[int, str], str] = {}
+    for position, (request, operands, classes) in enumerate(described):
         member = asked_op(request, resolve)
         places = dict(map(tuple, operands))
         read: list[Expr | None] = []
@@ -56,15 +60,26 @@ def group_of(description: bytes) -> Group:
             else:
                 inputs[place] = value.dtype
                 read.append(element_of(place, value.dtype))
-        renamed: dict[str, str] = {}
-        for name, argument in member.number_arguments().items():
-            renamed[name] = f"n{len(numbers)}"
-            numbers.append((position, argument))
+        names = member.number_arguments()
+        class_of = dict(map(tuple, classes))
 
-        def leaf(e: Expr, _: Any, read: Any = read, renamed: Any = renamed) -> Any:
+        def number(
+            e: Expr, at: Any = (position, class_of, names), shared: Any = shared
+        ) -> Expr:
+            position, class_of, names = at
+            argument = names[e.attr]
+            if class_of[argument] == ONE:
+                return const(1.0, e.dtype)
+            key = class_of[argument], e.dtype
+            if key not in shared:
+                shared[key] = f"n{len(numbers)}"
+                numbers.append((position, argument))
+            return sym(shared[key], e.dtype)
+
+        def leaf(e: Expr, _: Any, read: Any = read, number: Any = number) -> Any:
             if e.op == "load":
                 return read[e.attr]
-            return sym(renamed[e.attr], e.dtype) if e.op == "sym" else None
+            return number(e) if e.op == "sym" else None
 
         values += [rewrite(e, leaf) for e in element_bodies(member.graph)]
     count = max(inputs, default=-1) + 1
