@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from breadth import breadth
 from compiled import compiled
 from kinds import kinds
 from networks import networks
@@ -133,4 +134,5 @@ GROUPS: dict[str, Callable[[Any], dict[str, Case]]] = {
     "models": models,
     "compile": compiled,
     "kinds": kinds,
+    "breadth": breadth,
 }
