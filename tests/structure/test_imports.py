@@ -205,7 +205,7 @@ API = {
         *("serialization/_format", "distributed/tensor", "nn", "optim"),
     },
     "distributed/tensor": {
-        *("autograd", "distributed", "nn", "overrides", "pellucid_compiler"),
+        *("autograd", "distributed", "nn", "pellucid_compiler"),
         *("random", "utils/_pytree"),
     },
     "distributed/tensor/parallel": {"distributed", "distributed/tensor", "nn"},
