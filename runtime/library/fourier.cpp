@@ -29,7 +29,7 @@ std::vector<int> dims_of(const LibraryCall& call) {
   return found;
 }
 
-// The factor of a norm that NumPy would name so; the one that is no factor depends on the direction.
+// The factor of a norm by its name in NumPy, which depends on the direction.
 double factor_of(const LibraryCall& call, const TensorImpl& reals, const std::vector<int>& dims, bool forward) {
   double count = 1;
   for (const int dim : dims) count *= static_cast<double>(reals.sizes[dim]);

@@ -10,7 +10,7 @@
 namespace pellucid::fourier {
 namespace {
 
-constexpr int64_t kShortest = 64;          // a shorter line is no matrix
+constexpr int64_t kShortest = 64;          // a shorter line is not a matrix
 constexpr size_t kRemembered = 32u << 20;  // bytes of roots
 
 // Radices whose product is `length`, or none where a prime factor is too large.

@@ -9,7 +9,7 @@
 namespace pellucid::fourier {
 namespace {
 
-constexpr int64_t kLongest = 4096;  // of lines side by side: longer ones leave the cache
+constexpr int64_t kLongest = 4096;  // of lines in lanes: longer ones leave the cache
 
 template <class T>
 Workspace<T> numbers(int64_t count) {
@@ -40,7 +40,7 @@ void share(int64_t units, int64_t work, Body&& body) {
                   [&](int64_t block) { body(block * step, std::min(units, (block + 1) * step)); });
 }
 
-// Lines side by side: neighbours in memory where there are some, else of adjacent blocks.
+// Lines in lanes: adjacent ones in memory where there are some, else of adjacent blocks.
 template <class T>
 void transform_lanes(const Plan<T>& plan, const T* from, T* to, const Geometry& g) {
   const int64_t n = plan.length(), lanes = kLanes<T>;
@@ -78,7 +78,7 @@ void transform_columns(const Plan<T>& plan, const T* from, T* turned, bool inver
   });
 }
 
-// A contiguous line as a matrix: columns, then rows, each as lines side by side.
+// A contiguous line as a matrix: columns, then rows, each as lines in lanes.
 template <class T>
 void transform_matrix(const Plan<T>& plan, const T* from, T* to, const Geometry& g) {
   const int64_t rows = plan.rows(), columns = plan.columns(), lanes = kLanes<T>;

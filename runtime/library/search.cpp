@@ -1,4 +1,4 @@
-// Binary search in sorted rows, eight values side by side.
+// Binary search in sorted rows, of eight values at a time.
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
@@ -20,7 +20,7 @@ bool is_before(T element, T value) {
   else return ordered;
 }
 
-// The steps depend on the row's length alone, so that searches run side by side without branches.
+// The steps depend on the row's length alone, so that eight searches run at a time without branches.
 template <class T, bool after_equals, int64_t together>
 void search(const T* row, int64_t length, const T* values, int64_t* places) {
   int64_t low[together] = {};

@@ -9,6 +9,7 @@ from pellucid_compiler.declare import (
     ROUTINES,
     Routine,
     broadcast_shapes,
+    detach,
     graph_rule,
     greatest,
     library,
@@ -40,7 +41,7 @@ def lstsq(a, b, rcond):
         a.shape[-2],
         b.shape[-2],
     )
-    return library("lstsq", a, b, rcond)
+    return library("lstsq", a, b, detach(rcond))
 
 
 def _types(a, b, rcond):
