@@ -283,7 +283,9 @@ API = {
         "fx/experimental",
         "nn",
         "utils/_pytree",
+        "version",
     },
+    "_guards": {"_subclasses", "utils", "utils/_pytree"},
     "export": {
         "_ops",
         "utils/_symbolic",
@@ -426,7 +428,7 @@ op = REGISTRY["softmax.int"]
 key = (TensorKey("float32", 2), StaticKey(1), StaticKey(None))
 traced = op.trace(key, {"self.0": 3, "self.1": 4})
 traced.backward([True]).graph
-REGISTRY["softplus"].scalar_function(
+REGISTRY["softplus"].element_graph(
     (TensorKey("float32", 0), NumberKey("weakint"), NumberKey("weakint"))
 )
 heavy = {"numpy", "llvmlite", "dataclasses", "inspect", "pellucid"} & set(sys.modules)
