@@ -1,4 +1,4 @@
-"""A large state that is made anew in every round: no fault, but memory."""
+"""A large state whose every round takes new memory: no fault, but memory."""
 
 import torch
 
