@@ -110,7 +110,7 @@ API = {
     "nn": {"linalg", "nn/functional", "nn/modules", "nn/parallel", "nn/utils", "ops"},
     "nn/functional": {"_C/_runtime", "sparse/_ops", "nn", "utils", "pellucid_compiler"},
     "nn/modules": {
-        *("__future__", "nn", "nn/functional", "nn/utils", "utils"),
+        *("__future__", "distributed/nn", "nn", "nn/functional", "nn/utils", "utils"),
         "pellucid_compiler",
     },
     "nn/utils": {"func", "linalg", "nn", "nn/functional", "nn/modules"},
