@@ -47,6 +47,8 @@ from pellucid_compiler.specialise.scalars import (
     lower_function,
     number_rules,
 )
+from pellucid_compiler.specialise.staged import RULE as STAGE
+from pellucid_compiler.specialise.staged import stage_graph
 
 Kernels = dict[bytes, Kernel]
 
@@ -58,6 +60,8 @@ def resolve(reference: Decoded, arguments: Decoded) -> GraphOp | PointwiseOp:
         rule, base, given, mask = origin
         if rule == GROUP:
             return anchored_graph(base, arguments, resolve)
+        if rule == STAGE:
+            return stage_graph(base, arguments)
         derivative = _derive(rule, resolve(base, given), mask)
         assert derivative is not None
         return derivative.op  # type: ignore[no-any-return]
