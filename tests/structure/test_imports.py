@@ -283,7 +283,9 @@ API = {
         "fx/experimental",
         "nn",
         "utils/_pytree",
+        "version",
     },
+    "_guards": {"_subclasses", "utils", "utils/_pytree"},
     "export": {
         "_ops",
         "utils/_symbolic",

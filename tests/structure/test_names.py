@@ -9,7 +9,8 @@ MOST = 12
 OF_PYTORCH = {
     *("_C", "__config__", "__future__", "_compile", "_custom_ops", "_decomp"),
     *("_dynamo", "_functorch", "_higher_order_ops", "_library", "_lobpcg", "_lowrank"),
-    *("_ops", "_subclasses", "_tensor", "_tensor_str", "_utils", "accelerator", "amp"),
+    *("_guards", "_ops", "_subclasses", "_tensor", "_tensor_str", "_utils"),
+    *("accelerator", "amp"),
     *("ao", "autograd", "backends", "compiler", "cpu", "cuda", "distributed"),
     *("distributions", "export", "fft", "func", "functional", "futures", "fx", "hub"),
     *("include", "jit", "library", "linalg", "masked", "mps", "mtia"),
