@@ -428,7 +428,7 @@ op = REGISTRY["softmax.int"]
 key = (TensorKey("float32", 2), StaticKey(1), StaticKey(None))
 traced = op.trace(key, {"self.0": 3, "self.1": 4})
 traced.backward([True]).graph
-REGISTRY["softplus"].scalar_function(
+REGISTRY["softplus"].element_graph(
     (TensorKey("float32", 0), NumberKey("weakint"), NumberKey("weakint"))
 )
 heavy = {"numpy", "llvmlite", "dataclasses", "inspect", "pellucid"} & set(sys.modules)
