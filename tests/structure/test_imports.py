@@ -160,7 +160,14 @@ API = {
     "tour": {"profiler/_timeline", "explain"},
     "profiler/_timeline": {"pellucid_compiler"},
     "diagnose": {
-        *("profiler/_timeline", "diagnose/rules", "memory", "profiler", "run"),
+        *(
+            "_compile",
+            "profiler/_timeline",
+            "diagnose/rules",
+            "memory",
+            "profiler",
+            "run",
+        ),
         *("utils/_pytree", "pellucid_compiler"),
     },
     "diagnose/rules": {"profiler/_timeline", "diagnose"},
