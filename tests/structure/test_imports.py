@@ -110,7 +110,7 @@ API = {
     "nn": {"linalg", "nn/functional", "nn/modules", "nn/parallel", "nn/utils", "ops"},
     "nn/functional": {"_C/_runtime", "sparse/_ops", "nn", "utils", "pellucid_compiler"},
     "nn/modules": {
-        *("__future__", "nn", "nn/functional", "nn/utils", "utils"),
+        *("__future__", "distributed/nn", "nn", "nn/functional", "nn/utils", "utils"),
         "pellucid_compiler",
     },
     "nn/utils": {"func", "linalg", "nn", "nn/functional", "nn/modules"},
@@ -160,7 +160,14 @@ API = {
     "tour": {"profiler/_timeline", "explain"},
     "profiler/_timeline": {"pellucid_compiler"},
     "diagnose": {
-        *("profiler/_timeline", "diagnose/rules", "memory", "profiler", "run"),
+        *(
+            "_compile",
+            "profiler/_timeline",
+            "diagnose/rules",
+            "memory",
+            "profiler",
+            "run",
+        ),
         *("utils/_pytree", "pellucid_compiler"),
     },
     "diagnose/rules": {"profiler/_timeline", "diagnose"},
@@ -429,7 +436,7 @@ op = REGISTRY["softmax.int"]
 key = (TensorKey("float32", 2), StaticKey(1), StaticKey(None))
 traced = op.trace(key, {"self.0": 3, "self.1": 4})
 traced.backward([True]).graph
-REGISTRY["softplus"].scalar_function(
+REGISTRY["softplus"].element_graph(
     (TensorKey("float32", 0), NumberKey("weakint"), NumberKey("weakint"))
 )
 heavy = {"numpy", "llvmlite", "dataclasses", "inspect", "pellucid"} & set(sys.modules)

@@ -1,7 +1,7 @@
 """What happens in a call, from its arguments to machine code.
 
 ``explain(fn, *args)`` runs the call, records what was dispatched, and shows for every
-op: schema, dispatch keys, specialisation key, handler, Graph or scalar function, passes
+op: schema, dispatch keys, specialisation key, handler, Graph, passes
 that changed the Graph, plan, kernels and whether the pack has them; of several ops a
 line each, and all of it in ``.more``. ``.passes()`` shows the Graph before and after
 each pass; ``.llvm()`` and ``.assembly()`` go on to machine code, which needs llvmlite.
