@@ -20,6 +20,7 @@
 #include "python/function_protocol.h"
 #include "python/mode_stack.h"
 #include "python/op_overload.h"
+#include "python/part_calls.h"
 #include "python/protocol_call.h"
 #include "python/tensor_type.h"
 #include "transforms/wrapper.h"
@@ -88,8 +89,8 @@ class Overriding {
   InlineVector<PyTypeObject*, 8> types_;
 };
 
-// In-place and out= ops return what they wrote, whatever the handler gave back. A wrapper's version
-// counts the write, since no kernel saw it.
+}  // namespace
+
 bool returns_written(OpCall& call) {
   if (call.op->variant == Variant::Functional) return false;
   const Schema& schema = call.op->schema;
@@ -101,6 +102,8 @@ bool returns_written(OpCall& call) {
     }
   return next > 0;
 }
+
+namespace {
 
 void take_result(OpCall& call, PyObject* returned) {
   if (!returns_written(call)) unpack_results(call, returned);
@@ -225,9 +228,20 @@ void run_seen_inside(OpCall& call) {
   entry.function(call, entry.context);
 }
 
+void ask_python(OpCall& call);
+
 // The fallback of every op at the PythonDispatch key.
 void dispatch_to_python(OpCall& call, void*) {
   HoldGil gil;
+  if (!mode_stack().empty() || !has_parts(call)) return ask_python(call);
+  PartCall parts(call);
+  if (parts.run(call)) return;
+  const RepeatRequest request;
+  ask_python(call);
+  if (request.was_made()) parts.remember(call);
+}
+
+void ask_python(OpCall& call) {
   const Overriding overriding(call);
   const bool has_modes = !mode_stack().empty();
   if (!has_modes && overriding.types().empty()) {  // an alias without an object of its class
@@ -434,6 +448,18 @@ PyObject* origin(PyObject*, PyObject* name_object) {
   });
 }
 
+// _op_of_origin(schema, origin): the op that the compiler makes of an encoded description.
+PyObject* op_of_origin(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    const char *schema, *origin;
+    Py_ssize_t length;
+    if (!PyArg_ParseTuple(args, "sy#:_op_of_origin", &schema, &origin, &length)) return nullptr;
+    const auto op =
+        derivative_op(schema, OpKind::Loop, 0, {origin, static_cast<size_t>(length)}, ResultLayout::RowMajor, {});
+    return new_reference(overload_object(*op));
+  });
+}
+
 PyMethodDef tensor_methods[] = {
     {"__torch_dispatch__", default_implementation, METH_VARARGS | METH_CLASS,
      "__torch_dispatch__(cls, func, types, args=(), kwargs=None): how subclasses see ops, below autograd."},
@@ -455,6 +481,7 @@ PyMethodDef functions[] = {
     {"_derivative_of", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(derivative_of)),
      METH_FASTCALL | METH_KEYWORDS,
      "_derivative_of(name, mask, results, *args, **kwargs): (op, sizes) of the gradients of a call, or None."},
+    {"_op_of_origin", op_of_origin, METH_VARARGS, "_op_of_origin(schema, origin): an op of an encoded description."},
     {"_derivative_origin", origin, METH_O, "_derivative_origin(name): what a derivative op was traced from, encoded."},
     {"_exclude_torch_dispatch", exclude_dispatch, METH_O,
      "Whether ops shall leave __torch_dispatch__ out in this thread; returns what was set before."},

@@ -90,7 +90,7 @@ def _is_tensor(value):
     forms=("ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)",),
 )
 def ldexp(x, other):
-    """``x`` times 2 to the power ``other``; integers are powers of the dtype of ``x``."""
+    """``x`` times 2 to the power ``other``; integers are powers in ``x``'s dtype."""
     if x.is_floating_point() and not other.is_floating_point():
         other = other.to(x.dtype)
     return x * api.pow(2.0, other)
