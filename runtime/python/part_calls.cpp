@@ -222,7 +222,7 @@ PyMethodDef functions[] = {
     {"_set_part_class", set_part_class, METH_VARARGS,
      "_set_part_class(cls, part, spec): the class of tensors held in parts, and its slots."},
     {"_repeat_on_parts", repeat_on_parts, METH_NOARGS,
-     "In its __torch_dispatch__: the call ran on the parts as they are, and so shall others like it."},
+     "In its __torch_dispatch__: the call ran on the parts as they are, others like it run so too."},
     {},
 };
 

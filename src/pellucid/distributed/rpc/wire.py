@@ -1,13 +1,16 @@
 """Messages between workers: a header, a pickle, and the memory of large storages.
 
 A storage from 16 KiB on is not a part of the pickle: it is written from where it is,
-and received into the memory that the new storage has.
+and received into the memory that the new storage has. Between processes of a machine
+the receiver copies those from 256 KiB on itself, if who sends them waits for that.
 """
 
 from __future__ import annotations
 
+import ctypes
 import io
 import pickle
+import select
 import socket
 import struct
 import threading
@@ -19,13 +22,17 @@ import pellucid as torch
 from pellucid import _C
 from pellucid._C import StorageBase
 from pellucid._tensor.dtype_names import TYPE_NAMES
+from pellucid.distributed._distributed import read_memory
 
 CALL, RESULT, ERROR, RECEIVED = range(4)
-HOLDS = 8  # added to a kind: the sender holds references until it hears RECEIVED
+# Added to a kind: the sender holds references and memory until it hears RECEIVED; the
+# receiver is to read the memory from the sender's, where its buffers' addresses are.
+HOLDS, READS = 8, 16
 _HEADER = struct.Struct("!BQQQ")
 _LENGTH = struct.Struct("!Q")
 KEY_BYTES = 32
 _SEPARATE_BYTES = 1 << 14
+_READ_BYTES = 1 << 18
 _JOINED_BYTES = 1 << 16  # up to here one write is cheaper than two
 _DTYPES = tuple(TYPE_NAMES)
 _DTYPE_CODES = {dtype: code for code, dtype in enumerate(_DTYPES)}
@@ -204,47 +211,111 @@ def load(content: Pickled) -> Any:
     return _Unpickler(content).load()
 
 
+def is_to_be_read(content: Pickled) -> bool:
+    """Whether a receiver that can read the sender's memory does that."""
+    buffers = content.buffers
+    return any(b.nbytes >= _READ_BYTES for b in buffers) and not any(
+        b.readonly for b in buffers
+    )
+
+
+def address_of(buffer: Any) -> int:
+    """Of its first byte."""
+    return ctypes.addressof(ctypes.c_char.from_buffer(buffer))
+
+
 def send(connection: socket.socket, kind: int, number: int, content: Pickled) -> None:
-    """Writes a message; the caller holds the connection's lock."""
+    """Writes a message; the caller holds the connection's lock, and the content until
+    it has been received, where the kind is of READS.
+    """
     data, buffers = content
     header = _HEADER.pack(kind, number, len(data), len(buffers))
     lengths = b"".join(_LENGTH.pack(buffer.nbytes) for buffer in buffers)
+    if kind & READS:
+        lengths += b"".join(_LENGTH.pack(address_of(buffer)) for buffer in buffers)
     if len(data) < _JOINED_BYTES:
         connection.sendall(header + lengths + data)
     else:
         connection.sendall(header + lengths)
         connection.sendall(data)
-    for buffer in buffers:
-        connection.sendall(buffer)
+    if not kind & READS:
+        for buffer in buffers:
+            connection.sendall(buffer)
 
 
 class Reader:
     """The messages that arrive at a connection, for one thread at a time."""
 
     def __init__(self, connection: socket.socket) -> None:
-        self._file: Any = connection.makefile("rb", _JOINED_BYTES)
+        self._connection = connection
+        self.pid = 0  # of the other side, whose memory this one may read
+        self._memory = bytearray(_JOINED_BYTES)
+        self._view = memoryview(self._memory)
+        self._first = self._end = 0  # of what has arrived and was not read
+        self._poll = select.poll()
+        self._poll.register(connection, select.POLLIN)
+
+    def waits(self, seconds: float) -> bool:
+        """Whether nothing arrives within so many seconds."""
+        return self._first == self._end and not self._poll.poll(1000 * seconds)
 
     def read(self, nbytes: int) -> bytes:
         """So many bytes; ConnectionError when the other side has closed."""
-        found: bytes = self._file.read(nbytes)
-        if len(found) < nbytes:
-            raise ConnectionError("the other side has closed the connection")
-        return found
+        if nbytes > len(self._memory):
+            found = bytearray(nbytes)
+            self._read_into(memoryview(found))
+            return bytes(found)
+        if self._end - self._first < nbytes:
+            self._fetch(nbytes)
+        first, self._first = self._first, self._first + nbytes
+        return bytes(self._view[first : self._first])
 
-    def _fill(self, nbytes: int) -> Any:
+    def _fetch(self, nbytes: int) -> None:
+        left = self._end - self._first
+        self._view[:left] = self._view[self._first : self._end]
+        self._first, self._end = 0, left
+        while self._end < nbytes:
+            self._end += self._take(self._view[self._end :])
+
+    def _take(self, target: memoryview) -> int:
+        count = self._connection.recv_into(target)
+        if not count:
+            raise ConnectionError("the other side has closed the connection")
+        return count
+
+    def _read_into(self, target: memoryview) -> None:
+        ready = min(self._end - self._first, target.nbytes)
+        target[:ready] = self._view[self._first : self._first + ready]
+        self._first += ready
+        while ready < target.nbytes:
+            ready += self._take(target[ready:])
+
+    def has_more(self) -> bool:
+        """Whether the next message has begun to arrive."""
+        return self._first < self._end
+
+    def _fill(self, nbytes: int, address: int) -> Any:
         memory = torch.empty(nbytes, dtype=torch.uint8)._buffer(True)
-        left = memoryview(memory).cast("B")
-        while left.nbytes:
-            count = self._file.readinto(left)
-            if not count:
-                raise ConnectionError("the other side has closed the connection")
-            left = left[count:]
+        target = memoryview(memory).cast("B")
+        if not address:
+            self._read_into(target)
+        elif not read_memory(self.pid, address, target):
+            raise ConnectionError(f"the memory of process {self.pid} cannot be read")
         return memory
 
     def receive(self) -> Message:
         """The next message; ConnectionError when the other side has closed."""
         kind, number, nbytes, count = _HEADER.unpack(self.read(_HEADER.size))
-        lengths = self.read(count * _LENGTH.size)
+        if not count:
+            return Message(kind, number, Pickled(self.read(nbytes), []))
+        lengths = self._numbers(count)
+        addresses = self._numbers(count) if kind & READS else (0,) * count
         data = self.read(nbytes)
-        buffers = [self._fill(length) for (length,) in _LENGTH.iter_unpack(lengths)]
-        return Message(kind, number, Pickled(data, buffers))
+        return Message(
+            kind & ~READS,
+            number,
+            Pickled(data, list(map(self._fill, lengths, addresses))),
+        )
+
+    def _numbers(self, count: int) -> tuple[int, ...]:
+        return struct.unpack(f"!{count}Q", self.read(count * _LENGTH.size))
