@@ -27,7 +27,7 @@ struct PoolOptions {
   PoolPolicy policy = PoolPolicy::None;
   size_t alignment = 1;              // of addresses and sizes of blocks; a power of two
   size_t padding = 0;                // bytes behind each block that are its own
-  size_t segment = size_t{1} << 20;  // what the backend is asked for at least
+  size_t segment = size_t{1} << 20;  // the least that the backend gives at once
   bool poison = false;               // freed blocks are filled with ones: NaN in every float
 };
 

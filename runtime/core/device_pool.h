@@ -24,7 +24,7 @@ struct MemoryCount {
 };
 
 struct MemoryCounts {
-  MemoryCount blocks, allocated, requested;  // number, bytes of blocks, bytes that were asked for
+  MemoryCount blocks, allocated, requested;  // number, bytes of blocks, bytes that were requested
   MemoryCount segments, reserved;            // number and bytes of what the backend gave
   int64_t retries = 0, failures = 0;         // allocations that needed memory back first; that failed even so
 };

@@ -123,7 +123,7 @@ PyObject* memory(PyObject*, PyObject* device) {
   });
 }
 
-// _device_blocks(device): (address, bytes, bytes asked for, stream, state, whether a segment begins) of each part.
+// _device_blocks(device): (address, bytes, bytes requested, stream, state, whether a segment begins) of each part.
 PyObject* blocks(PyObject*, PyObject* device) {
   return guarded([&] {
     const Place place = place_of(device);
