@@ -1,21 +1,25 @@
 """Programs with a planted fault get its verdict, line and fix; sound ones get none.
 
-Nothing here asserts a time: what a fix gains is measured by the command.
+Nothing here asserts a time: verdicts are those of `clock.py`, and what a fix gains is
+measured by the command.
 """
 
 import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
+from tests.devices.programs import run
+from tests.diagnose import clock
 
 import pellucid as torch
 from pellucid import diagnose
 from pellucid.diagnose import trials
-from pellucid.diagnose.experiments import Program, is_worth, judge
+from pellucid.diagnose.experiments import is_worth, judge
 from pellucid.diagnose.findings import KINDS, Finding, Patch, Report
 from pellucid.diagnose.rules import all_rules
 
@@ -23,12 +27,18 @@ PROGRAMS = Path(__file__).parent / "programs"
 CORES = len(os.sched_getaffinity(0))
 # The kind, what the line holds, and what the patch adds.
 FAULTY = {
+    "bfloat16": ("compute", "y = model(x)", "torch.autocast('cpu'"),
+    "break": ("overhead", "if y.max().item() > 50:", None),
+    "channels_last": ("bandwidth", "y = model(x)", "memory_format=torch.channels_last"),
+    "frozen": ("waste", "torch.optim.Adam(net.head", "net.requires_grad_(False)"),
+    "in_place": ("bandwidth", "state = state + pull", "state += pull"),
+    "recompiles": ("first-time", "def decayed(x):", None),
     "anomaly": ("overhead", "set_detect_anomaly(True)", "set_detect_anomaly(False"),
     "cat": ("copy", "rows = torch.cat([rows, x])", "rows_parts.append(x)"),
     "checkpoint": ("peak", "x = block(x)", "checkpoint(block, x, use_reentrant=False)"),
     "clone": ("copy", "table.clone()", "table[k]"),
     "compile": ("overhead", "x = x + 0.01 * force(x)", "force = torch.compile(force)"),
-    "denormals": ("waste", "state = state * 0.97", "torch.set_flush_denormal(True)"),
+    "denormals": ("waste", "    state = state", "torch.set_flush_denormal(True)"),
     "double": ("compute", ".double()", ".float()"),
     "elements": ("overhead", "out[k] = x[k] * 2 + 1", None),
     "hoist": ("waste", "    table = torch.softmax(A @ B, -1)", "pass"),
@@ -42,34 +52,26 @@ FAULTY = {
     "strides": ("bandwidth", "wide = base.t()", "base.t().contiguous()"),
     "threads": ("compute", "set_num_threads(1)", f"set_num_threads({CORES})"),
 }
-OPTIONS = ("checkpoint", "compile")  # no faults
+OPTIONS = (
+    "bfloat16",
+    "channels_last",
+    "checkpoint",
+    "compile",
+    "in_place",
+)  # no faults
 SOUND = ("cnn", "eval", "matmul", "train", "vector")
 
 
-# These change settings of the process, or take the time of its first calls.
-ALONE = ("faulty_anomaly", "faulty_denormals", "faulty_threads", "sound_cnn")
-
-
 @pytest.fixture(scope="module")
-def together(tmp_path_factory):
-    """The reports of all programs that leave no trace, made by one process."""
+def report_of(tmp_path_factory):
+    """The reports of all programs by a clock of their own, made by one process."""
     names = [f"faulty_{name}" for name in FAULTY] + [f"sound_{name}" for name in SOUND]
-    scripts = [str(PROGRAMS / f"{name}.py") for name in names if name not in ALONE]
     result = tmp_path_factory.mktemp("reports") / "reports.json"
     command = [sys.executable, str(PROGRAMS.parent / "record_programs.py"), str(result)]
+    scripts = [str(PROGRAMS / f"{name}.py") for name in names]
     subprocess.run([*command, *scripts], check=True, stdout=subprocess.DEVNULL)
-    return json.loads(result.read_text())
-
-
-@pytest.fixture
-def report_of(together):
-    def find(name):
-        if name in together:
-            return Report.unpickled(together[name]["report"])
-        program = Program(str(PROGRAMS / f"{name}.py"), [])
-        return Report.unpickled(program.run("record")["report"])
-
-    return find
+    found = json.loads(result.read_text())
+    return lambda name: Report.unpickled(found[str(PROGRAMS / f"{name}.py")]["report"])
 
 
 @pytest.mark.parametrize("name", FAULTY)
@@ -110,7 +112,9 @@ def test_the_command_measures_fixes_in_pairs(tmp_path):
     found = json.loads(target.read_text())
     assert found["kind"] in (*KINDS, "copy") and set(found["shares"]) > {"copy"}
     assert "roofline" in done.stdout and page.read_text().startswith("<!doctype")
-    for finding in found["findings"]:
+    patched = [f for f in found["findings"] if f["patch"] is not None]
+    assert [f["fix"] for f in patched if "clone" in f["text"]]
+    for finding in patched:
         assert finding["pairs"] >= 1 and finding["patched"].startswith("---")
         assert finding["same_output"]
     failing = tmp_path / "failing.py"
@@ -194,28 +198,70 @@ def test_the_fix_of_a_function_is_measured_in_this_process(monkeypatch):
     assert not [f for f in diagnose(fades, W).findings if "before the loop" in f.fix]
 
 
+def test_a_rank_that_waits_is_told_with_its_line():
+    from pellucid.distributed._group.work import Work
+
+    def work():
+        for _ in range(4):
+            pending = Work.pending(None)
+            threading.Timer(0.05, pending._finish).start()
+            pending.wait()
+            torch.ones(4).exp()
+
+    (finding,) = clock.diagnosed(work).findings[:1]
+    assert finding.kind == "wait" and finding.text == "pending.wait()"
+    assert "this rank waits for ranks, 4 times" in finding.evidence
+
+
+def test_steps_that_a_backend_lacks_are_told_with_their_line(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(
+        """
+import sys
+sys.path.insert(0, "examples")
+import pellucid as torch
+from toy_device import Toy
+
+class Maps(Toy):
+    forms = frozenset({"map"})
+
+torch.devices.register(Maps())
+x = torch.ones(300, device="toy")
+with torch.diagnose() as found:
+    for _ in range(20):
+        (x + 1).sum()
+(finding,) = [f for f in found.report.findings if "on the CPU" in f.evidence]
+print(finding.kind, finding.evidence, finding.text)
+"""
+    )
+    output = run(str(path))
+    assert "(x + 1).sum()" in output and "copy" in output and "aten::sum 20x" in output
+
+
 def test_steps_of_a_loop_sum_to_its_time_and_slow_ones_say_why():
     model = torch.nn.Linear(64, 64)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    with diagnose() as found:
+
+    def work():
         for k in range(6):
             optimizer.zero_grad()
             model(torch.ones(8, 64)).sum().backward()
             if k == 4:
                 time.sleep(0.2)
             optimizer.step()
-    steps = found.report.steps
-    assert len(steps) == 6
-    slowest = max(steps, key=lambda step: step.seconds)
+
+    report = clock.diagnosed(work)
+    assert len(report.steps) == 6
+    slowest = max(report.steps, key=lambda step: step.seconds)
     assert slowest.number == 4 and slowest.shares["python"] > 0.19
-    for step in steps:
+    for step in report.steps:
         assert sum(step.shares.values()) == pytest.approx(step.seconds, rel=0.1)
-    (line,) = [x for x in found.report.text().splitlines() if "number 4" in x]
+    (line,) = [x for x in report.text().splitlines() if "number 4" in x]
     assert "(python +" in line
-    assert len(json.loads(found.report.json())["steps"]) == 6
+    assert len(json.loads(report.json())["steps"]) == 6
 
 
 def test_every_rule_is_a_file():
     names = {rule.__module__.rpartition(".")[2] for rule in all_rules()}
     files = (Path(diagnose.__file__).parent / "rules").glob("[a-z]*.py")
-    assert names == {path.stem for path in files} and len(names) >= 19
+    assert names == {path.stem for path in files} and len(names) >= 27
