@@ -77,7 +77,7 @@ API = {
     "_higher_order_ops": {"_ops", "utils", "utils/_pytree"},
     "_subclasses": {"_decomp", "utils/_symbolic", "nn", "utils", "utils/_pytree"},
     "_tensor_str": set(),
-    "_utils": {"_package", "serialization/_format"},
+    "_utils": {"_package", "accelerator", "serialization/_format"},
     "_C": {"func"},
     "ao/_quantized": {"autograd", "ops"},
     "sparse/_ops": {"autograd", "linalg", "ops", "pellucid_compiler"},
@@ -153,8 +153,8 @@ API = {
     "types": {"utils/_symbolic", "storage"},
     # Looking inside
     "explain": {
-        *("_compile", "profiler/_timeline", "autograd", "memory", "viz"),
-        "pellucid_compiler",
+        *("_compile", "profiler/_timeline", "autograd", "devices", "memory", "viz"),
+        *("pellucid_compiler", "utils", "utils/_pytree"),
     },
     "viz": {"nn/modules", "overrides"},
     "tour": {"profiler/_timeline", "explain"},
@@ -293,6 +293,7 @@ API = {
         "version",
     },
     "_guards": {"_subclasses", "utils", "utils/_pytree"},
+    "monitor": set(),
     "export": {
         "_ops",
         "utils/_symbolic",
