@@ -348,7 +348,13 @@ def sinc(x):
 
 @sinc.partials("accuracy: the quotient's slope is 0/0 at 0")
 def _(x, y):
-    return where(x == 0, 0.0, (cos(PI * x) - sin(PI * x) / (PI * x)) / x)
+    angle = PI * x
+    square = angle * angle
+    series = 0.0
+    for k in range(7, 0, -1):
+        series = series * square + (-1) ** k * 2 * k / math.factorial(2 * k + 1)
+    near = series * PI * angle
+    return where(abs(angle) < 0.5, near, (cos(angle) - sin(angle) / angle) / x)
 
 
 @pointwise("hypot(Tensor self, Tensor other) -> Tensor", refuses=("integers", "bool"))
