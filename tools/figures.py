@@ -70,6 +70,8 @@ DISTRIBUTED = [
     ("2 ranks: rpc_sync 16 MiB", "1x"),
 ]
 
+LEAST = 0.95  # of PyTorch's speed, which no single call is to miss
+
 
 @cache
 def sections() -> dict[str, Any]:
@@ -90,7 +92,7 @@ def ratios(group: str) -> dict[str, float]:
 def mean_and_worst(group: str) -> tuple[float, str, float]:
     """The geometric mean, the worst case's name and its ratio."""
     found = ratios(group)
-    mean = math.exp(sum(map(math.log, found.values())) / len(found))
+    mean = mean_of(found)
     worst = min(found, key=found.__getitem__)
     return mean, worst.partition(" | ")[2], found[worst]
 
@@ -151,6 +153,32 @@ def groups() -> str:
     return rows(*lines)
 
 
+def breadth() -> dict[str, float]:
+    """PyTorch's time over ours of single calls, the slowest beside it first."""
+    ours, reference = (times(side, "breadth") for side in ("pellucid", "torch"))
+    cases = [c for c in ours if c.startswith("breadth | ") and c in reference]
+    found = {case: reference[case] / ours[case] for case in cases}
+    return dict(sorted(found.items(), key=lambda item: item[1]))
+
+
+def slower() -> str:
+    """The single calls that take longer than PyTorch's."""
+    lines = [("call", "PyTorch", "Pellucid", "ratio")]
+    for case, ratio in breadth().items():
+        if ratio < LEAST:
+            name = case.partition(" | ")[2]
+            taken = (
+                seconds(times(side, "breadth")[case]) for side in ("torch", "pellucid")
+            )
+            lines.append((name, *taken, times_faster(ratio)))
+    return rows(*lines)
+
+
+def mean_of(found: dict[str, float]) -> float:
+    """The geometric mean."""
+    return math.exp(sum(map(math.log, found.values())) / len(found))
+
+
 def processes() -> str:
     """Collectives, training and RPC of several processes."""
     lines = [("case", "PyTorch", "Pellucid", "ratio", "aim")]
@@ -191,10 +219,16 @@ TABLES: dict[str, Callable[[], str]] = {
     "groups": groups,
     "counted": counted,
     "distributed": processes,
+    "slower": slower,
     "kernels": lambda: measured("kernels"),
     "oracle": lambda: measured("oracle"),
 }
 FIGURES: dict[str, Callable[[], str]] = {
+    "breadth.machine": lambda: machine("breadth"),
+    "breadth.load": lambda: sections()["breadth"]["load"],
+    "breadth.cases": lambda: str(len(breadth())),
+    "breadth.mean": lambda: times_faster(mean_of(breadth())),
+    "breadth.reached": lambda: str(sum(r >= LEAST for r in breadth().values())),
     "compare.machine": lambda: machine("compare"),
     "compare.rounds": lambda: str(sections()["compare"]["rounds"]),
     "compare.load": lambda: str(sections()["compare"].get("load", "none")),
