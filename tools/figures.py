@@ -22,6 +22,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tools import collective_costs  # noqa: E402
+
 RESULTS = ROOT / "benchmarks" / "results.json"
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 MARK = re.compile(r"(<!-- (table|figure) ([\w.-]+) -->)(.*?)(<!-- end -->)", re.DOTALL)
@@ -70,8 +74,6 @@ DISTRIBUTED = [
     ("2 ranks: rpc_sync 16 MiB", "1x"),
 ]
 
-LEAST = 0.95  # of PyTorch's speed, which no single call is to miss
-
 
 @cache
 def sections() -> dict[str, Any]:
@@ -92,7 +94,7 @@ def ratios(group: str) -> dict[str, float]:
 def mean_and_worst(group: str) -> tuple[float, str, float]:
     """The geometric mean, the worst case's name and its ratio."""
     found = ratios(group)
-    mean = mean_of(found)
+    mean = math.exp(sum(map(math.log, found.values())) / len(found))
     worst = min(found, key=found.__getitem__)
     return mean, worst.partition(" | ")[2], found[worst]
 
@@ -153,32 +155,6 @@ def groups() -> str:
     return rows(*lines)
 
 
-def breadth() -> dict[str, float]:
-    """PyTorch's time over ours of single calls, the slowest beside it first."""
-    ours, reference = (times(side, "breadth") for side in ("pellucid", "torch"))
-    cases = [c for c in ours if c.startswith("breadth | ") and c in reference]
-    found = {case: reference[case] / ours[case] for case in cases}
-    return dict(sorted(found.items(), key=lambda item: item[1]))
-
-
-def slower() -> str:
-    """The single calls that take longer than PyTorch's."""
-    lines = [("call", "PyTorch", "Pellucid", "ratio")]
-    for case, ratio in breadth().items():
-        if ratio < LEAST:
-            name = case.partition(" | ")[2]
-            taken = (
-                seconds(times(side, "breadth")[case]) for side in ("torch", "pellucid")
-            )
-            lines.append((name, *taken, times_faster(ratio)))
-    return rows(*lines)
-
-
-def mean_of(found: dict[str, float]) -> float:
-    """The geometric mean."""
-    return math.exp(sum(map(math.log, found.values())) / len(found))
-
-
 def processes() -> str:
     """Collectives, training and RPC of several processes."""
     lines = [("case", "PyTorch", "Pellucid", "ratio", "aim")]
@@ -190,6 +166,31 @@ def processes() -> str:
         ratio = times_faster(reference / ours)
         lines.append((name, seconds(reference), seconds(ours), ratio, aim))
     return rows(*lines)
+
+
+def costs() -> str:
+    """An all_reduce over TCP among many ranks, by the model of collective_costs.py."""
+    found = collective_costs.fitted(collective_costs.measured(2))
+    cluster = collective_costs.CLUSTER
+    lines = [("ranks", *collective_costs.SIZES)]
+    for ranks in collective_costs.RANKS:
+        row = [
+            seconds(collective_costs.simulated(ranks, nbytes, found, cluster))
+            for nbytes in collective_costs.SIZES.values()
+        ]
+        lines.append((f"{ranks:,}", *row))
+    return rows(*lines)
+
+
+def checked_costs() -> str:
+    """The model's times of 4 ranks on one machine over those measured."""
+    found = collective_costs.fitted(collective_costs.measured(2))
+    here = collective_costs.HERE
+    ratios = [
+        collective_costs.simulated(4, collective_costs.SIZES[name], found, here) / time
+        for name, time in collective_costs.measured(4).items()
+    ]
+    return f"{min(ratios):.2f} to {max(ratios):.2f}"
 
 
 def measured(section: str) -> str:
@@ -219,19 +220,15 @@ TABLES: dict[str, Callable[[], str]] = {
     "groups": groups,
     "counted": counted,
     "distributed": processes,
-    "slower": slower,
+    "collective-costs": costs,
     "kernels": lambda: measured("kernels"),
     "oracle": lambda: measured("oracle"),
 }
 FIGURES: dict[str, Callable[[], str]] = {
-    "breadth.machine": lambda: machine("breadth"),
-    "breadth.load": lambda: sections()["breadth"]["load"],
-    "breadth.cases": lambda: str(len(breadth())),
-    "breadth.mean": lambda: times_faster(mean_of(breadth())),
-    "breadth.reached": lambda: str(sum(r >= LEAST for r in breadth().values())),
     "compare.machine": lambda: machine("compare"),
     "compare.rounds": lambda: str(sections()["compare"]["rounds"]),
     "compare.load": lambda: str(sections()["compare"].get("load", "none")),
+    "collective-costs.check": checked_costs,
     "distributed.machine": lambda: machine("distributed"),
     "distributed.load": lambda: sections()["distributed"]["load"],
     "kernels.machine": lambda: machine("kernels"),
