@@ -6,6 +6,8 @@ import pellucid as torch
 from pellucid import nn
 from pellucid._functorch import exports as functorch
 
+pytestmark = pytest.mark.filterwarnings("ignore:functorch")
+
 
 @pytest.fixture
 def x():
@@ -56,3 +58,8 @@ def test_models_of_one_class_are_stacked(x):
     for wrong in ([], [nn.Linear(1, 1), nn.ReLU()], [models[0], models[1].eval()]):
         with pytest.raises(RuntimeError):
             functorch.combine_state_for_ensemble(wrong)
+
+
+def test_the_older_names_say_what_is_newer():
+    with pytest.warns(FutureWarning, match="functional_call"):
+        functorch.make_functional(nn.Linear(1, 1))

@@ -77,7 +77,7 @@ API = {
     "_higher_order_ops": {"_ops", "utils", "utils/_pytree"},
     "_subclasses": {"_decomp", "utils/_symbolic", "nn", "utils", "utils/_pytree"},
     "_tensor_str": set(),
-    "_utils": {"_package", "serialization/_format"},
+    "_utils": {"_package", "accelerator", "serialization/_format"},
     "_C": {"func"},
     "ao/_quantized": {"autograd", "ops"},
     "sparse/_ops": {"autograd", "linalg", "ops", "pellucid_compiler"},
@@ -110,7 +110,7 @@ API = {
     "nn": {"linalg", "nn/functional", "nn/modules", "nn/parallel", "nn/utils", "ops"},
     "nn/functional": {"_C/_runtime", "sparse/_ops", "nn", "utils", "pellucid_compiler"},
     "nn/modules": {
-        *("__future__", "nn", "nn/functional", "nn/utils", "utils"),
+        *("__future__", "distributed/nn", "nn", "nn/functional", "nn/utils", "utils"),
         "pellucid_compiler",
     },
     "nn/utils": {"func", "linalg", "nn", "nn/functional", "nn/modules"},
@@ -160,7 +160,14 @@ API = {
     "tour": {"profiler/_timeline", "explain"},
     "profiler/_timeline": {"pellucid_compiler"},
     "diagnose": {
-        *("profiler/_timeline", "diagnose/rules", "memory", "profiler", "run"),
+        *(
+            "_compile",
+            "profiler/_timeline",
+            "diagnose/rules",
+            "memory",
+            "profiler",
+            "run",
+        ),
         *("utils/_pytree", "pellucid_compiler"),
     },
     "diagnose/rules": {"profiler/_timeline", "diagnose"},
@@ -286,6 +293,7 @@ API = {
         "version",
     },
     "_guards": {"_subclasses", "utils", "utils/_pytree"},
+    "monitor": set(),
     "export": {
         "_ops",
         "utils/_symbolic",

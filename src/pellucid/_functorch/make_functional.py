@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pellucid import Tensor, nn, stack
+from pellucid._package.calls.deprecation import deprecated
 from pellucid.func import functional_call
 
 
@@ -131,6 +132,10 @@ def _parameters(found: list[Tensor], untracked: bool) -> tuple[Tensor, ...]:
     return tuple(nn.Parameter(made, given.requires_grad) for made, given in pairs)
 
 
+def _warn(name: str, instead: str) -> None:
+    deprecated(f"functorch.{name}", instead, FutureWarning, 3)
+
+
 def make_functional(
     model: nn.Module, disable_autograd_tracking: bool = False
 ) -> tuple[FunctionalModule, tuple[Tensor, ...]]:
@@ -138,6 +143,7 @@ def make_functional(
 
     RuntimeError for a model with buffers: ``make_functional_with_buffers`` takes them.
     """
+    _warn("make_functional", "torch.func.functional_call")
     if next(model.buffers(), None) is not None:
         raise RuntimeError(
             "make_functional(model): the model has buffers; use "
@@ -150,6 +156,7 @@ def make_functional_with_buffers(
     model: nn.Module, disable_autograd_tracking: bool = False
 ) -> tuple[FunctionalModuleWithBuffers, tuple[Tensor, ...], tuple[Tensor, ...]]:
     """A function of parameters and buffers, and copies of both."""
+    _warn("make_functional_with_buffers", "torch.func.functional_call")
     return FunctionalModuleWithBuffers._create_from(model, disable_autograd_tracking)
 
 
@@ -162,6 +169,7 @@ def combine_state_for_ensemble(
     RuntimeError for no models, for different classes, and for a mix of training and
     evaluation.
     """
+    _warn("combine_state_for_ensemble", "torch.func.stack_module_state")
     if not models:
         raise RuntimeError("combine_state_for_ensemble: give at least one model, not 0")
     if len({model.training for model in models}) > 1:
@@ -172,7 +180,8 @@ def combine_state_for_ensemble(
     if len({type(model) for model in models}) > 1:
         raise RuntimeError("combine_state_for_ensemble: the models' classes differ")
     functions, params, buffers = zip(
-        *(make_functional_with_buffers(model) for model in models), strict=True
+        *(FunctionalModuleWithBuffers._create_from(model) for model in models),
+        strict=True,
     )
     return functions[0], _stacked(params), _stacked(buffers)
 

@@ -30,6 +30,8 @@ from pellucid_compiler.specialise.keyed import KeyedOp
 from pellucid_compiler.specialise.members import asked_op
 from pellucid_compiler.specialise.pointwise import declared_pointwise
 from pellucid_compiler.specialise.requests import decode_argument
+from pellucid_compiler.specialise.staged import RULE as STAGE
+from pellucid_compiler.specialise.staged import stage_graph
 
 Kernels = dict[bytes, Kernel]
 
@@ -41,6 +43,8 @@ def resolve(reference: Decoded, arguments: Decoded) -> KeyedOp:
         rule, base, given, mask = origin
         if rule == GROUP:
             return anchored_graph(base, arguments, resolve)
+        if rule == STAGE:
+            return stage_graph(base, arguments)
         derivative = _RULES[rule](resolve(base, given), mask)
         assert derivative is not None and derivative.op is not None
         return derivative.op
