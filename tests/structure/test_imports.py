@@ -153,8 +153,8 @@ API = {
     "types": {"utils/_symbolic", "storage"},
     # Looking inside
     "explain": {
-        *("_compile", "profiler/_timeline", "autograd", "memory", "viz"),
-        "pellucid_compiler",
+        *("_compile", "profiler/_timeline", "autograd", "devices", "memory", "viz"),
+        *("pellucid_compiler", "utils", "utils/_pytree"),
     },
     "viz": {"nn/modules", "overrides"},
     "tour": {"profiler/_timeline", "explain"},
