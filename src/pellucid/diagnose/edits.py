@@ -63,6 +63,17 @@ def is_loop(node: ast.AST) -> bool:
     return isinstance(node, ast.For | ast.While)
 
 
+def repeating(file: str, line: int) -> int:
+    """The line of the innermost loop or comprehension around a line; 0 without."""
+    kinds = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+    tree = tree_of(file)
+    places = [loop.lineno for loop in enclosing(file, line, is_loop)]
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, kinds) and node.lineno <= line <= (node.end_lineno or 0):
+            places.append(node.lineno)
+    return max(places, default=0)
+
+
 def statement_at(file: str, line: int) -> ast.stmt | None:
     """The innermost simple statement of a line."""
     found = enclosing(file, line, lambda node: not hasattr(node, "body"))
