@@ -249,8 +249,10 @@ def write_generated_sources() -> None:
     sys.path.insert(0, str(PACKAGE.parent))
     from pellucid_compiler.abi.headers import headers
     from pellucid_compiler.abi.pages import PAGE, page
+    from pellucid_compiler.ir import register_code
 
-    texts = {RUNTIME / name: text for name, text in headers().items()}
+    generated = {**headers(), register_code.PATH: register_code.scalar_cases()}
+    texts = {RUNTIME / name: text for name, text in generated.items()}
     for path, text in {**texts, ROOT / PAGE: page()}.items():
         if not path.parent.exists():  # a source distribution without documents
             continue

@@ -29,6 +29,14 @@ int64_t floor_div(int64_t a, int64_t b) {
 
 int64_t wrapping(uint64_t value) { return static_cast<int64_t>(value); }
 
+int64_t floor_mod(int64_t a, int64_t b) {
+  return b ? wrapping(uint64_t(a) - uint64_t(floor_div(a, b)) * uint64_t(b)) : 0;
+}
+
+int64_t shift_left(int64_t a, int64_t b) { return uint64_t(b) < 64 ? wrapping(uint64_t(a) << b) : 0; }
+
+int64_t shift_right(int64_t a, int64_t b) { return a >> (uint64_t(b) < 64 ? b : 63); }
+
 int64_t to_integer(double value) {
   constexpr double kLimit = 9223372036854775808.0;
   return value >= -kLimit && value < kLimit ? static_cast<int64_t>(value) : INT64_MIN;
@@ -145,70 +153,13 @@ bool run_program(const RegisterProgram& program, size_t begin, size_t end, const
       case Opcode::Require:
         if (!r[i.a].integer) raise_requirement(program, program.messages[i.b], r);
         break;
-      case Opcode::Add: out.integer = wrapping(uint64_t(r[i.a].integer) + uint64_t(r[i.b].integer)); break;
-      case Opcode::Sub: out.integer = wrapping(uint64_t(r[i.a].integer) - uint64_t(r[i.b].integer)); break;
-      case Opcode::Mul: out.integer = wrapping(uint64_t(r[i.a].integer) * uint64_t(r[i.b].integer)); break;
-      case Opcode::FloorDiv: out.integer = floor_div(r[i.a].integer, r[i.b].integer); break;
-      case Opcode::Mod: {
-        int64_t quotient = floor_div(r[i.a].integer, r[i.b].integer);
-        out.integer =
-            r[i.b].integer ? wrapping(uint64_t(r[i.a].integer) - uint64_t(quotient) * uint64_t(r[i.b].integer)) : 0;
-        break;
-      }
-      case Opcode::Min: out.integer = std::min(r[i.a].integer, r[i.b].integer); break;
-      case Opcode::Max: out.integer = std::max(r[i.a].integer, r[i.b].integer); break;
-      case Opcode::Neg: out.integer = wrapping(-uint64_t(r[i.a].integer)); break;
-      case Opcode::Abs: out.integer = r[i.a].integer < 0 ? wrapping(-uint64_t(r[i.a].integer)) : r[i.a].integer; break;
-      case Opcode::Sign: out.integer = (r[i.a].integer > 0) - (r[i.a].integer < 0); break;
-      case Opcode::Lt: out.integer = r[i.a].integer < r[i.b].integer; break;
-      case Opcode::Le: out.integer = r[i.a].integer <= r[i.b].integer; break;
-      case Opcode::Eq: out.integer = r[i.a].integer == r[i.b].integer; break;
-      case Opcode::Ne: out.integer = r[i.a].integer != r[i.b].integer; break;
-      case Opcode::And: out.integer = r[i.a].integer && r[i.b].integer; break;
-      case Opcode::Or: out.integer = r[i.a].integer || r[i.b].integer; break;
-      case Opcode::Not: out.integer = !r[i.a].integer; break;
       case Opcode::Select: out = r[i.a].integer ? r[i.b] : r[i.c]; break;
-      case Opcode::BitAnd: out.integer = r[i.a].integer & r[i.b].integer; break;
-      case Opcode::BitOr: out.integer = r[i.a].integer | r[i.b].integer; break;
-      case Opcode::BitXor: out.integer = r[i.a].integer ^ r[i.b].integer; break;
-      case Opcode::Shl:
-        out.integer = uint64_t(r[i.b].integer) < 64 ? wrapping(uint64_t(r[i.a].integer) << r[i.b].integer) : 0;
-        break;
-      case Opcode::Shr: out.integer = r[i.a].integer >> (uint64_t(r[i.b].integer) < 64 ? r[i.b].integer : 63); break;
-      case Opcode::NAdd: out.number = r[i.a].number + r[i.b].number; break;
-      case Opcode::NSub: out.number = r[i.a].number - r[i.b].number; break;
-      case Opcode::NMul: out.number = r[i.a].number * r[i.b].number; break;
-      case Opcode::NDiv: out.number = r[i.a].number / r[i.b].number; break;
-      case Opcode::NFloorDiv: out.number = std::floor(r[i.a].number / r[i.b].number); break;
-      case Opcode::NMod: out.number = floor_mod(r[i.a].number, r[i.b].number); break;
-      case Opcode::NMin:
-        out.number = r[i.a].number != r[i.a].number || r[i.a].number < r[i.b].number ? r[i.a].number : r[i.b].number;
-        break;
-      case Opcode::NMax:
-        out.number = r[i.a].number != r[i.a].number || r[i.a].number > r[i.b].number ? r[i.a].number : r[i.b].number;
-        break;
-      case Opcode::NNeg: out.number = -r[i.a].number; break;
-      case Opcode::NAbs: out.number = std::fabs(r[i.a].number); break;
-      case Opcode::NSign: out.number = (r[i.a].number > 0) - (r[i.a].number < 0); break;
-      case Opcode::NPow: out.number = std::pow(r[i.a].number, r[i.b].number); break;
-      case Opcode::NLt: out.integer = r[i.a].number < r[i.b].number; break;
-      case Opcode::NLe: out.integer = r[i.a].number <= r[i.b].number; break;
-      case Opcode::NEq: out.integer = r[i.a].number == r[i.b].number; break;
-      case Opcode::NNe: out.integer = r[i.a].number != r[i.b].number; break;
-      case Opcode::NFloor: out.number = std::floor(r[i.a].number); break;
-      case Opcode::NCeil: out.number = std::ceil(r[i.a].number); break;
-      case Opcode::NTrunc: out.number = std::trunc(r[i.a].number); break;
-      case Opcode::NRound: out.number = std::nearbyint(r[i.a].number); break;
-      case Opcode::NSqrt: out.number = std::sqrt(r[i.a].number); break;
-      case Opcode::NExp: out.number = std::exp(r[i.a].number); break;
-      case Opcode::NLog: out.number = std::log(r[i.a].number); break;
-      case Opcode::NIsNan: out.integer = std::isnan(r[i.a].number); break;
-      case Opcode::NIsInf: out.integer = std::isinf(r[i.a].number); break;
       case Opcode::ToNumber: out.number = static_cast<double>(r[i.a].integer); break;
       case Opcode::ToInteger: out.integer = to_integer(r[i.a].number); break;
       case Opcode::ToSingle: out.number = static_cast<float>(r[i.a].number); break;
       case Opcode::NotZero: out.integer = r[i.a].integer != 0; break;
       case Opcode::NumberNotZero: out.integer = r[i.a].number != 0; break;
+#include "plan/scalar_cases.inc"
     }
   }
   return true;

@@ -5,7 +5,7 @@ import pytest
 
 from pellucid_compiler.abi.status import REQUIREMENT_FAILED, ZERO_DIVISION, status
 from pellucid_compiler.codegen.kernel import Kernel, Map
-from pellucid_compiler.codegen.lowerings import LOWERINGS
+from pellucid_compiler.codegen.lowerings import FORMS, LOWERINGS
 from pellucid_compiler.ir.evaluate import evaluate
 from pellucid_compiler.ir.expr import SCALAR_OPS, cast, load, make, select, sym
 from tests.compiler.support import RUNNABLE, run_map
@@ -44,6 +44,7 @@ def narrowed(value, dtype):
 
 def test_the_compiler_lowers_exactly_the_scalar_ops_of_the_ir():
     assert set(LOWERINGS) == set(SCALAR_OPS)
+    assert {op.lowering.split()[0] for op in SCALAR_OPS.values()} == set(FORMS)
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)

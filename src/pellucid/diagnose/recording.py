@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from pellucid.profiler._timeline.costs import CostCounter
@@ -48,6 +49,7 @@ class Computation:
         return shown_op(self.event.name)
 
 
+@cache
 def shown_op(name: str) -> str:
     """An op's name as reports have it."""
     from pellucid.profiler._build import shown_name

@@ -147,13 +147,12 @@ def facts_of(
 ) -> Facts:
     """What rules look at; ``idle``: seconds asleep, and ready without a core."""
     items = computations([log], costs)
-    least: dict[tuple[str, str], float] = {}
+    least: dict[tuple[str, Line | None], float] = {}
     for item in items:
-        place = item.name, str(item.line)
+        place = item.name, item.line
         least[place] = min(least.get(place, item.seconds), item.seconds)
     category_of = {
-        item.event: _category(item, least[item.name, str(item.line)], roof)
-        for item in items
+        item.event: _category(item, least[item.name, item.line], roof) for item in items
     }
     by_line: dict[tuple[str, int], LineTime] = {}
     sums: dict[str, float] = defaultdict(float)

@@ -2,8 +2,9 @@
 
 Registers hold 64 bits: an integer (bools are 0 and 1) or a number (a double). ``takes``
 and ``gives`` say which. An instruction of a scalar op has its name; the form on numbers
-ends in ".number". ``lower/registers.py`` writes programs,
-runtime/plan/register_program.cpp runs them.
+ends in ".number"; what it computes is in the op's row (``ir/scalar_ops.py``), in C++
+too. ``lower/registers.py`` writes programs, runtime/plan/register_program.cpp runs
+them.
 """
 
 from __future__ import annotations
@@ -76,14 +77,3 @@ OPCODES: Final = (
     Opcode("not_zero.number", "NumberNotZero", NUMBER, INTEGER, 1, "a"),
 )
 CODES: Final = {row.name: code for code, row in enumerate(OPCODES)}
-
-_LEAVES: Final = ("to_number", "to_integer", "to_single", "not_zero", "select")
-_SCALAR: Final = [
-    row
-    for row in OPCODES
-    if row.takes != NOTHING and row.gives != NOTHING and row.scalar_op not in _LEAVES
-]
-INTEGER_OPS: Final = frozenset(r.scalar_op for r in _SCALAR if r.takes == INTEGER)
-"""Scalar ops that a register program computes of integers."""
-NUMBER_OPS: Final = frozenset(r.scalar_op for r in _SCALAR if r.takes == NUMBER)
-"""Scalar ops that a register program computes of numbers."""

@@ -1,42 +1,44 @@
-"""One lowering per scalar op: how rows of ``ir/scalar_ops.py`` become instructions.
+"""How scalar ops become instructions, each as its row in ``ir/scalar_ops.py`` names.
 
 Operands arrive in the register type of their dtype (``formats.py``), already of one
 dtype. Lowerings are total where the machine is not: a division by zero or an over-wide
-shift has the value the interpreter gives it. A test checks that this table and the IR's
-hold the same names. Called by ``emit.py``; elementary functions are in ``elementary``.
+shift has the value the interpreter gives it. ``LOWERINGS`` has one for every row, by
+the op's name. Called by ``emit.py``; elementary functions are in ``elementary``.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from pellucid_compiler.codegen import elementary, integers
 from pellucid_compiler.codegen.builder import Function, Value
 from pellucid_compiler.codegen.formats import complex_part, complex_value, is_unsigned
 from pellucid_compiler.ir.dtypes import is_real_float
+from pellucid_compiler.ir.expr import ScalarOp
+from pellucid_compiler.ir.scalar_ops import SCALAR_OPS
 
 Lowering: TypeAlias = Callable[..., Value]
 """``lowering(function, dtype, *operands)``; ``dtype`` is the operands'."""
 
-LOWERINGS: dict[str, Lowering] = {}
+FORMS: dict[str, Callable[..., Value]] = {}
+"""What rows may name; a form that takes a word more stands before it in the row."""
 
 
-def _lowers(*names: str) -> Callable[[Lowering], Lowering]:
+def _lowers(name: str) -> Callable[[Lowering], Lowering]:
     def register(lowering: Lowering) -> Lowering:
-        for name in names:
-            LOWERINGS[name] = lowering
+        FORMS[name] = lowering
         return lowering
 
     return register
 
 
-def _real_only(name: str, function: Callable[..., Value]) -> None:
-    LOWERINGS[name] = lambda f, dtype, *args: function(f, *args)
+def _real_only(function: Callable[..., Value]) -> Lowering:
+    return lambda f, dtype, *args: function(f, *args)
 
 
-for _name, _function in elementary.FUNCTIONS.items():
-    _real_only(_name, _function)
+FORMS.update((name, _real_only(f)) for name, f in elementary.FUNCTIONS.items())
 
 
 # ------------------------------------------------------------------ arithmetic
@@ -167,38 +169,27 @@ def _sign(f: Function, dtype: str, a: Value) -> Value:
     return f.select(a < 0, -1, positive)
 
 
-def _rounding(name: str, intrinsic: str) -> None:
-    def lower(f: Function, dtype: str, a: Value) -> Value:
-        return f.unary(intrinsic, a) if is_real_float(dtype) else a
+@_lowers("unary")
+def _unary(instruction: str, f: Function, dtype: str, a: Value) -> Value:
+    """An instruction on floats, of which integers are fixed points."""
+    return f.unary(instruction, a) if is_real_float(dtype) else a
 
-    LOWERINGS[name] = lower
-
-
-for _name in ("floor", "ceil", "trunc"):
-    _rounding(_name, _name)
-_rounding("round", "roundeven")
 
 # ------------------------------------------------------------------ comparison, logic
 
 
-def _comparison(name: str) -> None:
-    def lower(f: Function, dtype: str, a: Value, b: Value) -> Value:
-        unsigned = is_unsigned(dtype) and name in ("lt", "le")
-        return f.compare(f"u{name}" if unsigned else name, a, b)
-
-    LOWERINGS[name] = lower
+@_lowers("compare")
+def _compare(relation: str, f: Function, dtype: str, a: Value, b: Value) -> Value:
+    unsigned = is_unsigned(dtype) and relation in ("lt", "le")
+    return f.compare(f"u{relation}" if unsigned else relation, a, b)
 
 
-for _name in ("lt", "le", "eq", "ne"):
-    _comparison(_name)
-
-
-@_lowers("and", "bitand")
+@_lowers("bitand")
 def _and(f: Function, dtype: str, a: Value, b: Value) -> Value:
     return a & b
 
 
-@_lowers("or", "bitor")
+@_lowers("bitor")
 def _or(f: Function, dtype: str, a: Value, b: Value) -> Value:
     return a | b
 
@@ -238,3 +229,15 @@ def _shr(f: Function, dtype: str, a: Value, b: Value) -> Value:
     last = a.type.element_bits - 1
     count = f.select(f.compare("ule", b, last), b, last)
     return f.binary("lshr" if is_unsigned(dtype) else "ashr", a, count)
+
+
+def _lowering(op: ScalarOp) -> Lowering:
+    form, _, word = op.lowering.partition(" ")
+    if form not in FORMS:
+        raise LookupError(f"the scalar op {op.name} has no lowering: write {form} here")
+    return functools.partial(FORMS[form], word) if word else FORMS[form]
+
+
+LOWERINGS: Final[dict[str, Lowering]] = {
+    op.name: _lowering(op) for op in SCALAR_OPS.values()
+}

@@ -170,6 +170,12 @@ class ScalarOp(NamedTuple):
     free. ``domain`` names the dtypes of its operands: "all" but complex ones, "floats",
     "integers" or "complex". ``value(*numbers)`` is the meaning for sizes and numbers of
     Python, if it has one there; ``folds`` says which constants are replaced by it.
+    ``integers`` and ``numbers`` are that in C++, of registers ``a`` and ``b``, where
+    register programs of plans compute it.
+
+    ``lowering`` names how ``codegen/lowerings.py`` makes instructions of it, if not as
+    the op itself is named. ``function`` names it in op bodies, if not as itself; empty
+    where Python has an operator or a function for it.
     """
 
     name: str
@@ -183,6 +189,10 @@ class ScalarOp(NamedTuple):
     value: Callable[..., Any] | None = None
     folds: str = "none"  # "all", "integers" or "literals": floats without a dtype
     is_step: bool = False
+    integers: str | None = None
+    numbers: str | None = None
+    lowering: str = ""
+    function: str = ""
 
     @property
     def is_costly(self) -> bool:

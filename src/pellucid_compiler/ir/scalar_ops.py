@@ -1,9 +1,9 @@
-"""The table of scalar ops: arity, dtype rule, meaning, slopes and costs, one row each.
+"""The table of scalar ops: all that is known of each in one row.
 
 The meaning is total and given by NumPy: an integer divided by zero is 0, an over-wide
 shift gives 0 (or the sign), comparisons with NaN are false, ``maximum`` propagates NaN.
-The compiler has one lowering per row; a test checks that both tables hold the same
-names.
+The compiler's lowerings, the functions of op bodies and the C++ of register programs
+are found by what the rows say.
 
 A slope is written in the operands and the result ``y``, as an Expr; ``FLAT`` is a
 derivative that is zero wherever it exists. Slopes of complex ``conj``, ``real``,
@@ -21,14 +21,8 @@ from typing import Any, Final
 from pellucid_compiler.ir import number_values
 from pellucid_compiler.ir import special_functions as special
 from pellucid_compiler.ir.dtypes import is_float
-from pellucid_compiler.ir.expr import (
-    SCALAR_OPS,
-    Expr,
-    ScalarOp,
-    make,
-    select,
-    with_partials,
-)
+from pellucid_compiler.ir.expr import SCALAR_OPS as SCALAR_OPS
+from pellucid_compiler.ir.expr import Expr, ScalarOp, make, select, with_partials
 
 FLAT: Final = 0.0
 _TWO_OVER_SQRT_PI: Final = 1.1283791670955126
@@ -51,6 +45,8 @@ def _declare(
         facts.setdefault("cost", "comparison")
     if facts.get("is_step"):
         slopes = _flat
+    facts.setdefault("lowering", name)
+    facts.setdefault("function", "" if symbol else name)
     SCALAR_OPS[name] = ScalarOp(name, arity, result, evaluate, slopes, symbol, **facts)
 
 
@@ -170,32 +166,43 @@ def _tetragamma(x: Expr) -> Expr:
 # ------------------------------------------------------------------ arithmetic
 
 _declare("add", 2, "same", _numpy("add"), lambda a, b, y: (1.0, 1.0), "+",
-    cost="arithmetic", value=operator.add, folds="all")
+    cost="arithmetic", value=operator.add, folds="all",
+    integers="wrapping(uint64_t(a) + uint64_t(b))", numbers="a + b")
 _declare("sub", 2, "number", _numpy("subtract"), lambda a, b, y: (1.0, -1.0), "-",
-    cost="arithmetic", value=operator.sub, folds="all")
+    cost="arithmetic", value=operator.sub, folds="all",
+    integers="wrapping(uint64_t(a) - uint64_t(b))", numbers="a - b")
 _declare("mul", 2, "same", _numpy("multiply"), lambda a, b, y: (b, a), "*",
-    cost="arithmetic", value=operator.mul, folds="all")
+    cost="arithmetic", value=operator.mul, folds="all",
+    integers="wrapping(uint64_t(a) * uint64_t(b))", numbers="a * b")
 _declare("div", 2, "float", _numpy("true_divide"), lambda a, b, y: (1 / b, -y / b), "/",
-    cost="division", value=number_values.divide, folds="all")
+    cost="division", value=number_values.divide, folds="all",
+    numbers="a / b")
 _declare("floordiv", 2, "number", _float_floordiv, lambda a, b, y: (FLAT, FLAT), "//",
-    cost="division", value=number_values.floor_divide, folds="integers")
+    cost="division", value=number_values.floor_divide, folds="integers",
+    integers="floor_div(a, b)", numbers="std::floor(a / b)")
 _declare("mod", 2, "number", _by_integer_zero("mod"), lambda a, b, y: (1.0,
     -make("floor", a / b)), "%", cost="division", value=number_values.remainder,
-    folds="integers")
+    folds="integers",
+    integers="floor_mod(a, b)", numbers="floor_mod(a, b)")
 _declare("fmod", 2, "number", _by_integer_zero("fmod"), lambda a, b, y: (1.0,
     -make("trunc", a / b)), cost="division")
-_declare("pow", 2, "number", _power, _power_slopes, "**", value=operator.pow)
+_declare("pow", 2, "number", _power, _power_slopes, "**", value=operator.pow,
+    function="power", numbers="std::pow(a, b)")
 _declare("maximum", 2, "same", _numpy("maximum"), lambda a, b, y: (_half_tie(b, a),
-    _half_tie(a, b)), cost="arithmetic", value=max, folds="integers")
+    _half_tie(a, b)), cost="arithmetic", value=max, folds="integers",
+    integers="std::max(a, b)", numbers="a != a || a > b ? a : b")
 _declare("minimum", 2, "same", _numpy("minimum"), lambda a, b, y: (_half_tie(a, b),
-    _half_tie(b, a)), cost="arithmetic", value=min, folds="integers")
+    _half_tie(b, a)), cost="arithmetic", value=min, folds="integers",
+    integers="std::min(a, b)", numbers="a != a || a < b ? a : b")
 _declare("atan2", 2, "float", _numpy("arctan2"), _angle_slopes)
 _declare("copysign", 2, "float", _numpy("copysign"), lambda a, b, y: (select(a == 0,
     0.0, y / a), FLAT), cost="arithmetic")
 _declare("neg", 1, "number", _numpy("negative"), lambda x, y: (-1.0,), "-",
-    cost="arithmetic", value=operator.neg, folds="all")
+    cost="arithmetic", value=operator.neg, folds="all",
+    integers="wrapping(-uint64_t(a))", numbers="-a")
 _declare("abs", 1, "real", _numpy("abs"), lambda x, y: (make("sign", x),),
-    cost="arithmetic", value=abs, folds="all")
+    cost="arithmetic", value=abs, folds="all",
+    function="", integers="a < 0 ? wrapping(-uint64_t(a)) : a", numbers="std::fabs(a)")
 _declare("conj", 1, "same", _numpy("conj"), cost="arithmetic", domain="complex",
     value=lambda z: z.conjugate(), folds="all")
 _declare("real", 1, "real", _numpy("real"), cost=None, domain="complex", value=lambda z:
@@ -203,32 +210,41 @@ _declare("real", 1, "real", _numpy("real"), cost=None, domain="complex", value=l
 _declare("imag", 1, "real", _numpy("imag"), cost=None, domain="complex", value=lambda z:
     z.imag, folds="all")
 _declare("complex", 2, "complex", _of_parts, lambda a, b, y: (1.0, 1j), cost=None,
-    domain="complex", value=complex, folds="all")
+    domain="complex", value=complex, folds="all",
+    function="complex_of")
 
 # ------------------------------------------------------------------ steps
 
-_declare("sign", 1, "number", _sign, cost="arithmetic", is_step=True)
+_declare("sign", 1, "number", _sign, cost="arithmetic", is_step=True,
+    integers="(a > 0) - (a < 0)", numbers="(a > 0) - (a < 0)")
 _declare("floor", 1, "number", _numpy("floor"), cost="arithmetic", domain="floats",
-    is_step=True, value=number_values.rounded(math.floor), folds="literals")
+    is_step=True, value=number_values.rounded(math.floor), folds="literals",
+    lowering="unary floor", numbers="std::floor(a)")
 _declare("ceil", 1, "number", _numpy("ceil"), cost="arithmetic", domain="floats",
-    is_step=True, value=number_values.rounded(math.ceil), folds="literals")
+    is_step=True, value=number_values.rounded(math.ceil), folds="literals",
+    lowering="unary ceil", numbers="std::ceil(a)")
 _declare("trunc", 1, "number", _numpy("trunc"), cost="arithmetic", domain="floats",
-    is_step=True, value=number_values.rounded(math.trunc))
+    is_step=True, value=number_values.rounded(math.trunc),
+    lowering="unary trunc", numbers="std::trunc(a)")
 _declare("round", 1, "number", _numpy("rint"), cost="arithmetic", domain="floats",
-    is_step=True)
+    is_step=True,
+    lowering="unary roundeven", function="round_even", numbers="std::nearbyint(a)")
 
 # ------------------------------------------------------------------ powers and logarith
 
 _declare("sqrt", 1, "float", _numpy("sqrt"), lambda x, y: (0.5 / y,), cost="division",
-    value=number_values.or_nan(math.sqrt), folds="literals")
+    value=number_values.or_nan(math.sqrt), folds="literals",
+    numbers="std::sqrt(a)")
 _declare("rsqrt", 1, "float", lambda np, x: (1 / np.sqrt(x)).astype(x.dtype), lambda x,
     y: (-0.5 * y * y * y,), cost="division")
 _declare("exp", 1, "float", _numpy("exp"), lambda x, y: (y,),
-    value=number_values.or_nan(math.exp), folds="literals")
+    value=number_values.or_nan(math.exp), folds="literals",
+    numbers="std::exp(a)")
 _declare("exp2", 1, "float", _numpy("exp2"), lambda x, y: (y * _LN_2,))
 _declare("expm1", 1, "float", _numpy("expm1"), lambda x, y: (make("exp", x),))
 _declare("log", 1, "float", _numpy("log"), lambda x, y: (1 / x,),
-    value=number_values.or_nan(math.log), folds="literals")
+    value=number_values.or_nan(math.log), folds="literals",
+    numbers="std::log(a)")
 _declare("log2", 1, "float", _numpy("log2"), lambda x, y: (1 / (x * _LN_2),))
 _declare("log10", 1, "float", _numpy("log10"), lambda x, y: (1 / (x * _LN_10),))
 _declare("log1p", 1, "float", _numpy("log1p"), lambda x, y: (1 / (x + 1),))
@@ -267,34 +283,48 @@ _declare("trigamma", 1, "float", special.elementwise(special.trigamma), lambda x
 
 # ------------------------------------------------------------------ comparison and logi
 
-_declare("lt", 2, "compare", _numpy("less"), symbol="<", value=operator.lt, folds="all")
+_declare("lt", 2, "compare", _numpy("less"), symbol="<", value=operator.lt, folds="all",
+    lowering="compare lt", integers="a < b", numbers="a < b")
 _declare("le", 2, "compare", _numpy("less_equal"), symbol="<=", value=operator.le,
-    folds="all")
+    folds="all",
+    lowering="compare le", integers="a <= b", numbers="a <= b")
 _declare("eq", 2, "compare", _numpy("equal"), symbol="==", value=operator.eq,
-    folds="all")
+    folds="all",
+    lowering="compare eq", integers="a == b", numbers="a == b")
 _declare("ne", 2, "compare", _numpy("not_equal"), symbol="!=", value=operator.ne,
-    folds="all")
+    folds="all",
+    lowering="compare ne", integers="a != b", numbers="a != b")
 _declare("and", 2, "logic", _numpy("logical_and"), symbol="&", value=number_values.both,
-    folds="all")
+    folds="all",
+    lowering="bitand", function="logical_and", integers="a && b")
 _declare("or", 2, "logic", _numpy("logical_or"), symbol="|", value=number_values.either,
-    folds="all")
+    folds="all",
+    lowering="bitor", function="logical_or", integers="a || b")
 _declare("not", 1, "logic", _numpy("logical_not"), symbol="~", value=operator.not_,
-    folds="all")
+    folds="all",
+    function="logical_not", integers="!a")
 _declare("isnan", 1, "compare", _numpy("isnan"), domain="floats", value=lambda x: x !=
-    x)
-_declare("isinf", 1, "compare", _numpy("isinf"), domain="floats", value=math.isinf)
+    x,
+    numbers="std::isnan(a)")
+_declare("isinf", 1, "compare", _numpy("isinf"), domain="floats", value=math.isinf,
+    numbers="std::isinf(a)")
 
 # ------------------------------------------------------------------ bits
 
 _declare("bitand", 2, "same", _numpy("bitwise_and"), cost="arithmetic",
-    domain="integers")
-_declare("bitor", 2, "same", _numpy("bitwise_or"), cost="arithmetic", domain="integers")
+    domain="integers",
+    integers="a & b")
+_declare("bitor", 2, "same", _numpy("bitwise_or"), cost="arithmetic", domain="integers",
+    integers="a | b")
 _declare("bitxor", 2, "same", _numpy("bitwise_xor"), cost="arithmetic",
-    domain="integers")
+    domain="integers",
+    integers="a ^ b")
 _declare("shl", 2, "number", lambda np, a, b: _shift(np, a, b, left=True),
-    cost="arithmetic", domain="integers")
+    cost="arithmetic", domain="integers",
+    function="shift_left", integers="shift_left(a, b)")
 _declare("shr", 2, "number", lambda np, a, b: _shift(np, a, b, left=False),
-    cost="arithmetic", domain="integers")
+    cost="arithmetic", domain="integers",
+    function="shift_right", integers="shift_right(a, b)")
 
 # fmt: on
 

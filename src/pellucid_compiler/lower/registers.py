@@ -11,11 +11,10 @@ import string
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pellucid_compiler.abi.opcodes import INTEGER_OPS, NUMBER_OPS
 from pellucid_compiler.abi.plan import NO_REGISTER, Instruction, Message, Register
 from pellucid_compiler.ir.complex_parts import IMAGINARY, is_part
 from pellucid_compiler.ir.dtypes import is_complex, is_float, is_real_float
-from pellucid_compiler.ir.expr import Expr, const
+from pellucid_compiler.ir.expr import SCALAR_OPS, Expr, const
 from pellucid_compiler.ir.graph import Graph, Requirement
 
 
@@ -185,10 +184,8 @@ class RegisterBuilder:
         operand = e.args[0].dtype
         if operand == "float32":
             raise LoweringError(f"numbers are computed in float64, not float32: {e}")
-        if is_real_float(operand) and e.op in NUMBER_OPS:
-            return f"{e.op}.number"
-        if not is_float(operand) and e.op in INTEGER_OPS:
-            return e.op
+        if not is_complex(operand) and _has_instruction(e.op, operand):
+            return f"{e.op}.number" if is_float(operand) else e.op
         raise LoweringError(f"the register program has no {e.op} of {operand}: {e}")
 
 
@@ -226,5 +223,11 @@ def _fits(e: Expr) -> bool:
     if e.op == "cast":
         return e.dtype in _WIDE
     dtype = e.args[0].dtype if e.args else e.dtype
-    known = NUMBER_OPS if is_real_float(dtype) else INTEGER_OPS
-    return dtype in _WIDE and e.op in known
+    return dtype in _WIDE and _has_instruction(e.op, dtype)
+
+
+def _has_instruction(op: str, dtype: str) -> bool:
+    """Whether register programs compute the scalar op ``op`` of this dtype."""
+    row = SCALAR_OPS.get(op)
+    code = row and (row.numbers if is_float(dtype) else row.integers)
+    return bool(code)

@@ -139,15 +139,21 @@ class Thread:
         self.python_id = python_id
         self.events: list[Event] = []
         self._facts = memoryview(facts).cast("Q")
+        self._read: dict[int, list[Any]] = {}
 
     def arguments(self, event: Event) -> list[Any]:
         """What the call was given, as `facts.TensorFacts` and numbers; empty where
         facts were not recorded.
         """
-        if not event.facts:
+        place = event.facts
+        if not place:
             return []
-        count = self._facts[event.facts]
-        return read_facts(self._facts[event.facts + 1 : event.facts + count])
+        found = self._read.get(place)
+        if found is None:
+            count = self._facts[place]
+            found = read_facts(self._facts[place + 1 : place + count])
+            self._read[place] = found
+        return found
 
 
 class Log:
@@ -162,6 +168,7 @@ class Log:
         self._first_tick: int = first_tick
         self._first_line = first_line
         self._lines = [Line(*line) for line in lines]
+        self._user_lines: dict[int, Line | None] = {}
         self.modules: list[Any] = modules
         self.lost: int = lost
         kinds = list(Kind)
@@ -210,7 +217,11 @@ class Log:
 
     def user_line(self, line: int) -> Line | None:
         """The innermost of the frames outside of the package."""
-        return next((frame for frame in self.frames(line) if frame.is_user), None)
+        if line not in self._user_lines:
+            frames = self.frames(line)
+            found = next((frame for frame in frames if frame.is_user), None)
+            self._user_lines[line] = found
+        return self._user_lines[line]
 
 
 class Session:

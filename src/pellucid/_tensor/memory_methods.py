@@ -1,4 +1,4 @@
-"""Methods of Tensor that PyTorch keeps for older programs or for other devices.
+"""Methods of Tensor that are about memory: layouts, addresses, new and shared storage.
 
 Imported lazily (``_package/calls/offered.py``).
 """
@@ -62,31 +62,6 @@ to_padded_tensor = offered.method(
 )
 
 
-# Names that PyTorch has removed, and those that took their place
-
-
-def _removed(name: str, instead: str) -> Any:
-    def refused(self: Tensor, *args: Any, **kwargs: Any) -> NoReturn:
-        raise RuntimeError(f"Tensor.{name} was removed: use {instead}")
-
-    refused.__name__ = refused.__qualname__ = name
-    refused.__doc__ = f"Refuses: ``{instead}`` has taken its place."
-    return refused
-
-
-eig = offered.method(_removed("eig", "torch.linalg.eig, whose results are complex"))
-lstsq = offered.method(
-    _removed("lstsq", "torch.linalg.lstsq, whose operands come in the other order")
-)
-reinforce = offered.method(_removed("reinforce", "torch.distributions and log_prob"))
-solve = offered.method(
-    _removed("solve", "torch.linalg.solve, whose operands come in the other order")
-)
-symeig = offered.method(
-    _removed("symeig", "torch.linalg.eigh, which reads the lower triangle")
-)
-
-
 @offered.method
 def resize(self: Tensor, *sizes: Any) -> Tensor:
     """The elements in other sizes of the same number: ``view``, by its oldest name."""
@@ -99,9 +74,6 @@ def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
     """``resize`` to the sizes of ``tensor``."""
     deprecated("resize_as", "reshape_as, or resize_as_ in place")
     return self.contiguous().view(tensor.size())
-
-
-# Data
 
 
 @offered.method
