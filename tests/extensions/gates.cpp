@@ -14,8 +14,7 @@ std::vector<torch::Tensor> gate(torch::Tensor a, torch::Tensor b, torch::Scalar 
 }
 
 std::vector<torch::Tensor> gate_op(torch::Tensor a, torch::Tensor b) {
-  static auto op =
-      torch::Dispatcher::singleton().findSchemaOrThrow("gates::plain", "").typed<decltype(gate_op)>();
+  static auto op = torch::Dispatcher::singleton().findSchemaOrThrow("gates::plain", "").typed<decltype(gate_op)>();
   return op.call(a, b);
 }
 
@@ -63,9 +62,8 @@ std::tuple<at::Tensor, int64_t> largest(at::Tensor x, c10::optional<int64_t> dim
 
 at::Tensor first_element(at::Tensor x) {
   auto made = torch::zeros({2}, torch::TensorOptions().dtype(torch::kFloat64).device(torch::kCPU));
-  AT_DISPATCH_ALL_TYPES(x.scalar_type(), "first_element", [&] {
-    made.accessor<double, 1>()[1] = static_cast<double>(x.data_ptr<scalar_t>()[0]);
-  });
+  AT_DISPATCH_ALL_TYPES(x.scalar_type(), "first_element",
+                        [&] { made.accessor<double, 1>()[1] = static_cast<double>(x.data_ptr<scalar_t>()[0]); });
   return made;
 }
 
