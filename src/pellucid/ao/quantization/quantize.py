@@ -1,41 +1,191 @@
-"""``prepare``, ``convert`` and ``quantize``: not offered.
-
-What they are made of is: observers, fake quantization, fused layers and quantized
-tensors. A stub gives what it gets, as everywhere before a model is converted.
-"""
+"""``prepare``, ``convert`` and what they are made of: observers in, integers out."""
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+import copy
+from typing import Any
+
+from pellucid import nn
+from pellucid.ao.nn.intrinsic import _FusedModule
+from pellucid.ao.nn.quantized import FloatFunctional
+from pellucid.ao.quantization import mappings
+from pellucid.ao.quantization.qconfig import QConfig, default_dynamic_qconfig
+from pellucid.ao.quantization.stubs import QuantStub, QuantWrapper
 
 
-def _refusal(what: str) -> str:
-    return (
-        f"{what} is of quantized models, which are not offered; for a smaller model "
-        "convert it: model.to(torch.bfloat16)"
-    )
+def propagate_qconfig_(module: Any, qconfig_dict: Any = None) -> None:
+    """Every submodule gets the nearest ``qconfig`` above it; those of a dict by name or
+    by type.
+    """
+    _propagate(module, qconfig_dict or {}, None, "")
 
 
-def prepare(*args: Any, **kwargs: Any) -> NoReturn:
-    """Refuses."""
-    raise NotImplementedError(_refusal("prepare"))
+def _propagate(module: Any, given: Any, above: Any, name: str) -> None:
+    found = given.get(type(module), given.get("", None) if name else None)
+    found = given.get(name, found) if name else given.get("", found)
+    qconfig = found or getattr(module, "qconfig", None) or above
+    module.qconfig = qconfig
+    for key, child in module.named_children():
+        _propagate(child, given, qconfig, f"{name}.{key}" if name else key)
 
 
-def prepare_qat(*args: Any, **kwargs: Any) -> NoReturn:
-    """Refuses."""
-    raise NotImplementedError(_refusal("prepare_qat"))
+def prepare(
+    model: Any,
+    inplace: bool = False,
+    allow_list: Any = None,
+    observer_non_leaf_module_list: Any = None,
+    prepare_custom_config_dict: Any = None,
+) -> Any:
+    """The model with an observer behind each layer that has a ``qconfig``.
+
+    Call the result on representative inputs, then ``convert`` it.
+    """
+    model = model if inplace else copy.deepcopy(model)
+    propagate_qconfig_(model)
+    if not any(getattr(each, "qconfig", None) for each in model.modules()):
+        raise ValueError(
+            "none of the submodules got qconfig applied: set model.qconfig, as by "
+            "torch.ao.quantization.get_default_qconfig('x86')"
+        )
+    _observe(model, allow_list or mappings.observed_types())
+    return model
 
 
-def convert(*args: Any, **kwargs: Any) -> NoReturn:
-    """Refuses."""
-    raise NotImplementedError(_refusal("convert"))
+def _observe(module: Any, observed: Any) -> None:
+    for child in list(module.children()):
+        if isinstance(child, FloatFunctional):
+            if child.qconfig is not None:
+                child.activation_post_process = child.qconfig.activation()
+        elif isinstance(child, _FusedModule) or type(child) in observed:
+            _add_observer(child)
+        else:
+            _observe(child, observed)
+    if not list(module.children()) and type(module) in observed:
+        _add_observer(module)
 
 
-def quantize(*args: Any, **kwargs: Any) -> NoReturn:
-    """Refuses."""
-    raise NotImplementedError(_refusal("quantize"))
+def _add_observer(module: Any) -> None:
+    qconfig = getattr(module, "qconfig", None)
+    is_there = hasattr(module, "activation_post_process")
+    if qconfig is None or isinstance(module, nn.Dropout) or is_there:
+        return
+    module.add_module("activation_post_process", qconfig.activation())
+    module.register_forward_hook(_record)
 
 
-def quantize_dynamic(*args: Any, **kwargs: Any) -> NoReturn:
-    """Refuses."""
-    raise NotImplementedError(_refusal("quantize_dynamic"))
+def _record(module: Any, inputs: Any, output: Any) -> Any:
+    return module.activation_post_process(output)
+
+
+def convert(
+    module: Any,
+    mapping: Any = None,
+    inplace: bool = False,
+    remove_qconfig: bool = True,
+    is_reference: bool = False,
+    convert_custom_config_dict: Any = None,
+    use_precomputed_fake_quant: bool = False,
+) -> Any:
+    """The observed model with quantized layers in place of those in ``mapping``."""
+    if is_reference:
+        raise NotImplementedError("reference modules are not offered: is_reference=False")
+    module = module if inplace else copy.deepcopy(module)
+    _convert(module, mapping or mappings.get_default_static_quant_module_mappings())
+    if remove_qconfig:
+        for each in module.modules():
+            if "qconfig" in vars(each):
+                del each.qconfig
+    return module
+
+
+def _convert(module: Any, mapping: Any) -> None:
+    for name, child in list(module.named_children()):
+        if not isinstance(child, _FusedModule | FloatFunctional):
+            if type(child) not in mapping:
+                _convert(child, mapping)
+        setattr(module, name, swap_module(child, mapping, {}))
+    for name in ("activation_post_process",):
+        if hasattr(module, name) and name in module._modules:
+            delattr(module, name)
+            module._forward_hooks.clear()
+
+
+def swap_module(mod: Any, mapping: Any, custom_module_class_mapping: Any, **_: Any) -> Any:
+    """The quantized form of ``mod``, or ``mod``."""
+    kind = mapping.get(type(mod))
+    if getattr(mod, "qconfig", None) is None or kind is None:
+        return mod
+    made = kind.from_float(mod)
+    for hook in mod._forward_pre_hooks.values():
+        made.register_forward_pre_hook(hook)
+    for hook in mod._forward_hooks.values():
+        if hook is not _record:
+            made.register_forward_hook(hook)
+    return made
+
+
+def prepare_qat(model: Any, mapping: Any = None, inplace: bool = False) -> Any:
+    """The model with layers that round their weights, and rounding behind each."""
+    if not model.training:
+        raise AssertionError("prepare_qat only works on models in training mode")
+    model = model if inplace else copy.deepcopy(model)
+    propagate_qconfig_(model)
+    _convert(model, mapping or mappings.get_default_qat_module_mappings())
+    prepare(model, inplace=True)
+    return model
+
+
+def quantize(
+    model: Any, run_fn: Any, run_args: Any, mapping: Any = None, inplace: bool = False
+) -> Any:
+    """``prepare``, ``run_fn(model, *run_args)`` and ``convert``."""
+    model = model if inplace else copy.deepcopy(model)
+    model.eval()
+    prepare(model, inplace=True)
+    run_fn(model, *run_args)
+    return convert(model, mapping, inplace=True)
+
+
+def quantize_qat(model: Any, run_fn: Any, run_args: Any, inplace: bool = False) -> Any:
+    """``prepare_qat``, training by ``run_fn(model, *run_args)``, and ``convert``."""
+    model = model if inplace else copy.deepcopy(model)
+    model.train()
+    prepare_qat(model, inplace=True)
+    run_fn(model, *run_args)
+    return convert(model, inplace=True)
+
+
+def quantize_dynamic(
+    model: Any,
+    qconfig_spec: Any = None,
+    dtype: Any = None,
+    mapping: Any = None,
+    inplace: bool = False,
+) -> Any:
+    """The model with int8 weights in its linear and recurrent layers; their inputs are
+    quantized when they are called.
+    """
+    import pellucid
+
+    if dtype not in (None, pellucid.qint8):
+        raise NotImplementedError(f"quantize_dynamic to {dtype}: give torch.qint8")
+    mapping = mapping or mappings.get_default_dynamic_quant_module_mappings()
+    kinds = qconfig_spec if qconfig_spec is not None else set(mapping)
+    if not isinstance(kinds, dict):
+        kinds = dict.fromkeys(kinds, default_dynamic_qconfig)
+    model = model if inplace else copy.deepcopy(model)
+    model.eval()
+    propagate_qconfig_(model, kinds)
+    return convert(model, mapping, inplace=True)
+
+
+def add_quant_dequant(module: Any) -> Any:
+    """The module with each layer of its own qconfig between stubs."""
+    if not list(module.children()) and getattr(module, "qconfig", None):
+        return QuantWrapper(module)
+    for name, child in module.named_children():
+        module._modules[name] = add_quant_dequant(child)
+    return module
+
+
+__all__ = ["QConfig", "QuantStub", "add_quant_dequant", "convert", "prepare"]
