@@ -1,6 +1,7 @@
 """The benchmark cases: group -> (torch-like module -> {name: maker of a function}).
 
-A maker runs once, outside the timing, and returns what is timed.
+A maker runs once, outside the timing, and returns what is timed. The groups of
+``MEASURED`` take their times themselves, in processes of their own.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import distributed
 from compiled import compiled
 from kinds import kinds
 from networks import networks
@@ -133,4 +135,8 @@ GROUPS: dict[str, Callable[[Any], dict[str, Case]]] = {
     "models": models,
     "compile": compiled,
     "kinds": kinds,
+}
+
+MEASURED: dict[str, Callable[[str, str], dict[str, float]]] = {
+    "distributed": distributed.measured,
 }

@@ -6,9 +6,9 @@ per side, because shared machines only ever add time. Prints torch time / pelluc
 
     python benchmarks/compare.py [--groups overhead,training] [--rounds 5] [--only RE]
 
-``--record`` writes the best times to ``results.json``, from which the documents' tables
-are made (`tools/figures.py`). `cases.py` holds the cases. PyTorch may live in another
-environment: `--torch-python`.
+``--record`` writes the best times to a section of ``results.json``, from which the
+documents' tables are made (`tools/figures.py`): "compare", or the name that follows.
+`cases.py` holds the cases. PyTorch may live in another environment: `--torch-python`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main() -> None:
     if options.record and not (artefacts := oversubscribed(best)):
         others = max(0.0, os.getloadavg()[1] - 1)  # one is ours
         results.record(
-            "compare",
+            options.record,
             rounded(best),
             rounds=options.rounds,
             threads=options.threads,
@@ -85,7 +85,13 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--only", default="", help="regular expression on case names")
     parser.add_argument("--torch-python", default=sys.executable)
-    parser.add_argument("--record", action="store_true", help="write to results.json")
+    parser.add_argument(
+        "--record",
+        nargs="?",
+        const="compare",
+        metavar="SECTION",
+        help="write to this section of results.json, by default compare",
+    )
     parser.add_argument("--json", help="also write every best time to this file")
     return parser.parse_args()
 

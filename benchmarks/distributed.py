@@ -1,117 +1,170 @@
-"""Times collectives and a data-parallel step beside PyTorch's gloo, one side at a time.
+"""The group "distributed": collectives, training and RPC of 2 and 4 processes.
 
-    python benchmarks/distributed.py [--ranks 2] [--rounds 3]
-
-Prints the least time of each case on each side, in microseconds, and the ratio. PyTorch
-is needed; ranks use one thread each.
+``worker.py`` asks for ``measured(side, only)``: both sides run the same calls, PyTorch
+over its gloo, with one thread a rank. Rank 0 gives the times.
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import multiprocessing
+import re
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
 
-BYTES = (8, 1024, 65536, 1 << 20, 16 << 20)
+from networks import networks
+
+KIB, MIB = 1 << 10, 1 << 20
+SIZES = {"8 B": 8, "1 KiB": KIB, "64 KiB": 64 * KIB, "16 MiB": 16 * MIB}
+BLOCKS = 8
+NETWORKS = {"CNN": "cnn 28x28, batch 64", "GPT": "gpt width 128, 128 tokens, batch 8"}
+Calls = dict[str, Callable[[], Callable[[], object]]]
 
 
-def least(dist: Any, call: Callable[[], object], repeats: int) -> float:
-    """The least mean of eight blocks of calls, in seconds."""
+def measured(side: str, only: str) -> dict[str, float]:
+    """Seconds of the cases whose names match, by name."""
+    times: dict[str, float] = {}
+    for size in (2, 4):
+        times |= _run(_rank_times, side, size, only)
+    return times | _run(_worker_times, side, 2, only)
+
+
+def _run(target: Any, side: str, size: int, only: str) -> dict[str, float]:
+    context = multiprocessing.get_context("spawn")
+    results = context.SimpleQueue()
+    with tempfile.TemporaryDirectory() as folder:
+        file = f"file://{folder}/store"
+        ranks = [
+            context.Process(target=target, args=(side, rank, size, file, only, results))
+            for rank in range(size)
+        ]
+        for process in ranks:
+            process.start()
+        for process in ranks:
+            process.join()
+    if any(process.exitcode for process in ranks):
+        sys.exit(f"a rank of {side} has failed")
+    times: dict[str, float] = results.get()
+    return times
+
+
+def _best(call: Callable[[], object], meet: Callable[[], object]) -> float:
+    """The least mean of several blocks of calls. ``meet(seconds)`` waits for all ranks
+    and gives how many calls a block has, where a call has taken so long on this one.
+    """
+    start = time.perf_counter()
+    for _ in range(3):
+        call()
+    count = meet((time.perf_counter() - start) / 3)
     best = float("inf")
-    for _ in range(8):
-        dist.barrier()
+    for _ in range(BLOCKS):
+        meet(0.0)
         start = time.perf_counter()
-        for _ in range(repeats):
+        for _ in range(count):
             call()
-        best = min(best, (time.perf_counter() - start) / repeats)
+        best = min(best, (time.perf_counter() - start) / count)
     return best
 
 
-def network(torch: Any) -> Any:
-    """A small convolutional network."""
-    nn = torch.nn
-    return nn.Sequential(
-        nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Flatten(), nn.Linear(32 * 7 * 7, 256), nn.ReLU(), nn.Linear(256, 10),
-    )  # fmt: skip
-
-
-def step(torch: Any) -> Callable[[], object]:
-    """A training step of the network under DistributedDataParallel."""
-    parallel = importlib.import_module(f"{torch.__name__}.nn.parallel")
-    model = parallel.DistributedDataParallel(network(torch))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    x, y = torch.randn(32, 1, 28, 28), torch.randint(0, 10, (32,))
-
-    def run() -> None:
-        optimizer.zero_grad()
-        torch.nn.functional.cross_entropy(model(x), y).backward()
-        optimizer.step()
-
-    return run
-
-
-def rank_times(side: str, rank: int, size: int, file: str, results: Any) -> None:
-    """One rank's part; rank 0 puts the times."""
+def _imported(side: str) -> tuple[Any, Any]:
     torch: Any = importlib.import_module(side)
-    dist: Any = importlib.import_module(f"{side}.distributed")
     torch.set_num_threads(1)
-    dist.init_process_group(
-        "gloo", init_method=f"file://{file}", rank=rank, world_size=size
-    )
+    torch.manual_seed(0)
+    return torch, importlib.import_module(f"{side}.distributed")
+
+
+# Collectives, data-parallel training, DTensors
+
+
+def _rank_times(
+    side: str, rank: int, size: int, file: str, only: str, results: Any
+) -> None:
+    torch, dist = _imported(side)
+    dist.init_process_group("gloo", init_method=file, rank=rank, world_size=size)
+
+    def meet(seconds: float) -> int:
+        slowest = torch.tensor([seconds])
+        dist.all_reduce(slowest, dist.ReduceOp.MAX)
+        return max(3, min(500, int(0.05 / max(float(slowest), 1e-7))))
+
     times = {}
-    for nbytes in BYTES:
-        tensor = torch.zeros(nbytes // 4)
-        repeats = max(3, min(200, 4_000_000 // nbytes))
-        name = f"all_reduce {nbytes} B"
-        times[name] = least(dist, lambda t=tensor: dist.all_reduce(t), repeats)
-    times["DistributedDataParallel step"] = least(dist, step(torch), 3)
+    for name, make in _calls(side, torch, dist, size).items():
+        if re.search(only, name):
+            times[name] = _best(make(), meet)
     if rank == 0:
         results.put(times)
     dist.barrier()
     dist.destroy_process_group()
 
 
-def measure(side: str, size: int) -> dict[str, float]:
-    """The times of one side."""
-    context = multiprocessing.get_context("spawn")
-    results = context.SimpleQueue()
-    file = f"{tempfile.mkdtemp()}/store"
-    ranks = [
-        context.Process(target=rank_times, args=(side, rank, size, file, results))
-        for rank in range(size)
-    ]
-    for process in ranks:
-        process.start()
-    for process in ranks:
-        process.join()
-    if any(process.exitcode for process in ranks):
-        sys.exit(f"a rank of {side} has failed")
-    return results.get()
+def _calls(side: str, torch: Any, dist: Any, size: int) -> Calls:
+    def reduces(tensor: Any) -> Callable[[], object]:
+        return lambda: dist.all_reduce(tensor)
+
+    calls: Calls = {
+        f"{size} ranks: all_reduce {name}": (
+            lambda n=nbytes: reduces(torch.zeros(n // 4))
+        )
+        for name, nbytes in SIZES.items()
+    }
+    name = f"{size} ranks: all_reduce 64 MiB, gradients' bucket"
+    calls[name] = lambda: reduces(_bucket(torch, dist, 16 * MIB))
+    parallel = importlib.import_module(f"{side}.nn.parallel")
+    models = networks(torch, wrap=parallel.DistributedDataParallel)
+    for short, model in NETWORKS.items():
+        calls[f"{size} ranks: DDP step, {short}"] = lambda m=model: models[m]()[0]
+    calls[f"{size} ranks: DTensor + DTensor"] = lambda: _addition(side, torch, size)
+    return calls
 
 
-def main() -> None:
-    """Runs the sides in turn and prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
-    best: dict[str, dict[str, float]] = {"pellucid": {}, "torch": {}}
-    for _ in range(options.rounds):
-        for side, known in best.items():
-            for name, seconds in measure(side, options.ranks).items():
-                known[name] = min(seconds, known.get(name, seconds))
-    for name, own in best["pellucid"].items():
-        other = best["torch"][name]
-        ratio = f"{other / own:.2f}x"
-        print(f"{name:30} {own * 1e6:10.1f} {other * 1e6:10.1f} us {ratio:>9}")
+def _bucket(torch: Any, dist: Any, count: int) -> Any:
+    """The memory in which DistributedDataParallel reduces so many float32 gradients."""
+    allocate = getattr(dist.group.WORLD, "allocate_shared", None)
+    return torch.zeros(count) if allocate is None else allocate(4 * count).view(
+        torch.float32
+    )  # fmt: skip
 
 
-if __name__ == "__main__":
-    main()
+def _addition(side: str, torch: Any, size: int) -> Callable[[], object]:
+    meshes = importlib.import_module(f"{side}.distributed.device_mesh")
+    tensors = importlib.import_module(f"{side}.distributed.tensor")
+    mesh = meshes.init_device_mesh("cpu", (size,))
+    x = tensors.distribute_tensor(torch.randn(4, 4), mesh, [tensors.Shard(0)])
+    return lambda: x + x
+
+
+# RPC
+
+
+def echo(x: Any) -> Any:
+    """What the callee runs."""
+    return x
+
+
+def _worker_times(
+    side: str, rank: int, size: int, file: str, only: str, results: Any
+) -> None:
+    torch, _ = _imported(side)
+    rpc = importlib.import_module(f"{side}.distributed.rpc")
+    options = rpc.TensorPipeRpcBackendOptions(init_method=file)
+    rpc.init_rpc(
+        f"worker{rank}", rank=rank, world_size=size, rpc_backend_options=options
+    )
+    if rank == 0:
+        times = {}
+        for name, nbytes in (("8 B", 8), ("16 MiB", 16 * MIB)):
+            case = f"{size} ranks: rpc_sync {name}"
+            if re.search(only, case):
+                x = torch.zeros(nbytes // 4)
+                times[case] = _best(
+                    lambda x=x: rpc.rpc_sync("worker1", echo, args=(x,)), _count
+                )
+        results.put(times)
+    rpc.shutdown()
+
+
+def _count(seconds: float) -> int:
+    return max(3, min(500, int(0.05 / max(seconds, 1e-7))))

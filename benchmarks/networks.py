@@ -13,10 +13,16 @@ from typing import Any
 Steps = tuple[Callable[[], object], Callable[[], object]]
 
 
-def networks(torch: Any, *, single: bool = False) -> dict[str, Callable[[], Steps]]:
+def networks(
+    torch: Any,
+    *,
+    single: bool = False,
+    wrap: Callable[[Any], Any] = lambda model: model,
+) -> dict[str, Callable[[], Steps]]:
     """Each maker seeds, builds the network and its data, and returns both steps.
 
-    `single` makes batches of one example in place of those the names tell.
+    `single` makes batches of one example in place of those the names tell. `wrap` gives
+    what is trained in place of a network.
     """
 
     def tokens(*shape: int) -> Any:
@@ -24,7 +30,7 @@ def networks(torch: Any, *, single: bool = False) -> dict[str, Callable[[], Step
 
     def gpt(width: int, depth: int, batch: int, length: int) -> Callable[[], Steps]:
         def model() -> Any:
-            return _gpt(torch, width, depth, length)
+            return wrap(_gpt(torch, width, depth, length))
 
         count = 1 if single else batch
         data = partial(tokens, count, length)
@@ -34,7 +40,11 @@ def networks(torch: Any, *, single: bool = False) -> dict[str, Callable[[], Step
         network: Callable[[Any], Any], shape: tuple[int, ...], classes: int, name: str
     ) -> Callable[[], Steps]:
         count = 1 if single else shape[0]
-        model, data = partial(network, torch), partial(torch.randn, count, *shape[1:])
+        data = partial(torch.randn, count, *shape[1:])
+
+        def model() -> Any:
+            return wrap(network(torch))
+
         return lambda: _steps(torch, model, data, (count, classes), name)
 
     return {

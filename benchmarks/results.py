@@ -1,9 +1,9 @@
 """``results.json``: what was measured, where and when.
 
 Each section is one measurement: its machine, its date, its versions and its values.
-``compare.py --record`` writes the section "compare". The others are rows of text, which
-whoever measures enters with the machine and the date; `tools/figures.py` makes the
-tables of the documents from all of them.
+``compare.py --record`` writes the sections "compare" and "distributed". The others are
+rows of text, which whoever measures enters with the machine and the date;
+`tools/figures.py` makes the tables of the documents from all of them.
 """
 
 from __future__ import annotations

@@ -43,9 +43,13 @@ def main() -> None:
     torch.set_num_threads(int(threads))
     torch.manual_seed(0)
 
-    from cases import GROUPS
+    from cases import GROUPS, MEASURED
 
     for group in groups.split(","):
+        if group in MEASURED:
+            found = MEASURED[group](side, only)
+            times |= {f"{group} | {name}": value for name, value in found.items()}
+            continue
         for name, make in GROUPS[group](torch).items():
             if not re.search(only, name):
                 continue

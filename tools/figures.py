@@ -56,14 +56,28 @@ SPEED = [
     ),
 ]
 
+# The table of docs/distributed.md: the case's name, and the aim.
+DISTRIBUTED = [
+    ("2 ranks: all_reduce 8 B", "≤ 6 µs"),
+    ("2 ranks: all_reduce 64 KiB", "≤ 30 µs"),
+    ("2 ranks: all_reduce 16 MiB", "2.5x"),
+    ("2 ranks: all_reduce 64 MiB, gradients' bucket", "6x"),
+    ("4 ranks: all_reduce 1 KiB", "100x"),
+    ("2 ranks: DDP step, CNN", "1.33x"),
+    ("2 ranks: DDP step, GPT", "1.33x"),
+    ("2 ranks: DTensor + DTensor", "≤ 1 µs"),
+    ("2 ranks: rpc_sync 8 B", "≤ 40 µs"),
+    ("2 ranks: rpc_sync 16 MiB", "1x"),
+]
+
 
 @cache
 def sections() -> dict[str, Any]:
     return json.loads(RESULTS.read_text())
 
 
-def times(side: str) -> dict[str, float]:
-    return sections()["compare"]["values"][side]
+def times(side: str, section: str = "compare") -> dict[str, float]:
+    return sections()[section]["values"][side]
 
 
 def ratios(group: str) -> dict[str, float]:
@@ -137,6 +151,19 @@ def groups() -> str:
     return rows(*lines)
 
 
+def processes() -> str:
+    """Collectives, training and RPC of several processes."""
+    lines = [("case", "PyTorch", "Pellucid", "ratio", "aim")]
+    for name, aim in DISTRIBUTED:
+        case = f"distributed | {name}"
+        ours, reference = (
+            times(side, "distributed")[case] for side in ("pellucid", "torch")
+        )
+        ratio = times_faster(reference / ours)
+        lines.append((name, seconds(reference), seconds(ours), ratio, aim))
+    return rows(*lines)
+
+
 def measured(section: str) -> str:
     """A section that is a table: rows of (what, figure, asked)."""
     values = sections()[section]["values"]
@@ -163,6 +190,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "speed": speed,
     "groups": groups,
     "counted": counted,
+    "distributed": processes,
     "kernels": lambda: measured("kernels"),
     "oracle": lambda: measured("oracle"),
 }
@@ -170,6 +198,8 @@ FIGURES: dict[str, Callable[[], str]] = {
     "compare.machine": lambda: machine("compare"),
     "compare.rounds": lambda: str(sections()["compare"]["rounds"]),
     "compare.load": lambda: str(sections()["compare"].get("load", "none")),
+    "distributed.machine": lambda: machine("distributed"),
+    "distributed.load": lambda: sections()["distributed"]["load"],
     "kernels.machine": lambda: machine("kernels"),
     "oracle.date": lambda: sections()["oracle"]["date"],
     "small-calls": lambda: times_faster(mean_and_worst("overhead")[0]),

@@ -13,6 +13,7 @@
 #include "core/format.h"
 #include "core/hooks.h"
 #include "core/inline_vector.h"
+#include "core/recording.h"
 #include "core/thread_pool.h"
 #include "core/thread_state.h"
 #include "timeline/recorder.h"
@@ -157,6 +158,7 @@ class BackwardPass {
   const int64_t id_ = passes_begun.fetch_add(1, std::memory_order_relaxed);
   BackwardPass* const outer_ = std::exchange(innermost, this);
   bool restricted_ = false;
+  bool meets_recorded_ = false;          // some of the ops were recorded by a compiled callable
   InlineVector<NodeTask*, 64> reached_;  // every task of this pass, in the order of discovery
   InlineVector<Node*, 8> roots_;         // each with a count: it keeps the whole graph alive
   std::span<const Edge> late_edges_;     // each a dependency of its task, until its gradient is there
@@ -218,9 +220,11 @@ void BackwardPass::add_late_roots(std::span<const Edge> edges) {
 }
 
 void BackwardPass::discover() {
-  for (size_t i = 0; i < reached_.size(); ++i)
+  for (size_t i = 0; i < reached_.size(); ++i) {
+    meets_recorded_ |= reached_[i]->node->was_recorded;
     for (const Edge& edge : edges_of(*reached_[i]->node))
       if (edge.node) ++enlist(*edge.node).dependencies;
+  }
 }
 
 // Marks the tasks that lead to `inputs`; the others are skipped.
@@ -282,12 +286,15 @@ void BackwardPass::run() {
   else without_interpreter_lock([this] { evaluate_all(); });
 }
 
+// The derivatives of what was recorded are recorded as well.
 void BackwardPass::evaluate_all() {
+  JoinedRegion region(meets_recorded_);
   for (NodeTask* task : reached_)
     if (!task->dependencies) ready_.push(task);
   do
     while (NodeTask* task = ready_.pop()) evaluate(*task);
   while (options_.late && take_late_gradient());
+  region.finish();
 }
 
 // A callback may queue further ones.
@@ -491,8 +498,6 @@ void queue_callback(Ref<Callback> callback) {
 
 std::vector<Tensor> run_backward(std::span<const Target> roots, std::span<const Tensor> grads,
                                  std::span<const Target> inputs, const BackwardOptions& options) {
-  run_recorded_ops();
-  const ExcludeKeys eager(Key::Lazy);  // what a pass computes is mostly owned and added to in place
   const auto late_roots = options.late ? options.late->roots : std::span<const Target>{};
   OwnedEdges root_edges(roots, "element"), input_edges(inputs, "input"), late_edges(late_roots, "late root");
   if (options.accumulate)

@@ -13,6 +13,7 @@
 #include "core/kind.h"
 #include "core/layout.h"
 #include "core/named_ops.h"
+#include "core/recording.h"
 #include "core/thread_state.h"
 
 namespace pellucid {
@@ -141,12 +142,12 @@ Tensor one_like(const GradientInfo& info) {
 }
 
 bool owns_memory_alone(const TensorImpl& tensor) {
-  if (!tensor.unique() || tensor.flags & TensorImpl::kPythonState) return false;
-  if (tensor.storage->deleter || tensor.storage->escaped) return false;
-  if (tensor.storage->unique()) return true;
+  if (tensor.flags & TensorImpl::kPythonState || tensor.storage->deleter || tensor.storage->escaped) return false;
+  const Holders holders = holders_of(tensor);
+  if (holders.of_tensor != 1) return false;
+  if (holders.of_storage == 1) return true;
   // A view whose base nobody holds any more: the base's count of the storage goes with the view.
-  return tensor.base && tensor.base->unique() && !tensor.base->python &&
-         tensor.storage->refs.load(std::memory_order_acquire) == 2;
+  return tensor.base && holders_of(*tensor.base).of_tensor == 1 && !tensor.base->python && holders.of_storage == 2;
 }
 
 void forget_base(TensorImpl& tensor) {

@@ -54,8 +54,9 @@ enum class NodeKind : uint8_t {
 struct Node {
   std::atomic<int32_t> refs{1};
   NodeKind kind = NodeKind::Op;
-  bool released = false;    // saved values were freed by a backward pass
-  uint16_t size_class = 0;  // of the node's own block
+  bool released : 1 = false;      // saved values were freed by a backward pass
+  bool was_recorded : 1 = false;  // a region of a compiled callable recorded its op
+  uint16_t size_class = 0;        // of the node's own block
   uint32_t num_edges = 0;
   uint32_t num_inputs = 1;        // outputs of the forward op
   uint64_t sequence = 0;          // higher runs earlier

@@ -9,6 +9,7 @@
 #include "core/call_event.h"
 #include "core/defaults.h"
 #include "core/dispatcher.h"
+#include "core/recording.h"
 #include "core/thread_pool.h"
 
 namespace pellucid {
@@ -19,7 +20,9 @@ using From = ArgumentSource::From;
 // Without other keys the kernel at the CPU key runs.
 constexpr KeySet kPlainKeys = kHistoryKeys | Key::CPU;
 
-KeySet keys_below_history(const OpRecord& op, KeySet keys) { return dispatch_keys(op, keys) - kHistoryKeys; }
+KeySet keys_below_history(const OpRecord& op, KeySet keys) {
+  return dispatch_keys(op, keys) - kHistoryKeys - Key::Lazy;
+}
 
 // ---------------------------------------------------------------------------- what nodes share
 
@@ -154,6 +157,7 @@ std::unique_ptr<RepeatedDerivative> RepeatedDerivative::run_and_prepare(OpCall& 
     made->operands_.push_back({i, source.from == From::Gradient ? source.index : int16_t{-1}});
     const TensorImpl& tensor = *value.tensor;
     possible &= tensor.numel < kParallelGrain;
+    made->is_small_ &= tensor.numel < kLeastRecorded;
     made->argument_keys_ = made->argument_keys_ | tensor.keys;
     made->words_.push_back(tensor.facts());
     for (int axis = 0; axis < tensor.ndim; ++axis) {
@@ -192,7 +196,7 @@ bool matches(const TensorImpl& tensor, const uint64_t*& word) {
 
 bool RepeatedDerivative::run(const OpNode& node, std::span<const Tensor> gradients, Value* rets) const {
   if (epoch_ != op_->epoch.load(std::memory_order_relaxed) || default_dtype_ != default_dtype() ||
-      is_watched(kWatchObservers)) [[unlikely]]
+      is_watched(kWatchObservers) || (!is_small_ && in_region())) [[unlikely]]
     return false;
   TensorImpl* tensors[kMaxArguments];
   TensorImpl** next = tensors;

@@ -40,6 +40,7 @@ class RepeatedDerivative {
   KeySet argument_keys_;
   KeySet keys_;  // those that chose the kernel
   uint8_t num_arguments_ = 0;
+  bool is_small_ = true;           // regions run it at once
   std::vector<Operand> operands_;  // the tensors
   std::vector<uint64_t> words_;    // of each: facts, sizes, strides
 };

@@ -19,6 +19,7 @@
 #include "core/error.h"
 #include "core/inline_vector.h"
 #include "core/owned_results.h"
+#include "core/recording.h"
 #include "core/thread_state.h"
 
 namespace pellucid {
@@ -186,6 +187,8 @@ Ref<OpNode> make_op_node(const OpCall& call, Ref<NodeFacts> facts) {
     ++node->num_edges;
   });
   save_arguments(*node, call, cursor);
+  if (in_region()) [[unlikely]]
+    for_each_result(call, [&](TensorImpl* tensor) { node->was_recorded |= tensor && is_recorded(*tensor); });
   return owner;
 }
 

@@ -479,11 +479,27 @@ PyObject* module_combine(PyObject*, PyObject* arguments) {
   });
 }
 
+PyObject* module_read_memory(PyObject*, PyObject* arguments) {
+  int pid;
+  unsigned long long address;
+  Py_buffer target;
+  if (!PyArg_ParseTuple(arguments, "iKw*", &pid, &address, &target)) return nullptr;
+  bool is_read;
+  {
+    const WithoutLock unlocked;
+    is_read =
+        read_memory(pid, pointer<const char>(address), static_cast<char*>(target.buf), static_cast<size_t>(target.len));
+  }
+  PyBuffer_Release(&target);
+  return PyBool_FromLong(is_read);
+}
+
 PyMethodDef module_methods[] = {
     {"segment_bytes", module_segment_bytes, METH_O, "Bytes that a group of a size shares."},
     {"make_shared_file", module_make_shared_file, METH_O, "A descriptor of an anonymous file of zeros."},
     {"is_defined", module_is_defined, METH_VARARGS, "Whether a reduction exists for a dtype."},
     {"combine", module_combine, METH_VARARGS, "The tree over the ranks' operands."},
+    {"read_memory", module_read_memory, METH_VARARGS, "Fills a buffer with the memory at an address of a process."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyModuleDef module_definition = {PyModuleDef_HEAD_INIT,

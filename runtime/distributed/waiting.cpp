@@ -73,9 +73,13 @@ bool Processes::has_ended(int rank) const {
 }
 
 bool Processes::read(int rank, const char* address, char* target, size_t nbytes) const {
+  return read_memory(pids_[static_cast<size_t>(rank)], address, target, nbytes);
+}
+
+bool read_memory(int pid, const char* address, char* target, size_t nbytes) {
   while (nbytes > 0) {
     const iovec here{target, nbytes}, there{const_cast<char*>(address), nbytes};
-    const ssize_t moved = process_vm_readv(pids_[static_cast<size_t>(rank)], &here, 1, &there, 1, 0);
+    const ssize_t moved = process_vm_readv(pid, &here, 1, &there, 1, 0);
     if (moved <= 0) return false;
     address += moved;
     target += moved;

@@ -67,6 +67,9 @@ void wait_until(Bell& bell, const Patience& patience, Ready ready, const Check& 
   }
 }
 
+// Copies a process's memory; false where the kernel refuses or the process has ended.
+bool read_memory(int pid, const char* address, char* target, size_t nbytes);
+
 // The processes of a group's ranks, watched by descriptors that become readable when they end.
 class Processes {
  public:

@@ -16,6 +16,9 @@ void random(OpCall& call, void*);
 void random_from(OpCall& call, void*);
 void random_to(OpCall& call, void*);
 void bernoulli(OpCall& call, void*);
+void draw_gamma(OpCall& call, void*);
+void draw_poisson(OpCall& call, void*);
+void draw_binomial(OpCall& call, void*);
 // Factories, with and without a generator.
 void rand(OpCall& call, void*);
 void randn(OpCall& call, void*);

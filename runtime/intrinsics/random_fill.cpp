@@ -17,6 +17,7 @@
 #include "core/geometry.h"
 #include "core/hooks.h"
 #include "core/named_ops.h"
+#include "intrinsics/pausable_lock.h"
 #include "kernels/conversion.h"
 #include "kernels/copy.h"
 
@@ -52,25 +53,6 @@ void fill_in_memory_order(TensorImpl& tensor, Fill&& fill) {
   fill(*dense);
   copy_elements(tensor, *dense);
 }
-
-// Holds a generator over a long loop, and lets go of it now and then for signal handlers to run, which
-// may draw numbers.
-class PausableLock {
- public:
-  explicit PausableLock(Generator& generator) : lock_(generator.mutex) {}
-
-  // After the loop's first `done` elements.
-  void pause_after(int64_t done) {
-    constexpr int64_t kBetweenPauses = int64_t{1} << 20;
-    if (done % kBetweenPauses != 0 || done == 0) return;
-    lock_.unlock();
-    ask_interrupt();
-    lock_.lock();
-  }
-
- private:
-  std::unique_lock<std::mutex> lock_;
-};
 
 // Writes `make(words)` for every element of a dense tensor; T is converted to the tensor's dtype.
 template <class T, int kWords, class Make>

@@ -25,4 +25,10 @@ void fill_bernoulli(TensorImpl& tensor, Generator& generator, double p);
 // A shuffle of 0 .. n-1 in a contiguous int64 tensor.
 void fill_permutation(TensorImpl& tensor, Generator& generator);
 
+// random_counts.cpp. In place of contiguous float64 parameters: gamma variates of the shapes, Poisson counts of the
+// rates, and successes in place of the first of each pair (trials, chance).
+void fill_gamma(TensorImpl& shapes, Generator& generator);
+void fill_poisson(TensorImpl& rates, Generator& generator);
+void fill_binomial(TensorImpl& pairs, Generator& generator);
+
 }  // namespace pellucid

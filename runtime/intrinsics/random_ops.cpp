@@ -100,6 +100,18 @@ void bernoulli(OpCall& call, void*) {
   fill_in_place(call, [&](TensorImpl& self) { fill_bernoulli(self, generator_of(args[2]), args[1].as_double()); });
 }
 
+void draw_gamma(OpCall& call, void*) {
+  fill_in_place(call, [&](TensorImpl& self) { fill_gamma(self, generator_of(call.args[1])); });
+}
+
+void draw_poisson(OpCall& call, void*) {
+  fill_in_place(call, [&](TensorImpl& self) { fill_poisson(self, generator_of(call.args[1])); });
+}
+
+void draw_binomial(OpCall& call, void*) {
+  fill_in_place(call, [&](TensorImpl& self) { fill_binomial(self, generator_of(call.args[1])); });
+}
+
 void rand(OpCall& call, void*) {
   auto [generator, result] = factory(call, 1, call.args[0], default_dtype());
   fill_uniform(*result, generator, 0, 1);

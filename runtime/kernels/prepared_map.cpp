@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/hooks.h"
+#include "core/recording.h"
 #include "core/thread_pool.h"
 #include "core/thread_state.h"
 #include "kernels/gather.h"
@@ -21,7 +22,7 @@ TensorImpl* written_in_place(const OpCall& call) {
 bool (*PreparedMap::record)(const PreparedMap&, OpCall&, std::span<TensorImpl* const>) = nullptr;
 
 bool PreparedMap::run_large(OpCall& call, std::span<TensorImpl* const> tensors) const {
-  if ((thread_state.include - thread_state.exclude).has(Key::Lazy) && record(*this, call, tensors)) return true;
+  if (in_region() && record(*this, call, tensors)) return true;
   char* pointers[kMaxMapOutputs + kMaxMapInputs];
   OutputList outputs;
   for (int k = 0; k < function.num_outputs; ++k) {
@@ -36,6 +37,8 @@ bool PreparedMap::run_large(OpCall& call, std::span<TensorImpl* const> tensors) 
 
 bool PreparedMap::run(OpCall& call, std::span<TensorImpl* const> tensors) const {
   if (!is_small) return run_large(call, tensors);
+  if (in_region() && record(*this, call, tensors)) [[unlikely]]
+    return true;
   char* pointers[kMaxMapOutputs + kMaxMapInputs];
   const int num_outputs = function.num_outputs;
   for (int k = 0; k < function.num_inputs; ++k) pointers[num_outputs + k] = tensors[operands[k]]->host();

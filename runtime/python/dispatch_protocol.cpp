@@ -20,6 +20,7 @@
 #include "python/function_protocol.h"
 #include "python/mode_stack.h"
 #include "python/op_overload.h"
+#include "python/part_calls.h"
 #include "python/protocol_call.h"
 #include "python/tensor_type.h"
 #include "transforms/wrapper.h"
@@ -88,8 +89,8 @@ class Overriding {
   InlineVector<PyTypeObject*, 8> types_;
 };
 
-// In-place and out= ops return what they wrote, whatever the handler gave back. A wrapper's version
-// counts the write, since no kernel saw it.
+}  // namespace
+
 bool returns_written(OpCall& call) {
   if (call.op->variant == Variant::Functional) return false;
   const Schema& schema = call.op->schema;
@@ -101,6 +102,8 @@ bool returns_written(OpCall& call) {
     }
   return next > 0;
 }
+
+namespace {
 
 void take_result(OpCall& call, PyObject* returned) {
   if (!returns_written(call)) unpack_results(call, returned);
@@ -225,9 +228,20 @@ void run_seen_inside(OpCall& call) {
   entry.function(call, entry.context);
 }
 
+void ask_python(OpCall& call);
+
 // The fallback of every op at the PythonDispatch key.
 void dispatch_to_python(OpCall& call, void*) {
   HoldGil gil;
+  if (!mode_stack().empty() || !has_parts(call)) return ask_python(call);
+  PartCall parts(call);
+  if (parts.run(call)) return;
+  const RepeatRequest request;
+  ask_python(call);
+  if (request.was_made()) parts.remember(call);
+}
+
+void ask_python(OpCall& call) {
   const Overriding overriding(call);
   const bool has_modes = !mode_stack().empty();
   if (!has_modes && overriding.types().empty()) {  // an alias without an object of its class

@@ -70,15 +70,7 @@ PyObject* leave(PyObject*, PyObject*) {
   return guarded([] {
     Recorder& recorder = Recorder::of_this_thread();
     if (recorder.depth() == 0) raise(ErrorKind::Runtime, "no region was entered");
-    if (recorder.depth() == 1) {
-      try {
-        recorder.run("the region ends");
-      } catch (...) {
-        recorder.leave();
-        throw;
-      }
-    }
-    recorder.leave();
+    recorder.finish("the region ends");
     return none();
   });
 }
@@ -198,6 +190,9 @@ void refuse_read_in_region(const char* what) {
   if (!thread_state.exclude.has(Key::Lazy) && Recorder::of_this_thread().refuses_reads()) refuse_value_read(what);
 }
 
-void add_regions(PyObject* module) { checked(PyModule_AddFunctions(module, functions)); }
+void add_regions(PyObject* module) {
+  checked(PyModule_AddFunctions(module, functions));
+  checked(PyModule_AddStringConstant(module, "_OTHER_BITS", record::kOtherBits));
+}
 
 }  // namespace pellucid::python

@@ -1,7 +1,6 @@
 #include "record/anchored.h"
 
 #include <chrono>
-#include <cstring>
 #include <random>
 
 #include "core/allocator.h"
@@ -241,9 +240,15 @@ Ref<Storage> random_storage(const Input& input, std::mt19937& random) {
   return storage;
 }
 
-bool same_bits(const Storage& a, const Storage& b) {
-  return a.nbytes == b.nbytes && (a.nbytes == 0 || std::memcmp(a.host, b.host, a.nbytes) == 0);
-}
+struct Output {
+  Ref<Storage> storage;
+  DType dtype;
+
+  bool is_same(const Output& other) const {
+    return storage->nbytes == other.storage->nbytes &&
+           are_same(storage->host, other.storage->host, storage->nbytes, dtype);
+  }
+};
 
 // The group's ops on random data, and its own op on the same.
 class Trial {
@@ -257,7 +262,7 @@ class Trial {
   // Why the op is not to be used; null if it is.
   const char* verdict() {
     for (int round = 0; round < kRounds; ++round) {
-      if (!run_both()) return "its kernel gave other bits than its ops";
+      if (!run_both()) return kOtherBits;
     }
     return 100 * joined_ < 97 * estimate_of_parts() ? nullptr : "its kernel is not faster than its ops";
   }
@@ -271,7 +276,7 @@ class Trial {
     for (size_t n = 0; n < times_.size(); ++n) times_[n] = std::min(times_[n], expected.times[n]);
     joined_ = std::min(joined_, found.times[0]);
     return std::ranges::equal(expected.outputs, found.outputs,
-                              [](const auto& a, const auto& b) { return same_bits(*a, *b); });
+                              [](const Output& a, const Output& b) { return a.is_same(b); });
   }
 
   // At least: the ops before the anchor would be one pass, too, as long as the longest of them, and those behind it.
@@ -296,7 +301,8 @@ class Trial {
       plan.made.push_back(entry);
       if (entry) run_joined(segment, plan);
       else times = run_and_time(segment, plan);
-      for (const uint16_t value : copy->group.outputs) outputs.push_back(segment.values[value].storage);
+      for (const uint16_t value : copy->group.outputs)
+        outputs.push_back({segment.values[value].storage, segment.values[value].dtype});
     }
 
     void run_joined(Segment& segment, const SegmentPlan& plan) {
@@ -308,7 +314,7 @@ class Trial {
     }
 
     std::vector<int64_t> times;  // of each op, or of all
-    std::vector<Ref<Storage>> outputs;
+    std::vector<Output> outputs;
   };
 
   const Example& example_;

@@ -15,6 +15,8 @@ namespace pellucid::record {
 // Of fewer elements, a launch costs less than recording it; where nothing that it reads is recorded, the ops behind
 // it have to earn that.
 constexpr int64_t kLeastAnchored = 131072, kLeastAnchoredAlone = 262144;
+// Over fewer they run by themselves, and are recorded if they read recorded values, which need not be there before.
+constexpr int64_t kLeastReading = 8192;
 
 // What calls of one plan key have in common; lives forever.
 struct AnchorForm {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <random>
 #include <unordered_map>
@@ -17,6 +18,45 @@
 namespace pellucid::record {
 
 void (*request_group)(int number, const std::string& description) = nullptr;
+
+namespace {
+
+constexpr uint64_t kOneBits = std::bit_cast<uint64_t>(1.0);
+
+bool is_float(const ScalarFunction::Parameter& parameter) { return parameter.dtype == DType::Float64; }
+
+// Calls visit(parameter, its place in the segment) for each number, and stops where that gives false.
+template <class Visit>
+bool for_each_number(const Segment& segment, Visit&& visit) {
+  for (const Node& node : segment.nodes)
+    for (int k = 0; node.function && k < node.function->num_params; ++k)
+      if (!visit(node.function->params[k], static_cast<size_t>(node.first_param + k))) return false;
+  return true;
+}
+
+}  // namespace
+
+std::vector<NumberClass> classes_of(const Segment& segment) {
+  std::vector<NumberClass> classes(segment.params.size());
+  std::map<std::pair<uint64_t, DType>, NumberClass> first_of;
+  for_each_number(segment, [&](const ScalarFunction::Parameter& parameter, size_t place) {
+    const auto own = static_cast<NumberClass>(place);
+    const uint64_t bits = segment.params[place];
+    const bool is_whole = parameter.part == ScalarFunction::Part::Whole;
+    if (!is_whole) classes[place] = own;
+    else if (is_float(parameter) && bits == kOneBits) classes[place] = kOne;
+    else classes[place] = first_of.try_emplace({bits, parameter.dtype}, own).first->second;
+    return true;
+  });
+  return classes;
+}
+
+bool are_classes_of(std::span<const NumberClass> classes, const Segment& segment) {
+  if (classes.size() != segment.params.size()) return false;
+  for (size_t k = 0; k < classes.size(); ++k)
+    if (segment.params[k] != (classes[k] == kOne ? kOneBits : segment.params[classes[k]])) return false;
+  return true;
+}
 
 namespace {
 
@@ -39,7 +79,23 @@ Table& table() {
   return *made;
 }
 
-std::vector<uint64_t> key_of(const Segment& segment, const Group& group) {
+// Those of the group's own numbers.
+std::vector<NumberClass> group_classes(const Segment& segment, const Group& group,
+                                       std::span<const NumberClass> classes) {
+  std::vector<NumberClass> found, places;  // of each number: its class, its place in the segment
+  for (const uint16_t n : group.nodes) {
+    const Node& node = segment.nodes[n];
+    for (int k = 0; node.function && k < node.function->num_params; ++k) {
+      const NumberClass wanted = classes[static_cast<size_t>(node.first_param + k)];
+      places.push_back(wanted);
+      const auto first = std::ranges::find(places, wanted) - places.begin();
+      found.push_back(wanted == kOne ? kOne : static_cast<NumberClass>(first));
+    }
+  }
+  return found;
+}
+
+std::vector<uint64_t> key_of(const Segment& segment, const Group& group, std::span<const NumberClass> own_numbers) {
   const Numbers numbers(segment, group);
   std::vector<uint64_t> key;
   key.reserve(4 * group.nodes.size() + group.outputs.size());
@@ -51,18 +107,22 @@ std::vector<uint64_t> key_of(const Segment& segment, const Group& group) {
   }
   for (const uint16_t value : group.outputs) key.push_back(kFirstValue + numbers.of_value(value));
   if (group.anchor >= 0) add_classes(segment, group, key);
+  else key.insert(key.end(), own_numbers.begin(), own_numbers.end());
   return key;
 }
 
-// [[[request, [operand of each input]], ...], [output, ...]], as specialise/groups.py reads it.
-std::string describe(const Table& all, const Segment& segment, const Group& group) {
+// [[[request, [operand of each input], [class of each number]], ...], [output, ...]], as specialise/groups.py reads it.
+// A number's class is the first that it equals, or -1 for 1.0.
+std::string describe(const Table& all, const Segment& segment, const Group& group,
+                     std::span<const NumberClass> own_numbers) {
   const Numbers numbers(segment, group);
+  size_t number = 0;
   Encoder out;
   out.list(2);
   out.list(group.nodes.size());
   for (const uint16_t n : group.nodes) {
     const Node& node = segment.nodes[n];
-    out.list(2);
+    out.list(3);
     out.bytes(all.requests.at(node.function));
     const std::span<const Operand> operands = segment.operands_of(node);
     out.list(operands.size());
@@ -70,6 +130,12 @@ std::string describe(const Table& all, const Segment& segment, const Group& grou
       out.list(2);
       out.integer(node.function->inputs[k].argument);
       out.integer(static_cast<int64_t>(numbers.of(operands[k], node.function->inputs[k].dtype)));
+    }
+    out.list(node.function->num_params);
+    for (int k = 0; k < node.function->num_params; ++k, ++number) {
+      out.list(2);
+      out.integer(node.function->params[k].argument);
+      out.integer(own_numbers[number] == kOne ? -1 : own_numbers[number]);
     }
   }
   out.list(group.outputs.size());
@@ -107,9 +173,10 @@ void remember_request(const ScalarFunction& function, const OpCall& call, Pointw
   all.requests.emplace(&function, pointwise_request(call, key));
 }
 
-GroupEntry& find_group(const Segment& segment, const Group& group) {
+GroupEntry& find_group(const Segment& segment, const Group& group, std::span<const NumberClass> classes) {
   Table& all = table();
-  std::vector<uint64_t> key = key_of(segment, group);
+  std::vector<NumberClass> numbers = group_classes(segment, group, classes);
+  std::vector<uint64_t> key = key_of(segment, group, numbers);
   std::lock_guard guard(all.mutex);
   if (const auto found = all.by_key.find(key); found != all.by_key.end()) return *found->second;
   GroupEntry& entry = all.entries.emplace_back();
@@ -123,8 +190,9 @@ GroupEntry& find_group(const Segment& segment, const Group& group) {
     entry.example = excerpt(segment, group);
     entry.description = describe_anchored(*entry.example, [&](const ScalarFunction* f) { return all.requests.at(f); });
   } else {
-    entry.description = describe(all, segment, group);
+    entry.description = describe(all, segment, group, numbers);
   }
+  entry.numbers = std::move(numbers);
   all.by_key.emplace(std::move(key), &entry);
   return entry;
 }
@@ -184,13 +252,47 @@ std::unique_ptr<GroupFunction> decode_group(const GroupEntry& entry, std::string
 
 }  // namespace
 
+namespace {
+
+// `infinity`: the bits of the magnitude above which a word is NaN.
+template <class Word>
+bool are_same_floats(const void* a, const void* b, size_t nbytes, Word infinity) {
+  constexpr Word kMagnitude = static_cast<Word>(~Word{0}) >> 1;
+  for (size_t at = 0; at + sizeof(Word) <= nbytes; at += sizeof(Word)) {
+    Word x, y;
+    std::memcpy(&x, static_cast<const char*>(a) + at, sizeof x);
+    std::memcpy(&y, static_cast<const char*>(b) + at, sizeof y);
+    const bool are_nan = (x & kMagnitude) > infinity && (y & kMagnitude) > infinity;
+    if (x != y && !are_nan) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool are_same(const void* a, const void* b, size_t nbytes, DType dtype) {
+  switch (dtype) {
+    case DType::Float32:
+    case DType::Complex64: return are_same_floats<uint32_t>(a, b, nbytes, 0x7F800000);
+    case DType::Float64:
+    case DType::Complex128: return are_same_floats<uint64_t>(a, b, nbytes, 0x7FF0000000000000);
+    case DType::Float16: return are_same_floats<uint16_t>(a, b, nbytes, 0x7C00);
+    case DType::BFloat16: return are_same_floats<uint16_t>(a, b, nbytes, 0x7F80);
+    default: return nbytes == 0 || std::memcmp(a, b, nbytes) == 0;
+  }
+}
+
 // Normal numbers; halves of moderate size; small integers.
 void fill_randomly(std::span<char> memory, DType dtype, std::mt19937& random) {
   std::normal_distribution<double> normal(0, 2);
   const auto fill = [&](auto example) {
     using T = decltype(example);
     auto* elements = reinterpret_cast<T*>(memory.data());
-    for (size_t i = 0; i < memory.size() / sizeof(T); ++i) elements[i] = static_cast<T>(normal(random));
+    const size_t count = memory.size() / sizeof(T);
+    for (size_t i = 0; i < count; ++i) {
+      const double drawn = normal(random);
+      elements[i] = static_cast<T>(2 * i < count ? drawn : std::abs(drawn));
+    }
   };
   switch (dtype) {
     case DType::Bool:
@@ -203,7 +305,8 @@ void fill_randomly(std::span<char> memory, DType dtype, std::mt19937& random) {
     case DType::Float16:
     case DType::BFloat16:
       for (size_t i = 0; i + 1 < memory.size(); i += 2) {  // no NaN: the exponent's middle
-        const auto bits = static_cast<uint16_t>((random() & 0x83FF) | (dtype == DType::Float16 ? 0x3C00 : 0x3F80));
+        const auto bits = static_cast<uint16_t>((random() & (2 * i < memory.size() ? 0x83FF : 0x03FF)) |
+                                                (dtype == DType::Float16 ? 0x3C00 : 0x3F80));
         std::memcpy(&memory[i], &bits, 2);
       }
       break;
@@ -222,7 +325,7 @@ using Column = std::vector<char>;
 
 Column random_column(DType dtype, std::mt19937& random) {
   Column column(static_cast<size_t>(kChecked) * 16);
-  fill_randomly(column, dtype, random);
+  fill_randomly({column.data(), static_cast<size_t>(kChecked) * item_size(dtype)}, dtype, random);
   return column;
 }
 
@@ -274,14 +377,17 @@ class Comparison {
     if (inputs_[code].column.empty()) inputs_[code] = {dtype, random_column(dtype, random_)};
     return operand(inputs_[code]);
   }
+  // Equal where they are in the group.
   std::vector<uint64_t> random_params(const ScalarFunction& op) {
-    std::vector<uint64_t> params;
+    const size_t first = numbers_.size();
     for (int k = 0; k < op.num_params; ++k) {
-      const bool integer = op.params[k].dtype == DType::Int64;
-      params.push_back(integer ? random_() % 4
-                               : std::bit_cast<uint64_t>(0.25 + static_cast<double>(random_() % 64) / 16));
+      const NumberClass like = entry_.numbers[numbers_.size()];
+      if (like == kOne) numbers_.push_back(std::bit_cast<uint64_t>(1.0));
+      else if (like < numbers_.size()) numbers_.push_back(uint64_t{numbers_[like]});
+      else if (op.params[k].dtype == DType::Int64) numbers_.push_back(random_() % 4);
+      else numbers_.push_back(std::bit_cast<uint64_t>(0.25 + static_cast<double>(random_() % 64) / 16));
     }
-    return params;
+    return {numbers_.begin() + static_cast<std::ptrdiff_t>(first), numbers_.end()};
   }
   static void run(KernelRef& kernel, const std::vector<MapOperand>& operands, int num_outputs, const uint64_t* params) {
     const int64_t extents[] = {kChecked};
@@ -303,7 +409,7 @@ class Comparison {
       const Stored& expected = values_[entry_.key[at + k] - kFirstValue];
       if (expected.dtype != results[k].dtype) return false;
       const size_t bytes = static_cast<size_t>(kChecked) * item_size(expected.dtype);
-      if (std::memcmp(expected.column.data(), results[k].column.data(), bytes) != 0) return false;
+      if (!are_same(expected.column.data(), results[k].column.data(), bytes, expected.dtype)) return false;
     }
     return true;
   }
@@ -313,6 +419,7 @@ class Comparison {
   std::mt19937 random_{20};
   std::deque<Stored> values_, inputs_;
   std::vector<std::vector<uint64_t>> params_;
+  std::vector<uint64_t> numbers_;  // the same, one after the other
 };
 
 }  // namespace
@@ -323,7 +430,7 @@ void publish_group(int number, std::string_view answer) {
   if (entry->example) return publish_anchored(*entry, answer);
   std::unique_ptr<GroupFunction> made = decode_group(*entry, answer);
   if (!made->kernel.get()) return refuse_group(number, "there is no compiler for its kernel (llvmlite)");
-  if (!Comparison(*entry, *made).agrees()) return refuse_group(number, "its kernel gave other bits than its ops");
+  if (!Comparison(*entry, *made).agrees()) return refuse_group(number, kOtherBits);
   entry->function.store(made.release(), std::memory_order_release);  // for good
 }
 

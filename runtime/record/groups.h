@@ -1,10 +1,10 @@
 // Groups: recorded ops that run as one kernel, and the table of those that were met.
 //
 // The ops of a group have one space, or one of them is an anchor (anchors.h), over whose rows the others run; such a
-// group runs as an op of its own (anchored.h). A group's key is its ops, what each reads, and which values it gives: no
-// sizes. When a group is met the second time,
-// its kernel is requested from Python (specialise/groups.py), which arrives from another thread. Until then, and when it
-// cannot be made or gave other bits than its ops, the ops run one by one.
+// group runs as an op of its own (anchored.h). A group's key is its ops, what each reads, which values it gives, and
+// which of its numbers are one or equal: no sizes, no other numbers. When a group is met the second time, its kernel is
+// requested from Python (specialise/groups.py), which arrives from another thread. Until then, and when it cannot be
+// made or gave other bits than its ops, the ops run one by one.
 #pragma once
 
 #include <atomic>
@@ -21,6 +21,13 @@
 namespace pellucid::record {
 
 constexpr size_t kMaxGroupInputs = 14, kMaxGroupOutputs = 8;
+
+// Of a number: that it is 1.0, or the first number that it equals.
+using NumberClass = uint16_t;
+constexpr NumberClass kOne = UINT16_MAX;
+// The class of each number of the segment's ops of single elements, and whether they are still right.
+std::vector<NumberClass> classes_of(const Segment& segment);
+bool are_classes_of(std::span<const NumberClass> classes, const Segment& segment);
 
 // Numbers of its own: an operand is an input of the group or an earlier value of it.
 struct Group {
@@ -60,6 +67,7 @@ struct GroupEntry {
   std::vector<uint64_t> key;
   std::vector<const ScalarFunction*> functions;
   std::vector<const OpRecord*> ops;
+  std::vector<NumberClass> numbers;  // of the functions, one after the other
   std::unique_ptr<Example> example;  // of a group with an anchor
   std::string description;           // what is requested from Python
   std::atomic<uint64_t> meetings{0};
@@ -68,8 +76,9 @@ struct GroupEntry {
   std::atomic<const char*> refusal{nullptr};  // why there will be none
 };
 
-// Found or made; entries live forever. `request_of` functions must be known (remember_request).
-GroupEntry& find_group(const Segment& segment, const Group& group);
+// Found or made; entries live forever. The functions' requests must be known (remember_request). `classes`: of the
+// segment's numbers.
+GroupEntry& find_group(const Segment& segment, const Group& group, std::span<const NumberClass> classes);
 GroupEntry* group_numbered(int number);
 std::vector<GroupEntry*> all_groups();
 
@@ -81,7 +90,13 @@ bool is_known(const ScalarFunction& function);
 void publish_group(int number, std::string_view answer);
 void refuse_group(int number, std::string_view reason);
 
+// Why a kernel is refused that does not what its ops do.
+constexpr const char* kOtherBits = "its kernel gave other bits than its ops";
+
+// The second half is positive: most functions are defined there.
 void fill_randomly(std::span<char> memory, DType dtype, std::mt19937& random);
+// Whether the elements have the same bits, or are NaN both: which of two NaN an op gives is the compiler's choice.
+bool are_same(const void* a, const void* b, size_t nbytes, DType dtype);
 
 // Asks Python for a group; installed by the bindings. Called with no lock held.
 extern void (*request_group)(int number, const std::string& description);

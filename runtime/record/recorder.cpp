@@ -9,6 +9,7 @@
 #include "core/geometry.h"
 #include "core/hooks.h"
 #include "core/owned_results.h"
+#include "core/recording.h"
 #include "kernels/gather.h"
 #include "kernels/layout.h"
 #include "ops/graph_op.h"
@@ -21,8 +22,6 @@ void (*refuse_read)(const char* what) = nullptr;
 
 namespace {
 
-// Below, a launch costs less than recording saves.
-constexpr int64_t kLeastElements = 2048;
 constexpr size_t kMostEvents = 4096;
 
 constexpr KeySet kPlainKeys = kHistoryKeys | Key::CPU;
@@ -84,6 +83,16 @@ void Recorder::enter(bool refuses) {
   if (depth_++) return;
   refuses_reads_ = refuses;
   thread_state.include = thread_state.include | Key::Lazy;
+}
+
+void Recorder::finish(const char* reason) {
+  try {
+    if (depth_ == 1) run(reason);
+  } catch (...) {
+    leave();
+    throw;
+  }
+  leave();
 }
 
 void Recorder::leave() noexcept {
@@ -166,7 +175,8 @@ Node& Recorder::add_node(const OpRecord& op, uint8_t space) {
           .first_value = static_cast<uint16_t>(segment_->values.size()),
           .space = space,
           .num_operands = 0,
-          .num_values = 0};
+          .num_values = 0,
+          .is_alone = false};
   ++counts_.recorded;
   return node;
 }
@@ -275,8 +285,10 @@ void give(std::span<const pellucid::Value> results, bool as_list, OpCall& call) 
 
 bool Recorder::record(const PreparedMap& map, OpCall& call, std::span<TensorImpl* const> tensors) {
   const ScalarFunction& function = map.function;
-  if (map.geometry->numel < kLeastElements || watched_ || thread_state.anomaly_mode || unfit(call, function))
-    return false;
+  if (watched_ || thread_state.anomaly_mode || !map.geometry || map.geometry->numel == 0) return false;
+  const auto is_value = [this](TensorImpl* tensor) { return find_value(*tensor) >= 0; };
+  if (map.geometry->numel < kLeastRecorded && std::ranges::none_of(tensors, is_value)) return false;
+  if (unfit(call, function)) return false;
   for (TensorImpl* tensor : tensors) {
     if (tensor->storage->escaped) return false;
     fill_view(*tensor);
@@ -314,7 +326,9 @@ const char* Recorder::record(OpCall& call) {
   const std::span<const int64_t> shape{sizes, static_cast<size_t>(ndim)};
   int64_t numel = 1;
   for (const int64_t size : shape) numel *= size;
-  if (numel < kLeastElements) return "it has few elements";
+  const auto is_value = [this](TensorImpl* tensor) { return find_value(*tensor) >= 0; };
+  const bool is_small = numel < kLeastRecorded && std::none_of(tensors, tensors + num_tensors, is_value);
+  if (is_small || numel == 0) return "it has few elements";
   const Gathered gathered = Gatherer(call, data).gather();
   const ScalarFunction& function = data.function_for(call, gathered.key);
   if (const char* reason = unfit(call, function)) return reason;
@@ -354,7 +368,7 @@ const char* Recorder::record_anchor(OpCall& call) {
     numel = std::max(numel, call.args[k].tensor->numel);
     reads_recorded = reads_recorded || find_value(*call.args[k].tensor) >= 0;
   }
-  if (numel < (reads_recorded ? kLeastAnchored : kLeastAnchoredAlone)) return "it has few elements";
+  if (numel < (reads_recorded ? kLeastReading : kLeastAnchoredAlone)) return "it has few elements";
   const MetaResults results(call);
   if (!results.fit()) return "it takes more than passes over whole tensors";
   const AnchorForm* form = anchor_form(call, results.passes());
@@ -365,6 +379,7 @@ const char* Recorder::record_anchor(OpCall& call) {
   const uint8_t space = space_of(results.tensors()[0]->shape());
   Node& node = add_node(*call.op, space);
   node.anchor = form;
+  node.is_alone = numel < kLeastAnchored;
   node.first_param = static_cast<uint16_t>(keep_arguments(*segment_, call));
   node.num_operands = static_cast<uint8_t>(form->tensors.size());
   node.num_values = static_cast<uint8_t>(results.tensors().size());
@@ -427,6 +442,15 @@ bool find_recorded(TensorImpl& tensor) {
   return true;
 }
 
+// Of a tensor that nobody else has, its count of the storage is the recorder's as well.
+Holders holders_beside_recorder(const TensorImpl& tensor) {
+  const Storage& storage = *tensor.storage;
+  const auto& value = *static_cast<const Value*>(storage.context);
+  const bool keeps_tensor = value.tensor->storage == &storage && value.tensor->unique();
+  return {tensor.refs.load(std::memory_order_acquire) - (value.tensor.get() == &tensor),
+          storage.refs.load(std::memory_order_acquire) - 1 - keeps_tensor};
+}
+
 class RunningOp {
  public:
   RunningOp(Recorder& recorder, const OpRecord* op) : recorder_(recorder), outer_(recorder.running) {
@@ -446,6 +470,11 @@ int64_t elements_of(const OpCall& call) {
   return numel;
 }
 
+// Whether its kernel reads tensors by host(), and Python runs in it only where it dispatches.
+bool is_own(const OpRecord& op) {
+  return op.qualified_name.starts_with("aten::") || op.qualified_name.starts_with("derivative::");
+}
+
 void handle_lazy(OpCall& call, void*) {
   const OpRecord& op = *call.op;
   const KeySet below = call.keys - Key::Lazy;
@@ -461,7 +490,7 @@ void handle_lazy(OpCall& call, void*) {
   if (!reason) return;
   if (op.kind == OpKind::DataDependent && recorder.refuses_reads() && refuse_read) refuse_read(op.schema.name.c_str());
   if (recorder.is_watched()) recorder.note(Event::Kind::Ran, &op, elements_of(call), reason);
-  if (!is_plain || !op.qualified_name.starts_with("aten::")) recorder.run("code that is no op of Pellucid runs");
+  if (!is_plain || !is_own(op)) recorder.run("code that is no op of Pellucid runs");
   const RunningOp running(recorder, &op);
   const ExcludeKeys now(Key::Lazy);
   dispatch(call, below);
@@ -476,7 +505,9 @@ void start_recording() {
     PreparedMap::record = [](const PreparedMap& map, OpCall& call, std::span<TensorImpl* const> tensors) {
       return Recorder::of_this_thread().record(map, call, tensors);
     };
-    core_hooks.run_recorded = [] { Recorder::of_this_thread().run("a backward pass or other code begins"); };
+    core_hooks.run_recorded = [] { Recorder::of_this_thread().run("other code begins"); };
+    recording_hooks = {holders_beside_recorder, [] { Recorder::of_this_thread().enter(false); },
+                       [] { Recorder::of_this_thread().finish("the backward pass ends"); }};
     register_fallback(Key::Lazy, {handle_lazy, nullptr});
     return true;
   }();

@@ -40,7 +40,8 @@ class Recorder {
 
   // Regions nest; the outermost decides. `refuses_reads`: a value that Python reads raises.
   void enter(bool refuses_reads);
-  void leave() noexcept;  // of the outermost: the caller has run what is left
+  // Runs what is left where this is the outermost; leaves it whether that throws or not.
+  void finish(const char* reason);
   int depth() const { return depth_; }
   bool refuses_reads() const { return refuses_reads_; }
 
@@ -63,6 +64,7 @@ class Recorder {
 
  private:
   std::unique_lock<std::recursive_mutex> lock();
+  void leave() noexcept;
   bool is_full() const;
   const char* record_anchor(OpCall& call);
   void fill_view(TensorImpl& tensor) const;

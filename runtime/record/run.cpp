@@ -54,11 +54,14 @@ class ResultBlocks {
 class Planner {
  public:
   Planner(const Segment& segment, SegmentPlan& plan)
-      : segment_(segment), plan_(plan), needed_(segment.nodes.size()), is_alone_(segment.nodes.size()) {}
+      : segment_(segment), plan_(plan), needed_(segment.nodes.size()), is_alone_(segment.nodes.size()) {
+    for (size_t n = 0; n < segment.nodes.size(); ++n) is_alone_[n] = segment.nodes[n].is_alone;
+  }
 
   void plan() {
     plan_.nodes = segment_.nodes;
     plan_.operands = segment_.operands;
+    plan_.numbers = classes_of(segment_);
     plan_.last_reader.assign(segment_.values.size(), -1);
     find_needed();
     do form_groups();
@@ -76,7 +79,7 @@ class Planner {
     find_outputs();
     for (const Group& group : plan_.groups) {
       const bool fits = group.inputs.size() <= kMaxGroupInputs && group.outputs.size() <= kMaxGroupOutputs;
-      plan_.made.push_back(fits && group.nodes.size() > 1 ? &find_group(segment_, group) : nullptr);
+      plan_.made.push_back(fits && group.nodes.size() > 1 ? &find_group(segment_, group, plan_.numbers) : nullptr);
     }
   }
 
@@ -353,7 +356,8 @@ class SegmentRun {
 };
 
 bool is_plan_of(const SegmentPlan& plan, const Segment& segment, const std::vector<uint8_t>& live) {
-  return plan.live == live && plan.nodes == segment.nodes && plan.operands == segment.operands;
+  return plan.live == live && plan.nodes == segment.nodes && plan.operands == segment.operands &&
+         are_classes_of(plan.numbers, segment);
 }
 
 }  // namespace
@@ -369,6 +373,11 @@ const SegmentPlan& SegmentPlans::plan_of(const Segment& segment) {
   uint64_t hash = segment.operands.size();
   for (const Node& node : segment.nodes)
     hash = std::rotl(hash, 7) ^ reinterpret_cast<uint64_t>(node.function) ^ reinterpret_cast<uint64_t>(node.anchor);
+  uint64_t before = 0;
+  for (const uint64_t number : segment.params) {  // a part of what makes their classes
+    hash = std::rotl(hash, 3) + (number == std::bit_cast<uint64_t>(1.0)) + 2 * (number == before);
+    before = number;
+  }
   for (const Value& value : segment.values) {
     live_.push_back(value.is_live());
     hash = std::rotl(hash, 1) + live_.back();

@@ -59,13 +59,14 @@ struct Operand {
 };
 
 // An op of single elements has a function, an anchor a form. `space`: of the loops; of an anchor its first result's.
-// `first_param`: of an anchor, the first of its arguments.
+// `first_param`: of an anchor, the first of its arguments. `is_alone`: an anchor that no others join.
 struct Node {
   const OpRecord* op;
   const ScalarFunction* function;
   const AnchorForm* anchor;
   uint16_t first_operand, first_param, first_value;
   uint8_t space, num_operands, num_values;
+  bool is_alone;
   bool operator==(const Node&) const = default;
 };
 

@@ -218,3 +218,53 @@ def test_a_transform_can_be_a_module():
             self.factor = torch.nn.Parameter(torch.ones(1))
 
     assert [name for name, _ in Scale().named_parameters()] == ["factor"]
+
+
+# Seed 0; drawn by PyTorch 2.13.
+DRAWS = [
+    (lambda: torch._standard_gamma(torch.ones(4)), [2.8824, 0.4546, 0.1154, 0.0526]),
+    (
+        lambda: torch._standard_gamma(torch.full((4,), 0.5)),
+        [7.8936e-04, 4.4151e-02, 3.4328e-01, 8.1756e-01],
+    ),
+    (lambda: torch.poisson(torch.full((6,), 3.0)), [6, 3, 2, 3, 4, 3]),
+    (lambda: torch.poisson(torch.full((4,), 30.0)), [29, 32, 24, 31]),
+    (
+        lambda: torch.binomial(torch.full((6,), 5.0), torch.full((6,), 0.3)),
+        [3, 2, 2, 1, 2, 1],
+    ),
+    (
+        lambda: torch.binomial(torch.full((4,), 50.0), torch.full((4,), 0.3)),
+        [16, 11, 16, 15],
+    ),
+    (lambda: torch._sample_dirichlet(torch.ones(3)), [0.8349, 0.1317, 0.0334]),
+]
+
+
+@pytest.mark.parametrize(("draw", "expected"), DRAWS)
+def test_rejection_draws_pytorchs_numbers(draw, expected):
+    torch.manual_seed(0)
+    assert draw().tolist() == pytest.approx(expected, rel=2e-3)
+
+
+def test_binomial_counts_of_likely_successes_and_edges():
+    trials = torch.tensor([200.0, 200.0, 7.0, 0.0, 9.0, 9.0])
+    chances = torch.tensor([0.99, 0.7, 1.0, 0.5, 0.0, 0.9])
+    torch.manual_seed(1)
+    drawn = torch.stack([torch.binomial(trials, chances) for _ in range(400)])
+    assert drawn[:, 2:5].unique().tolist() == [0, 7]
+    assert ((drawn >= 0) & (drawn <= trials)).all()
+    spread = (trials * chances * (1 - chances) / 400).sqrt()
+    assert ((drawn.mean(0) - trials * chances).abs() <= 5 * spread).all()
+
+
+def test_impossible_parameters_of_draws():
+    assert torch._standard_gamma(torch.tensor([float("nan"), -1.0])).isnan().all()
+    with pytest.raises(RuntimeError, match="negative"):
+        torch.poisson(torch.tensor([float("nan")]))
+    with pytest.raises(NotImplementedError, match="poisson"):
+        torch.poisson(torch.ones(2, dtype=torch.int64))
+    with pytest.raises(RuntimeError, match="found dtype"):
+        torch.binomial(torch.ones(2), torch.ones(2).double())
+    with pytest.raises(TypeError, match="contiguous float64"):
+        torch.ones(3)._draw_gamma_()

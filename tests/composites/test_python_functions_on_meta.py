@@ -164,6 +164,13 @@ OTHERS = {
         "numpy",
         "share_memory_",
     ),
+    # Of quantized tensors: PyTorch has no Meta kernels of these.
+    *("_choose_qparams_per_tensor", "_empty_affine_quantized", "quantize_per_channel"),
+    *("_empty_per_channel_affine_quantized", "_make_per_channel_quantized_tensor"),
+    *("_fake_quantize_learnable_per_channel_affine", "quantize_per_tensor"),
+    *("_fake_quantize_learnable_per_tensor_affine", "quantize_per_tensor_dynamic"),
+    *("_make_per_tensor_quantized_tensor", "fused_moving_avg_obs_fake_quant"),
+    *("fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine"),
 }
 
 

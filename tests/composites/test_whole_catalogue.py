@@ -69,6 +69,7 @@ DRAWS = {
     *("randint_like.Tensor_generator", "randint_like.generator"),
     *("randint_like.low_generator_dtype", "randn_like.generator", "random"),
     *("random.from", "uniform", "binomial", "random.to", "resize", "resize_as"),
+    *("_standard_gamma", "_sample_dirichlet"),
 }
 # Ops that read values, or whose results have sizes that values tell, and writes to
 # memory.
@@ -88,6 +89,7 @@ NOT_BATCHED = {
 # Ops without a derivative, and those of which the sample is a corner: an empty sum, a
 # singular or an unsymmetric matrix, logarithms of what is negative.
 NOT_SMOOTH = {
+    "_standard_gamma_grad",
     *("as_strided_scatter", "cholesky", "ctc_loss.IntList", "data", "detach_copy"),
     *("embedding_renorm", "float_power.Tensor_Scalar", "float_power.Tensor_Tensor"),
     *("histc", "histogram.bin_ct", "histogramdd", "histogramdd.TensorList_bins"),

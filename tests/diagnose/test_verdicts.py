@@ -1,6 +1,7 @@
 """Programs with a planted fault get its verdict, line and fix; sound ones get none.
 
-Nothing here asserts a time: what a fix gains is measured by the command.
+Nothing here asserts a time: verdicts are those of `clock.py`, and what a fix gains is
+measured by the command.
 """
 
 import json
@@ -11,11 +12,12 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.diagnose import clock
 
 import pellucid as torch
 from pellucid import diagnose
 from pellucid.diagnose import trials
-from pellucid.diagnose.experiments import Program, is_worth, judge
+from pellucid.diagnose.experiments import is_worth, judge
 from pellucid.diagnose.findings import KINDS, Finding, Patch, Report
 from pellucid.diagnose.rules import all_rules
 
@@ -28,7 +30,7 @@ FAULTY = {
     "checkpoint": ("peak", "x = block(x)", "checkpoint(block, x, use_reentrant=False)"),
     "clone": ("copy", "table.clone()", "table[k]"),
     "compile": ("overhead", "x = x + 0.01 * force(x)", "force = torch.compile(force)"),
-    "denormals": ("waste", "state = state * 0.97", "torch.set_flush_denormal(True)"),
+    "denormals": ("waste", "    state = state", "torch.set_flush_denormal(True)"),
     "double": ("compute", ".double()", ".float()"),
     "elements": ("overhead", "out[k] = x[k] * 2 + 1", None),
     "hoist": ("waste", "    table = torch.softmax(A @ B, -1)", "pass"),
@@ -46,30 +48,16 @@ OPTIONS = ("checkpoint", "compile")  # no faults
 SOUND = ("cnn", "eval", "matmul", "train", "vector")
 
 
-# These change settings of the process, or take the time of its first calls.
-ALONE = ("faulty_anomaly", "faulty_denormals", "faulty_threads", "sound_cnn")
-
-
 @pytest.fixture(scope="module")
-def together(tmp_path_factory):
-    """The reports of all programs that leave no trace, made by one process."""
+def report_of(tmp_path_factory):
+    """The reports of all programs by a clock of their own, made by one process."""
     names = [f"faulty_{name}" for name in FAULTY] + [f"sound_{name}" for name in SOUND]
-    scripts = [str(PROGRAMS / f"{name}.py") for name in names if name not in ALONE]
     result = tmp_path_factory.mktemp("reports") / "reports.json"
     command = [sys.executable, str(PROGRAMS.parent / "record_programs.py"), str(result)]
+    scripts = [str(PROGRAMS / f"{name}.py") for name in names]
     subprocess.run([*command, *scripts], check=True, stdout=subprocess.DEVNULL)
-    return json.loads(result.read_text())
-
-
-@pytest.fixture
-def report_of(together):
-    def find(name):
-        if name in together:
-            return Report.unpickled(together[name]["report"])
-        program = Program(str(PROGRAMS / f"{name}.py"), [])
-        return Report.unpickled(program.run("record")["report"])
-
-    return find
+    found = json.loads(result.read_text())
+    return lambda name: Report.unpickled(found[str(PROGRAMS / f"{name}.py")]["report"])
 
 
 @pytest.mark.parametrize("name", FAULTY)
@@ -110,7 +98,9 @@ def test_the_command_measures_fixes_in_pairs(tmp_path):
     found = json.loads(target.read_text())
     assert found["kind"] in (*KINDS, "copy") and set(found["shares"]) > {"copy"}
     assert "roofline" in done.stdout and page.read_text().startswith("<!doctype")
-    for finding in found["findings"]:
+    patched = [f for f in found["findings"] if f["patch"] is not None]
+    assert [f["fix"] for f in patched if "clone" in f["text"]]
+    for finding in patched:
         assert finding["pairs"] >= 1 and finding["patched"].startswith("---")
         assert finding["same_output"]
     failing = tmp_path / "failing.py"
@@ -197,22 +187,24 @@ def test_the_fix_of_a_function_is_measured_in_this_process(monkeypatch):
 def test_steps_of_a_loop_sum_to_its_time_and_slow_ones_say_why():
     model = torch.nn.Linear(64, 64)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    with diagnose() as found:
+
+    def work():
         for k in range(6):
             optimizer.zero_grad()
             model(torch.ones(8, 64)).sum().backward()
             if k == 4:
                 time.sleep(0.2)
             optimizer.step()
-    steps = found.report.steps
-    assert len(steps) == 6
-    slowest = max(steps, key=lambda step: step.seconds)
+
+    report = clock.diagnosed(work)
+    assert len(report.steps) == 6
+    slowest = max(report.steps, key=lambda step: step.seconds)
     assert slowest.number == 4 and slowest.shares["python"] > 0.19
-    for step in steps:
+    for step in report.steps:
         assert sum(step.shares.values()) == pytest.approx(step.seconds, rel=0.1)
-    (line,) = [x for x in found.report.text().splitlines() if "number 4" in x]
+    (line,) = [x for x in report.text().splitlines() if "number 4" in x]
     assert "(python +" in line
-    assert len(json.loads(found.report.json())["steps"]) == 6
+    assert len(json.loads(report.json())["steps"]) == 6
 
 
 def test_every_rule_is_a_file():

@@ -11,6 +11,7 @@ import pytest
 import pellucid as torch
 from pellucid import distributed as dist
 from pellucid.distributed import rpc
+from pellucid.distributed.rpc import wire
 from tests.distributed.ranks import run_ranks
 
 
@@ -100,6 +101,25 @@ def rank_calls(rank, size):
         time.sleep(0.01)
     assert rpc.rpc_sync(after, number_of_values) == 0
     rpc.shutdown()
+
+
+def test_tensors_of_a_message_share_what_they_shared():
+    x, large = torch.arange(6.0).view(2, 3), torch.randn(10_000)
+    given = [x, x.t(), large, large[3:7], x.untyped_storage(), torch.empty(0)]
+    given += [
+        torch.float64,
+        torch.nn.Parameter(torch.ones(2)),
+        torch.eye(2).to_sparse(),
+    ]
+    pickled, references = wire.dump((given, torch.ones(2, requires_grad=True)))
+    assert not references and len(pickled.buffers) == 1
+    found, leaf = wire.load(pickled)
+    assert torch.equal(found[1], x.t()) and torch.equal(found[2], large)
+    found[0][0, 1], found[2][3] = 7, 5
+    assert found[1][1, 0] == 7 and found[3][0] == 5 and x[0, 1] == 1
+    assert found[4].nbytes() == 24 and found[5].shape == (0,)
+    assert found[6] is torch.float64 and type(found[7]) is torch.nn.Parameter
+    assert torch.equal(found[8].to_dense(), torch.eye(2)) and leaf.requires_grad
 
 
 def rank_serves_parameters(rank, size):

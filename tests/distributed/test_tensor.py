@@ -49,6 +49,7 @@ def rank_computes(rank, size):
         close(b.grad.full_tensor(), whole_b.grad)
     rank_moves(mesh, rank, size)
     rank_refuses(mesh)
+    rank_repeats(mesh)
 
 
 def rank_moves(mesh, rank, size):
@@ -82,6 +83,60 @@ def rank_refuses(mesh):
     noisy = F.dropout(distribute_tensor(torch.ones(64, 64), mesh, [Shard(0)]))
     whole = noisy.full_tensor()
     assert not torch.equal(whole[:32] == 0, whole[32:] == 0)
+
+
+def rank_repeats(mesh):
+    """Calls with known facts run without the class's ``__torch_dispatch__``."""
+    asked = []
+    ask = DTensor.__torch_dispatch__
+    DTensor.__torch_dispatch__ = classmethod(
+        lambda cls, func, *rest: asked.append(str(func)) or ask(func, *rest)
+    )
+
+    def count(call):
+        call()
+        del asked[:]
+        result = call()
+        return len(asked), result
+
+    x = torch.randn(4, 6)
+    a = distribute_tensor(x, mesh, [Shard(0)])
+    whole = distribute_tensor(x, mesh, [Replicate()])
+    for call, expected in (
+        (lambda: a + a, x + x),
+        (lambda: a * 3.0, x * 3.0),
+        (lambda: (a - 1).relu().t() / 2, (x - 1).relu().t() / 2),
+        (lambda: torch.cat([a, a], 1), torch.cat([x, x], 1)),
+        (lambda: a.amax(1), x.amax(1)),
+        (lambda: whole.sum(0), x.sum(0)),
+        (lambda: F.layer_norm(a, (6,)), F.layer_norm(x, (6,))),
+    ):
+        times, result = count(call)
+        assert times == 0
+        close(result.full_tensor(), expected)
+        assert result.shape == expected.shape and result.stride() == expected.stride()
+    # Other facts: placements, dtypes, gradients, numbers, modes.
+    for call in (
+        lambda: whole + whole,
+        lambda: a.double() + a.double(),
+        lambda: a.clone().requires_grad_() + a,
+        lambda: a * 4.0,
+    ):
+        del asked[:]
+        call()
+        assert asked
+    assert count(lambda: a + whole)[0]  # it moves
+    assert count(lambda: a.sum())[0] == 0 and a.sum().placements == (Partial(),)
+    b = a.clone().requires_grad_()
+    for _ in range(3):
+        (b * b).sum().backward()
+    close(b.grad.full_tensor(), 6 * x)
+    c = a.clone()
+    times, result = count(lambda: c.add_(1))
+    assert times == 0 and result is c
+    close(c.full_tensor(), x + 2)
+    assert c._version == 2
+    DTensor.__torch_dispatch__ = ask
 
 
 def test_values_and_gradients_are_those_of_one_process(tmp_path):

@@ -1,7 +1,9 @@
 """Graphs that are edited, copied, pickled, written to folders, run by interpreters."""
 
 import copy
+import gc
 import importlib
+import linecache
 import pickle
 import sys
 
@@ -181,3 +183,13 @@ def test_the_class_of_one_module_says_so():
     assert second(torch.ones(1)) == 2
     first.recompile()
     assert first(torch.ones(1)) == 2
+
+
+def test_the_source_of_a_lost_module_is_forgotten():
+    before = sum("<eval_with_key>" in name for name in linecache.cache)
+    traced = fx.symbolic_trace(lambda x: x + 1)
+    assert sum("<eval_with_key>" in name for name in linecache.cache) == before + 1
+    del traced
+    gc.collect()
+    after = sum("<eval_with_key>" in name for name in linecache.cache)
+    assert after <= before

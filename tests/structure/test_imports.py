@@ -17,7 +17,7 @@ ENGINE = {
     "ir/primitives": {"ir"},
     "transforms": {"ir", "ir/primitives"},
     "passes": {"ir", "ir/primitives"},
-    "composites": set(),
+    "composites": {"abi"},
     "declare": {
         *("abi", "ir", "ir/primitives", "transforms", "passes", "composites"),
     },
@@ -117,7 +117,7 @@ API = {
     "nn/attention": {"nn/functional"},
     "optim": {"sparse/_ops", "nn", "nn/modules", "utils"},
     "amp": set(),
-    "distributions": {"autograd", "linalg", "nn", "nn/functional", "special"},
+    "distributions": {"linalg", "nn", "nn/functional", "special"},
     # Files, memory, data
     "storage": set(),
     "serialization": {"serialization/_format", "storage"},
@@ -205,7 +205,7 @@ API = {
         *("serialization/_format", "distributed/tensor", "nn", "optim"),
     },
     "distributed/tensor": {
-        *("autograd", "distributed", "nn", "overrides", "pellucid_compiler"),
+        *("autograd", "distributed", "nn", "pellucid_compiler"),
         *("random", "utils/_pytree"),
     },
     "distributed/tensor/parallel": {"distributed", "distributed/tensor", "nn"},

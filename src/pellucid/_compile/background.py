@@ -78,12 +78,46 @@ def wait(timeout: float | None = None) -> bool:
     return _maker[0].wait(timeout)
 
 
+def is_idle() -> bool:
+    """Whether every requested kernel has arrived."""
+    return _maker[0].left == 0
+
+
 def make(number: int, description: bytes) -> None:
-    """Makes one kernel and gives it to the runtime, or tells it why there is none."""
-    from pellucid._C._runtime.tracing import answer_group
+    """Gives one kernel to the runtime, or tells it why there is none: as it was stored,
+    or made now.
+    """
+    from pellucid._C._runtime import stored_answers
 
     try:
-        _C._publish_group(number, answer_group(description))
+        stored = stored_answers.load(description)
+        if stored is None:
+            _make_and_store(number, description)
+        elif stored.answer is None:
+            _C._refuse_group(number, stored.refusal)
+        else:
+            _C._publish_group(number, stored.answer)
+            if _C._recorded_groups()[number][2] == _C._OTHER_BITS:
+                stored_answers.forget(description)  # an op means something else now
     except Exception as error:
         # The ops run one by one, as they did; pellucid.explain shows the reason.
-        _C._refuse_group(number, f"{type(error).__name__}: {error}")
+        _C._refuse_group(number, _reason(error))
+
+
+def _make_and_store(number: int, description: bytes) -> None:
+    from pellucid._C._runtime import stored_answers
+    from pellucid._C._runtime.tracing import answer_group
+
+    with stored_answers.noting() as notes:
+        try:
+            found = answer_group(description)
+        except LookupError as error:  # there is no such kernel, whenever it is asked
+            stored = stored_answers.Stored(None, _reason(error), notes)
+            stored_answers.save(description, stored)
+            raise
+        _C._publish_group(number, found)
+    stored_answers.save(description, stored_answers.Stored(found, "", notes))
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

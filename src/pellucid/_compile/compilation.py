@@ -2,22 +2,27 @@
 
 Python runs in every call. In a region the runtime (runtime/record) records ops of
 single elements and runs them in groups; everything else runs at once. Where several
-calls had too little to group, later ones run without a region, and some are looked at
-again: a callable is left as fast as it was.
+calls had too little to group, or a trial (trial.py) found them faster without a region,
+later ones run without one, and some are looked at again: a callable is left as fast as
+it was.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import perf_counter_ns
 from typing import Any, Final, NamedTuple
 
 from pellucid import _C
-from pellucid._compile import state
+from pellucid._compile import background, state
 from pellucid._compile.settings import Settings
+from pellucid._compile.trial import Trial
 
 # Calls with too little to group before a callable is left alone, and how long at most.
 _PATIENCE: Final = 4
-_LONGEST_PAUSE: Final = 4096
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 16, 4096
+# Calls with enough to group between trials: first, and at most.
+_TRUST, _LONGEST_TRUST = 8, 8192
 # What a pass over an element in the cache costs, a recorded op, and a region: ns.
 _ELEMENT, _RECORD, _REGION = 0.05, 60, 1000
 
@@ -45,10 +50,13 @@ class Compilation(_C.CompilationBase):
         self.graphs: Any = None  # what hands graphs to the user's backend
         self.calls = 0
         self.fruitless = 0
-        self.pause = 16
+        self.pause = _SHORTEST_PAUSE
         # Calls that run without a region; 0 for fullgraph, which always looks.
         self.left = 0
         self.events: list[Event] | None = None
+        self.trial: Trial | None = None
+        self.trust = _TRUST
+        self.until_trial = _TRUST
 
     def run(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Calls ``fn`` in a region."""
@@ -63,14 +71,19 @@ class Compilation(_C.CompilationBase):
         self.calls += 1
         if self.events is None:
             return self._run_watched(fn, args, kwargs)
+        trial = self.trial
+        if trial and trial.is_without_region() and _C._region_depth() == 0:
+            return self._run_without_region(trial, fn, args, kwargs)
         before = _C._recording_counts()
+        start = perf_counter_ns()
         _C._enter_region(self.settings.fullgraph)
         try:
             return fn(*args, **kwargs)
         finally:
             _C._leave_region()
             if _C._region_depth() == 0:
-                self._learn(before, _C._recording_counts())
+                time = perf_counter_ns() - start
+                self._learn(before, _C._recording_counts(), time)
 
     def _backend(self) -> Any:
         from pellucid._compile.capture.backends import Backend
@@ -100,16 +113,52 @@ class Compilation(_C.CompilationBase):
                     self.events = [Event(*e) for e in _C._recording_events()]
                     _C._watch_recording(False)
 
-    def _learn(self, before: tuple[int, ...], after: tuple[int, ...]) -> None:
+    def _run_without_region(
+        self, trial: Trial, fn: Callable[..., Any], args: Any, kwargs: Any
+    ) -> Any:
+        start = perf_counter_ns()
+        result = fn(*args, **kwargs)
+        trial.add(perf_counter_ns() - start)
+        return result
+
+    def _learn(
+        self, before: tuple[int, ...], after: tuple[int, ...], time: int
+    ) -> None:
+        if self.settings.fullgraph:  # a region has to find what reads values
+            return
         recorded, spared = after[0] - before[0], after[4] - before[4]
         if _ELEMENT * spared > _RECORD * recorded + _REGION:
-            self.fruitless, self.pause = 0, 16
+            self.fruitless = 0
+            self._continue_trial(time)
             return
         self.fruitless += 1
-        if self.fruitless >= _PATIENCE and not self.settings.fullgraph:
-            self.left = self.pause
+        if self.fruitless >= _PATIENCE:
             self.fruitless = _PATIENCE - 1
-            self.pause = min(2 * self.pause, _LONGEST_PAUSE)
+            self._leave_alone()
+
+    def _continue_trial(self, time: int) -> None:
+        """A call in a region with enough to group has taken ``time`` nanoseconds."""
+        if self.trial:
+            self.trial.add(time)
+            if self.trial.is_done():
+                self._judge(self.trial)
+            return
+        self.until_trial -= 1
+        if self.until_trial <= 0 and background.is_idle():
+            self.trial = Trial()
+
+    def _judge(self, trial: Trial) -> None:
+        if trial.is_won():
+            self.pause = _SHORTEST_PAUSE
+            self.trial, self.until_trial = None, self.trust
+            self.trust = min(2 * self.trust, _LONGEST_TRUST)
+        else:
+            self.trial, self.trust = Trial(), _TRUST
+            self._leave_alone()
+
+    def _leave_alone(self) -> None:
+        self.left = self.pause
+        self.pause = min(2 * self.pause, _LONGEST_PAUSE)
 
 
 def _is_disabled() -> bool:

@@ -78,7 +78,7 @@ class CompilationReport:
         if self.resting:
             yield (
                 f"The next {self.resting} calls run as they are: the last ones had too "
-                "little to group to be worth a region."
+                "little to group, or were not faster in a region."
             )
         used = {e.op for e in self.events if e.kind == "recorded"}
         for group in self.groups:

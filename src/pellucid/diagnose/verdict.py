@@ -92,7 +92,7 @@ class Recording:
         wall = (log.end - log.begin) / 1e9
         delay = min(delay, max(wall - cpu, 0.0))
         asleep = max(wall - cpu - delay, 0.0)
-        return _facts(log, self._costs, asleep, delay, settings)
+        return facts_of(log, self._costs, machine(), (asleep, delay), settings)
 
 
 def _run_delay() -> float:
@@ -105,10 +105,14 @@ def _run_delay() -> float:
         return 0.0
 
 
-def _facts(
-    log: Log, costs: CostCounter, asleep: float, away: float, settings: dict[str, Any]
+def facts_of(
+    log: Log,
+    costs: CostCounter,
+    roof: Machine,
+    idle: tuple[float, float],
+    settings: dict[str, Any],
 ) -> Facts:
-    roof = machine()
+    """What rules look at; ``idle``: seconds asleep, and ready without a core."""
     items = computations([log], costs)
     least: dict[tuple[str, str], float] = {}
     for item in items:
@@ -140,7 +144,7 @@ def _facts(
             key = item.line.file, item.line.number
             by_line.setdefault(key, LineTime(item.line)).items.append(item)
     wall = (log.end - log.begin) / 1e9
-    divided = _divided(sums, wall, asleep, away)
+    divided = _divided(sums, wall, *idle)
     data = sums["data"] / wall * (1 - divided.get("away", 0.0))
     steps = steps_of(log, pieces)
     return Facts(log, wall, divided, by_line, items, roof, settings, data, steps)

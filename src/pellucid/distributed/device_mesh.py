@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import cached_property
 from typing import Any
 
 import pellucid as torch
@@ -51,12 +52,12 @@ class DeviceMesh:
             made.append(own)
         return made
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """The size of each dimension."""
         return tuple(self.mesh.shape)
 
-    @property
+    @cached_property
     def ndim(self) -> int:
         """The number of dimensions."""
         return int(self.mesh.dim())
@@ -142,11 +143,12 @@ class DeviceMesh:
         _current.meshes = _current.meshes[:-1]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, DeviceMesh) and self._key() == other._key()
+        return isinstance(other, DeviceMesh) and self._key == other._key
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return hash(self._key)
 
+    @cached_property
     def _key(self) -> Any:
         return self.shape, tuple(self.mesh.flatten().tolist()), self.mesh_dim_names
 

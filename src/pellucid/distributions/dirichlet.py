@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import pellucid
 from pellucid import Tensor
 from pellucid.distributions import constraints
-from pellucid.distributions._gamma_draws import standard_gamma
 from pellucid.distributions.exp_family import ExponentialFamily
 
 __all__ = ["Dirichlet"]
@@ -33,7 +32,7 @@ class Dirichlet(ExponentialFamily):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        drawn = standard_gamma(self.concentration.expand(shape))
+        drawn = pellucid._standard_gamma(self.concentration.expand(shape))
         return drawn / drawn.sum(-1, keepdim=True)
 
     @property

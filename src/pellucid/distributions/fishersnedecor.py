@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import pellucid
 from pellucid import Tensor
 from pellucid.distributions import constraints
-from pellucid.distributions._gamma_draws import standard_gamma
 from pellucid.distributions.distribution import Distribution
 from pellucid.distributions.utils import broadcast_all, shape_of
 
@@ -46,8 +45,8 @@ class FisherSnedecor(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        above = standard_gamma((0.5 * self.df1).expand(shape)) / self.df1
-        below = standard_gamma((0.5 * self.df2).expand(shape)) / self.df2
+        above = pellucid._standard_gamma((0.5 * self.df1).expand(shape)) / self.df1
+        below = pellucid._standard_gamma((0.5 * self.df2).expand(shape)) / self.df2
         return above / below
 
     def log_prob(self, value: Tensor) -> Tensor:

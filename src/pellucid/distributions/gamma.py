@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import pellucid
 from pellucid import Tensor
 from pellucid.distributions import constraints
-from pellucid.distributions._gamma_draws import standard_gamma
 from pellucid.distributions.exp_family import ExponentialFamily
 from pellucid.distributions.utils import broadcast_all, shape_of
 
@@ -45,7 +44,7 @@ class Gamma(ExponentialFamily):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        drawn = standard_gamma(self.concentration.expand(shape))
+        drawn = pellucid._standard_gamma(self.concentration.expand(shape))
         return drawn / self.rate.expand(shape)
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import pellucid
 from pellucid import Tensor
 from pellucid.distributions import constraints
-from pellucid.distributions._gamma_draws import standard_gamma
 from pellucid.distributions.distribution import Distribution
 from pellucid.distributions.utils import _standard_normal, broadcast_all, shape_of
 
@@ -53,7 +52,7 @@ class StudentT(Distribution):
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         normal = _standard_normal(shape, self.df.dtype, self.df.device)
-        squares = 2 * standard_gamma((0.5 * self.df).expand(shape))
+        squares = 2 * pellucid._standard_gamma((0.5 * self.df).expand(shape))
         return self.loc + self.scale * normal * (self.df / squares).sqrt()
 
     def _log_constant(self) -> Tensor:

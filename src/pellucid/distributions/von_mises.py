@@ -53,7 +53,7 @@ class VonMises(Distribution):
                 c = k * (r - f)
                 taken = (c * (2 - c) - u2 > 0) | ((c / u2).log() + 1 - c >= 0)
                 angle = (u3 - 0.5).sign() * f.clamp(min=-1, max=1).acos()
-                found = pellucid.where(missing & taken, angle, found)
+                found = pellucid.where(taken, angle, found)
                 missing = missing & ~taken
             angles = (found + math.pi + loc) % (2 * math.pi) - math.pi
             return angles.to(self.loc.dtype)

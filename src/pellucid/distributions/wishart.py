@@ -9,7 +9,6 @@ import pellucid
 from pellucid import Tensor, linalg
 from pellucid.distributions import constraints
 from pellucid.distributions._covariance import CovarianceForms
-from pellucid.distributions._gamma_draws import standard_gamma
 from pellucid.distributions.exp_family import ExponentialFamily
 
 __all__ = ["Wishart"]
@@ -83,9 +82,12 @@ class Wishart(CovarianceForms, ExponentialFamily):
     def rsample(self, sample_shape: Any = (), max_try_correction: Any = None) -> Tensor:
         """By the factor's elements, which are independent (Bartlett 1933)."""
         shape = self._extended_shape(sample_shape)
-        squares = 2 * standard_gamma(self._shapes().expand(shape[:-1]))
-        below = pellucid.randn(shape, dtype=self.df.dtype).tril(-1)
-        root = self._unbroadcasted_scale_tril @ (below + squares.sqrt().diag_embed())
+        squares = 2 * pellucid._standard_gamma(self._shapes().expand(shape[:-1]))
+        factor = squares.sqrt().diag_embed()
+        rows, columns = pellucid.tril_indices(shape[-1], shape[-1], -1)
+        below = pellucid.randn((*shape[:-2], len(rows)), dtype=self.df.dtype)
+        factor[..., rows, columns] = below
+        root = self._unbroadcasted_scale_tril @ factor
         return root @ root.mT
 
     def _log_volume(self) -> Tensor:

@@ -13,6 +13,7 @@ import itertools
 import linecache
 import sys
 import traceback
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,9 @@ def _forward_from_src(
     names["__name__"], names["__loader__"] = name, _Source(src)
     exec(compile(src, name, "exec"), names)
     linecache.lazycache(name, names)
-    return names.pop("forward")
+    forward = names.pop("forward")
+    weakref.finalize(forward, linecache.cache.pop, name, None).atexit = False
+    return forward
 
 
 def _copy_attr(from_module: Any, to_module: Module, target: str) -> None:

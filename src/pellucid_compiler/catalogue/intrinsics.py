@@ -211,6 +211,10 @@ for _schema in (
     f"random_.to(Tensor(a!) self, int to, {_WRITTEN}",
     f"random_(Tensor(a!) self, {_WRITTEN}",
     f"bernoulli_.float(Tensor(a!) self, float p=0.5, {_WRITTEN}",
+    # Numbers in place of their parameters: composites/sampling.py.
+    f"_draw_gamma_(Tensor(a!) self, {_WRITTEN}",
+    f"_draw_poisson_(Tensor(a!) self, {_WRITTEN}",
+    f"_draw_binomial_(Tensor(a!) self, {_WRITTEN}",
 ):
     intrinsic(_schema, "random", method=True)
 

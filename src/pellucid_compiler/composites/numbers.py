@@ -4,6 +4,7 @@ What is a method of the runtime's own (``x.item()``) is declared for its functio
 for ``torch.ops``; likewise the conversions of TorchScript (``aten::Int``).
 """
 
+from pellucid_compiler.abi.dtypes import raise_category
 from pellucid_compiler.composites import api, composite, require
 
 _IN_OPS = {"method": False, "function": False}
@@ -121,18 +122,16 @@ def result_type(first, second):
 
 
 def _beside(dtype, weaker):
-    """``dtype``, or what the kind of the weaker one makes of it."""
-    if _kind(weaker) <= _kind(dtype):
-        return dtype
-    if weaker.is_complex and dtype.is_floating_point:
-        return dtype.to_complex()
-    return api.promote_types(dtype, weaker)
-
-
-def _kind(dtype):
-    if dtype.is_complex:
-        return 3
-    return 2 if dtype.is_floating_point else int(dtype is not api.bool)
+    """``dtype``, or what the category of the weaker one makes of it."""
+    deciding, other = (str(each).removeprefix("torch.") for each in (dtype, weaker))
+    common = raise_category(deciding, other)
+    require(
+        common is not None,
+        "promotion of {} and {} is not supported: convert one with .to()",
+        dtype,
+        weaker,
+    )
+    return getattr(api, common)
 
 
 def _weight_and_dtype(operand):

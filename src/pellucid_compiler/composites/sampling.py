@@ -4,11 +4,9 @@ import math
 
 from pellucid_compiler.composites import (
     all_true,
-    any_true,
     api,
     composite,
     require,
-    unbatched,
 )
 
 
@@ -27,52 +25,20 @@ def _require_values(message, condition):
     seen=True,
 )
 def poisson(x, generator):
-    """A Poisson count for each rate, in its dtype. Below a rate of 10 by waiting times,
-    above by rejection (Hörmann 1993, PTRS).
-    """
+    """A Poisson count for each rate, in its dtype: PyTorch's counts at equal seeds."""
     require(
-        x.is_floating_point(), "poisson takes floating-point rates, not {}", x.dtype
+        x.is_floating_point(),
+        "poisson is not implemented for {}: give floating-point rates",
+        x.dtype,
+        error=NotImplementedError,
     )
-    rates = x.detach().double()
-    _require_values("poisson: a rate is negative; give numbers from 0 on", rates >= 0)
-    few = rates < 10
-    found = api.where(
-        few,
-        _by_waiting(api.where(few, rates, 0.0), generator),
-        _by_rejection(api.where(few, 10.0, rates), generator),
-    )
-    return found.to(x.dtype)
+    _require_values("poisson: a rate is negative; give numbers from 0 on", x >= 0)
+    return _parameters(x)._draw_poisson_(generator=generator).to(x.dtype)
 
 
-def _by_waiting(rates, generator):
-    count, time = api.zeros_like(rates), api.zeros_like(rates)
-    while True:
-        time = time + api.empty_like(rates).exponential_(generator=generator)
-        early = time < rates
-        if not any_true(early):
-            return count
-        count = count + early
-
-
-def _by_rejection(rates, generator):
-    b = 0.931 + 2.53 * rates.sqrt()
-    a = -0.059 + 0.02483 * b
-    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
-    limit = 0.9277 - 3.6224 / (b - 2)
-    found, missing = api.zeros_like(rates), rates > 0
-    while any_true(missing):
-        u = api.empty_like(rates).uniform_(generator=generator) - 0.5
-        v = api.empty_like(rates).uniform_(generator=generator)
-        us = 0.5 - u.abs()
-        k = ((2 * a / us + b) * u + rates + 0.43).floor()
-        density = -rates + k * rates.log() - (k.clamp(min=0) + 1).lgamma()
-        height = v.log() + inverse_alpha.log() - (a / (us * us) + b).log()
-        quick = (us >= 0.07) & (v <= limit)
-        possible = (k >= 0) & ~((us < 0.013) & (v > us))
-        taken = missing & (quick | (possible & (height <= density)))
-        found = api.where(taken, k, found)
-        missing = missing & ~taken
-    return found
+def _parameters(x):
+    """A copy for draws to take the place of."""
+    return x.detach().to(api.float64, copy=True, memory_format=api.contiguous_format)
 
 
 @composite(
@@ -82,20 +48,78 @@ def _by_rejection(rates, generator):
     seen=True,
 )
 def binomial(count, prob, generator):
-    """How many of ``count`` trials succeed with probability ``prob``."""
+    """How many of ``count`` trials succeed with probability ``prob``: PyTorch's
+    numbers at equal seeds.
+    """
     require(
         count.is_floating_point(),
         "binomial takes floating-point counts, not {}",
         count.dtype,
     )
-    trials, chance = api.broadcast_tensors(count.detach(), prob.detach())
-    found = api.zeros_like(trials)
-    plain = unbatched(trials)
-    most = int(plain.max()) if plain.numel() and not plain.is_meta else 0
-    for trial in range(most):
-        drawn = api.empty_like(found).uniform_(generator=generator)
-        found = found + ((drawn < chance) & (trial < trials))
-    return found
+    require(
+        prob.dtype == count.dtype,
+        "binomial: found dtype {} of prob but expected that of count, {}",
+        prob.dtype,
+        count.dtype,
+    )
+    pairs = api.stack(api.broadcast_tensors(count.detach(), prob.detach()), -1)
+    drawn = _parameters(pairs)._draw_binomial_(generator=generator)
+    return drawn[..., 0].to(count.dtype)
+
+
+# ------------------------------------------------------------------ gamma
+
+
+@composite(
+    "_standard_gamma(Tensor self, Generator? generator=None) -> Tensor",
+    method=False,
+    out=True,
+    seen=True,
+)
+def _standard_gamma(x, generator):
+    """A gamma variate of rate 1 for each shape: PyTorch's at equal seeds. The gradient
+    is that of the quantile at the variate's place (Figurnov et al. 2018).
+    """
+    require(
+        x.is_floating_point(),
+        "_standard_gamma takes floating-point shapes, not {}",
+        x.dtype,
+    )
+    drawn = _parameters(x)._draw_gamma_(generator=generator).to(x.dtype)
+    drawn = drawn.clamp(min=api.finfo(x.dtype).tiny)
+    if not (x.requires_grad and api.is_grad_enabled()):
+        return drawn
+    return drawn + (x - x.detach()) * _standard_gamma_grad(x, drawn)
+
+
+@composite(
+    "_standard_gamma_grad(Tensor self, Tensor output) -> Tensor",
+    method=False,
+    out=True,
+    seen=True,
+)
+def _standard_gamma_grad(x, output):
+    """How a gamma variate follows its shape, by a central difference of the
+    distribution function over the density.
+    """
+    shape, place = x.detach().double(), output.detach().double()
+    step = 1e-4 * shape
+    rise = api.igamma(shape + step, place) - api.igamma(shape - step, place)
+    density = ((shape - 1) * place.log() - place - shape.lgamma()).exp()
+    return (-rise / (2 * step) / density).nan_to_num().to(x.dtype)
+
+
+@composite(
+    "_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor",
+    method=False,
+    out=True,
+    seen=True,
+)
+def _sample_dirichlet(x, generator):
+    """Gamma variates of rate 1 over their sum along the last dim."""
+    drawn = _parameters(x)._draw_gamma_(generator=generator)
+    shares = drawn / drawn.sum(-1, keepdim=True)
+    return shares.to(x.dtype).clamp(api.finfo(x.dtype).tiny, 1.0)
 
 
 # ------------------------------------------------------------------ places

@@ -15,11 +15,14 @@ from pellucid_compiler.abi.encode import decode, encode
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.declare.scalar_function import ScalarFunction, element_of
 from pellucid_compiler.declare.schema import parse_schema
-from pellucid_compiler.ir.expr import Expr, cast, rewrite, sym
+from pellucid_compiler.ir.expr import Expr, cast, const, rewrite, sym
 from pellucid_compiler.lower.tile import tile_program
 from pellucid_compiler.specialise.answer import resolve
 from pellucid_compiler.specialise.members import FIRST_VALUE, member_of
 from pellucid_compiler.specialise.scalars import lower_function
+
+ONE = -1
+"""The class of a number that is 1.0."""
 
 _PARTS = ("whole", "real", "imaginary")  # as ScalarFunction::Part of the runtime
 
@@ -41,7 +44,8 @@ def group_of(description: bytes) -> Group:
     values: list[Expr] = []
     inputs: dict[int, str] = {}
     numbers: list[tuple[int, int]] = []
-    for position, (request, operands) in enumerate(described):
+    shared: dict[tuple[int, str], str] = {}
+    for position, (request, operands, classes) in enumerate(described):
         member = member_of(request, resolve)
         places = dict(map(tuple, operands))
         names = {a.name: k for k, a in enumerate(member.schema.arguments)}
@@ -55,15 +59,25 @@ def group_of(description: bytes) -> Group:
             else:
                 inputs[place] = dtype
                 read.append(element_of(place, dtype))
-        renamed: dict[str, str] = {}
-        for name, _ in member.function.params:
-            renamed[name] = f"n{len(numbers)}"
-            numbers.append((position, names[name]))
+        class_of = dict(map(tuple, classes))
 
-        def leaf(e: Expr, _: Any, read: Any = read, renamed: Any = renamed) -> Any:
+        def number(
+            e: Expr, at: Any = (position, class_of, names), shared: Any = shared
+        ) -> Expr:
+            position, class_of, names = at
+            argument = names[e.attr]
+            if class_of[argument] == ONE:
+                return const(1.0, e.dtype)
+            key = class_of[argument], e.dtype
+            if key not in shared:
+                shared[key] = f"n{len(numbers)}"
+                numbers.append((position, argument))
+            return sym(shared[key], e.dtype)
+
+        def leaf(e: Expr, _: Any, read: Any = read, number: Any = number) -> Any:
             if e.op == "load":
                 return read[e.attr]
-            return sym(renamed[e.attr], e.dtype) if e.op == "sym" else None
+            return number(e) if e.op == "sym" else None
 
         values += [rewrite(e, leaf) for e in member.function.outputs]
     params = tuple((f"n{k}", "") for k in range(len(numbers)))

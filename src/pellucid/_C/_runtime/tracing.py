@@ -14,15 +14,19 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pellucid import _C
+from pellucid._C._runtime import stored_answers
 from pellucid_compiler.ir.bounded import Bounded
 
 if TYPE_CHECKING:
     from pellucid import Tensor
     from pellucid_compiler.codegen.kernel import Kernel
     from pellucid_compiler.declare.scalar_function import ScalarFunction
+
+GROUP: Final = "group"
+"""What is asked where the request describes a group."""
 
 _kernels: Bounded[bytes, Kernel] = Bounded(8192)
 _compiling = [threading.RLock()]
@@ -37,7 +41,14 @@ os.register_at_fork(after_in_child=_renew_lock)
 
 
 def answer(what: str, request: bytes) -> bytes:
-    """The encoded plan, scalar function or derivative for ``request``.
+    """The encoded plan, scalar function or derivative for ``request``, or what a
+    stored group brought along (stored_answers.py).
+    """
+    return stored_answers.known_answer((what, request)) or _traced(what, request)
+
+
+def _traced(what: str, request: bytes) -> bytes:
+    """The answer, made now.
 
     With it come the tile programs of the kernels that it uses. RuntimeError for calls
     that no plan computes: complex numbers where real ones belong.
@@ -57,7 +68,9 @@ def answer(what: str, request: bytes) -> bytes:
             "Give a number or tensor of another type, or compute it by other ops."
         ) from error
     _kernels.update(kernels)
-    return encode([found, program_table(encoded_programs(kernels))])
+    answered = encode([found, program_table(encoded_programs(kernels))])
+    stored_answers.note_answer((what, request), answered, tuple(kernels))
+    return answered
 
 
 def answer_group(description: bytes) -> bytes:
@@ -77,7 +90,9 @@ def answer_group(description: bytes) -> bytes:
     kernels: dict[bytes, Kernel] = {}
     found = lower_group(description, kernels)
     _kernels.update(kernels)
-    return encode([found, program_table(encoded_programs(kernels))])
+    answered = encode([found, program_table(encoded_programs(kernels))])
+    stored_answers.note_answer((GROUP, description), answered, tuple(kernels))
+    return answered
 
 
 def derivative_function(name: str) -> ScalarFunction | None:
@@ -144,7 +159,10 @@ def kernel_code(kernel_id: bytes, level: str) -> tuple[bytes, int] | None:
     """
     from importlib.util import find_spec
 
-    kernel = traced_kernel(kernel_id)
+    code = stored_answers.known_code(kernel_id, level)
+    if code is not None:
+        return code
+    kernel = traced_kernel(kernel_id) or _kernel_asked_again(kernel_id)
     if kernel is None or find_spec("llvmlite") is None:
         return None
     from pellucid_compiler.codegen.targets.x86 import target_named
@@ -155,4 +173,15 @@ def kernel_code(kernel_id: bytes, level: str) -> tuple[bytes, int] | None:
     cache = user_cache(target)
     with _compiling[0]:
         blob = compile_kernels([kernel], target, processes=1, cache=cache)[kernel_id]
+    stored_answers.note_code(kernel_id, level, (blob.code, blob.entry))
     return blob.code, blob.entry
+
+
+def _kernel_asked_again(kernel_id: bytes) -> Kernel | None:
+    """A kernel of a stored answer whose machine code was not stored."""
+    question = stored_answers.question_of(kernel_id)
+    if question is None:
+        return None
+    what, request = question
+    answer_group(request) if what == GROUP else _traced(what, request)
+    return _kernels.get(kernel_id)

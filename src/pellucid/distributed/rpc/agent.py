@@ -9,16 +9,23 @@ import json
 import os
 import secrets
 import socket
+import struct
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from pellucid.distributed._distributed import read_memory
 from pellucid.distributed._stores.store import Store
 from pellucid.distributed.rpc import wire
 from pellucid.futures import Future
+
+_GREETING = struct.Struct("!Q?")  # the caller's number; whether it reads our memory
+_YES, _NO = b"\1", b"\0"
+_LONG_CALL_SECONDS = 1e-3  # another thread reads on after so long
 
 
 @dataclass(frozen=True)
@@ -37,12 +44,13 @@ class _Waiter:
 
     def __init__(self) -> None:
         self.message: wire.Message | None = None
+        self.is_done = False
         self._lock = threading.Lock()
         self._lock.acquire()
 
     def wake(self, message: wire.Message | None) -> None:
         """Hands the reply over; None: there will be none."""
-        self.message = message
+        self.message, self.is_done = message, True
         self._lock.release()
 
     def wait(self, seconds: float) -> bool:
@@ -51,27 +59,57 @@ class _Waiter:
 
 
 class _Peer:
-    """The connection to a worker, for the calls of this one."""
+    """The connection to a worker, for the calls of this one.
+
+    Who holds ``reading`` reads the replies, for all: a thread that waits for one of
+    them, and the agent's where none of those does. ``lock`` is for all else.
+    """
 
     def __init__(self, connection: socket.socket, shown: str) -> None:
         self.connection, self.shown = connection, shown
-        self.lock = threading.Lock()
-        self.waiting: dict[int, tuple[Future | _Waiter, list[Any]]] = {}
+        self.reader = wire.Reader(connection)
+        self.lock, self.reading = threading.Lock(), threading.Lock()
+        self.is_needed = threading.Semaphore(0)  # the agent's thread is, to read
+        self.reads_ours = False  # the worker can read this one's memory
+        # With what the worker may need until it has answered.
+        self.waiting: dict[int, tuple[Future | _Waiter, Any]] = {}
         self.is_lost = False
 
     def lost(self) -> RuntimeError:
         """What those who wait for its answers get."""
         return RuntimeError(f"worker {self.shown} has ended before it answered")
 
+    def stop_reading(self) -> None:
+        """Gives ``reading`` back; replies that others wait for need another reader."""
+        with self.lock:
+            self.reading.release()
+            is_needed = bool(self.waiting) and not self.is_lost
+        if is_needed:
+            self.is_needed.release()
+
 
 class _Caller:
-    """A connection from a worker, whose calls a few threads read and run in turn."""
+    """A connection from a worker, whose calls a few threads read and run in turn.
+
+    Who holds ``reading`` reads a call and runs it, its ``turn``: the time when it
+    began. If that takes long, the agent's watch gives ``reading`` to another thread.
+    """
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection, self.reader = connection, wire.Reader(connection)
         self.lock, self.reading = threading.Lock(), threading.Lock()
         self.num_threads = self.num_idle = 0
-        self.is_known = False
+        self.turn: list[float] | None = None
+        self.is_known = self.reads_ours = False
+
+    def hand_over(self, before: float) -> bool:
+        """Lets another thread read, if this one runs a call since then, or earlier."""
+        with self.lock:
+            if self.turn is None or self.turn[0] > before:
+                return False
+            self.turn = None
+            self.reading.release()
+            return True
 
 
 class Agent:
@@ -87,17 +125,22 @@ class Agent:
         self._num_threads = threads
         self._lock = threading.Lock()
         self._peers: dict[int, _Peer] = {}
-        self._sent: dict[tuple[int, int], list[Any]] = {}  # references in results
-        self._connections: set[socket.socket] = set()
+        self._sent: dict[tuple[int, int], Any] = {}  # what results need until received
+        self._callers: set[_Caller] = set()
+        self._num_calls, self._is_closed = 0, False
+        self._is_active = threading.Event()  # calls come: there is something to watch
+        self._token = bytearray(secrets.token_bytes(wire.KEY_BYTES))
         if rank == 0:
             store.set("key", secrets.token_hex(wire.KEY_BYTES))
         self._key = bytes.fromhex(store.get("key").decode())
         self._listener = socket.create_server((host, 0), backlog=size)
-        address = (name, host, self._listener.getsockname()[1], os.getpid())
-        store.set(f"worker/{rank}", json.dumps(address))
-        threading.Thread(target=self._accept, daemon=True, name="rpc").start()
+        port, pid = self._listener.getsockname()[1], os.getpid()
+        token = wire.address_of(self._token), self._token.hex()
+        store.set(f"worker/{rank}", json.dumps((name, host, port, pid, *token)))
         texts = store.multi_get([f"worker/{other}" for other in range(size)])
         self._addresses = [json.loads(text) for text in texts]
+        for run in (self._accept, self._watch):
+            threading.Thread(target=run, daemon=True, name="rpc").start()
         self.workers = [
             WorkerInfo(address[0], number)
             for number, address in enumerate(self._addresses)
@@ -120,24 +163,34 @@ class Agent:
         with self._lock:
             peer = self._peers.get(number)
             if peer is None or peer.is_lost:
-                name, host, port, pid = self._addresses[number]
+                name, host, port, pid = self._addresses[number][:4]
                 connection = socket.create_connection((host, port), timeout=60)
                 connection.settimeout(None)
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                connection.sendall(self._key)
                 peer = _Peer(connection, f"{name} ({host}, pid {pid})")
+                peer.reader.pid = self._readable_pid(number)
+                known = self.own.id, bool(peer.reader.pid)
+                connection.sendall(self._key + _GREETING.pack(*known))
+                peer.reads_ours = peer.reader.read(1) == _YES
                 self._peers[number] = peer
                 threading.Thread(
                     target=self._read_replies, args=(peer,), daemon=True, name="rpc"
                 ).start()
             return peer
 
+    def _readable_pid(self, number: int) -> int:
+        """Of a worker whose memory this one can read, else 0."""
+        *_, pid, address, token = self._addresses[number]
+        found = bytearray(len(token) // 2)
+        is_read = read_memory(pid, address, found)
+        return pid if is_read and found.hex() == token else 0
+
     def call(
         self, to: WorkerInfo, function: Callable[..., Any], args: Any, kwargs: Any
     ) -> Future:
         """A Future of ``function(*args, **kwargs)`` there."""
         future = Future()
-        self._post(to, (function, args, kwargs), future)
+        self._post(to, (function, args, kwargs), future).is_needed.release()
         return future
 
     def ask(
@@ -153,7 +206,11 @@ class Agent:
         """
         waiter = _Waiter()
         peer = self._post(to, (function, args, kwargs), waiter)
-        if not waiter.wait(seconds):
+        if peer.reading.acquire(blocking=False):
+            is_done = self._read_for(peer, waiter, seconds)
+        else:
+            is_done = waiter.wait(seconds)
+        if not is_done:
             raise TimeoutError
         if waiter.message is None:
             raise peer.lost()
@@ -173,28 +230,64 @@ class Agent:
             with peer.lock:
                 if peer.is_lost:
                     raise ConnectionError("the connection has closed")
-                peer.waiting[number] = receiver, held
-                wire.send(peer.connection, wire.CALL, number, content)
+                peer.waiting[number] = receiver, (held, content)
+                # Who waits does not change the memory meanwhile.
+                is_sync = peer.reads_ours and isinstance(receiver, _Waiter)
+                reads = is_sync and wire.is_to_be_read(content)
+                kind = wire.CALL | (wire.READS if reads else 0)
+                wire.send(peer.connection, kind, number, content)
         except OSError as error:
             raise RuntimeError(f"worker {to.name} cannot be called: {error}") from None
         return peer
 
     def _read_replies(self, peer: _Peer) -> None:
-        reader = wire.Reader(peer.connection)
+        """The agent's thread for a peer."""
+        while not peer.is_lost:
+            peer.is_needed.acquire()
+            peer.reading.acquire()
+            while self._has_waiting(peer) and self._read_reply(peer):
+                pass
+            peer.stop_reading()
+
+    def _has_waiting(self, peer: _Peer) -> bool:
+        with peer.lock:
+            return bool(peer.waiting)
+
+    def _read_for(self, peer: _Peer, waiter: _Waiter, seconds: float) -> bool:
+        """Reads until the waiter has its reply; False: not within so many seconds."""
+        end = time.monotonic() + seconds
+        try:
+            while not waiter.is_done:
+                if seconds and peer.reader.waits(max(end - time.monotonic(), 0)):
+                    return False
+                self._read_reply(peer)
+            return True
+        finally:
+            peer.stop_reading()
+
+    def _read_reply(self, peer: _Peer) -> bool:
+        """Hands a reply to its receiver. False: the peer has ended, as all who wait
+        have heard.
+        """
         # Closed, here or there; shut down without waiting for answers.
-        with contextlib.suppress(OSError, ValueError, RuntimeError):
-            while True:
-                message = reader.receive()
-                with peer.lock:
-                    receiver = peer.waiting.pop(message.number)[0]
-                if isinstance(receiver, _Waiter):
-                    receiver.wake(message)
-                else:
-                    self._pool.submit(self._settle, peer, receiver, message)
-                del receiver, message  # they may hold references
+        try:
+            message = peer.reader.receive()
+            with peer.lock:
+                receiver = peer.waiting.pop(message.number)[0]
+            if isinstance(receiver, _Waiter):
+                receiver.wake(message)
+            else:
+                self._pool.submit(self._settle, peer, receiver, message)
+        except (OSError, ValueError, RuntimeError):
+            self._lose(peer)
+            return False
+        return True
+
+    def _lose(self, peer: _Peer) -> None:
         with peer.lock:
             peer.is_lost = True
             lost, peer.waiting = peer.waiting, {}
+        peer.is_needed.release()  # its thread ends
         for receiver, _ in lost.values():
             if isinstance(receiver, _Waiter):
                 receiver.wake(None)
@@ -229,8 +322,25 @@ class Agent:
             except OSError:  # shut down
                 return
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._connections.add(connection)
-            self._add_thread(_Caller(connection))
+            caller = _Caller(connection)
+            self._callers.add(caller)
+            self._add_thread(caller)
+
+    def _watch(self) -> None:
+        """Calls that run for long do not keep others waiting."""
+        before = self._num_calls
+        while not self._is_closed:
+            self._is_active.wait()
+            time.sleep(_LONG_CALL_SECONDS)
+            now = time.monotonic()
+            is_running = False
+            for caller in list(self._callers):
+                is_running = is_running or caller.turn is not None
+                if caller.hand_over(now - _LONG_CALL_SECONDS):
+                    self._fill_threads(caller)
+            if self._num_calls == before and not is_running and not self._is_closed:
+                self._is_active.clear()
+            before = self._num_calls
 
     def _add_thread(self, caller: _Caller) -> None:
         with caller.lock:
@@ -240,31 +350,61 @@ class Agent:
             target=self._read_calls, args=(caller,), daemon=True, name="rpc"
         ).start()
 
+    def _fill_threads(self, caller: _Caller) -> None:
+        if not caller.num_idle and caller.num_threads < self._num_threads:
+            self._add_thread(caller)
+
     def _read_calls(self, caller: _Caller) -> None:
-        """One thread reads; it runs what it has read, while the next one reads."""
+        """Reads a call and runs it; then again, if no other thread reads meanwhile."""
+        is_reading = False
         with contextlib.suppress(OSError, ValueError, RuntimeError):
             while True:
-                with caller.reading:
+                if not is_reading:
+                    caller.reading.acquire()
+                try:
                     message = self._next_call(caller)
-                    with caller.lock:
-                        caller.num_idle -= 1
-                    if not caller.num_idle and caller.num_threads < self._num_threads:
-                        self._add_thread(caller)
-                if message.kind == wire.RECEIVED:
-                    self._sent.pop((id(caller), message.number), None)
-                else:
-                    self._serve(caller, message)
+                except BaseException:
+                    caller.reading.release()
+                    raise
+                is_reading = self._run(caller, message)
                 del message  # it may hold references
-                with caller.lock:
-                    caller.num_idle += 1
-        self._connections.discard(caller.connection)
+        self._callers.discard(caller)
+        for key in [key for key in list(self._sent) if key[0] == id(caller)]:
+            self._sent.pop(key, None)
         caller.connection.close()
+
+    def _run(self, caller: _Caller, message: wire.Message) -> bool:
+        """Runs a call; whether this thread still reads."""
+        if message.kind == wire.RECEIVED:
+            self._sent.pop((id(caller), message.number), None)
+            return True
+        turn = [time.monotonic()]
+        with caller.lock:
+            caller.num_idle -= 1
+            caller.turn = turn
+        self._num_calls += 1
+        if not self._is_active.is_set():
+            self._is_active.set()
+        if caller.reader.has_more() and caller.hand_over(turn[0]):
+            self._fill_threads(caller)
+        self._serve(caller, message)
+        with caller.lock:
+            caller.num_idle += 1
+            is_reading = caller.turn is turn
+            if is_reading:
+                caller.turn = None
+        return is_reading
 
     def _next_call(self, caller: _Caller) -> wire.Message:
         if not caller.is_known:
             key = caller.reader.read(len(self._key))
             if not hmac.compare_digest(key, self._key):
                 raise ConnectionError("this is no worker of the job")
+            number, caller.reads_ours = _GREETING.unpack(
+                caller.reader.read(_GREETING.size)
+            )
+            caller.reader.pid = self._readable_pid(number)
+            caller.connection.sendall(_YES if caller.reader.pid else _NO)
             caller.is_known = True
         return caller.reader.receive()
 
@@ -272,9 +412,10 @@ class Agent:
         def answer(kind: int, value: Any) -> None:
             with wire.recording(context):
                 reply, held = wire.dump(value)
-            if held:
-                kind |= wire.HOLDS
-                self._sent[id(caller), message.number] = held
+            reads = caller.reads_ours and wire.is_to_be_read(reply)
+            if held or reads:
+                kind |= wire.HOLDS | (wire.READS if reads else 0)
+                self._sent[id(caller), message.number] = held, reply
             with contextlib.suppress(OSError), caller.lock:
                 wire.send(caller.connection, kind, message.number, reply)
 
@@ -331,16 +472,19 @@ class Agent:
 
     def close(self) -> None:
         """Ends the connections and the pool."""
+        self._is_closed = True
+        self._is_active.set()
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         for peer in self._peers.values():
             with contextlib.suppress(OSError):
                 peer.connection.shutdown(socket.SHUT_RDWR)
+            self._lose(peer)
             peer.connection.close()
-        for connection in list(self._connections):
+        for caller in list(self._callers):
             with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
+                caller.connection.shutdown(socket.SHUT_RDWR)
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 

@@ -1,13 +1,16 @@
 """Messages between workers: a header, a pickle, and the memory of large storages.
 
 A storage from 16 KiB on is not a part of the pickle: it is written from where it is,
-and received into the memory that the new storage has.
+and received into the memory that the new storage has. Between processes of a machine
+the receiver copies those from 256 KiB on itself, if who sends them waits for that.
 """
 
 from __future__ import annotations
 
+import ctypes
 import io
 import pickle
+import select
 import socket
 import struct
 import threading
@@ -16,16 +19,23 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import pellucid as torch
+from pellucid import _C
 from pellucid._C import StorageBase
-from pellucid._tensor.copying import _rebuild_tensor
+from pellucid._tensor.dtype_names import TYPE_NAMES
+from pellucid.distributed._distributed import read_memory
 
 CALL, RESULT, ERROR, RECEIVED = range(4)
-HOLDS = 8  # added to a kind: the sender holds references until it hears RECEIVED
+# Added to a kind: the sender holds references and memory until it hears RECEIVED; the
+# receiver is to read the memory from the sender's, where its buffers' addresses are.
+HOLDS, READS = 8, 16
 _HEADER = struct.Struct("!BQQQ")
 _LENGTH = struct.Struct("!Q")
 KEY_BYTES = 32
 _SEPARATE_BYTES = 1 << 14
+_READ_BYTES = 1 << 18
 _JOINED_BYTES = 1 << 16  # up to here one write is cheaper than two
+_DTYPES = tuple(TYPE_NAMES)
+_DTYPE_CODES = {dtype: code for code, dtype in enumerate(_DTYPES)}
 
 # References that this thread is pickling: they are held until the receiver has them.
 _pickling = threading.local()
@@ -81,8 +91,10 @@ def recording(context: Any) -> Iterator[None]:
         _recording.context = before
 
 
-def _storage_over(buffer: Any) -> Any:
-    return torch.frombuffer(buffer, dtype=torch.uint8).untyped_storage()
+def _bytes_of(storage: Any) -> Any:
+    """A buffer of the memory that lives as long as it is used."""
+    nbytes = storage.nbytes()
+    return _C._tensor_over(storage, torch.uint8, 0, (nbytes,), (1,))._buffer(True)
 
 
 def _needs_gradient(value: Any) -> bool:
@@ -90,48 +102,105 @@ def _needs_gradient(value: Any) -> bool:
 
 
 class _Pickler(pickle.Pickler):
-    """Writes storages as buffers; tensors that share one still do."""
+    """Writes tensors as facts and storages as bytes, or beside the pickle; tensors that
+    share a storage still do. Globals, which pickles look up by name, are slow.
+    """
 
-    def __init__(self, file: Any, take: Any) -> None:
-        super().__init__(file, 5, buffer_callback=take)
-        self._storages: dict[int, Any] = {}
+    def __init__(self, file: Any, buffers: list[Any]) -> None:
+        super().__init__(file, 5, buffer_callback=self._take)
+        self._buffers = buffers
+        self._storages: dict[int, tuple[int, Any]] = {}
         recorded = torch.is_grad_enabled()
         self._context: Any = recording_context() if recorded else None
         self._message: Any = None
 
+    def _take(self, buffer: pickle.PickleBuffer) -> bool:
+        """Whether it becomes a part of the pickle."""
+        raw = buffer.raw()
+        is_small = raw.nbytes < _SEPARATE_BYTES
+        if not is_small:
+            self._buffers.append(raw)
+        return is_small
+
+    def _storage(self, storage: Any) -> tuple[int, Any]:
+        """Its number, and its content where it is new: True for the next buffer."""
+        address = storage._cdata
+        known = self._storages.get(address)
+        if known is not None:
+            return known[0], None
+        number = len(self._storages)
+        self._storages[address] = number, storage
+        if not storage.nbytes():
+            return number, b""
+        memory = memoryview(_bytes_of(storage))
+        if memory.nbytes < _SEPARATE_BYTES:
+            return number, bytes(memory)
+        self._buffers.append(memory)
+        return number, True
+
+    def persistent_id(self, value: Any) -> Any:
+        """Of tensors, storages and dtypes."""
+        kind = type(value)
+        if kind is torch.Tensor:
+            recorded = self._context is not None and value.requires_grad
+            if recorded or value.__dict__ or value.layout is not torch.strided:
+                return None
+            facts = value.storage_offset(), tuple(value.shape), value.stride()
+            code = _DTYPE_CODES[value.dtype]
+            storage = self._storage(value.untyped_storage())
+            return (*storage, code, *facts, value.requires_grad)
+        if kind is torch.dtype:
+            return _DTYPE_CODES[value]
+        return self._storage(value) if isinstance(value, StorageBase) else None
+
     def reducer_override(self, value: Any) -> Any:
-        leaves = self._context is not None and _needs_gradient(value)
-        if leaves or (type(value) is torch.Tensor and not value.__dict__):
-            own = value.untyped_storage()
-            storage = self._storages.setdefault(own._cdata, own)
-            place = value.storage_offset(), tuple(value.shape), value.stride()
-            facts = storage, value.dtype, *place, value.requires_grad
-            if not leaves:
-                return _rebuild_tensor, facts
-            self._message = self._message or self._context.tick()
-            return self._context.leave(self._message, value, facts)
-        if isinstance(value, StorageBase) and value.nbytes():
-            whole = torch.empty(0, dtype=torch.uint8).set_(value)
-            return _storage_over, (pickle.PickleBuffer(whole._buffer(True)),)
-        return NotImplemented
+        if self._context is None or not _needs_gradient(value):
+            return NotImplemented
+        place = value.storage_offset(), tuple(value.shape), value.stride()
+        facts = value.untyped_storage(), value.dtype, *place, value.requires_grad
+        self._message = self._message or self._context.tick()
+        return self._context.leave(self._message, value, facts)
+
+
+class _Unpickler(pickle.Unpickler):
+    """Reads what a ``_Pickler`` has written."""
+
+    def __init__(self, content: Pickled) -> None:
+        self._buffers = iter(content.buffers)
+        super().__init__(io.BytesIO(content.data), buffers=self._buffers)
+        self._storages: list[Any] = []
+
+    def _storage(self, number: int, memory: Any) -> Any:
+        if memory is not None:
+            if memory == b"":
+                whole = torch.empty(0)
+            else:
+                own = next(self._buffers) if memory is True else bytearray(memory)
+                whole = torch.frombuffer(own, dtype=torch.uint8)
+            self._storages.append(whole.untyped_storage())
+        return self._storages[number]
+
+    def persistent_load(self, facts: Any) -> Any:
+        """A tensor, a storage or a dtype."""
+        if isinstance(facts, int):
+            return _DTYPES[facts]
+        storage = self._storage(facts[0], facts[1])
+        if len(facts) == 2:
+            return storage
+        _, _, code, offset, shape, stride, requires_grad = facts
+        made = _C._tensor_over(storage, _DTYPES[code], offset, shape, stride)
+        if requires_grad:
+            made.requires_grad = True
+        return made
 
 
 def dump(value: Any) -> tuple[Pickled, list[Any]]:
     """The pickle, and the references in it."""
     file = io.BytesIO()
-    raws: list[memoryview] = []
-
-    def take(buffer: pickle.PickleBuffer) -> bool:
-        """Whether it becomes a part of the pickle."""
-        raw = buffer.raw()
-        is_small = raw.nbytes < _SEPARATE_BYTES
-        if not is_small:
-            raws.append(raw)
-        return is_small
-
+    raws: list[Any] = []
     _pickling.held = []
     try:
-        _Pickler(file, take).dump(value)
+        _Pickler(file, raws).dump(value)
         return Pickled(file.getvalue(), raws), _pickling.held
     finally:
         _pickling.held = None
@@ -139,50 +208,114 @@ def dump(value: Any) -> tuple[Pickled, list[Any]]:
 
 def load(content: Pickled) -> Any:
     """The value."""
-    return pickle.loads(content.data, buffers=content.buffers)
+    return _Unpickler(content).load()
+
+
+def is_to_be_read(content: Pickled) -> bool:
+    """Whether a receiver that can read the sender's memory does that."""
+    buffers = content.buffers
+    return any(b.nbytes >= _READ_BYTES for b in buffers) and not any(
+        b.readonly for b in buffers
+    )
+
+
+def address_of(buffer: Any) -> int:
+    """Of its first byte."""
+    return ctypes.addressof(ctypes.c_char.from_buffer(buffer))
 
 
 def send(connection: socket.socket, kind: int, number: int, content: Pickled) -> None:
-    """Writes a message; the caller holds the connection's lock."""
+    """Writes a message; the caller holds the connection's lock, and the content until
+    it has been received, where the kind is of READS.
+    """
     data, buffers = content
     header = _HEADER.pack(kind, number, len(data), len(buffers))
     lengths = b"".join(_LENGTH.pack(buffer.nbytes) for buffer in buffers)
+    if kind & READS:
+        lengths += b"".join(_LENGTH.pack(address_of(buffer)) for buffer in buffers)
     if len(data) < _JOINED_BYTES:
         connection.sendall(header + lengths + data)
     else:
         connection.sendall(header + lengths)
         connection.sendall(data)
-    for buffer in buffers:
-        connection.sendall(buffer)
+    if not kind & READS:
+        for buffer in buffers:
+            connection.sendall(buffer)
 
 
 class Reader:
     """The messages that arrive at a connection, for one thread at a time."""
 
     def __init__(self, connection: socket.socket) -> None:
-        self._file: Any = connection.makefile("rb", _JOINED_BYTES)
+        self._connection = connection
+        self.pid = 0  # of the other side, whose memory this one may read
+        self._memory = bytearray(_JOINED_BYTES)
+        self._view = memoryview(self._memory)
+        self._first = self._end = 0  # of what has arrived and was not read
+        self._poll = select.poll()
+        self._poll.register(connection, select.POLLIN)
+
+    def waits(self, seconds: float) -> bool:
+        """Whether nothing arrives within so many seconds."""
+        return self._first == self._end and not self._poll.poll(1000 * seconds)
 
     def read(self, nbytes: int) -> bytes:
         """So many bytes; ConnectionError when the other side has closed."""
-        found: bytes = self._file.read(nbytes)
-        if len(found) < nbytes:
-            raise ConnectionError("the other side has closed the connection")
-        return found
+        if nbytes > len(self._memory):
+            found = bytearray(nbytes)
+            self._read_into(memoryview(found))
+            return bytes(found)
+        if self._end - self._first < nbytes:
+            self._fetch(nbytes)
+        first, self._first = self._first, self._first + nbytes
+        return bytes(self._view[first : self._first])
 
-    def _fill(self, nbytes: int) -> Any:
+    def _fetch(self, nbytes: int) -> None:
+        left = self._end - self._first
+        self._view[:left] = self._view[self._first : self._end]
+        self._first, self._end = 0, left
+        while self._end < nbytes:
+            self._end += self._take(self._view[self._end :])
+
+    def _take(self, target: memoryview) -> int:
+        count = self._connection.recv_into(target)
+        if not count:
+            raise ConnectionError("the other side has closed the connection")
+        return count
+
+    def _read_into(self, target: memoryview) -> None:
+        ready = min(self._end - self._first, target.nbytes)
+        target[:ready] = self._view[self._first : self._first + ready]
+        self._first += ready
+        while ready < target.nbytes:
+            ready += self._take(target[ready:])
+
+    def has_more(self) -> bool:
+        """Whether the next message has begun to arrive."""
+        return self._first < self._end
+
+    def _fill(self, nbytes: int, address: int) -> Any:
         memory = torch.empty(nbytes, dtype=torch.uint8)._buffer(True)
-        left = memoryview(memory).cast("B")
-        while left.nbytes:
-            count = self._file.readinto(left)
-            if not count:
-                raise ConnectionError("the other side has closed the connection")
-            left = left[count:]
+        target = memoryview(memory).cast("B")
+        if not address:
+            self._read_into(target)
+        elif not read_memory(self.pid, address, target):
+            raise ConnectionError(f"the memory of process {self.pid} cannot be read")
         return memory
 
     def receive(self) -> Message:
         """The next message; ConnectionError when the other side has closed."""
         kind, number, nbytes, count = _HEADER.unpack(self.read(_HEADER.size))
-        lengths = self.read(count * _LENGTH.size)
+        if not count:
+            return Message(kind, number, Pickled(self.read(nbytes), []))
+        lengths = self._numbers(count)
+        addresses = self._numbers(count) if kind & READS else (0,) * count
         data = self.read(nbytes)
-        buffers = [self._fill(length) for (length,) in _LENGTH.iter_unpack(lengths)]
-        return Message(kind, number, Pickled(data, buffers))
+        return Message(
+            kind & ~READS,
+            number,
+            Pickled(data, list(map(self._fill, lengths, addresses))),
+        )
+
+    def _numbers(self, count: int) -> tuple[int, ...]:
+        return struct.unpack(f"!{count}Q", self.read(count * _LENGTH.size))

@@ -7,15 +7,16 @@ operand of shared work sums its gradient over the processes that share it.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import pellucid as torch
+from pellucid import _C
 from pellucid.distributed.tensor import _moves, _rules
 from pellucid.distributed.tensor._redistribute import line_of, redistribute_local
-from pellucid.distributed.tensor._spec import Spec, spec_of
+from pellucid.distributed.tensor._spec import Spec, known_spec, spec_of
 from pellucid.distributed.tensor.placement_types import Partial, Placement, Replicate
-from pellucid.overrides import enable_reentrant_dispatch
 from pellucid.utils import _pytree as pytree
 
 _Tensor = torch.Tensor
@@ -26,61 +27,85 @@ def _dtype_name(dtype: Any) -> str:
     return str(dtype).rpartition(".")[2]
 
 
+class _Op:
+    """What calls read of a function's schema."""
+
+    def __init__(self, func: Any) -> None:
+        schema = func._schema
+        self.name = schema.name.rpartition("::")[2]
+        self.overload = schema.overload_name
+        self.is_on_lists = self.name.startswith(("_foreach_", "_fused_"))
+        self.is_written = schema.is_mutable and self.name.endswith("_")
+        self.names = [argument.name for argument in schema.arguments]
+
+
+_ops: dict[Any, _Op] = {}
+
+
 class _Call:
     """One call: the function, its arguments as leaves, and the tensors among them."""
 
     def __init__(self, func: Any, args: Any, kwargs: Any) -> None:
         self.func = func
-        self.leaves, self._tree = pytree.tree_flatten((list(args), dict(kwargs)))
-        self.places = [k for k, x in enumerate(self.leaves) if isinstance(x, _Tensor)]
-        tensors = [self.leaves[k] for k in self.places]
+        op = _ops.get(func)
+        if op is None:
+            op = _ops[func] = _Op(func)
+        self.op = op
+        self._flatten(args, kwargs)
+        leaves = self.leaves
+        self.places = [k for k, x in enumerate(leaves) if isinstance(x, _Tensor)]
+        tensors = [leaves[k] for k in self.places]
         self.mesh = next(t._spec.mesh for t in tensors if hasattr(t, "_spec"))
-        schema = func._schema
-        self.name = schema.name.rpartition("::")[2]
-        self.is_on_lists = self.name.startswith(("_foreach_", "_fused_"))
         self.specs = [self._spec(tensor) for tensor in tensors]
         self.locals = [getattr(tensor, "_local_tensor", tensor) for tensor in tensors]
-        self.overload = schema.overload_name
-        self.is_written = schema.is_mutable and self.name.endswith("_")
-        self.names = [argument.name for argument in schema.arguments]
+        #: Whether it will be differentiated.
+        self.has_gradient = torch.is_grad_enabled() and any(
+            [x.requires_grad for x in self.locals]
+        )
+
+    def _flatten(self, args: Any, kwargs: Any) -> None:
+        """Arguments are values, or lists of them."""
+        leaves: list[Any] = []
+        lengths = []
+        for value in (*args, *kwargs.values()):
+            if isinstance(value, (list, tuple)):
+                leaves += value
+                lengths.append(len(value))
+            else:
+                leaves.append(value)
+                lengths.append(-1)
+        self.leaves, self._form = leaves, (len(args), *lengths, *kwargs)
+        self._lengths, self._keywords = lengths, tuple(kwargs)
 
     def _spec(self, tensor: Any) -> Spec:
         spec = getattr(tensor, "_spec", None)
-        if spec is None and (tensor.ndim == 0 or self.is_on_lists):
+        if spec is None and (tensor.ndim == 0 or self.op.is_on_lists):
             whole = (Replicate(),) * self.mesh.ndim
-            return Spec(self.mesh, whole, tuple(tensor.shape), tensor.stride())
+            return known_spec(self.mesh, whole, tuple(tensor.shape), tensor.stride())
         if spec is None:
             raise RuntimeError(
                 f"{self.func}: got mixed torch.Tensor and DTensor, need to convert all "
                 "torch.Tensor to DTensor before calling distributed operators! "
                 "distribute_tensor and DTensor.from_local do."
             )
-        if spec.mesh != self.mesh and not self.is_on_lists:
+        if spec.mesh is not self.mesh and not (
+            self.op.is_on_lists or spec.mesh == self.mesh
+        ):
             raise RuntimeError(
                 f"{self.func}: its DTensors are on different meshes, {self.mesh} and "
                 f"{spec.mesh}; redistribute to one mesh"
             )
         return spec  # type: ignore[no-any-return]
 
-    @property
-    def has_gradient(self) -> bool:
-        """Whether it will be differentiated."""
-        return torch.is_grad_enabled() and any(x.requires_grad for x in self.locals)
-
     def key(self) -> Any:
         """What decides how it runs."""
-        leaves = [
-            (type(leaf), leaf) if not isinstance(leaf, _Tensor) else None
+        others = [
+            None if isinstance(leaf, _Tensor) else (type(leaf), leaf)
             for leaf in self.leaves
         ]
-        facts = [
-            (s.placements, s.shape, x.dtype)
-            for s, x in zip(self.specs, self.locals, strict=True)
-        ]
-        tree = str(self._tree)
         return (
-            *(self.func, tree, self.mesh, self.has_gradient),
-            *(repr(leaves), tuple(facts)),
+            *(self.func, self._form, self.has_gradient, tuple(others)),
+            *(tuple(map(id, self.specs)), tuple([x.dtype for x in self.locals])),
         )
 
     def with_tensors(self, tensors: list[Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -88,8 +113,18 @@ class _Call:
         leaves = list(self.leaves)
         for place, tensor in zip(self.places, tensors, strict=True):
             leaves[place] = tensor
-        args, kwargs = pytree.tree_unflatten(leaves, self._tree)
-        return args, kwargs
+        values, at = [], 0
+        for length in self._lengths:
+            if length < 0:
+                values.append(leaves[at])
+                at += 1
+            else:
+                values.append(leaves[at : at + length])
+                at += length
+        if not self._keywords:
+            return values, {}
+        count = len(values) - len(self._keywords)
+        return values[:count], dict(zip(self._keywords, values[count:], strict=True))
 
     def moved(self, needs: Any) -> list[Any]:
         """Its parts under other placements."""
@@ -99,23 +134,28 @@ class _Call:
         ]
 
 
-_shared: dict[Any, _rules.Shared | None] = {}
+_MOST_KEYS = 4096
+# With the specs that the keys name.
+_shared: dict[Any, tuple[list[Spec], _rules.Shared | None]] = {}
 
 
 def dispatch(func: Any, args: Any, kwargs: Any, wrap: Wrap) -> Any:
     """The result of an op on DTensors."""
     call = _Call(func, args, kwargs or {})
-    with enable_reentrant_dispatch():
-        if call.name in _MEANINGS:
-            return _MEANINGS[call.name](*args, **(kwargs or {}))
-        if call.name == "detach":
+    with _C._RestorePythonTLSSnapshot():  # gradients are recorded, of parts
+        if call.op.name in _MEANINGS:
+            return _MEANINGS[call.op.name](*args, **(kwargs or {}))
+        if call.op.name == "detach":
+            _C._repeat_on_parts()
             return wrap(call.locals[0].detach(), call.specs[0])
-        if call.is_on_lists:
+        if call.op.is_on_lists:
             return _each(call, wrap)
         key = call.key()
         if key not in _shared:
-            _shared[key] = _rule(call)
-        shared = _shared[key]
+            if len(_shared) >= _MOST_KEYS:
+                _shared.clear()
+            _shared[key] = call.specs, _rule(call)
+        shared = _shared[key][1]
         if shared is None:
             return _whole(call, wrap)
         return _on_parts(call, shared, wrap)
@@ -131,49 +171,57 @@ def _rule(call: _Call) -> _rules.Shared | None:
         kwargs["dtype"] = _dtype_name(kwargs["dtype"])
     args = [_dtype_name(a) if isinstance(a, torch.dtype) else a for a in args]
     return _rules.share(
-        *(call.name, call.overload, args, kwargs),
+        *(call.op.name, call.op.overload, args, kwargs),
         [spec.placements for spec in call.specs],
         call.mesh.shape,
-        0 if call.is_written else -1,
+        0 if call.op.is_written else -1,
         call.has_gradient,
     )
 
 
 def _on_parts(call: _Call, shared: _rules.Shared, wrap: Wrap) -> Any:
     parts = call.moved(shared.needs)
+    is_same = all(map(operator.is_, parts, call.locals))
     if call.has_gradient:
-        parts = [
-            _entered(part, call.mesh, need, shared.is_shared)
-            for part, need in zip(parts, shared.needs, strict=True)
-        ]
+        needs = zip(parts, shared.needs, strict=True)
+        parts = [_entered(x, call.mesh, need, shared.is_shared) for x, need in needs]
+        is_same = is_same and all(map(operator.is_, parts, call.locals))
     args, kwargs = call.with_tensors(parts)
-    _localise(call, args, kwargs, shared.numbers)
+    if shared.numbers:
+        _localise(call, args, kwargs, shared.numbers)
     if shared.kind == "random" and any(shared.is_shared):
         made = _with_own_seed(call, shared.is_shared, args, kwargs)
+    elif shared.kind == "view":
+        made, is_same = _view(call.func, args, kwargs, is_same)
     else:
-        made = _run(call.func, args, kwargs, shared.kind == "view")
-    if call.is_written:
+        made = call.func(*args, **kwargs)
+    if is_same and not shared.numbers and shared.kind != "random":
+        _C._repeat_on_parts()
+    if call.op.is_written:
         return call.leaves[call.places[0]]
     results = iter(shared.results)
 
     def wrapped(local: Any) -> Any:
+        if not isinstance(local, _Tensor):
+            return local
         placements, shape = next(results)
         return wrap(local, spec_of(local, call.mesh, placements, shape))
 
-    return pytree.tree_map(lambda x: wrapped(x) if isinstance(x, _Tensor) else x, made)
+    if isinstance(made, _Tensor):
+        return wrapped(made)
+    return pytree.tree_map(wrapped, made)
 
 
-def _run(func: Any, args: Any, kwargs: Any, is_view: bool) -> Any:
+def _view(func: Any, args: Any, kwargs: Any, is_same: bool) -> tuple[Any, bool]:
+    """The result, and whether it is of the operands as they are."""
     try:
-        return func(*args, **kwargs)
+        return func(*args, **kwargs), is_same
     except RuntimeError:
-        if not is_view:
-            raise
-    # The whole's strides would allow the view; those of the part do not.
-    args = pytree.tree_map(
-        lambda x: x.contiguous() if isinstance(x, _Tensor) else x, args
-    )
-    return func(*args, **kwargs)
+        # The whole's strides would allow the view; those of the part do not.
+        args = pytree.tree_map(
+            lambda x: x.contiguous() if isinstance(x, _Tensor) else x, args
+        )
+        return func(*args, **kwargs), False
 
 
 def _entered(part: Any, mesh: Any, need: Any, is_shared: tuple[bool, ...]) -> Any:
@@ -189,7 +237,7 @@ def _localise(call: _Call, args: Any, kwargs: Any, numbers: dict[str, int]) -> N
     """Puts the sizes of parts in place of those of the whole."""
     for number, size in numbers.items():
         name, _, element = number.partition("[")
-        position = call.names.index(name)
+        position = call.op.names.index(name)
         values = args if position < len(args) else kwargs
         key: Any = position if position < len(args) else name
         if not element:
@@ -215,12 +263,12 @@ def _with_own_seed(call: _Call, splits: Sequence[bool], args: Any, kwargs: Any) 
 def _whole(call: _Call, wrap: Wrap) -> Any:
     """An op without a declaration runs on whole tensors, on every process."""
     whole = (Replicate(),) * call.mesh.ndim
-    if len(call.specs) == 1 and (call.is_written or call.name.endswith("_like")):
+    if len(call.specs) == 1 and (call.op.is_written or call.op.name.endswith("_like")):
         return _filled(call, wrap)
-    if call.is_written and call.specs[0].placements != whole:
+    if call.op.is_written and call.specs[0].placements != whole:
         _refuse_write(call)
     made = _run_moved(call, [whole] * len(call.specs))
-    if call.is_written:
+    if call.op.is_written:
         return call.leaves[call.places[0]]
 
     def wrapped(x: Any) -> Any:
@@ -239,7 +287,7 @@ def _filled(call: _Call, wrap: Wrap) -> Any:
     args, kwargs = call.with_tensors(call.locals)
     splits = [placement.is_shard() for placement in spec.placements]
     made = _with_own_seed(call, splits, args, kwargs)
-    if call.is_written:
+    if call.op.is_written:
         return call.leaves[call.places[0]]
     return wrap(made, spec_of(made, call.mesh, spec.placements, spec.shape))
 
@@ -269,7 +317,7 @@ def _each(call: _Call, wrap: Wrap) -> Any:
         whole = (Replicate(),) * len(own.placements)
         needs.append(whole if is_joined else own.placements)
     made = _run_moved(call, needs)
-    if made is None or call.is_written:
+    if made is None or call.op.is_written:
         return made
     specs = zip(made, needs, first, strict=False)
     return [wrap(x, spec_of(x, s.mesh, n, s.shape)) for x, n, s in specs]

@@ -48,6 +48,7 @@ class DTensor(torch.Tensor):
         (x @ x.t()).sum().backward()
     """
 
+    __slots__ = ("_local_tensor", "_spec")  # which C++ reads (python/part_calls.h)
     _observes = True  # ops arrive as they are declared, not as what they are made of
     _local_tensor: torch.Tensor
     _spec: Spec
@@ -287,6 +288,9 @@ class DTensor(torch.Tensor):
             f"DTensor(local_tensor={self._local_tensor}, "
             f"device_mesh={self.device_mesh}, placements={self.placements})"
         )
+
+
+_C._set_part_class(DTensor, "_local_tensor", "_spec")
 
 
 def _broadcast(local: Any, mesh: DeviceMesh, placements: Sequence[Placement]) -> None:

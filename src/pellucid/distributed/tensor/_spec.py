@@ -9,12 +9,17 @@ from pellucid.distributed.tensor.placement_types import Placement, Replicate, Sh
 
 
 class Spec(NamedTuple):
-    """A DTensor without its values."""
+    """A DTensor without its values. ``spec_of`` gives one object for equal ones on a
+    mesh: they are compared by identity, here and in C++ (python/part_calls.h).
+    """
 
     mesh: Any
     placements: tuple[Placement, ...]
     shape: tuple[int, ...]
     stride: tuple[int, ...]
+
+
+_MOST_SPECS = 4096  # of a mesh
 
 
 def whole_strides(local: Any, shape: Sequence[int]) -> tuple[int, ...]:
@@ -33,8 +38,26 @@ def spec_of(
     local: Any, mesh: Any, placements: Sequence[Placement], shape: Sequence[int]
 ) -> Spec:
     """The spec of a part whose whole has the shape."""
-    stride = whole_strides(local, shape)
-    return Spec(mesh, tuple(placements), tuple(shape), stride)
+    return known_spec(
+        mesh, tuple(placements), tuple(shape), whole_strides(local, shape)
+    )
+
+
+def known_spec(
+    mesh: Any,
+    placements: tuple[Placement, ...],
+    shape: tuple[int, ...],
+    stride: tuple[int, ...],
+) -> Spec:
+    """The spec of these facts."""
+    specs: dict[Any, Spec] = mesh.__dict__.setdefault("_specs", {})
+    key = placements, shape, stride
+    found = specs.get(key)
+    if found is None:
+        if len(specs) >= _MOST_SPECS:
+            specs.clear()
+        found = specs[key] = Spec(mesh, *key)
+    return found
 
 
 def checked_placements(

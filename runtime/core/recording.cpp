@@ -1,0 +1,7 @@
+#include "core/recording.h"
+
+namespace pellucid {
+
+RecordingHooks recording_hooks;
+
+}  // namespace pellucid

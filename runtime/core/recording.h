@@ -1,0 +1,68 @@
+// Regions of compiled callables, as layers below record/ see them.
+#pragma once
+
+#include <utility>
+
+#include "core/tensor.h"
+#include "core/thread_state.h"
+
+namespace pellucid {
+
+// Ops on fewer elements run at once: their launch costs less than recording saves.
+constexpr int64_t kLeastRecorded = 2048;
+
+// Whether ops of this thread are recorded, to be run together.
+inline bool in_region() { return (thread_state.include - thread_state.exclude).has(Key::Lazy); }
+
+// Whether the tensor's memory is yet to be filled by a recorded op.
+inline bool is_recorded(const TensorImpl& tensor) {
+  return tensor.flags & TensorImpl::kNoMemory && !tensor.wrapper && tensor.keys.has(Key::CPU) && tensor.storage &&
+         !tensor.storage->host && !tensor.storage->deleter && tensor.storage->context;
+}
+
+// How many references the program has to a tensor and to its memory, beside recorders.
+struct Holders {
+  int of_tensor, of_storage;
+};
+
+// Installed by record/ when the first region is entered.
+struct RecordingHooks {
+  Holders (*holders)(const TensorImpl& recorded) = nullptr;
+  void (*enter)() = nullptr;
+  void (*leave)() = nullptr;  // runs what was recorded; may throw, and leaves all the same
+};
+extern RecordingHooks recording_hooks;
+
+inline Holders holders_of(const TensorImpl& tensor) {
+  if (is_recorded(tensor)) [[unlikely]]
+    return recording_hooks.holders(tensor);
+  const Storage& storage = *tensor.storage;
+  return {tensor.refs.load(std::memory_order_acquire),
+          storage.refs.load(std::memory_order_acquire) - storage.awaited.load(std::memory_order_acquire)};
+}
+
+// A region for code that may join what a compiled callable began; none within another.
+class JoinedRegion {
+ public:
+  explicit JoinedRegion(bool wanted)
+      : is_entered_(wanted && recording_hooks.enter && !thread_state.include.has(Key::Lazy) &&
+                    !thread_state.exclude.has(Key::Lazy)) {
+    if (is_entered_) recording_hooks.enter();
+  }
+  JoinedRegion(const JoinedRegion&) = delete;
+  JoinedRegion& operator=(const JoinedRegion&) = delete;
+  void finish() {
+    if (std::exchange(is_entered_, false)) recording_hooks.leave();
+  }
+  ~JoinedRegion() {
+    try {
+      finish();
+    } catch (...) {  // another error is on its way; what did not run does so when it is read
+    }
+  }
+
+ private:
+  bool is_entered_;
+};
+
+}  // namespace pellucid

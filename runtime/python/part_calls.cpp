@@ -1,0 +1,233 @@
+#include "python/part_calls.h"
+
+#include <structmember.h>
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+#include <vector>
+
+#include "core/dispatcher.h"
+#include "python/dispatch_protocol.h"
+
+namespace pellucid::python {
+namespace {
+
+constexpr int64_t kReleaseThreshold = 32768;  // elements of parts, above which other threads get the lock
+
+PyTypeObject* part_type = nullptr;  // lives forever, as its module does
+Py_ssize_t part_offset, spec_offset;
+thread_local bool repeat_requested = false;
+
+bool is_part(const TensorImpl& tensor) {
+  return tensor.python && Py_TYPE(static_cast<PyObject*>(tensor.python)) == part_type;
+}
+
+PyObject*& slot(const TensorImpl& tensor, Py_ssize_t offset) {
+  return *reinterpret_cast<PyObject**>(static_cast<char*>(tensor.python) + offset);
+}
+
+Py_ssize_t offset_of(PyObject* type, const char* name) {
+  Object member = own(PyObject_GetAttrString(type, name));
+  if (Py_TYPE(member.get()) != &PyMemberDescr_Type) raise(ErrorKind::Type, "%s is no slot of the class", name);
+  return reinterpret_cast<PyMemberDescrObject*>(member.get())->d_member->offset;
+}
+
+// What a result's object has beside its part.
+struct Result {
+  Object spec;
+  std::vector<int64_t> sizes, strides;
+};
+
+Tensor without_memory(const Result& like, const TensorImpl& part) {
+  Tensor made = empty({}, part.dtype, part.device);
+  if (made->storage->release()) destroy(std::exchange(made->storage, nullptr));
+  made->storage = allocate_storage(0, part.device).leak();
+  set_geometry(*made, like.sizes, like.strides);
+  made->flags |= TensorImpl::kNoMemory;
+  return made;
+}
+
+// The object is the tensor's, until Python asks for it.
+Tensor whole_of(const Result& like, Tensor part) {
+  Tensor made = without_memory(like, *part);
+  const Object object = own(wrap_as(part_type, made));
+  slot(*made, spec_offset) = new_reference(like.spec.get());
+  slot(*made, part_offset) = wrap(std::move(part));
+  return made;
+}
+
+// The op on the parts is recorded for gradients, also where this one is called below autograd.
+class RecordAgain {
+ public:
+  RecordAgain() : saved_(thread_state.exclude) {
+    thread_state.exclude = saved_ - (KeySet(Key::Autograd) | Key::ViewInPlace);
+  }
+  ~RecordAgain() { thread_state.exclude = saved_; }
+
+ private:
+  const KeySet saved_;
+};
+
+}  // namespace
+
+struct PartCall::Known {
+  std::vector<uint64_t> words;
+  std::vector<Object> specs;    // those that the words name
+  std::vector<Result> results;  // none of an op in place
+};
+
+std::shared_ptr<const PartCall::Known>& PartCall::place_of(uint64_t hash) {
+  constexpr int kPlacesLog2 = 10;
+  static auto* places = new std::vector<std::shared_ptr<const Known>>(size_t{1} << kPlacesLog2);
+  return (*places)[hash >> (64 - kPlacesLog2)];
+}
+
+void PartCall::add(uint64_t word) {
+  words_.push_back(word);
+  hash_ = (std::rotl(hash_, 9) ^ word) * 0x9E3779B97F4A7C15ull;
+}
+
+// False: a tensor of another class, which has a say of its own.
+bool PartCall::add(TensorImpl& tensor, TensorImpl*& part) {
+  const bool has_part = is_part(tensor);
+  if (!has_part && tensor.keys.has(Key::PythonDispatch)) return false;
+  part = &tensor;
+  PyObject* spec = nullptr;
+  if (has_part) {
+    PyObject* object = slot(tensor, part_offset);
+    spec = slot(tensor, spec_offset);
+    if (!object || !spec || !is_tensor(object)) return false;
+    part = tensor_of(object);
+    specs_.push_back(spec);
+  }
+  held_.push_back(Tensor::share(part).leak());
+  elements_ += part->numel;
+  add(reinterpret_cast<uint64_t>(spec));
+  add(part->keys.bits() << 1 | (part->requires_grad() ? 1 : 0));
+  return true;
+}
+
+PartCall::PartCall(const OpCall& call) : values_(0) {
+  constexpr size_t kMostListed = 16;
+  add(reinterpret_cast<uint64_t>(call.op));
+  add(uint64_t{call.op->epoch.load(std::memory_order_relaxed)} << 1 | (thread_state.grad_mode ? 1 : 0));
+  for (int k = 0; k < call.num_args; ++k) {
+    const Value& given = call.args[k];
+    Value& value = values_[static_cast<size_t>(k)] = given;
+    if (given.tag == Tag::Tensor) {
+      if (!add(*given.tensor, value.tensor)) return;
+    } else if (given.tag == Tag::TensorList) {
+      const size_t first = listed_.size();
+      if (first + given.length > kMostListed) return;
+      for (TensorImpl* item : given.list()) {
+        TensorImpl* part;
+        if (!item || !add(*item, part)) return;
+        listed_.push_back(part);
+      }
+      value.tensors = listed_.begin() + first;
+    } else if (given.tag == Tag::OptionalTensorList) {
+      return;
+    }
+  }
+  const CallFacts facts({call.op, values_.data(), nullptr, call.num_args, KeySet()});
+  if (!facts.complete()) return;
+  for (const uint64_t word : facts.words()) add(word);
+  is_complete_ = true;
+}
+
+PartCall::~PartCall() {
+  for (TensorImpl* part : held_) Tensor::adopt(part);
+}
+
+bool PartCall::run(OpCall& call) {
+  if (!is_complete_) return false;
+  const std::shared_ptr<const Known> known = place_of(hash_);  // what runs below may take the place
+  if (!known || !std::ranges::equal(known->words, words_)) return false;
+  Values<kMaxReturns> results(kMaxReturns);
+  OpCall on_parts{call.op, values_.data(), results.data(), call.num_args, KeySet()};
+  {
+    const RecordAgain scope;
+    if (elements_ > kReleaseThreshold) {
+      const ReleaseGil release;
+      dispatch(on_parts);
+    } else {
+      dispatch(on_parts);
+    }
+  }
+  if (call.op->variant == Variant::InPlace) {
+    Tensor::adopt(results[0].tensor);
+    returns_written(call);
+    return true;
+  }
+  for (size_t k = 0; k < known->results.size(); ++k)
+    call.rets[k] = Value::of(whole_of(known->results[k], Tensor::adopt(results[k].tensor)).leak());
+  return true;
+}
+
+void PartCall::remember(const OpCall& call) const {
+  if (!is_complete_ || call.op->variant == Variant::Out || owner_of(*call.op)) return;
+  auto known = std::make_shared<Known>();
+  if (call.op->variant == Variant::Functional)
+    for (size_t k = 0; k < call.op->schema.returns.size(); ++k) {
+      const Value& value = call.rets[k];
+      if (value.tag != Tag::Tensor || !is_part(*value.tensor)) return;
+      const TensorImpl& made = *value.tensor;
+      known->results.push_back({Object::borrow(slot(made, spec_offset)),
+                                {made.shape().begin(), made.shape().end()},
+                                {made.stride().begin(), made.stride().end()}});
+    }
+  known->words.assign(words_.begin(), words_.end());
+  for (PyObject* spec : specs_) known->specs.push_back(Object::borrow(spec));
+  place_of(hash_) = std::move(known);
+}
+
+RepeatRequest::RepeatRequest() : outer_(std::exchange(repeat_requested, false)) {}
+RepeatRequest::~RepeatRequest() { repeat_requested = outer_; }
+bool RepeatRequest::was_made() const { return repeat_requested; }
+
+bool has_parts(const OpCall& call) {
+  if (!part_type) return false;
+  for (uint32_t mask = call.op->schema.tensor_arguments; mask; mask &= mask - 1) {
+    const Value& value = call.args[std::countr_zero(mask)];
+    if (value.tag == Tag::Tensor && is_part(*value.tensor)) return true;
+    if (value.tag == Tag::TensorList)
+      for (const TensorImpl* item : value.list())
+        if (item && is_part(*item)) return true;
+  }
+  return false;
+}
+
+namespace {
+
+// _set_part_class(cls, part, spec)
+PyObject* set_part_class(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject* type;
+    const char *part, *spec;
+    if (!PyArg_ParseTuple(args, "O!ss:_set_part_class", &PyType_Type, &type, &part, &spec)) return nullptr;
+    part_offset = offset_of(type, part);
+    spec_offset = offset_of(type, spec);
+    part_type = reinterpret_cast<PyTypeObject*>(new_reference(type));
+    return none();
+  });
+}
+
+PyObject* repeat_on_parts(PyObject*, PyObject*) {
+  repeat_requested = true;
+  return none();
+}
+
+PyMethodDef functions[] = {
+    {"_set_part_class", set_part_class, METH_VARARGS,
+     "_set_part_class(cls, part, spec): the class of tensors held in parts, and its slots."},
+    {"_repeat_on_parts", repeat_on_parts, METH_NOARGS,
+     "In its __torch_dispatch__: the call ran on the parts as they are, others like it run so too."},
+    {},
+};
+
+}  // namespace
+
+void add_part_calls(PyObject* module) { checked(PyModule_AddFunctions(module, functions)); }
+
+}  // namespace pellucid::python

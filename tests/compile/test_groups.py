@@ -1,0 +1,110 @@
+"""Groups: their numbers, their storage on disk, and whether they are used at all."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import pellucid as torch
+from pellucid import _C
+from pellucid._compile import background
+from pellucid._compile.trial import Trial
+
+
+def scaled(x, a, b):
+    """Five numbers with the two that are hidden in ``add``."""
+    return torch.add(x * a, x, alpha=b) - (x + b) * 0.5
+
+
+SIZE = 40_000  # calls of fewer elements are prepared now and then, and run at once
+NUMBERS = [(2.0, 2.0), (2.0, 3.0), (1.0, 3.0), (3.0, 1.0), (1.0, 1.0), (0.5, 0.5)]
+
+
+def test_equal_numbers_and_ones_give_the_bits_of_eager():
+    compiled = torch.compile(scaled)
+    x = torch.randn(SIZE)
+    for _ in range(3):
+        for a, b in NUMBERS:
+            assert torch.equal(compiled(x, a, b), scaled(x, a, b)), (a, b)
+        background.wait(60)
+
+
+def test_other_values_of_numbers_make_no_other_group():
+    compiled = torch.compile(scaled)
+    x = torch.randn(SIZE)
+    for _ in range(3):
+        for a, b in NUMBERS:
+            compiled(x, a, b)
+        background.wait(60)
+    before = len(_C._recorded_groups())
+    for k in range(2, 40):
+        assert torch.equal(compiled(x, k * 1.1, k * 1.2), scaled(x, k * 1.1, k * 1.2))
+    assert len(_C._recorded_groups()) == before
+
+
+PROGRAM = """
+import sys
+import pellucid as torch
+from pellucid._compile import background
+
+@torch.compile
+def f(x):
+    return ((x * 2 + 1).exp() - x).tanh()
+
+x = torch.linspace(-1, 1, 40_000)
+for _ in range(5):
+    y = f(x)
+    background.wait(60)
+fused = torch._C._recording_counts()[3]
+print(fused, "pellucid_compiler.catalogue" in sys.modules, y.sum().item())
+"""
+
+
+def run_with_cache(folder):
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, "PELLUCID_CACHE": str(folder)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    fused, compiled, total = done.stdout.split()
+    return int(fused) > 0, compiled == "True", total
+
+
+@pytest.mark.skipif("PELLUCID_CHECKED" in os.environ, reason="stores no groups")
+def test_a_later_process_takes_groups_from_disk(tmp_path):
+    first = run_with_cache(tmp_path)
+    assert first[:2] == (True, True)
+    again = run_with_cache(tmp_path)
+    assert again[:2] == (True, False) and again[2] == first[2]
+    (entry,) = (tmp_path / "groups").iterdir()
+    entry.write_bytes(entry.read_bytes()[:-1])
+    assert run_with_cache(tmp_path) == first
+
+
+def trial_of(times):
+    trial = Trial()
+    for with_region, without in times:
+        for _ in range(2):
+            trial.add(without if trial.is_without_region() else with_region)
+    assert trial.is_done()
+    return trial
+
+
+def test_a_trial_takes_the_faster_way():
+    assert trial_of([(90, 100), (95, 100), (300, 100), (90, 100)]).is_won()
+    assert not trial_of([(100, 100), (100, 100), (100, 99), (101, 100)]).is_won()
+
+
+def test_a_trial_sees_both_kinds_of_alternating_calls():
+    kinds = {True: set(), False: set()}
+    trial = Trial()
+    number = 0
+    while not trial.is_done():
+        kinds[trial.is_without_region()].add(number % 2)
+        trial.add(1)
+        number += 1
+    assert kinds == {True: {0, 1}, False: {0, 1}}
