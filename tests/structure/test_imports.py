@@ -254,9 +254,26 @@ API = {
     },
     # What Pellucid lacks and programs ask about
     "ao": set(),
-    "ao/nn": {"ao/nn/intrinsic"},
+    "ao/nn": set(),
     "ao/nn/intrinsic": {"nn"},
-    "ao/quantization": {"ao/nn/intrinsic", "nn", "nn/utils"},
+    "ao/nn/intrinsic/qat": {
+        *("ao/nn", "ao/nn/intrinsic", "ao/nn/qat", "nn", "nn/functional"),
+        "nn/utils",
+    },
+    "ao/nn/intrinsic/quantized": {"ao/_quantized", "ao/nn", "ao/nn/quantized"},
+    "ao/nn/intrinsic/quantized/dynamic": {"ao/nn/quantized"},
+    "ao/nn/qat": {"nn", "nn/functional"},
+    "ao/nn/qat/dynamic": {"ao/nn", "ao/nn/qat"},
+    "ao/nn/quantized": {"ao/_quantized", "nn", "nn/functional"},
+    "ao/nn/quantized/dynamic": {"ao/_quantized", "ao/nn", "ao/nn/quantized", "nn"},
+    "ao/quantization": {
+        *("ao/_quantized", "ao/nn", "ao/nn/intrinsic", "ao/nn/intrinsic/qat"),
+        *("ao/nn/intrinsic/quantized", "ao/nn/qat", "ao/nn/quantized", "nn"),
+        *("nn/modules", "nn/utils"),
+    },
+    "nn/intrinsic": {"ao/nn", "ao/nn/intrinsic"},
+    "nn/qat": {"ao/nn", "ao/nn/qat"},
+    "nn/quantized": {"ao/nn", "ao/nn/quantized"},
     "compiler": {"_compile", "_dynamo", "_dynamo/backends", "utils/_pytree"},
     "futures": set(),
     "fx": {

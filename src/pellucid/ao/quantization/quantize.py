@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import copy
 from typing import Any
+from warnings import warn
 
+import pellucid
 from pellucid import nn
 from pellucid.ao.nn.intrinsic import _FusedModule
-from pellucid.ao.nn.quantized import FloatFunctional
+from pellucid.ao.nn.quantized import FloatFunctional, QFunctional
 from pellucid.ao.quantization import mappings
-from pellucid.ao.quantization.qconfig import QConfig, default_dynamic_qconfig
-from pellucid.ao.quantization.stubs import QuantStub, QuantWrapper
+from pellucid.ao.quantization import qconfig as configs
+from pellucid.ao.quantization.fake_quantize import FakeQuantizeBase
+from pellucid.ao.quantization.stubs import QuantWrapper
 
 
 def propagate_qconfig_(module: Any, qconfig_dict: Any = None) -> None:
@@ -43,9 +46,11 @@ def prepare(
     model = model if inplace else copy.deepcopy(model)
     propagate_qconfig_(model)
     if not any(getattr(each, "qconfig", None) for each in model.modules()):
-        raise ValueError(
-            "none of the submodules got qconfig applied: set model.qconfig, as by "
-            "torch.ao.quantization.get_default_qconfig('x86')"
+        warn(
+            "None of the submodule got qconfig applied. Make sure you passed correct "
+            "configuration through `qconfig_dict` or by assigning the `.qconfig` "
+            "attribute directly on submodules",
+            stacklevel=2,
         )
     _observe(model, allow_list or mappings.observed_types())
     return model
@@ -54,7 +59,7 @@ def prepare(
 def _observe(module: Any, observed: Any) -> None:
     for child in list(module.children()):
         if isinstance(child, FloatFunctional):
-            if child.qconfig is not None:
+            if getattr(child, "qconfig", None) is not None:
                 child.activation_post_process = child.qconfig.activation()
         elif isinstance(child, _FusedModule) or type(child) in observed:
             _add_observer(child)
@@ -66,11 +71,10 @@ def _observe(module: Any, observed: Any) -> None:
 
 def _add_observer(module: Any) -> None:
     qconfig = getattr(module, "qconfig", None)
-    is_there = hasattr(module, "activation_post_process")
-    if qconfig is None or isinstance(module, nn.Dropout) or is_there:
+    if qconfig is None or hasattr(module, "activation_post_process"):
         return
     module.add_module("activation_post_process", qconfig.activation())
-    module.register_forward_hook(_record)
+    module.register_forward_hook(_record, prepend=True)
 
 
 def _record(module: Any, inputs: Any, output: Any) -> Any:
@@ -88,10 +92,13 @@ def convert(
 ) -> Any:
     """The observed model with quantized layers in place of those in ``mapping``."""
     if is_reference:
-        raise NotImplementedError("reference modules are not offered: is_reference=False")
+        raise NotImplementedError(
+            "reference modules are not offered: is_reference=False"
+        )
     module = module if inplace else copy.deepcopy(module)
     _convert(module, mapping or mappings.get_default_static_quant_module_mappings())
     if remove_qconfig:
+        _forget_observers(module)
         for each in module.modules():
             if "qconfig" in vars(each):
                 del each.qconfig
@@ -100,17 +107,25 @@ def convert(
 
 def _convert(module: Any, mapping: Any) -> None:
     for name, child in list(module.named_children()):
-        if not isinstance(child, _FusedModule | FloatFunctional):
-            if type(child) not in mapping:
-                _convert(child, mapping)
-        setattr(module, name, swap_module(child, mapping, {}))
-    for name in ("activation_post_process",):
-        if hasattr(module, name) and name in module._modules:
-            delattr(module, name)
-            module._forward_hooks.clear()
+        if type(child) not in mapping and not isinstance(child, _FusedModule):
+            _convert(child, mapping)
+        module._modules[name] = swap_module(child, mapping, {})
 
 
-def swap_module(mod: Any, mapping: Any, custom_module_class_mapping: Any, **_: Any) -> Any:
+def _forget_observers(module: Any) -> None:
+    """Of layers that were observed and stay as they are."""
+    for each in list(module.modules()):
+        observed = "activation_post_process" in each._modules
+        if observed and not isinstance(each, FakeQuantizeBase | QFunctional):
+            del each._modules["activation_post_process"]
+            hooks = each._forward_hooks
+            for key in [key for key, hook in hooks.items() if hook is _record]:
+                del hooks[key]
+
+
+def swap_module(
+    mod: Any, mapping: Any, custom_module_class_mapping: Any, **_: Any
+) -> Any:
     """The quantized form of ``mod``, or ``mod``."""
     kind = mapping.get(type(mod))
     if getattr(mod, "qconfig", None) is None or kind is None:
@@ -165,18 +180,40 @@ def quantize_dynamic(
     """The model with int8 weights in its linear and recurrent layers; their inputs are
     quantized when they are called.
     """
-    import pellucid
-
-    if dtype not in (None, pellucid.qint8):
-        raise NotImplementedError(f"quantize_dynamic to {dtype}: give torch.qint8")
-    mapping = mapping or mappings.get_default_dynamic_quant_module_mappings()
-    kinds = qconfig_spec if qconfig_spec is not None else set(mapping)
-    if not isinstance(kinds, dict):
-        kinds = dict.fromkeys(kinds, default_dynamic_qconfig)
+    if qconfig_spec is None:
+        qconfig_spec = _by_dtype(dtype or pellucid.qint8)
+    elif not isinstance(qconfig_spec, dict):
+        chosen = _dynamic_qconfig(dtype or pellucid.qint8)
+        qconfig_spec = dict.fromkeys(qconfig_spec, chosen)
     model = model if inplace else copy.deepcopy(model)
     model.eval()
-    propagate_qconfig_(model, kinds)
+    propagate_qconfig_(model, qconfig_spec)
+    mapping = mapping or mappings.get_default_dynamic_quant_module_mappings()
     return convert(model, mapping, inplace=True)
+
+
+_RECURRENT = (nn.LSTM, nn.GRU, nn.LSTMCell, nn.RNNCell, nn.GRUCell)
+
+
+def _dynamic_qconfig(dtype: Any) -> Any:
+    known = {
+        pellucid.qint8: configs.default_dynamic_qconfig,
+        pellucid.float16: configs.float16_dynamic_qconfig,
+        pellucid.quint8: configs.float_qparams_weight_only_qconfig,
+    }
+    if dtype not in known:
+        raise ValueError(
+            f"Don't know how to quantize with default settings for {dtype}. Provide "
+            "full qconfig please"
+        )
+    return known[dtype]
+
+
+def _by_dtype(dtype: Any) -> dict[Any, Any]:
+    kinds: tuple[Any, ...] = (nn.EmbeddingBag, nn.Embedding)
+    if dtype is not pellucid.quint8:
+        kinds = (nn.Linear, *_RECURRENT)
+    return dict.fromkeys(kinds, _dynamic_qconfig(dtype))
 
 
 def add_quant_dequant(module: Any) -> Any:
@@ -188,4 +225,7 @@ def add_quant_dequant(module: Any) -> Any:
     return module
 
 
-__all__ = ["QConfig", "QuantStub", "add_quant_dequant", "convert", "prepare"]
+def default_eval_fn(model: Any, calib_data: Any) -> None:
+    """Call the model on each input of pairs (input, target)."""
+    for data, _ in calib_data:
+        model(data)

@@ -6,7 +6,9 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor, nn
-from pellucid.ao._quantized.parts import quantized
+from pellucid.ao._quantized.registry import called
+from pellucid.ao.nn.quantized.scaled import Scaled
+from pellucid.ao.nn.quantized.weights import result_scale
 
 
 class FloatFunctional(nn.Module):
@@ -36,7 +38,7 @@ class FloatFunctional(nn.Module):
 
     def add_scalar(self, x: Tensor, y: float) -> Any:
         """``x + y``, ``y`` a number."""
-        return pellucid.add(x, y)
+        return self._seen(pellucid.add(x, y))
 
     def mul(self, x: Tensor, y: Tensor) -> Any:
         """``x * y``"""
@@ -44,7 +46,7 @@ class FloatFunctional(nn.Module):
 
     def mul_scalar(self, x: Tensor, y: float) -> Any:
         """``x * y``, ``y`` a number."""
-        return pellucid.mul(x, y)
+        return self._seen(pellucid.mul(x, y))
 
     def cat(self, x: Any, dim: int = 0) -> Any:
         """The tensors, joined along ``dim``."""
@@ -59,7 +61,25 @@ class FloatFunctional(nn.Module):
         return self._seen(pellucid.matmul(x, y))
 
 
-class QFunctional(nn.Module):
+class FXFloatFunctional(nn.Module):
+    """``FloatFunctional`` that observes nothing: graphs have observers of their own."""
+
+    forward = FloatFunctional.forward
+
+    add = add_scalar = staticmethod(pellucid.add)
+    mul = mul_scalar = staticmethod(pellucid.mul)
+    matmul = staticmethod(pellucid.matmul)
+
+    def cat(self, x: Any, dim: int = 0) -> Any:
+        """The tensors, joined along ``dim``."""
+        return pellucid.cat(x, dim=dim)
+
+    def add_relu(self, x: Tensor, y: Tensor) -> Any:
+        """``relu(x + y)``"""
+        return pellucid.relu(pellucid.add(x, y))
+
+
+class QFunctional(Scaled, nn.Module):
     """``FloatFunctional`` of quantized tensors: results have one scale."""
 
     def __init__(self) -> None:
@@ -79,33 +99,44 @@ class QFunctional(nn.Module):
             "underlying operation"
         )
 
-    def _made(self, x: Tensor, floats: Tensor) -> Tensor:
-        return quantized(floats, self.scale, self.zero_point, x.dtype)
+    def _call(self, name: str, *given: Any) -> Any:
+        made = called(name, *given, self.scale, self.zero_point)
+        return self.activation_post_process(made)
 
-    def add(self, x: Tensor, y: Tensor) -> Tensor:
+    def add(self, x: Tensor, y: Tensor) -> Any:
         """``x + y``"""
-        return self._made(x, x.dequantize() + y.dequantize())
+        return self._call("add", x, y)
 
-    def mul(self, x: Tensor, y: Tensor) -> Tensor:
+    def add_scalar(self, x: Tensor, y: float) -> Any:
+        """``x + y``, ``y`` a number: the scale is that of ``x``."""
+        return called("add_scalar", x, y)
+
+    def mul(self, x: Tensor, y: Tensor) -> Any:
         """``x * y``"""
-        return self._made(x, x.dequantize() * y.dequantize())
+        return self._call("mul", x, y)
 
-    def cat(self, x: Any, dim: int = 0) -> Tensor:
+    def mul_scalar(self, x: Tensor, y: float) -> Any:
+        """``x * y``, ``y`` a number: the scale is multiplied."""
+        return called("mul_scalar", x, y)
+
+    def cat(self, x: Any, dim: int = 0) -> Any:
         """The tensors, joined along ``dim``."""
-        return self._made(x[0], pellucid.cat([each.dequantize() for each in x], dim))
+        made = called("cat", x, dim, self.scale, self.zero_point)
+        return self.activation_post_process(made)
 
-    def add_relu(self, x: Tensor, y: Tensor) -> Tensor:
+    def add_relu(self, x: Tensor, y: Tensor) -> Any:
         """``relu(x + y)``"""
-        return self._made(x, (x.dequantize() + y.dequantize()).relu())
+        return self._call("add_relu", x, y)
 
-    def matmul(self, x: Tensor, y: Tensor) -> Tensor:
+    def matmul(self, x: Tensor, y: Tensor) -> Any:
         """``x @ y``"""
-        return self._made(x, x.dequantize() @ y.dequantize())
+        return self._call("matmul", x, y)
 
     @classmethod
-    def from_float(cls, mod: Any, **_: Any) -> QFunctional:
+    def from_float(
+        cls, mod: Any, use_precomputed_fake_quant: bool = False
+    ) -> QFunctional:
         """That of an observed FloatFunctional."""
         made = cls()
-        scale, zero_point = mod.activation_post_process.calculate_qparams()
-        made.scale, made.zero_point = float(scale), int(zero_point)
+        made.scale, made.zero_point = result_scale(mod)
         return made
