@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import distributed
+from breadth import breadth
 from compiled import compiled
 from kinds import kinds
 from networks import networks
@@ -135,6 +136,7 @@ GROUPS: dict[str, Callable[[Any], dict[str, Case]]] = {
     "models": models,
     "compile": compiled,
     "kinds": kinds,
+    "breadth": breadth,
 }
 
 MEASURED: dict[str, Callable[[str, str], dict[str, float]]] = {

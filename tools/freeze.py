@@ -48,7 +48,6 @@ from pellucid_compiler.abi.records import (
     ConversionRow,
     FrozenFile,
     KeyedDerivative,
-    KeyedFunction,
     KeyedPlan,
     OpRow,
 )
@@ -91,14 +90,9 @@ from pellucid_compiler.specialise.derivatives import (
     derive_tangent,
     encode_derivative,
 )
-from pellucid_compiler.specialise.graphs import GraphOp, declared_graph
-from pellucid_compiler.specialise.pointwise import (
-    called_specification,
-    declared_pointwise,
-    derive_pointwise,
-    derive_pointwise_tangent,
-    encode_pointwise_derivative,
-)
+from pellucid_compiler.specialise.graphs import declared_graph
+from pellucid_compiler.specialise.keyed import KeyedOp
+from pellucid_compiler.specialise.pointwise import declared_pointwise
 from pellucid_compiler.specialise.promotion import promoted_mask
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -160,34 +154,20 @@ def freeze_pointwise(op: Op) -> FrozenOp:
         for arguments in pointwise_samples(op, dtype):
             try:
                 pointwise = declared_pointwise(op, arguments)
-                function = pointwise.lower(frozen.kernels)
+                keyed: Any = pointwise.keyed(frozen.kernels)
             except REFUSALS:
                 frozen.refused += 1
                 continue
-            key = pointwise.compute.specification(op.schema)
-            keyed = encode_record(KeyedFunction(key, function))
             if encode(keyed[0]) not in seen:
                 seen.add(encode(keyed[0]))
                 frozen.keys.append(keyed)
             if dtype in FLOATS and op.kind != "foreach":
-                numbers = [
-                    pointwise.input_number(k) for k in range(len(pointwise.tensors))
-                ]
+                numbers = [place.number for place in pointwise.places]
                 alone = (1 << number for number in numbers)
                 for mask in dict.fromkeys((*masks(numbers), *alone)):
-                    derivative = derive_pointwise(pointwise, mask)
-                    data = encode_pointwise_derivative(
-                        pointwise, derivative, frozen.kernels
-                    )
-                    called = called_specification(pointwise)
-                    frozen.add_derivative("vjp", mask, called, data)
-                    if dtype != TRANSFORMED:
-                        continue
-                    tangent = derive_pointwise_tangent(pointwise, mask)
-                    data = encode_pointwise_derivative(
-                        pointwise, tangent, frozen.kernels
-                    )
-                    frozen.add_derivative("jvp", mask, called, data)
+                    freeze_rule("vjp", derive, pointwise, mask, frozen)
+                    if dtype == TRANSFORMED:
+                        freeze_rule("jvp", derive_tangent, pointwise, mask, frozen)
     return frozen
 
 
@@ -252,8 +232,8 @@ def freeze_key(
 
 def freeze_rule(
     name: str,
-    rule: Callable[[GraphOp, int], DerivativeOp | None],
-    op: GraphOp,
+    rule: Callable[[Any, int], DerivativeOp | None],
+    op: KeyedOp,
     mask: int,
     frozen: FrozenOp,
 ) -> None:
@@ -265,7 +245,7 @@ def freeze_rule(
     except REFUSALS:
         frozen.refused += 1
         return
-    frozen.add_derivative(name, mask, op.specification(), data)
+    frozen.add_derivative(name, mask, op.called_specification(), data)
 
 
 def masks(numbers: list[int]) -> Iterator[int]:

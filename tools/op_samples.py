@@ -147,6 +147,8 @@ GIVEN = {  # where the schema does not tell what fits together
     "_linalg_permutation": [(np.array([2, 2, 3]), 3)],
     "linalg_ldl_solve": [(waves(3, 3) + np.eye(3), np.array([1, -3, -3]), waves(3, 2))],
     "_linalg_pinv": [(RAMP, np.array(1e-9), False)],
+    "_linalg_lstsq": [(RAMP, RAMP[:, :1] + 1.0, np.array(1e-9))],
+    "_searchsorted": [(np.arange(5.0), waves(2, 3) * 4, False)],
     "_linalg_cholesky": [(RAMP.T @ RAMP + np.eye(2),)],
     "scatter.reduce": [(RAMP, 0, np.array([[2, 0]]), RAMP[:1] + 3.0, "add")],
     "scatter.value_reduce": [(RAMP, 0, np.array([[2, 0]]), 2.0, "multiply")],

@@ -2,7 +2,7 @@
 f32[3,4]``.
 
 Arguments are Python literals; ``f32[3,4]`` is a tensor. A pointwise op is
-printed as its ScalarFunction too.
+printed as its Graph of elements too.
 """
 
 import re
@@ -11,9 +11,9 @@ import sys
 import numpy
 
 from pellucid_compiler import catalogue as ops  # noqa: F401
-from pellucid_compiler import passes
+from pellucid_compiler import passes, transforms
 from pellucid_compiler.declare import REGISTRY
-from pellucid_compiler.declare import scalar_function as scalars
+from pellucid_compiler.ir.elements import show_elements
 
 NAMES = {"f": "float", "i": "int", "u": "uint", "c": "complex", "b": "bool"}
 
@@ -43,9 +43,10 @@ def main(name: str, *given: str) -> None:
         print(back)
         print(passes.fuse(back))
     if op.kind == "pointwise":
-        function = op.scalar_function(call.key)
-        print(function)
-        print(scalars.vjp(function, [True] * len(function.inputs)))
+        elements = op.element_graph(call.key)
+        moving = [k for k, v in enumerate(elements.inputs) if v.differentiable]
+        print(show_elements(elements))
+        print(show_elements(transforms.backward(elements, moving)))
 
 
 if __name__ == "__main__":

@@ -36,21 +36,32 @@ void TrueFlags::write_places(int64_t* out) const {
   });
 }
 
-// Along the last dim the other coordinates stay.
-void TrueFlags::write(std::span<const int64_t> places, int64_t* out) const {
-  const int rank = flags_.ndim;
-  if (rank == 0) return;
-  if (rank == 1) return static_cast<void>(std::ranges::copy(places, out));
+// Along the last dim the other coordinates stay. A known rank writes them without a loop.
+template <int kRank>
+void TrueFlags::write_rows(std::span<const int64_t> places, int64_t* out) const {
+  const int rank = kRank ? kRank : flags_.ndim;
   const int64_t length = flags_.sizes[rank - 1];
-  int64_t coordinates[kMaxDims], row_end = 0;
+  int64_t coordinates[kMaxDims] = {}, row_begin = 0, row_end = 0;
   for (const int64_t place : places) {
     if (place >= row_end) {
       int64_t rest = place / length;
-      row_end = (rest + 1) * length;
+      row_begin = rest * length;
+      row_end = row_begin + length;
       for (int d = rank - 2; d >= 0; rest /= flags_.sizes[d--]) coordinates[d] = rest % flags_.sizes[d];
     }
-    out = std::copy_n(coordinates, rank - 1, out);
-    *out++ = place - (row_end - length);
+    for (int d = 0; d < rank - 1; ++d) out[d] = coordinates[d];
+    out[rank - 1] = place - row_begin;
+    out += rank;
+  }
+}
+
+void TrueFlags::write(std::span<const int64_t> places, int64_t* out) const {
+  switch (flags_.ndim) {
+    case 0: return;
+    case 1: return static_cast<void>(std::ranges::copy(places, out));
+    case 2: return write_rows<2>(places, out);
+    case 3: return write_rows<3>(places, out);
+    default: return write_rows<0>(places, out);
   }
 }
 

@@ -20,6 +20,8 @@ class TrueFlags {
   int64_t num_blocks() const { return static_cast<int64_t>(starts_.size()) - 1; }
   int64_t end_of(int64_t block) const;
   void write(std::span<const int64_t> places, int64_t* out) const;
+  template <int kRank>
+  void write_rows(std::span<const int64_t> places, int64_t* out) const;
 
   const TensorImpl& flags_;
   const uint8_t* const data_;    // 0 and 1

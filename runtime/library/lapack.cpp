@@ -44,6 +44,7 @@ class Symbols {
     find(to.getrs, same("getrs"));
     find(to.geqrf, same("geqrf"));
     find(to.orgqr, named("orgqr", "ungqr"));
+    find(to.gelsy, same("gelsy"));
     find(to.sytrf, same("sytrf"));
     find(to.sytrs, same("sytrs"));
     find(to.hetrf, named("sytrf", "hetrf"));

@@ -53,6 +53,12 @@ struct Routines {
   void (*geqrf)(const Int& m, const Int& n, T* a, const Int& lda, T* tau, T* work, const Int& lwork, Int& info);
   void (*orgqr)(const Int& m, const Int& n, const Int& k, T* a, const Int& lda, const T* tau, T* work, const Int& lwork,
                 Int& info);
+  using RealGelsy = void(const Int& m, const Int& n, const Int& nrhs, T* a, const Int& lda, T* b, const Int& ldb,
+                         Int* jpvt, const T& rcond, Int& rank, T* work, const Int& lwork, Int& info);
+  using ComplexGelsy = void(const Int& m, const Int& n, const Int& nrhs, T* a, const Int& lda, T* b, const Int& ldb,
+                            Int* jpvt, const Real<T>& rcond, Int& rank, T* work, const Int& lwork, Real<T>* rwork,
+                            Int& info);
+  std::conditional_t<is_complex<T>, ComplexGelsy, RealGelsy>* gelsy;
   using Sytrf = void(const char& uplo, const Int& n, T* a, const Int& lda, Int* ipiv, T* work, const Int& lwork,
                      Int& info, size_t);
   using Sytrs = void(const char& uplo, const Int& n, const Int& nrhs, const T* a, const Int& lda, const Int* ipiv, T* b,

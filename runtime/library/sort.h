@@ -7,5 +7,6 @@
 namespace pellucid {
 
 void register_sort_routines();
+void register_search();  // searchsorted
 
 }  // namespace pellucid

@@ -6,6 +6,8 @@
 
 #include "library/linear_algebra.h"
 #include "library/matrices.h"
+#include "library/small_systems.h"
+#include "library/svd.h"
 
 namespace pellucid {
 namespace lapack {
@@ -20,21 +22,59 @@ class Factored {
   void find(const T* matrix) {
     if (matrix == of_) return;
     std::copy_n(matrix, int64_t{n_} * n_, static_cast<T*>(a_));
-    routines_.getrf(n_, n_, a_, n_, pivots_, info_);
+    if (n_ <= kFewRows) factor_few<T>(n_, a_, pivots_, info_);
+    else routines_.getrf(n_, n_, a_, n_, pivots_, info_);
     of_ = matrix;
   }
 
   // From Xᵀ P L U = Bᵀ: the exchanges of P's columns are those of rows of the row-major X.
   void solve(T* x, Int columns) const {
     Int info;
-    if (columns == 1) return routines_.getrs('T', n_, 1, a_, n_, pivots_, x, n_, info, 1);
-    routines_.trsm('R', 'U', 'N', 'N', columns, n_, T{1}, a_, n_, x, columns, 1, 1, 1, 1);
-    routines_.trsm('R', 'L', 'N', 'U', columns, n_, T{1}, a_, n_, x, columns, 1, 1, 1, 1);
+    if (n_ <= kFewRows) {
+      solve_few_from_right<T>(columns, n_, a_, x);
+    } else if (columns == 1) {
+      return routines_.getrs('T', n_, 1, a_, n_, pivots_, x, n_, info, 1);
+    } else {
+      routines_.trsm('R', 'U', 'N', 'N', columns, n_, T{1}, a_, n_, x, columns, 1, 1, 1, 1);
+      routines_.trsm('R', 'L', 'N', 'U', columns, n_, T{1}, a_, n_, x, columns, 1, 1, 1, 1);
+    }
     for (int64_t row = n_ - 1; row >= 0; --row)
       if (const int64_t other = pivots_[row] - 1; other != row)
         std::swap_ranges(x + row * columns, x + (row + 1) * columns, x + other * columns);
   }
 
+  // Leaves no factors behind.
+  void invert(T* to) {
+    of_ = nullptr;
+    if (n_ <= kFewRows) {
+      std::fill_n(to, int64_t{n_} * n_, T{});
+      for (int64_t k = 0; k < n_; ++k) to[k * n_ + k] = T{1};
+      return solve(to, n_);
+    }
+    T answer{};
+    Int info;
+    routines_.getri(n_, nullptr, n_, nullptr, &answer, -1, info);
+    const Int lwork = workspace_size(answer);
+    const Workspace<T> work(lwork);
+    routines_.getri(n_, a_, n_, pivots_, work, lwork, info);
+    std::copy_n(static_cast<T*>(a_), int64_t{n_} * n_, to);
+  }
+
+  T determinant() const {
+    T product{1};
+    for (int64_t k = 0; k < n_; ++k) product *= exchanges(k) ? -diagonal(k) : diagonal(k);
+    return product;
+  }
+  // Whether the inverse tells something: no factor is lost in the rounding errors of the others.
+  bool is_regular() const {
+    Real<T> least = std::numeric_limits<Real<T>>::infinity(), greatest = 0;
+    for (int64_t k = 0; k < n_; ++k) {
+      const Real<T> size = std::abs(diagonal(k));
+      least = std::min(least, size);
+      greatest = std::max(greatest, size);
+    }
+    return least > greatest * 100 * n_ * std::numeric_limits<Real<T>>::epsilon();
+  }
   T diagonal(int64_t k) const { return a_[k * n_ + k]; }
   bool exchanges(int64_t row) const { return pivots_[row] - 1 != row; }
   Int info() const { return info_; }
@@ -52,19 +92,12 @@ template <class T>
 void inv(LibraryCall& call, const Routines<T>& routines) {
   const Matrices<T> from(*call.inputs[0]), to(*call.outputs[0]);
   int32_t* infos = call.outputs[1]->host_as<int32_t>();
-  const Int n = from.rows;
-  T answer{};
-  Int info;
-  routines.getri(n, nullptr, n, nullptr, &answer, -1, info);
-  const Int lwork = workspace_size(answer);
-  share_matrices(from.count, 2 * cube(n), [&](int64_t first, int64_t last) {
-    const Workspace<Int> pivots(n);
-    const Workspace<T> work(lwork);
+  share_matrices(from.count, 2 * cube(from.rows), [&](int64_t first, int64_t last) {
+    Factored<T> factored(routines, from.rows);
     for (int64_t k = first; k < last; ++k) {
-      std::copy_n(from[k], from.size(), to[k]);
-      routines.getrf(n, n, to[k], n, pivots, infos[k]);
-      Int unused;
-      if (!infos[k]) routines.getri(n, to[k], n, pivots, work, lwork, unused);
+      factored.find(from[k]);
+      infos[k] = factored.info();
+      if (!infos[k]) factored.invert(to[k]);
       else std::fill_n(to[k], to.size(), T(std::numeric_limits<Real<T>>::quiet_NaN()));
     }
   });
@@ -111,10 +144,7 @@ void det(LibraryCall& call, const Routines<T>& routines) {
     Factored<T> factored(routines, from.rows);
     for (int64_t k = first; k < last; ++k) {
       factored.find(from[k]);
-      T product{1};
-      for (int64_t i = 0; i < from.rows; ++i)
-        product *= factored.exchanges(i) ? -factored.diagonal(i) : factored.diagonal(i);
-      to[k] = product;
+      to[k] = factored.determinant();
     }
   });
 }
@@ -149,6 +179,62 @@ void slogdet(LibraryCall& call, const Routines<T>& routines) {
   });
 }
 
+// The cofactors of a matrix that has no inverse: adj(U S Vᴴ) = det(U Vᴴ) V adj(S) Uᴴ.
+template <class T>
+class CofactorsBySvd {
+ public:
+  CofactorsBySvd(const Routines<T>& routines, Int n)
+      : routines_(routines), n_(n), svd_(routines, 'A', n, n, n, n), of_vectors_(routines, n), values_(n) {}
+
+  bool find(const T* from, T* to) {
+    if (!svd_.find(from, values_)) return false;
+    of_vectors_.find(svd_.u());
+    T sign = of_vectors_.determinant();
+    of_vectors_.find(svd_.vh());
+    sign *= of_vectors_.determinant();
+    for (int64_t k = 0; k < n_; ++k) {
+      Real<T> others = 1;
+      for (int64_t j = 0; j < n_; ++j) others *= j == k ? 1 : values_[j];
+      for (int64_t i = 0; i < n_; ++i) svd_.u()[k * n_ + i] *= others;
+    }
+    // U is conjugated by the product, which gives the adjoint of what is wanted; both are read row by row
+    const Workspace<T> product(int64_t{n_} * n_);
+    routines_.gemm('N', 'N', n_, n_, n_, T{1}, svd_.u(), n_, svd_.vh(), n_, T{}, product, n_, 1, 1);
+    for (int64_t k = 0; k < int64_t{n_} * n_; ++k) {
+      if constexpr (is_complex<T>) to[k] = sign * std::conj(product[k]);
+      else to[k] = sign * product[k];
+    }
+    return true;
+  }
+
+ private:
+  const Routines<T>& routines_;
+  Int n_;
+  Svd<T> svd_;
+  Factored<T> of_vectors_;
+  Workspace<Real<T>> values_;
+};
+
+// det(A) A⁻¹ where that is defined well.
+template <class T>
+void adjugate(LibraryCall& call, const Routines<T>& routines) {
+  const Matrices<T> from(*call.inputs[0]), to(*call.outputs[0]);
+  share_matrices(from.count, 2 * cube(from.rows), [&](int64_t first, int64_t last) {
+    Factored<T> factored(routines, from.rows);
+    for (int64_t k = first; k < last; ++k) {
+      factored.find(from[k]);
+      const T determinant = factored.determinant();
+      if (factored.info() || !factored.is_regular()) {
+        if (!CofactorsBySvd<T>(routines, from.rows).find(from[k], to[k]))  // infinities and NaN
+          std::fill_n(to[k], to.size(), T(std::numeric_limits<Real<T>>::quiet_NaN()));
+        continue;
+      }
+      factored.invert(to[k]);
+      for (int64_t i = 0; i < to.size(); ++i) to[k][i] *= determinant;
+    }
+  });
+}
+
 }  // namespace
 }  // namespace lapack
 
@@ -159,6 +245,7 @@ void register_systems() {
   PELLUCID_LAPACK_ROUTINE("solve_triangular", solve_triangular);
   PELLUCID_LAPACK_ROUTINE("det", det);
   PELLUCID_LAPACK_ROUTINE("slogdet", slogdet);
+  PELLUCID_LAPACK_ROUTINE("adjugate", adjugate);
 }
 
 }  // namespace pellucid

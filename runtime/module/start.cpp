@@ -10,6 +10,7 @@
 #include "composite/kernels.h"
 #include "core/named_ops.h"
 #include "kernels/pack.h"
+#include "library/fourier.h"
 #include "library/lapack.h"
 #include "library/linear_algebra.h"
 #include "library/sort.h"
@@ -114,6 +115,9 @@ PyObject* start(PyObject*, PyObject* directory) {
     register_sort_routines();
     register_factorizations();
     register_systems();
+    register_least_squares();
+    register_fourier();
+    register_search();
     register_spectra();
     open_pack_if_there(folder + "/kernels-" + isa_level() + ".pack");
     register_autograd();

@@ -448,6 +448,18 @@ PyObject* origin(PyObject*, PyObject* name_object) {
   });
 }
 
+// _op_of_origin(schema, origin): the op that the compiler makes of an encoded description.
+PyObject* op_of_origin(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    const char *schema, *origin;
+    Py_ssize_t length;
+    if (!PyArg_ParseTuple(args, "sy#:_op_of_origin", &schema, &origin, &length)) return nullptr;
+    const auto op =
+        derivative_op(schema, OpKind::Loop, 0, {origin, static_cast<size_t>(length)}, ResultLayout::RowMajor, {});
+    return new_reference(overload_object(*op));
+  });
+}
+
 PyMethodDef tensor_methods[] = {
     {"__torch_dispatch__", default_implementation, METH_VARARGS | METH_CLASS,
      "__torch_dispatch__(cls, func, types, args=(), kwargs=None): how subclasses see ops, below autograd."},
@@ -469,6 +481,7 @@ PyMethodDef functions[] = {
     {"_derivative_of", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(derivative_of)),
      METH_FASTCALL | METH_KEYWORDS,
      "_derivative_of(name, mask, results, *args, **kwargs): (op, sizes) of the gradients of a call, or None."},
+    {"_op_of_origin", op_of_origin, METH_VARARGS, "_op_of_origin(schema, origin): an op of an encoded description."},
     {"_derivative_origin", origin, METH_O, "_derivative_origin(name): what a derivative op was traced from, encoded."},
     {"_exclude_torch_dispatch", exclude_dispatch, METH_O,
      "Whether ops shall leave __torch_dispatch__ out in this thread; returns what was set before."},

@@ -50,6 +50,8 @@ OverloadSet* overload_set(OpRecord& op);
 
 // Results of a call as Python objects; takes what the Values own.
 PyObject* wrap_results(const OpRecord& op, Value* results);
+// The named tuple that they become, or None.
+PyObject* result_type(const OpRecord& op);
 
 void add_op_callables(PyObject* module);
 

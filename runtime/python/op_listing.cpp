@@ -5,6 +5,7 @@
 #include "ops/late_ops.h"
 #include "python/boxing.h"
 #include "python/contexts.h"
+#include "python/op_callable.h"
 #include "python/op_overload.h"
 
 namespace pellucid::python {
@@ -39,6 +40,17 @@ PyObject* op_schema(PyObject*, PyObject* name) {
     const OpRecord* op = find_op(text);
     if (!op) raise(ErrorKind::Runtime, "there is no op overload %s", text);
     return schema_entry(*op);
+  });
+}
+
+// _result_type("aten::max.dim"): torch.return_types.max; None of an op whose results have no names.
+PyObject* result_type_of(PyObject*, PyObject* name) {
+  return guarded([&]() -> PyObject* {
+    const char* text = PyUnicode_AsUTF8(name);
+    if (!text) raise_python();
+    const OpRecord* op = find_op(text);
+    if (!op) raise(ErrorKind::Runtime, "there is no op overload %s", text);
+    return result_type(*op);
   });
 }
 
@@ -77,6 +89,7 @@ PyObject* limit_traced(PyObject*, PyObject* number) {
 
 PyMethodDef functions[] = {
     {"_count_ops", counts, METH_NOARGS, "(records of ops, those that nobody owns any more, those that are free)."},
+    {"_result_type", result_type_of, METH_O, "The named tuple of an overload's results, or None."},
     {"_limit_traced", limit_traced, METH_O,
      "_limit_traced(number): of how many keys an op remembers what was traced; returns the number before. For tests."},
     {"_op_schema", op_schema, METH_O,

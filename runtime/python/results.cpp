@@ -91,4 +91,10 @@ PyObject* wrap_results(const OpRecord& op, Value* results) {
   return tuple.leak();
 }
 
+PyObject* result_type(const OpRecord& op) {
+  const auto& returns = op.schema.returns;
+  if (returns.size() < 2 || returns[0].name.empty()) return none();
+  return Object::borrow(reinterpret_cast<PyObject*>(named_tuple_type(op))).leak();
+}
+
 }  // namespace pellucid::python

@@ -18,6 +18,7 @@ from pellucid._C import (
     DispatchKeySet as DispatchKeySet,
     Generator as Generator,
     Size as Size,
+    StorageBase as StorageBase,
     as_tensor as as_tensor,
     bfloat16 as bfloat16,
     bool as bool,

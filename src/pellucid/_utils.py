@@ -87,3 +87,31 @@ def __getattr__(name: str) -> Any:
     if found is None:
         raise AttributeError(f"module 'pellucid._utils' has no attribute {name!r}")
     return found
+
+
+def _element_size(dtype: Any) -> int:
+    """The bytes of an element."""
+    return int(dtype.itemsize)
+
+
+def _get_device_index(
+    device: Any, optional: bool = False, allow_cpu: bool = False
+) -> int:
+    """The index of a device, given as one, by its name or as the index itself.
+
+    ``optional``: that of the device in use where none is named, -1 of the CPU.
+    ValueError for the CPU without ``allow_cpu``, and for a device without an index.
+    """
+    if isinstance(device, str):
+        device = pellucid.device(device)
+    if isinstance(device, pellucid.device):
+        if not allow_cpu and device.type == "cpu":
+            raise ValueError(f"Expected a non cpu device, but got: {device}")
+        found = -1 if device.type == "cpu" else device.index
+    else:
+        found = device if isinstance(device, int) else None
+    if found is not None:
+        return int(found)
+    if optional:
+        return int(pellucid.accelerator.current_device_index())
+    raise ValueError(f"Expected a device with an index, or an index, but got: {device}")

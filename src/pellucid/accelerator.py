@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pellucid import _C, device
+from pellucid._package.calls import offered
 from pellucid._package.settings import user_backend
 
 __all__ = [
@@ -108,3 +109,10 @@ class device_index:
     def __exit__(self, *error: object) -> None:
         if self._before is not None:
             set_device_index(self._before)
+
+
+@offered.runtime_value
+def _get_accelerator(check: bool | None = None) -> device:
+    """What libraries ask ``torch._C``: the CPU where there is no accelerator."""
+    found = current_accelerator()
+    return device("cpu") if found is None else found

@@ -162,6 +162,12 @@ def _get_current_function_mode() -> TorchFunctionMode | None:
     return stack[-1] if stack else None
 
 
+@offered.runtime_value
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether a mode sees the calls of this thread."""
+    return bool(_C._torch_function_modes())
+
+
 @offered.value
 @offered.runtime_value
 class DisableTorchFunctionSubclass:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from pellucid import _C
+
 __all__ = ["printed_as"]
 
 _T = TypeVar("_T", bound=type)
@@ -27,3 +29,15 @@ def printed_as(name: str) -> Callable[[_T], _T]:
         return result_type
 
     return decorate
+
+
+def __getattr__(name: str) -> type[tuple[Any, ...]]:
+    """The type of an op's results, by the op's name: ``torch.return_types.max``."""
+    overloads = () if name.startswith("__") else _C._overloads(f"aten::{name}")
+    for overload in overloads:
+        suffix = "" if overload in ("", "default") else f".{overload}"
+        found = _C._result_type(f"aten::{name}{suffix}")
+        if found is not None:
+            globals()[name] = found
+            return found
+    raise AttributeError(f"torch.return_types has no type {name!r}")

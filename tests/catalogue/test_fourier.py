@@ -132,3 +132,47 @@ def test_a_signal_comes_back_from_its_spectra(onesided):
         spectra, 16, 4, window=window, onesided=onesided, length=x.size(1)
     )
     assert torch.allclose(back, x)
+
+
+# Products of small primes, primes that become convolutions, and lines so long that each
+# is computed as a matrix; few lines, many, and lines that are not contiguous.
+LENGTHS = (1, 2, 3, 8, 11, 13, 17, 30, 64, 77, 97, 127, 256, 1000, 1009, 4096, 10007)
+LAYOUTS = (((), -1), ((3,), -1), ((19,), -1), ((3,), 0), ((17,), 0), ((2, 9), 1))
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+def test_every_length_and_layout_agrees_with_numpy(n):
+    generator = numpy.random.default_rng(n)
+    for others, dim in LAYOUTS:
+        shape = list(others)
+        shape.insert(dim % (len(others) + 1), n)
+        parts = generator.normal(size=(2, *shape))
+        z = parts[0] + 1j * parts[1]
+        for name in ("fft", "ifft"):
+            expected = getattr(numpy.fft, name)(z, axis=dim)
+            close(getattr(torch.fft, name)(torch.tensor(z), dim=dim), expected)
+        spectrum = numpy.fft.rfft(parts[0], axis=dim)
+        close(torch.fft.rfft(torch.tensor(parts[0]), dim=dim), spectrum)
+        back = torch.fft.irfft(torch.tensor(spectrum), n, dim)
+        close(back, parts[0])
+
+
+def close(found, expected):
+    assert found.shape == expected.shape
+    error = numpy.abs(found.numpy() - expected).max()
+    assert error < 1e-13 * max(1.0, numpy.abs(expected).max())
+
+
+def test_single_precision_is_computed_in_single_precision_without_losing_more():
+    z = numpy.random.default_rng(0).normal(size=(2, 3, 1009)).astype("complex64")
+    found = torch.fft.fft(torch.tensor(z))
+    assert found.dtype is torch.complex64
+    expected = numpy.fft.fft(z.astype("complex128"))
+    error = numpy.abs(found.numpy() - expected).max()
+    assert error < 1e-6 * numpy.abs(expected).max()
+
+
+def test_the_imaginary_parts_of_real_frequencies_are_not_read():
+    half = torch.tensor([1 + 9j, 2 + 1j, 3 - 5j], dtype=torch.complex128)
+    without = torch.tensor([1, 2 + 1j, 3], dtype=torch.complex128)
+    assert torch.equal(torch.fft.irfft(half, 4), torch.fft.irfft(without, 4))

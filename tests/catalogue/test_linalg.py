@@ -289,3 +289,43 @@ def test_out_keeps_its_strides_and_is_checked():
         torch.linalg.inv(torch.eye(2), out=torch.zeros(2, 2, dtype=torch.int32))
     with pytest.raises(RuntimeError, match="gradients"):
         torch.linalg.inv(torch.eye(2, requires_grad=True), out=torch.zeros(2, 2))
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 12, 13, 30])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+def test_systems_of_few_and_of_many_rows(size, dtype):
+    torch.manual_seed(size)
+    a, b = (torch.randn(3, size, size, dtype=dtype) for _ in range(2))
+    assert_close(a @ torch.linalg.solve(a, b), b)
+    assert_close((a @ torch.linalg.solve(a, b[..., 0])[..., None])[..., 0], b[..., 0])
+    identity = torch.eye(size, dtype=dtype).expand(3, size, size)
+    assert_close(a @ torch.linalg.inv(a), identity)
+    assert_close(torch.linalg.det(a), torch.linalg.eigvals(a).prod(-1).to(dtype))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+def test_cofactors_of_a_batch_with_a_singular_matrix(dtype):
+    torch.manual_seed(0)
+    a = torch.randn(2, 3, 3, dtype=dtype)
+    a[1, 2] = a[1, 0] - a[1, 1]
+    a.requires_grad_()
+    (found,) = torch.autograd.grad(torch.linalg.det(a).real.sum(), a)
+    for k in range(2):
+        for i in range(3):
+            for j in range(3):
+                rows, columns = ([m for m in range(3) if m != n] for n in (i, j))
+                minor = torch.linalg.det(a[k][rows][:, columns])
+                assert_close(found[k, i, j].conj(), minor * (-1) ** (i + j))
+
+
+def test_least_squares_of_tall_wide_and_deficient_matrices():
+    torch.manual_seed(0)
+    for shape in ((6, 3), (3, 6), (4, 4)):
+        a, b = torch.randn(2, *shape).double(), torch.randn(2, shape[0], 2).double()
+        found = torch.linalg.lstsq(a, b)
+        assert_close(found.solution, torch.linalg.pinv(a) @ b)
+        assert found.rank.tolist() == [min(shape)] * 2
+    a = torch.ones(4, 3, dtype=torch.float64)
+    found = torch.linalg.lstsq(a, torch.arange(4.0).double().unsqueeze(1))
+    assert int(found.rank) == 1
+    assert_close(found.solution, torch.full((3, 1), 0.5, dtype=torch.float64))

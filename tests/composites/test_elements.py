@@ -255,3 +255,22 @@ def test_tensors_without_dims_are_not_numbers():
 def test_consecutive_elements_of_nothing():
     found, counts = torch.unique_consecutive(torch.empty(0), return_counts=True)
     assert found.shape == counts.shape == (0,)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.int64])
+def test_places_in_rows_of_every_length(dtype):
+    generator = np.random.default_rng(0)
+    for length in (0, 1, 2, 3, 7, 8, 100):
+        row = np.sort(generator.integers(0, 50, length))
+        values = generator.integers(-1, 52, 21)
+        for right, side in ((False, "left"), (True, "right")):
+            given = torch.tensor(row).to(dtype), torch.tensor(values).to(dtype)
+            found = torch.searchsorted(*given, right=right)
+            assert found.tolist() == np.searchsorted(row, values, side).tolist()
+
+
+def test_nan_is_placed_behind_every_number():
+    row = torch.tensor([1.0, 2.0, float("nan")])
+    values = torch.tensor([1.5, 9.0, float("nan")])
+    assert torch.searchsorted(row, values).tolist() == [1, 2, 3]
+    assert torch.searchsorted(row, values, right=True).tolist() == [1, 2, 3]

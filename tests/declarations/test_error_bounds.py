@@ -15,10 +15,11 @@ import pytest
 from mpmath import mp
 
 import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
+from pellucid_compiler import transforms
 from pellucid_compiler.declare import REGISTRY
-from pellucid_compiler.declare import scalar_function as scalars
 from pellucid_compiler.declare.key import NumberKey, StaticKey, TensorKey
 from pellucid_compiler.ir.dtypes import is_complex, is_float
+from pellucid_compiler.ir.elements import element_bodies, element_graph
 from pellucid_compiler.ir.evaluate import evaluate
 from pellucid_compiler.ir.expr import without_partials
 
@@ -68,34 +69,29 @@ def function_of(op):
     found = None if op.full_name in OF_NO_FLOATS else arguments(op)
     if found is None:
         return None
-    function = op.scalar_function(found[0])
-    if len(function.outputs) != 1 or len(function.inputs) not in (1, 2):
+    elements = op.element_graph(found[0])
+    if len(elements.outputs) != 1 or len(elements.inputs) not in (1, 2):
         return None
-    if not is_float(function.outputs[0].dtype) or is_complex(function.outputs[0].dtype):
-        return None
-    return function, found[1]
+    (dtype,) = (value.dtype for value in elements.outputs)
+    return None if not is_float(dtype) or is_complex(dtype) else (elements, found[1])
 
 
-def plain_function(function):
+def plain_function(elements):
     """The same body with derived slopes only: what the truth is computed from."""
-    return function._replace(outputs=tuple(map(without_partials, function.outputs)))
+    dtypes = [value.dtype for value in elements.inputs]
+    bodies = [without_partials(body_of(elements))]
+    return element_graph(elements.name, dtypes, bodies)
+
+
+def body_of(elements):
+    """The first output as an expression."""
+    return element_bodies(elements)[0]
 
 
 CASES = {
     name: function_of(op) for name, op in REGISTRY.items() if op.kind == "pointwise"
 }
 CASES = {name: case for name, case in CASES.items() if case is not None}
-
-
-def slope_values(derivative, given, output, numbers, compute):
-    """A derivative's first result, by ``compute`` from the operands' values."""
-    elements = {}
-    for k, operand in enumerate(derivative.operands):
-        if operand.role == "input":
-            elements[k] = given[operand.position]
-        else:
-            elements[k] = output if operand.role == "output" else 1.0
-    return compute(derivative.function.outputs[0], elements, numbers)
 
 
 def in_float64(e, elements, numbers):
@@ -111,43 +107,32 @@ def edges(function):
 
 class Derivatives:
     """First and second derivative of a function by one operand, as autograd
-    takes them.
+    takes them: Graphs of the operands, the output and a gradient of 1.
     """
 
     def __init__(self, function, operand):
-        n = len(function.inputs)
-        needs = [k == operand for k in range(n)]
-        self.first = scalars.vjp(function, needs)
-        roles = [(o.role, o.position) for o in self.first.operands]
-        self.seconds = {}
-        for role, position in (("input", operand), ("output", 0)):
-            if (role, position) in roles:
-                at = [r == (role, position) for r in roles]
-                self.seconds[role] = scalars.vjp(self.first.function, at)
-        self.roles = roles
+        first = transforms.backward(function, [operand])
+        self.first = body_of(first)
+        self.result = len(function.inputs)
+        read = first.used_inputs()
+        self.seconds = {
+            by: body_of(transforms.backward(first, [by]))
+            for by in (operand, self.result)
+            if by in read
+        }
 
     def order_one(self, given, output, numbers, compute):
-        return slope_values(self.first, given, output, numbers, compute)
+        elements = dict(enumerate([*given, output, 1.0]))
+        return compute(self.first, elements, numbers)
 
     def order_two(self, given, output, numbers, compute):
         """Through the operand, and through the saved output times its own slope."""
+        slope = self.order_one(given, output, numbers, compute)
+        elements = dict(enumerate([*given, output, 1.0, slope, 1.0]))
         total = 0
-        for role, derivative in self.seconds.items():
-            inner = {}
-            for k, operand in enumerate(derivative.operands):
-                if operand.role == "input":
-                    r, p = self.roles[operand.position]
-                    inner[k] = (
-                        given[p] if r == "input" else output if r == "output" else 1.0
-                    )
-                elif operand.role == "output":
-                    inner[k] = self.order_one(given, output, numbers, compute)
-                else:
-                    inner[k] = 1.0
-            part = compute(derivative.function.outputs[0], inner, numbers)
-            if role == "output":
-                part = part * self.order_one(given, output, numbers, compute)
-            total = total + part
+        for by, second in self.seconds.items():
+            part = compute(second, elements, numbers)
+            total = total + (part * slope if by == self.result else part)
         return total
 
 
@@ -167,7 +152,7 @@ def worst_error(function, truth, numbers, order, given_points):
         mine, true = Derivatives(function, operand), Derivatives(truth, operand)
         compared = 0
         for given in given_points:
-            body = function.outputs[0]
+            body = body_of(function)
             excess = error_at(
                 mine, true, body, numbers, order, given, saves_output(body)
             )

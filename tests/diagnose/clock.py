@@ -14,9 +14,10 @@ from dataclasses import replace
 from unittest import mock
 
 import pellucid as torch
+from pellucid._compile.state import compilations
 from pellucid.diagnose.machine import machine
 from pellucid.diagnose.recording import outermost
-from pellucid.diagnose.verdict import WATCH, facts_of, report_of
+from pellucid.diagnose.verdict import WATCH, facts_of, report_of, settings_now
 from pellucid.profiler._timeline.costs import CostCounter
 from pellucid.profiler._timeline.log import Kind, Session
 from pellucid.profiler._timeline.shares import main_thread
@@ -32,7 +33,11 @@ def roof():
     return replace(
         machine(),
         name="the clock of tests",
-        products=dict.fromkeys(("float32", "float64", "bfloat16"), _ARITHMETIC),
+        products={
+            "float32": _ARITHMETIC,
+            "float64": _ARITHMETIC,
+            "bfloat16": 2 * _ARITHMETIC,
+        },
         division=_ARITHMETIC / 10,
         elementary=_ARITHMETIC / 10,
         bandwidth=dict.fromkeys(("L1", "L2", "L3", "memory"), _BYTES),
@@ -57,15 +62,11 @@ def diagnosed(work, files=(), fading=None):
     costs, session, threads = CostCounter(), Session(WATCH), torch.get_num_threads()
     session.start()
     try:
-        with asleep():
+        with asleep(), compilations() as made:
             work()
     finally:
         log = session.stop()
-    settings = {
-        "anomaly": torch.is_anomaly_enabled(),
-        "threads": torch.get_num_threads(),
-        "files": list(files),
-    }
+    settings = settings_now(files, made)
     torch.set_num_threads(threads)
     torch.autograd.set_detect_anomaly(False)
     idle = retimed(log, costs, fading), 0.0
@@ -87,9 +88,9 @@ def retimed(log, costs, fading=None):
         now += _OWN.get(event.kind, 0)
         for inner in children.get(event, ()):
             now = run(inner, now)
-        if event.name.startswith(_ASLEEP):
-            slept += float(event.name.removeprefix(_ASLEEP))
-            now += float(event.name.removeprefix(_ASLEEP)) * 1e9
+        seconds = _asleep(event)
+        slept += seconds
+        now += seconds * 1e9
         if event in work:
             seen[event.name, event.line] += 1
             is_slow = fading is not None and seen[event.name, event.line] > fading
@@ -108,6 +109,13 @@ def retimed(log, costs, fading=None):
             event.begin = event.end = after[place] if place >= 0 else log.begin
     log.__dict__.pop("events", None)  # sorted by the times before
     return slept
+
+
+def _asleep(event):
+    """Seconds that a program asked to wait, or waits for another rank."""
+    if event.name.startswith(_ASLEEP):
+        return float(event.name.removeprefix(_ASLEEP))
+    return 0.01 if event.name == "distributed::wait" else 0.0
 
 
 def _nanoseconds(event, costs):

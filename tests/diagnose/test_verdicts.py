@@ -8,10 +8,12 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
+from tests.devices.programs import run
 from tests.diagnose import clock
 
 import pellucid as torch
@@ -25,6 +27,12 @@ PROGRAMS = Path(__file__).parent / "programs"
 CORES = len(os.sched_getaffinity(0))
 # The kind, what the line holds, and what the patch adds.
 FAULTY = {
+    "bfloat16": ("compute", "y = model(x)", "torch.autocast('cpu'"),
+    "break": ("overhead", "if y.max().item() > 50:", None),
+    "channels_last": ("bandwidth", "y = model(x)", "memory_format=torch.channels_last"),
+    "frozen": ("waste", "torch.optim.Adam(net.head", "net.requires_grad_(False)"),
+    "in_place": ("bandwidth", "state = state + pull", "state += pull"),
+    "recompiles": ("first-time", "def decayed(x):", None),
     "anomaly": ("overhead", "set_detect_anomaly(True)", "set_detect_anomaly(False"),
     "cat": ("copy", "rows = torch.cat([rows, x])", "rows_parts.append(x)"),
     "checkpoint": ("peak", "x = block(x)", "checkpoint(block, x, use_reentrant=False)"),
@@ -44,7 +52,13 @@ FAULTY = {
     "strides": ("bandwidth", "wide = base.t()", "base.t().contiguous()"),
     "threads": ("compute", "set_num_threads(1)", f"set_num_threads({CORES})"),
 }
-OPTIONS = ("checkpoint", "compile")  # no faults
+OPTIONS = (
+    "bfloat16",
+    "channels_last",
+    "checkpoint",
+    "compile",
+    "in_place",
+)  # no faults
 SOUND = ("cnn", "eval", "matmul", "train", "vector")
 
 
@@ -184,6 +198,46 @@ def test_the_fix_of_a_function_is_measured_in_this_process(monkeypatch):
     assert not [f for f in diagnose(fades, W).findings if "before the loop" in f.fix]
 
 
+def test_a_rank_that_waits_is_told_with_its_line():
+    from pellucid.distributed._group.work import Work
+
+    def work():
+        for _ in range(4):
+            pending = Work.pending(None)
+            threading.Timer(0.05, pending._finish).start()
+            pending.wait()
+            torch.ones(4).exp()
+
+    (finding,) = clock.diagnosed(work).findings[:1]
+    assert finding.kind == "wait" and finding.text == "pending.wait()"
+    assert "this rank waits for ranks, 4 times" in finding.evidence
+
+
+def test_steps_that_a_backend_lacks_are_told_with_their_line(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(
+        """
+import sys
+sys.path.insert(0, "examples")
+import pellucid as torch
+from toy_device import Toy
+
+class Maps(Toy):
+    forms = frozenset({"map"})
+
+torch.devices.register(Maps())
+x = torch.ones(300, device="toy")
+with torch.diagnose() as found:
+    for _ in range(20):
+        (x + 1).sum()
+(finding,) = [f for f in found.report.findings if "on the CPU" in f.evidence]
+print(finding.kind, finding.evidence, finding.text)
+"""
+    )
+    output = run(str(path))
+    assert "(x + 1).sum()" in output and "copy" in output and "aten::sum 20x" in output
+
+
 def test_steps_of_a_loop_sum_to_its_time_and_slow_ones_say_why():
     model = torch.nn.Linear(64, 64)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -210,4 +264,4 @@ def test_steps_of_a_loop_sum_to_its_time_and_slow_ones_say_why():
 def test_every_rule_is_a_file():
     names = {rule.__module__.rpartition(".")[2] for rule in all_rules()}
     files = (Path(diagnose.__file__).parent / "rules").glob("[a-z]*.py")
-    assert names == {path.stem for path in files} and len(names) >= 19
+    assert names == {path.stem for path in files} and len(names) >= 27

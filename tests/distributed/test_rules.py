@@ -9,7 +9,12 @@ import pytest
 
 from pellucid_compiler import catalogue  # noqa: F401 - fills the registry
 from pellucid_compiler.declare import REGISTRY
+from pellucid_compiler.declare.key import bind_arguments, specialise
+from pellucid_compiler.declare.schema import parse_schema
 from pellucid_compiler.ir.interpret import run
+from pellucid_compiler.specialise.answer import resolve
+from pellucid_compiler.specialise.requests import encode_argument
+from pellucid_compiler.specialise.staged import staged
 from pellucid_compiler.transforms.shard import Joined, Split, plans
 
 RANKS = 2
@@ -142,6 +147,76 @@ def test_parts_joined_are_the_whole(case):
             for k, state in enumerate(plan.results):
                 result = joined([parts[k] for parts in found], state)
                 numpy.testing.assert_allclose(result, whole[k], 1e-9, 1e-9, str(plan))
+    assert tried
+
+
+STAGED = [
+    ("softmax.int", floats(6, 5), 1),
+    ("log_softmax.int", floats(6, 4), 1),
+    ("logsumexp", floats(6, 4), [1]),
+    ("mean.dim", floats(6, 4), [1]),
+    ("layer_norm", floats(6, 4, 7), [7], floats(7), floats(7)),
+    ("cross_entropy_loss", floats(6, 9), whole_numbers(9, 6)),
+    ("scaled_dot_product_attention", *[floats(2, 2, 5, 6)] * 3, None, 0.0, True),
+    ("embedding", floats(9, 4), whole_numbers(9, 4, 2)),
+    ("gather", floats(6, 4), 1, whole_numbers(4, 6, 2)),
+    ("triu", floats(6, 5)),
+]
+
+
+def stage_results(stage, values, rank):
+    """What a stage's op gives on a rank, by the reference executor."""
+    given = [values[number] for number in stage.inputs]
+    sizes = []
+    for size in stage.sizes:
+        step = -(-size.extent // RANKS)
+        first = min(rank * step, size.extent)
+        count = min(step, size.extent - first)
+        sizes.append({"whole": size.extent, "part": count, "first": first}[size.kind])
+    given += [sizes] if sizes else []
+    given += [list(stage.numbers)] if stage.numbers else []
+    schema = parse_schema(stage.schema)
+    pairs = zip(given, schema.arguments, strict=True)
+    found = resolve(stage.origin, [encode_argument(x, a) for x, a in pairs])
+    call = specialise(schema, given, {})
+    return map(numpy.asarray, run(found.graph, call.tensors, call.env))
+
+
+@pytest.mark.parametrize("case", STAGED, ids=lambda case: case[0])
+def test_stages_joined_are_the_whole_and_little_is_combined(case):
+    name, *args = case
+    op = REGISTRY[name]
+    whole, arrays = evaluated(op, args), op.specialise(*args).tensors
+    bound = bind_arguments(op.schema, args, {})
+    tried = 0
+    for given in itertools.product(
+        *([None, *map(Split, range(x.ndim))] for x in arrays)
+    ):
+        found = staged(op, bound, given, RANKS, has_gradient=True)
+        if found is None:
+            continue
+        tried += 1
+        values = [
+            dict(zip(found.given, [part(x, s, rank) for x, s in
+                                   zip(arrays, found.needs, strict=True)], strict=True))
+            for rank in range(RANKS)
+        ]  # fmt: skip
+        for stage in found.stages:
+            for number, combine in stage.joins:
+                total = numpy.asarray(
+                    joined([known[number] for known in values], Joined(combine))
+                )
+                assert total.size < max(x.size for x in arrays)
+                for known in values:
+                    known[number] = total
+            for rank, known in enumerate(values):
+                made = stage_results(stage, known, rank)
+                known.update(zip(stage.outputs, made, strict=True))
+        for number, state, expected in zip(
+            found.outputs, found.results, whole, strict=True
+        ):
+            result = joined([known[number] for known in values], state)
+            numpy.testing.assert_allclose(result, expected, 1e-9, 1e-9, str(given))
     assert tried
 
 

@@ -12,6 +12,7 @@ from pellucid.distributed.tensor import (
     Partial,
     Replicate,
     Shard,
+    _moves,
     distribute_module,
     distribute_tensor,
     zeros,
@@ -50,6 +51,8 @@ def rank_computes(rank, size):
     rank_moves(mesh, rank, size)
     rank_refuses(mesh)
     rank_repeats(mesh)
+    rank_combines_inside(mesh)
+    rank_asks_for_gradients(mesh)
 
 
 def rank_moves(mesh, rank, size):
@@ -83,6 +86,97 @@ def rank_refuses(mesh):
     noisy = F.dropout(distribute_tensor(torch.ones(64, 64), mesh, [Shard(0)]))
     whole = noisy.full_tensor()
     assert not torch.equal(whole[:32] == 0, whole[32:] == 0)
+
+
+def split_calls():
+    """Functions, their operands, the placements of these, and numbers combined in
+    forward.
+    """
+    rows, columns, whole = Shard(0), Shard(1), Replicate()
+    x, labels = torch.randn(6, 9), torch.randint(0, 9, (6,))
+    q = torch.randn(2, 2, 8, 6)
+    affine = torch.randn(9), torch.randn(9)
+    return [
+        (lambda x: F.softmax(x, -1), [x], [columns], 12),
+        (lambda x: torch.logsumexp(x, 1), [x], [columns], 12),
+        (lambda x: F.layer_norm(x, (9,)), [x], [columns], 12),
+        (
+            lambda x, w, b: F.layer_norm(x, (9,), w, b),
+            *([x, *affine], [columns, rows, rows], 12),
+        ),
+        (F.cross_entropy, [x, labels], [columns, whole], 12),
+        (F.cross_entropy, [x, labels], [rows, rows], 1),
+        (lambda i, w: F.embedding(i, w), [labels % 6, x], [whole, rows], 0),
+        (
+            lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+            *([q, q + 1, q - 1], [whole, Shard(2), Shard(2)], 64),
+        ),
+        (
+            lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+            *([q, q + 1, q - 1], [Shard(2), whole, whole], 0),
+        ),
+        (torch.triu, [x], [columns], 0),
+        (lambda x: F.softmax(x, -1), [x.bfloat16()], [columns], 12),
+    ]
+
+
+def rank_combines_inside(mesh):
+    """Rows of numbers are combined where operands are split, never the operands."""
+    moved, reduce = [], _moves._reduced
+    _moves._reduced = lambda line, x, op: moved.append(x.numel()) or reduce(line, x, op)
+    for function, tensors, placements, count in split_calls():
+        whole = [x.clone().requires_grad_(x.is_floating_point()) for x in tensors]
+        parts = [
+            distribute_tensor(x, mesh, [p]).requires_grad_(x.is_floating_point())
+            for x, p in zip(tensors, placements, strict=True)
+        ]
+        del moved[:]
+        result, expected = function(*parts), function(*whole)
+        assert sum(moved) == count
+        tolerance = 1e-4 if expected.dtype == torch.float32 else 0.02
+        found = result.redistribute(placements=[Replicate()])
+        torch.testing.assert_close(
+            found.to_local(), expected, atol=1e-5, rtol=tolerance
+        )
+        grad = torch.randn(expected.shape).to(expected.dtype)
+        expected.backward(grad)
+        found.backward(distribute_tensor(grad, mesh, [Replicate()]))
+        for own, x in zip(parts, whole, strict=True):
+            if x.grad is not None and x.dtype == torch.float32:
+                close(own.grad.full_tensor(), x.grad)
+    _moves._reduced = reduce
+    table = distribute_tensor(torch.randn(6, 2), mesh, [Shard(0)])
+    with pytest.raises(IndexError, match="out of bounds"):
+        F.embedding(distribute_tensor(torch.tensor([1, 6]), mesh, [Replicate()]), table)
+
+
+def rank_asks_for_gradients(mesh):
+    """``autograd.grad`` and ``autograd.backward`` of DTensors."""
+    x, w = torch.randn(4, 6), torch.randn(6, 3)
+    a = distribute_tensor(x, mesh, [Shard(0)]).requires_grad_()
+    b = distribute_tensor(w, mesh, [Replicate()]).requires_grad_()
+    whole = x.clone().requires_grad_(), w.clone().requires_grad_()
+
+    def value(a, b):
+        return (a @ b).tanh().sum()
+
+    found = torch.autograd.grad(value(a, b), [a, b], create_graph=True)
+    expected = torch.autograd.grad(value(*whole), whole, create_graph=True)
+    for own, gradient, placed in zip(
+        found, expected, (Shard(0), Replicate()), strict=True
+    ):
+        assert own.placements == (placed,)
+        close(own.full_tensor(), gradient)
+    (second,) = torch.autograd.grad((found[0] * found[0]).sum(), b)
+    (expected_second,) = torch.autograd.grad((expected[0] ** 2).sum(), whole[1])
+    close(second.full_tensor(), expected_second)
+    (unused,) = torch.autograd.grad(a.sum(), b, allow_unused=True)
+    assert unused is None and a.grad is None
+    result = a @ b
+    torch.autograd.backward(result, torch.ones_like(result))
+    close(a.grad.full_tensor(), torch.ones(4, 3) @ w.t())
+    with pytest.raises(RuntimeError, match="scalar outputs"):
+        torch.autograd.grad(a @ b, a)
 
 
 def rank_repeats(mesh):

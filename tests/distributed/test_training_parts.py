@@ -40,6 +40,38 @@ def rank_differentiates(rank, size):
     assert float(x.grad) == (total if rank == 0 else 0)
 
 
+def alike(left, right):
+    for a, b in zip(left, right, strict=True):
+        torch.testing.assert_close(a, b, atol=1e-4, rtol=1e-4)
+
+
+def rank_normalizes_over_all_batches(rank, size):
+    torch.manual_seed(3)
+    x, target = torch.randn(4 * size, 3, 5), torch.randn(4 * size, 3, 5)
+    one, group = torch.nn.BatchNorm1d(3), torch.nn.SyncBatchNorm(3)
+    cuts = [0, 3, *(3 + 4 * r for r in range(1, size - 1)), 4 * size]  # uneven
+    own = slice(cuts[rank], cuts[rank + 1])
+    whole = x.clone().requires_grad_()
+    part = x[own].clone().requires_grad_()
+    for _ in range(2):
+        (one(whole) * target).sum().backward()
+        (group(part) * target[own]).sum().backward()
+    for parameter in group.parameters():
+        dist.all_reduce(parameter.grad)
+    alike([part.grad], [whole.grad[own]])
+    alike([p.grad for p in group.parameters()], [p.grad for p in one.parameters()])
+    alike(group.buffers(), one.buffers())
+    group.eval()
+    one.eval()
+    alike([group(part)], [one(whole)[own]])
+    alone = dist.new_group([0])
+    if rank == 0:
+        layer = torch.nn.SyncBatchNorm(3, process_group=alone)
+        alike([layer(x)], [torch.nn.BatchNorm1d(3)(x)])
+    with pytest.raises(ValueError, match="more than 1 value"):
+        torch.nn.SyncBatchNorm(2)(torch.ones(1 if rank == 0 else 0, 2))
+
+
 def rank_shares_optimizer_state(rank, size):
     x, y = data()
     expected, model = network(), network()
@@ -105,6 +137,7 @@ def rank_forms_a_mesh(rank, size):
 def rank_does_all(rank, size):
     rank_differentiates(rank, size)
     rank_shares_optimizer_state(rank, size)
+    rank_normalizes_over_all_batches(rank, size)
     rank_averages(rank, size)
     rank_forms_a_mesh(rank, size)
 

@@ -265,3 +265,14 @@ def test_a_rule_of_a_function_returns_outputs_and_dims(rows):
 
     with pytest.raises(RuntimeError, match="two values"):
         vmap(Twice.apply)(rows)
+
+
+def test_libraries_change_how_containers_are_mapped(rows, monkeypatch):
+    """tensordict puts functions of its own into ``torch._functorch.vmap``."""
+    from pellucid._functorch import vmap as names
+
+    def create(dims, leaves, level, spec):
+        return names.tree_unflatten([a + 1 for a in leaves], spec)
+
+    monkeypatch.setattr(names, "_create_batched_inputs", create)
+    assert same(vmap(torch.sum)(rows), (rows + 1).sum().expand(4))

@@ -130,7 +130,7 @@ def test_a_trace_is_the_thread_s_own() -> None:
         with pytest.raises(RuntimeError, match="while an op is traced only"):
             tracer()
         with tracing(Graph(str(number)), Questions({})), with_default_dtype("float64"):
-            REGISTRY["relu"].scalar_function((TensorKey("float32", 0),))
+            REGISTRY["relu"].element_graph((TensorKey("float32", 0),))
             return [tracer().graph.name, default_dtype()]
 
     with tracing(Graph("outer"), Questions({})):

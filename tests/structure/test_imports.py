@@ -77,7 +77,7 @@ API = {
     "_higher_order_ops": {"_ops", "utils", "utils/_pytree"},
     "_subclasses": {"_decomp", "utils/_symbolic", "nn", "utils", "utils/_pytree"},
     "_tensor_str": set(),
-    "_utils": {"_package", "serialization/_format"},
+    "_utils": {"_package", "accelerator", "serialization/_format"},
     "_C": {"func"},
     "ao/_quantized": {"autograd", "ops"},
     "sparse/_ops": {"autograd", "linalg", "ops", "pellucid_compiler"},
@@ -110,7 +110,7 @@ API = {
     "nn": {"linalg", "nn/functional", "nn/modules", "nn/parallel", "nn/utils", "ops"},
     "nn/functional": {"_C/_runtime", "sparse/_ops", "nn", "utils", "pellucid_compiler"},
     "nn/modules": {
-        *("__future__", "nn", "nn/functional", "nn/utils", "utils"),
+        *("__future__", "distributed/nn", "nn", "nn/functional", "nn/utils", "utils"),
         "pellucid_compiler",
     },
     "nn/utils": {"func", "linalg", "nn", "nn/functional", "nn/modules"},
@@ -153,14 +153,21 @@ API = {
     "types": {"utils/_symbolic", "storage"},
     # Looking inside
     "explain": {
-        *("_compile", "profiler/_timeline", "autograd", "memory", "viz"),
-        "pellucid_compiler",
+        *("_compile", "profiler/_timeline", "autograd", "devices", "memory", "viz"),
+        *("pellucid_compiler", "utils", "utils/_pytree"),
     },
     "viz": {"nn/modules", "overrides"},
     "tour": {"profiler/_timeline", "explain"},
     "profiler/_timeline": {"pellucid_compiler"},
     "diagnose": {
-        *("profiler/_timeline", "diagnose/rules", "memory", "profiler", "run"),
+        *(
+            "_compile",
+            "profiler/_timeline",
+            "diagnose/rules",
+            "memory",
+            "profiler",
+            "run",
+        ),
         *("utils/_pytree", "pellucid_compiler"),
     },
     "diagnose/rules": {"profiler/_timeline", "diagnose"},
@@ -300,7 +307,10 @@ API = {
         "fx/experimental",
         "nn",
         "utils/_pytree",
+        "version",
     },
+    "_guards": {"_subclasses", "utils", "utils/_pytree"},
+    "monitor": set(),
     "export": {
         "_ops",
         "utils/_symbolic",
@@ -443,7 +453,7 @@ op = REGISTRY["softmax.int"]
 key = (TensorKey("float32", 2), StaticKey(1), StaticKey(None))
 traced = op.trace(key, {"self.0": 3, "self.1": 4})
 traced.backward([True]).graph
-REGISTRY["softplus"].scalar_function(
+REGISTRY["softplus"].element_graph(
     (TensorKey("float32", 0), NumberKey("weakint"), NumberKey("weakint"))
 )
 heavy = {"numpy", "llvmlite", "dataclasses", "inspect", "pellucid"} & set(sys.modules)

@@ -44,6 +44,7 @@ class Compilation(_C.CompilationBase):
         self.name = name
         self.settings = settings
         self.reset()
+        state.note_compilation(self)
 
     def reset(self) -> None:
         """As before the first call."""

@@ -38,8 +38,8 @@ class GroupReport(NamedTuple):
     description: bytes
 
     def function(self) -> Any:
-        """What the kernel computes of one element, as a ScalarFunction; of a group with
-        a sum or the like, as a Graph.
+        """The Graph of one element that the kernel computes; of a group with a sum or
+        the like, that of whole tensors.
         """
         import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
         from pellucid_compiler.specialise.anchored import graph_of, is_anchored
@@ -48,7 +48,7 @@ class GroupReport(NamedTuple):
 
         if is_anchored(self.description):
             return graph_of(self.description, resolve)
-        return group_of(self.description).function
+        return group_of(self.description).graph
 
 
 class CompilationReport:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
+from weakref import WeakSet
 
 # Backends that are given graphs only to run them as they are.
 RUN_AS_WRITTEN: Final = ("eager", "eager_noexcept", "eager_debug", "aot_eager")
@@ -15,8 +18,29 @@ STANCES: Final = (
     "eager_on_recompile",
     "fail_on_recompile",
 )
+# What reports look at (diagnose): all that are in use, and all made while one records.
+_in_use: Final[WeakSet[Any]] = WeakSet()
+_kept: Final[list[list[Any]]] = []
 _stance: Final[list[str]] = ["default"]
 _threads: Final = threading.local()
+
+
+def note_compilation(made: Any) -> None:
+    """Of every compiled callable, when it is made."""
+    _in_use.add(made)
+    for kept in _kept:
+        kept.append(made)
+
+
+@contextmanager
+def compilations() -> Iterator[list[Any]]:
+    """A list of those in use and of those that are made inside."""
+    found = list(_in_use)
+    _kept.append(found)
+    try:
+        yield found
+    finally:
+        _kept[:] = [kept for kept in _kept if kept is not found]
 
 
 def stance() -> str:

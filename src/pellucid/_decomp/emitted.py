@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pellucid
 from pellucid import _C, Tensor
-from pellucid._C._runtime.tracing import derivative_function
+from pellucid._C._runtime.tracing import derivative_elements
 from pellucid._decomp.registry import unseen
 from pellucid._ops import OpOverload, ops
 
@@ -71,15 +71,15 @@ def emitted(op: OpOverload) -> Callable[[tuple[Any, ...]], list[Tensor]] | None:
     ops. None for functions of many steps, as Bessel functions are, and for scalar ops
     that are not functions of tensors.
     """
-    function = derivative_function(op.name())
-    if function is None:
+    found = derivative_elements(op.name())
+    if found is None:
         return None
+    bodies, names = found
     from pellucid_compiler.ir.expr import walk
 
-    steps = walk(*function.outputs)
+    steps = walk(*bodies)
     if len(steps) > _MOST_STEPS or not all(map(_is_known, steps)):
         return None
-    names = {a.name: k for k, a in enumerate(op._schema.arguments)}
     for_tensors = _numbers_for_tensors(op)
     keeps_width = _is_one_step(steps)
 
@@ -88,23 +88,21 @@ def emitted(op: OpOverload) -> Callable[[tuple[Any, ...]], list[Tensor]] | None:
         full = pellucid.broadcast_shapes(*(t.shape for t in tensors))
         like = next(t for t in tensors if t.is_floating_point() or t.is_complex())
         call = _Call(args, names, for_tensors, keeps_width, values={})
-        found = (_value(e, call) for e in function.outputs)
-        return [_like(value, full, like) for value in found]
+        values = (_value(e, call) for e in bodies)
+        return [_like(value, full, like) for value in values]
 
     return run
 
 
-def _numbers_for_tensors(op: OpOverload) -> frozenset[str]:
+def _numbers_for_tensors(op: OpOverload) -> frozenset[int]:
     """The arguments that are tensors in the forward op's schema: a number given for one
     is seen as a tensor.
     """
     _, forward, sources, *_ = _C._derived_from(op.name())
     declared = forward._schema.arguments
     return frozenset(
-        argument.name
-        for argument, (source, index, _) in zip(
-            op._schema.arguments, sources, strict=True
-        )
+        k
+        for k, (source, index, _) in enumerate(sources)
         if source == "argument" and "Tensor" in declared[index].type
     )
 
@@ -125,7 +123,7 @@ class _Call(NamedTuple):
 
     args: tuple[Any, ...]
     names: dict[str, int]
-    for_tensors: frozenset[str]
+    for_tensors: frozenset[int]
     keeps_width: bool
     values: dict[Expr, Any]
 
@@ -168,7 +166,9 @@ def _by_number(
     number = parts[0 if number_first else 1]
     while number.op == "cast":
         number = number.args[0]
-    if found is None or (number.op == "sym" and number.attr in call.for_tensors):
+    if found is None or (
+        number.op == "sym" and call.names[number.attr] in call.for_tensors
+    ):
         return None
     tensor, value = reversed(operands) if number_first else operands
     overload = "Tensor_Scalar" if found == "pow" else "Scalar"

@@ -5,6 +5,7 @@ Imported lazily.
 
 from __future__ import annotations
 
+import pellucid
 from pellucid import Tensor
 from pellucid._package.calls import offered
 
@@ -31,3 +32,15 @@ def get_device(input: Tensor) -> int:
 def is_distributed(input: Tensor) -> bool:
     """Always False: no tensor is spread over processes."""
     return False
+
+
+@offered.runtime_value
+def _get_default_device() -> str:
+    """What libraries ask ``torch._C``: the type of the device that factories use."""
+    return str(pellucid.get_default_device().type)
+
+
+@offered.runtime_value
+def _is_alias_of(first: Tensor, second: Tensor) -> bool:
+    """What libraries ask ``torch._C``: whether two tensors have one storage."""
+    return first.untyped_storage()._cdata == second.untyped_storage()._cdata

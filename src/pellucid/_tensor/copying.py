@@ -57,7 +57,8 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
             "only tensors that the user made can be deep-copied, not results of "
             "ops with a gradient: use detach() or clone()"
         )
-    if _C._sparse_kind(tensor) is None and not tensor.is_quantized:
+    is_strided = _C._sparse_kind(tensor) is None and not tensor.is_quantized
+    if is_strided and not tensor.is_meta:  # which has nothing to share
         result = _rebuild_tensor(*_facts(tensor, _copied_storage(tensor, memo)))
     else:
         result = tensor.detach().clone()

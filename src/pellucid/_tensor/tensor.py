@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from pellucid import _C
 from pellucid._C import TensorBase, _TensorMeta
-from pellucid._package.calls.deprecation import deprecated
+from pellucid._package.calls.deprecation import advise, deprecated
 from pellucid._tensor.dtype_names import TYPE_NAMES, dtype_of_type_name
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this
@@ -132,7 +132,10 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         """A tensor of `data` with this tensor's dtype and device by default."""
         defaults = {"dtype": self.dtype, "device": self.device}
         if isinstance(data, Tensor):
-            deprecated("new_tensor() of a tensor", "its clone().detach()")
+            advise(
+                "To copy construct from a tensor, clone() and detach() it: "
+                "new_tensor() takes values"
+            )
             asks_for_gradients = options.pop("requires_grad", False)
             made = data.detach().to(copy=True, **{**defaults, **options})
             return made.requires_grad_(asks_for_gradients)

@@ -63,6 +63,9 @@ class TorchFinder:
             return ModuleSpec(fullname, refused) if installed else None
         if fullname == "torch":
             return _spec(fullname, sys.modules["pellucid"])
+        if fullname == "functorch":
+            own = "pellucid._functorch.exports"
+            return _spec(fullname, importlib.import_module(own))
         if not fullname.startswith("torch."):
             return None
         own_name = "pellucid" + fullname.removeprefix("torch")

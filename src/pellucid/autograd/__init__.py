@@ -98,9 +98,13 @@ def backward(
     if inputs is not None and not chosen:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty")
     roots = _as_tuple(tensors)
+    given = _gradients(grad_tensors, len(roots))
+    if _are_parts((*roots, *chosen)):
+        roots, given = _root_parts(roots, given)
+        chosen = tuple(map(_part_of, chosen))
     _C._run_backward(
         roots,
-        _gradients(grad_tensors, len(roots)),
+        given,
         create_graph if retain_graph is None else retain_graph,
         create_graph,
         chosen,
@@ -155,6 +159,14 @@ def grad(
         return found
 
     given = _gradients(grad_outputs, len(roots))
+    if _are_parts((*roots, *wanted)):
+        roots, given = _root_parts(roots, given)
+        parts = tuple(map(_part_of, wanted))
+        found = grad(
+            *(roots, parts, given, retain_graph, create_graph, True, allow_unused),
+            *(is_grads_batched, materialize_grads),
+        )
+        return tuple(map(_gradient_of, wanted, found))
     result = _run_batched(run, given) if is_grads_batched else run(*given)
     if not materialize_grads:
         return result
@@ -162,6 +174,39 @@ def grad(
         _zeros_like(i, create_graph) if g is None else g
         for g, i in zip(result, wanted, strict=True)
     )
+
+
+# Tensors whose history is that of a part that they hold (DTensor).
+
+
+def _holds_part(tensor: Any) -> bool:
+    return type(tensor) is not Tensor and hasattr(type(tensor), "_root_part")
+
+
+def _are_parts(tensors: tuple[Any, ...]) -> bool:
+    return any(map(_holds_part, tensors))
+
+
+def _part_of(tensor: Any) -> Any:
+    return tensor._local_tensor if _holds_part(tensor) else tensor
+
+
+def _gradient_of(tensor: Any, found: Any) -> Any:
+    """As the tensor holds it."""
+    if found is None or not _holds_part(tensor):
+        return found
+    return tensor._with_gradient(found)
+
+
+def _root_parts(
+    roots: tuple[Any, ...], gradients: tuple[Any, ...]
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The parts of roots, and their gradients."""
+    pairs = [
+        root._root_part(gradient) if _holds_part(root) else (root, gradient)
+        for root, gradient in zip(roots, gradients, strict=True)
+    ]
+    return tuple(root for root, _ in pairs), tuple(gradient for _, gradient in pairs)
 
 
 def _pull_through_levels(

@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 _levels: list[int] = []
+_current_level = -1  # as libraries ask: PyTorch's levels count from 0
 """The numbers of the levels that are entered; at most one."""
 
 
@@ -42,7 +43,9 @@ def enter_dual_level() -> int:
         raise RuntimeError(
             "levels of forward mode cannot be nested: use torch.func.jvp, which can"
         )
+    global _current_level
     _levels.append(_C._enter_forward_level())
+    _current_level = 0
     return 0
 
 
@@ -55,7 +58,9 @@ def exit_dual_level(*, level: int | None = None) -> None:
             "exit_dual_level() needs a level of forward mode, which "
             "enter_dual_level() begins"
         )
+    global _current_level
     _C._leave_level(_levels.pop())
+    _current_level = -1
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:

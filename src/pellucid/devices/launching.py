@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from pellucid import _C
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.devices.definitions import shipped_definitions
 from pellucid_compiler.devices.reference import KernelFailed, Launch, Operand
@@ -85,6 +86,7 @@ def fell_back(backend: Backend, op: str, kernel: str) -> None:
     """Logs a step that the CPU runs: one refused just now, or one never offered."""
     reason = getattr(_refusal, "reason", None) or "not a kernel"
     _refusal.reason = None
+    _C._timeline_end(_C._timeline_begin(f"host: {op}"))
     _log(Event(op, kernel, backend.name, f"host: {reason}"))
 
 

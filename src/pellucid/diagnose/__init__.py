@@ -44,11 +44,9 @@ class Diagnosis:
         exc_val: BaseException | None,
         exc_tb: TracebackType | None,
     ) -> None:
-        from pellucid import get_num_threads, is_anomaly_enabled
         from pellucid.diagnose.verdict import report_of
 
-        settings = {"anomaly": is_anomaly_enabled(), "threads": get_num_threads()}
-        self.report = report_of(self._recording.stop(settings))
+        self.report = report_of(self._recording.stop())
 
     def __str__(self) -> str:
         return str(self.report)

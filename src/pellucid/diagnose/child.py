@@ -64,7 +64,6 @@ def timed(code: CodeType, module: ModuleType) -> str:
 
 def recorded(code: CodeType, module: ModuleType) -> str:
     """The report of a run, as `Report.unpickled` reads it."""
-    import pellucid
     from pellucid.diagnose.verdict import Recording, report_of
 
     recording = Recording()
@@ -72,13 +71,7 @@ def recorded(code: CodeType, module: ModuleType) -> str:
     try:
         _execute(code, module)
     finally:
-        facts = recording.stop(
-            {
-                "anomaly": pellucid.is_anomaly_enabled(),
-                "threads": pellucid.get_num_threads(),
-                "files": [module.__file__],
-            }
-        )
+        facts = recording.stop([str(module.__file__)])
     return report_of(facts).pickled()
 
 

@@ -82,3 +82,35 @@ def indent_of(file: str, line: int) -> str:
     """The spaces that a line begins with."""
     text = text_of(file, line)
     return text[: len(text) - len(text.lstrip())]
+
+
+def called_in_loops(file: str) -> list[tuple[ast.stmt, ast.stmt, str]]:
+    """(the outermost loop, a statement in it, the plain name that it calls), of names
+    that the file defines outside of the loop.
+    """
+    tree = tree_of(file)
+    found: list[tuple[ast.stmt, ast.stmt, str]] = []
+    for call in ast.walk(tree) if tree else ():
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
+            continue
+        loops = enclosing(file, call.lineno, is_loop)
+        statement = statement_at(file, call.lineno)
+        if loops and statement is not None and definition_of(tree, call.func.id):
+            found.append((loops[0], statement, call.func.id))
+    return found
+
+
+def definition_of(tree: ast.Module | None, name: str) -> ast.stmt | None:
+    """Of a function, or of the class of an object that is bound to the name; the
+    binding itself if the class is not the file's.
+    """
+    for node in tree.body if tree else ():
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            return node
+        if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
+            continue
+        if name in [ast.unparse(target) for target in node.targets]:
+            made = ast.unparse(node.value.func)
+            classes = (n for n in tree.body if isinstance(n, ast.ClassDef))  # type: ignore[union-attr]
+            return next((n for n in classes if n.name == made), node)
+    return None

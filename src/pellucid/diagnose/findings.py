@@ -74,6 +74,15 @@ class Finding:
     same_output: bool | None = None
     is_option: bool = False
 
+    @classmethod
+    def at(cls, file: str, line: int, **facts: Any) -> Finding:
+        """One whose text is that of its line."""
+        import linecache
+
+        return cls(
+            file=file, line=line, text=linecache.getline(file, line).strip(), **facts
+        )
+
     def lines(self, number: int) -> list[str]:
         """At most four lines of a report."""
         name = Path(self.file).name

@@ -8,12 +8,16 @@ that bounds a call, "copy", "first-time" (traced, compiled, read), "wait" (aslee
 
 from __future__ import annotations
 
+import linecache
+import re
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pellucid._compile.state import compilations
 from pellucid.diagnose.findings import Finding, Report
 from pellucid.diagnose.machine import Machine, machine
 from pellucid.diagnose.recording import Computation, computations, shown_op
@@ -65,11 +69,23 @@ class Facts:
         """A part of the wall time, at most all of it."""
         return min(seconds / self.wall, 1.0) if self.wall else 0.0
 
-    def source(self, line: Line) -> str:
-        """The text of a line."""
-        import linecache
+    def own_share(self, *categories: str) -> float:
+        """Of the time that was not away."""
+        own = sum(share for name, share in self.shares.items() if name != "away")
+        return sum(self.shares.get(name, 0.0) for name in categories) / max(own, 1e-9)
 
-        return linecache.getline(line.file, line.number).strip()
+    @property
+    def files(self) -> list[str]:
+        """The script, then what else of the program ran."""
+        scripts = self.settings.get("files", ())
+        return list(dict.fromkeys([*scripts, *(file for file, _ in self.lines)]))
+
+    def matching(self, pattern: str) -> Iterator[tuple[str, int, str]]:
+        """(file, number, text) of the program's lines that hold a pattern."""
+        for file in self.files:
+            for number, text in enumerate(linecache.getlines(file), 1):
+                if re.search(pattern, text):
+                    yield file, number, text.rstrip("\n")
 
 
 class Recording:
@@ -79,20 +95,37 @@ class Recording:
         machine()  # before the clock
         self._costs = CostCounter()
         self._session = Session(WATCH)
+        self._compilations = compilations()
 
     def start(self) -> None:
         """Record from now on."""
+        self._made = self._compilations.__enter__()
         self._cpu, self._delay = time.thread_time(), _run_delay()
         self._session.start()
 
-    def stop(self, settings: dict[str, Any]) -> Facts:
-        """What the rules need."""
+    def stop(self, files: Sequence[str] = ()) -> Facts:
+        """What the rules need; ``files``: the program's own."""
         cpu, delay = time.thread_time() - self._cpu, _run_delay() - self._delay
         log = self._session.stop()
+        self._compilations.__exit__(None, None, None)
+        settings = settings_now(files, self._made)
         wall = (log.end - log.begin) / 1e9
         delay = min(delay, max(wall - cpu, 0.0))
         asleep = max(wall - cpu - delay, 0.0)
         return facts_of(log, self._costs, machine(), (asleep, delay), settings)
+
+
+def settings_now(files: Sequence[str], made: Sequence[Any]) -> dict[str, Any]:
+    """How the program ran, besides its calls; ``made``: its compiled callables."""
+    import pellucid
+
+    return {
+        "anomaly": pellucid.is_anomaly_enabled(),
+        "threads": pellucid.get_num_threads(),
+        "files": list(files),
+        "compilations": list(made),
+        "memory": pellucid.memory.stats(),
+    }
 
 
 def _run_delay() -> float:

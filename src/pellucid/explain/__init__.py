@@ -1,7 +1,7 @@
 """What happens in a call, from its arguments to machine code.
 
 ``explain(fn, *args)`` runs the call, records what was dispatched, and shows for every
-op: schema, dispatch keys, specialisation key, handler, Graph or scalar function, passes
+op: schema, dispatch keys, specialisation key, handler, Graph, passes
 that changed the Graph, plan, kernels and whether the pack has them; of several ops a
 line each, and all of it in ``.more``. ``.passes()`` shows the Graph before and after
 each pass; ``.llvm()`` and ``.assembly()`` go on to machine code, which needs llvmlite.
@@ -10,7 +10,9 @@ each pass; ``.llvm()`` and ``.assembly()`` go on to machine code, which needs ll
     >>> print(pellucid.explain(torch.softmax, x, -1))
 
 ``explain.backward(loss)``, or ``explain(loss.grad_fn)``, walks a backward pass;
-``explain.view``, ``gradient``, ``dtype`` and ``saved`` answer one question each.
+``explain.view``, ``gradient``, ``dtype``, ``saved``, ``compare``, ``repeated``,
+``slow``, ``directions``, ``strides``, ``loader`` and ``device`` answer one question
+each.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ from typing import Any
 from pellucid.explain.report import Explanation, sections_of
 
 __all__ = [
-    *("Explanation", "backward", "declaration", "dtype", "explain", "gradient"),
-    *("saved", "view"),
+    *("Explanation", "backward", "compare", "declaration", "device", "directions"),
+    *("dtype", "explain", "gradient", "loader", "repeated", "saved", "slow", "strides"),
+    *("view",),
 ]
 
 
@@ -97,6 +100,77 @@ def saved(target: Any) -> str:
     from pellucid.explain.answers import explain_saved
 
     return explain_saved(target)
+
+
+def compare(a: Callable[[], Any], b: Callable[[], Any]) -> str:
+    """The first op whose bits differ between two runs, its line, and by how much.
+
+    Example: ``print(pellucid.explain.compare(lambda: model(x), lambda: other(x)))``.
+    """
+    from pellucid.explain.runs import explain_compare
+
+    return explain_compare(a, b)
+
+
+def repeated(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
+    """Which ops of ``fn(*args, **kwargs)`` computed the same from the same values.
+
+    Example: ``print(pellucid.explain.repeated(model, x))``.
+    """
+    from pellucid.explain.runs import explain_repeated
+
+    return explain_repeated(fn, args, kwargs)
+
+
+def slow(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
+    """What took time in ``fn(*args, **kwargs)`` besides computing, and settings.
+
+    Example: ``print(pellucid.explain.slow(model, x))``.
+    """
+    from pellucid.explain.times import explain_slow
+
+    return explain_slow(fn, args, kwargs)
+
+
+def directions(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
+    """Each line's milliseconds forward, backward, and their ratio.
+
+    Example: ``print(pellucid.explain.directions(step))``, which calls backward().
+    """
+    from pellucid.explain.times import explain_directions
+
+    return explain_directions(fn, args, kwargs)
+
+
+def strides(tensor: Any) -> str:
+    """What a tensor's layout costs a pass over it, and when a copy pays; measured.
+
+    Example: ``print(pellucid.explain.strides(x.t()))``.
+    """
+    from pellucid.explain.times import explain_strides
+
+    return explain_strides(tensor)
+
+
+def loader(loader: Any, batches: int = 8) -> str:
+    """Where the time of a DataLoader's batches goes. ValueError for datasets that are
+    iterated.
+
+    Example: ``print(pellucid.explain.loader(train_loader))``.
+    """
+    from pellucid.explain.times import explain_loader
+
+    return explain_loader(loader, batches)
+
+
+def device(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
+    """Which steps of ``fn(*args, **kwargs)`` the CPU ran for a device, and why.
+
+    Example: ``print(pellucid.explain.device(model, x))``.
+    """
+    from pellucid.explain.times import explain_device
+
+    return explain_device(fn, args, kwargs)
 
 
 def declaration(op: Any, dtype: str = "float32") -> Explanation:

@@ -8,10 +8,9 @@ import sys
 
 import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
 from pellucid.explain.report import Explanation, explain_op
-from pellucid_compiler.declare.op import REGISTRY, SCALAR_KINDS, Op
+from pellucid_compiler.declare.op import REGISTRY, Op
 from pellucid_compiler.declare.schema import Argument
-from pellucid_compiler.specialise.graphs import declared_graph
-from pellucid_compiler.specialise.pointwise import declared_pointwise
+from pellucid_compiler.specialise.answer import keyed_op
 from pellucid_compiler.specialise.requests import TensorLike
 
 
@@ -45,13 +44,12 @@ def main() -> int:
 def explain_declaration(op: Op, dtype: str) -> Explanation:
     """The op's source and what it becomes for small tensors of ``dtype``."""
     arguments = [_typical(argument, dtype) for argument in op.schema.arguments]
-    make = declared_pointwise if op.kind in SCALAR_KINDS else declared_graph
     try:
         source = inspect.getsource(op.function).rstrip().splitlines()
     except OSError:  # written at a prompt
         source = []
     head = [op.full_name, *(f"      {line}" for line in source)]
-    return Explanation([explain_op(make(op, arguments), head)])
+    return Explanation([explain_op(keyed_op(op, arguments), head)])
 
 
 def _typical(argument: Argument, dtype: str) -> object:

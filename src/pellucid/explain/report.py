@@ -18,12 +18,14 @@ from typing import Any
 
 from pellucid_compiler.abi.requests import PlanRequest, read_request
 from pellucid_compiler.codegen.kernel import Kernel
+from pellucid_compiler.ir.elements import show_elements
 from pellucid_compiler.lower.plan import (
     show_plan,
 )
 from pellucid_compiler.passes.manager import Stage
 from pellucid_compiler.specialise.answer import resolve
 from pellucid_compiler.specialise.graphs import GraphOp
+from pellucid_compiler.specialise.keyed import KeyedOp
 from pellucid_compiler.specialise.pointwise import PointwiseOp
 
 _DIGEST = re.compile("_[0-9a-f]{16}$")  # tells derivatives of one op apart
@@ -146,11 +148,12 @@ def explain_request(name: str, keys: Sequence[str], request: bytes) -> Section:
 
 
 def explain_op(
-    op: GraphOp | PointwiseOp, head: Sequence[str], brief: tuple[str, ...] = ()
+    op: KeyedOp, head: Sequence[str], brief: tuple[str, ...] = ()
 ) -> Section:
     """An op at one key, under the lines of ``head``."""
     if isinstance(op, PointwiseOp):
         return _explain_pointwise(op, head, brief)
+    assert isinstance(op, GraphOp)
     return _explain_graph(op, head, brief)
 
 
@@ -158,17 +161,17 @@ def _explain_pointwise(
     op: PointwiseOp, head: Sequence[str], brief: tuple[str, ...]
 ) -> Section:
     kernels: dict[bytes, Kernel] = {}
-    op.lower(kernels)
+    op.encoded(kernels)
     kernel = next(iter(kernels.values()))
     lines = [
         *head,
         f"  schema     {op.schema.text}",
         "  handler    pointwise: promotes, broadcasts, calls one map kernel",
-        f"  key        computed in {op.compute.common}",
-        f"  function   {op.function!r}",
+        f"  key        computed in {op.common}",
+        f"  function   {show_elements(op.graph)}",
         *_kernel_lines(kernel),
     ]
-    what = f"map in {op.compute.common} {_shown_kernel(kernel)}"
+    what = f"map in {op.common} {_shown_kernel(kernel)}"
     return Section("\n".join(lines), (kernel,), (), (*brief, what))
 
 

@@ -23,8 +23,6 @@ from pellucid.utils._pytree import (
     tree_unflatten,
 )
 
-_Dims = int | tuple[Any, ...] | None
-
 
 @offered.value
 def vmap(
@@ -61,73 +59,49 @@ def vmap(
 
     @wraps(func)
     def batched(*args: Any, **kwargs: Any) -> Any:
-        inputs = _Inputs(args, in_dims)
-        if chunk_size is None or inputs.size <= chunk_size:
-            return _run(func, inputs, kwargs, out_dims, randomness)
-        parts = inputs.chunks(chunk_size)
-        return _run_chunks(func, parts, kwargs, out_dims, randomness)
+        size, dims, leaves, spec = _process_batched_inputs(in_dims, args, func)
+        if chunk_size is None or size <= chunk_size:
+            return _run(func, size, dims, leaves, spec, kwargs, out_dims, randomness)
+        parts = [
+            _narrowed(leaves, dims, start, min(chunk_size, size - start))
+            for start in range(0, size, chunk_size)
+        ]
+        return _run_chunks(func, dims, parts, spec, kwargs, out_dims, randomness)
 
     return batched
 
 
-class _Inputs:
-    """The leaves of the arguments, each with its dim of examples or None."""
+# ``torch._functorch.vmap`` is this module: libraries whose containers hold tensors put
+# functions of their own into these places, which are looked up at each call.
 
-    def __init__(self, args: tuple[Any, ...], in_dims: Any) -> None:
-        if not isinstance(in_dims, int | tuple):
-            raise ValueError(
-                "vmap: in_dims must be an int or a tree that matches the arguments, "
-                f"got {type(in_dims).__name__}"
-            )
-        if not args:
-            raise ValueError("vmap: the function was called without arguments")
-        self.leaves, self.spec = tree_flatten(args)
-        found = _broadcast_to_and_flatten(in_dims, self.spec)
-        if found is None:
-            raise ValueError(
-                f"vmap: in_dims {in_dims} does not fit the structure of the arguments, "
-                f"{self.spec}: give one int or a tree that is a prefix of it"
-            )
-        pairs = zip(self.leaves, found, strict=True)
-        self.dims = [_checked_dim(leaf, dim) for leaf, dim in pairs]
-        self.size = self._common_size()
 
-    def _common_size(self) -> int:
-        pairs = zip(self.leaves, self.dims, strict=True)
-        sizes = [leaf.shape[dim] for leaf, dim in pairs if dim is not None]
-        if not sizes:
-            raise ValueError(
-                "vmap: in_dims names no dim to map over: at least one must not be None"
-            )
-        if len(set(sizes)) > 1:
-            raise ValueError(
-                f"vmap: the mapped dims have the sizes {sizes}; they must be equal"
-            )
-        return int(sizes[0])
+def _get_name(func: Callable[..., Any]) -> str:
+    return getattr(func, "__name__", repr(func))
 
-    def with_leaves(self, leaves: list[Any]) -> _Inputs:
-        part = object.__new__(_Inputs)
-        part.leaves, part.spec, part.dims = leaves, self.spec, self.dims
-        part.size = part._common_size()
-        return part
 
-    def chunks(self, chunk_size: int) -> list[_Inputs]:
-        parts = []
-        for start in range(0, self.size, chunk_size):
-            length = min(chunk_size, self.size - start)
-            leaves = [
-                leaf if dim is None else leaf.narrow(dim, start, length)
-                for leaf, dim in zip(self.leaves, self.dims, strict=True)
-            ]
-            parts.append(self.with_leaves(leaves))
-        return parts
-
-    def batched(self, level: int) -> Any:
-        leaves = [
-            leaf if dim is None else _C._make_batched(leaf.movedim(dim, 0), level)
-            for leaf, dim in zip(self.leaves, self.dims, strict=True)
-        ]
-        return tree_unflatten(leaves, self.spec)
+def _process_batched_inputs(
+    in_dims: Any, args: Any, func: Callable[..., Any]
+) -> tuple[int, list[int | None], list[Any], TreeSpec]:
+    """How many examples there are; the dim of each leaf of the arguments, or None; the
+    leaves and their structure.
+    """
+    name = _get_name(func)
+    if not isinstance(in_dims, int | tuple):
+        raise ValueError(
+            f"vmap({name}): in_dims must be an int or a tree that matches the "
+            f"arguments, got {type(in_dims).__name__}"
+        )
+    if not args:
+        raise ValueError(f"vmap({name}): the function was called without arguments")
+    leaves, spec = tree_flatten(args)
+    found = _broadcast_to_and_flatten(in_dims, spec)
+    if found is None:
+        raise ValueError(
+            f"vmap({name}): in_dims {in_dims} does not fit the structure of the "
+            f"arguments, {spec}: give one int or a tree that is a prefix of it"
+        )
+    dims = [_checked_dim(leaf, dim) for leaf, dim in zip(leaves, found, strict=True)]
+    return _common_size(leaves, dims), dims, leaves, spec
 
 
 def _checked_dim(leaf: Any, dim: Any) -> int | None:
@@ -149,22 +123,69 @@ def _checked_dim(leaf: Any, dim: Any) -> int | None:
     return dim % rank
 
 
+def _common_size(leaves: list[Any], dims: list[int | None]) -> int:
+    pairs = zip(leaves, dims, strict=True)
+    sizes = [leaf.shape[dim] for leaf, dim in pairs if dim is not None]
+    if not sizes:
+        raise ValueError(
+            "vmap: in_dims names no dim to map over: at least one must not be None"
+        )
+    if len(set(sizes)) > 1:
+        raise ValueError(
+            f"vmap: the mapped dims have the sizes {sizes}; they must be equal"
+        )
+    return int(sizes[0])
+
+
+def _create_batched_inputs(
+    flat_in_dims: list[int | None],
+    flat_args: list[Any],
+    vmap_level: int,
+    args_spec: TreeSpec,
+) -> Any:
+    """The arguments with batched tensors of a level."""
+    leaves = [
+        leaf if dim is None else _add_batch_dim(leaf, dim, vmap_level)
+        for leaf, dim in zip(flat_args, flat_in_dims, strict=True)
+    ]
+    return tree_unflatten(leaves, args_spec)
+
+
+def _add_batch_dim(tensor: Tensor, in_dim: int, level: int) -> Tensor:
+    """The tensor whose examples at ``level`` are those along ``in_dim``."""
+    return _C._make_batched(tensor.movedim(in_dim, 0), level)
+
+
 def _run(
     func: Callable[..., Any],
-    inputs: _Inputs,
+    size: int,
+    dims: list[int | None],
+    leaves: list[Any],
+    spec: TreeSpec,
     kwargs: dict[str, Any],
     out_dims: Any,
     randomness: str,
 ) -> Any:
-    with batch_level(inputs.size, randomness) as level:
-        outputs, spec = tree_flatten(
-            _C._call_transformed(func, *inputs.batched(level), **kwargs)
-        )
-        dims = _output_dims(out_dims, spec)
-        results = [
-            _result(output, dim, level, inputs.size)
-            for output, dim in zip(outputs, dims, strict=True)
-        ]
+    with batch_level(size, randomness) as level:
+        inputs = _create_batched_inputs(dims, leaves, level, spec)
+        outputs = _C._call_transformed(func, *inputs, **kwargs)
+        return _unwrap_batched(outputs, out_dims, level, size, func)
+
+
+def _unwrap_batched(
+    batched_outputs: Any,
+    out_dims: Any,
+    vmap_level: int,
+    batch_size: int,
+    func: Callable[..., Any],
+) -> Any:
+    """The results of all examples, in the structure of one example's."""
+    outputs, spec = tree_flatten(batched_outputs)
+    name = _get_name(func)
+    results = [
+        _maybe_remove_batch_dim(name, output, vmap_level, batch_size, dim)
+        for output, dim in zip(outputs, _output_dims(out_dims, spec), strict=True)
+    ]
     return tree_unflatten(results, spec)
 
 
@@ -184,52 +205,71 @@ def _output_dims(out_dims: Any, spec: TreeSpec) -> list[Any]:
     return found
 
 
-def _result(output: Any, dim: int | None, level: int, size: int) -> Tensor:
-    """A result of all examples, with their dim at ``dim``."""
-    if not isinstance(output, Tensor):
+def _maybe_remove_batch_dim(
+    name: str, batched_output: Any, vmap_level: int, batch_size: int, out_dim: Any
+) -> Tensor:
+    """A result of all examples, with their dim at ``out_dim``."""
+    if not isinstance(batched_output, Tensor):
         raise ValueError(
-            "vmap: the function must return tensors, but one of its results is a "
-            f"{type(output).__name__}"
+            f"vmap({name}): the function must return tensors, but one of its results "
+            f"is a {type(batched_output).__name__}"
         )
-    found = unwrap(output)
-    is_batched = found is not None and found.level == level
-    if dim is None:
+    found = unwrap(batched_output)
+    is_batched = found is not None and found.level == vmap_level
+    if out_dim is None:
         if found is not None and is_batched and found.uniform:
             return found.value[0]
         if is_batched:
             raise ValueError(
-                "vmap: out_dims is None for a result that differs between examples"
+                f"vmap({name}): out_dims is None for a result that differs between "
+                "examples"
             )
-        return output
+        return batched_output
     value = found.value if found is not None and is_batched else None
     if value is None:
-        value = output.unsqueeze(0).expand(size, *output.shape)
+        value = batched_output.unsqueeze(0).expand(batch_size, *batched_output.shape)
     rank = value.dim()
-    if not -rank <= dim < rank:
+    if not -rank <= out_dim < rank:
         raise IndexError(
-            f"vmap: out_dims is {dim} for a result of {rank} dimensions with the "
+            f"vmap: out_dims is {out_dim} for a result of {rank} dimensions with the "
             f"examples; expected one of {-rank} to {rank - 1}"
         )
-    return value.movedim(0, dim) if dim % rank else value
+    return value.movedim(0, out_dim) if out_dim % rank else value
+
+
+def _narrowed(
+    leaves: list[Any], dims: list[int | None], start: int, length: int
+) -> list[Any]:
+    return [
+        leaf if dim is None else leaf.narrow(dim, start, length)
+        for leaf, dim in zip(leaves, dims, strict=True)
+    ]
 
 
 def _run_chunks(
     func: Callable[..., Any],
-    parts: list[_Inputs],
+    dims: list[int | None],
+    parts: list[list[Any]],
+    spec: TreeSpec,
     kwargs: dict[str, Any],
     out_dims: Any,
     randomness: str,
 ) -> Any:
     state = pellucid.get_rng_state() if randomness == "same" else None
     results = []
-    for part in parts:
+    for leaves in parts:
         if state is not None:
             pellucid.set_rng_state(state)
-        results.append(tree_flatten(_run(func, part, kwargs, out_dims, randomness)))
-    spec = results[0][1]
-    dims = _output_dims(out_dims, spec)
+        size = _common_size(leaves, dims)
+        made = _run(func, size, dims, leaves, spec, kwargs, out_dims, randomness)
+        results.append(tree_flatten(made))
+    structure = results[0][1]
     joined = [
         pieces[0] if dim is None else pellucid.cat(pieces, dim)
-        for dim, *pieces in zip(dims, *(leaves for leaves, _ in results), strict=True)
+        for dim, *pieces in zip(
+            _output_dims(out_dims, structure),
+            *(pieces for pieces, _ in results),
+            strict=True,
+        )
     ]
-    return tree_unflatten(joined, spec)
+    return tree_unflatten(joined, structure)

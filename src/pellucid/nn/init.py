@@ -321,3 +321,9 @@ orthogonal = _deprecated("orthogonal")
 sparse = _deprecated("sparse")
 
 make_overridable(globals(), ("uniform_", "normal_", "constant_", "kaiming_uniform_"))
+
+
+# What libraries call below the public functions: these draw under ``no_grad`` too.
+_no_grad_uniform_, _no_grad_normal_ = uniform_, normal_
+_no_grad_trunc_normal_, _no_grad_fill_ = trunc_normal_, constant_
+_no_grad_zero_ = zeros_

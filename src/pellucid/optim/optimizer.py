@@ -14,13 +14,14 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
 import pellucid
 from pellucid import _C, Tensor
 from pellucid.utils.hooks import RemovableHandle
 
 Group = dict[str, Any]
+ParamsT: TypeAlias = Iterable[Tensor] | Iterable[Group] | Iterable[tuple[str, Tensor]]
 _Hook = Callable[..., Any]
 _Hooks = OrderedDict[int, _Hook]
 
@@ -481,3 +482,37 @@ def check_options(
         raise RuntimeError("fused=True cannot be differentiated; leave it out")
     if fused and foreach:
         raise RuntimeError("fused=True and foreach=True exclude each other")
+
+
+# What optimizers of libraries call, written as PyTorch's own are.
+
+
+def _use_grad_for_differentiable(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A step that records what it does if the option ``differentiable`` is set."""
+
+    @functools.wraps(step)
+    def run(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        with pellucid.set_grad_enabled(bool(self.defaults["differentiable"])):
+            return step(self, *args, **kwargs)
+
+    return run
+
+
+def _default_to_fused_or_foreach(
+    params: list[Tensor], differentiable: bool, use_fused: bool = False
+) -> tuple[bool, bool]:
+    """Which forms PyTorch takes unasked: both are for accelerators' parameters."""
+    if differentiable:
+        return False, False
+    plain = all(p is None or type(p) in (Tensor, pellucid.nn.Parameter) for p in params)
+    given = [p for p in params if p is not None]
+    devices = {p.device.type for p in given}
+    fused = use_fused and plain and "meta" not in devices
+    fused = fused and all(p.is_floating_point() for p in given)
+    return fused, plain and not fused and not devices & {"cpu", "meta"}
+
+
+def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
+    """The devices whose steps can be captured as graphs: PyTorch's list."""
+    found = ["cuda", "xpu", "hpu", "privateuseone"]
+    return [*found, "xla"] if supports_xla else found

@@ -55,7 +55,7 @@ class record(TorchFunctionMode):
         path = self._modules.names
         note = {
             "module": path[-1] if path else "",
-            "source": _caller(),
+            "source": caller(),
         }
         for tensor in result if isinstance(result, tuple | list) else (result,):
             if isinstance(tensor, Tensor) and tensor.grad_fn is not None:
@@ -79,7 +79,7 @@ def _mark(node: Any, note: dict[str, str]) -> None:
         waiting += (next_node for next_node, _ in node.next_functions)
 
 
-def _caller() -> str:
+def caller() -> str:
     """``"file.py:12 function"`` of the innermost frame outside the package."""
     frame = sys._getframe(1)
     while frame.f_code.co_filename.startswith(_PACKAGE) and frame.f_back is not None:

@@ -68,6 +68,12 @@ def inverse_of(a):
     return library("inv", a)[0]
 
 
+def divided_by_lower(triangle, a):
+    """``L⁻¹ a`` of a lower triangular L."""
+    options = {"upper": False, "unitriangular": False}
+    return library("solve_triangular", triangle, a, **options)[0]
+
+
 def _corner(x, rows, columns):
     """The first rows and columns of matrices."""
     return tabulate([*x.shape[:-2], rows, columns], lambda *p: x[p])
@@ -98,9 +104,8 @@ def _cholesky_types(a):
 
 def _cholesky_tangents(a, factor, info, da):
     """Murray 2016, section 3, for the symmetric part of ``da``."""
-    inverse = inverse_of(factor)
-    symmetric = (da + adjoint(da)) * 0.5
-    inner = matmul(matmul(inverse, symmetric), adjoint(inverse))
+    half = divided_by_lower(factor, (da + adjoint(da)) * 0.5)
+    inner = adjoint(divided_by_lower(factor, adjoint(half)))
     lower = tabulate(
         inner.shape,
         lambda *p: (
@@ -231,7 +236,7 @@ def _qr_tangents(a, q, r, da):
     """
     k = r.shape[-2]
     square = _corner(da, da.shape[-2], k)
-    moved = matmul(square, inverse_of(_corner(r, k, k)))
+    moved = adjoint(divided_by_lower(adjoint(_corner(r, k, k)), adjoint(square)))
     inner = matmul(adjoint(q), moved)
     lower = masked(inner, lambda i, j: i > j)
     turn = lower - adjoint(lower)

@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms of several dimensions by NumPy's pocketfft.
+"""Discrete Fourier transforms of several dimensions by runtime/library/fourier.cpp.
 
 ``composites/fourier.py`` is made of the three ops: complex to complex, real to
 half a spectrum, half a spectrum to real. Each routine is linear, so it is its own

@@ -23,12 +23,13 @@ from pellucid_compiler.declare import (
     imag,
     library,
     library_op,
+    lift,
     require,
     tabulate,
     to,
     total,
+    transposed_rule,
     unsqueeze,
-    where,
 )
 from pellucid_compiler.ir.dtypes import HALF, is_complex, real_dtype
 
@@ -98,19 +99,29 @@ def _solve_types(a, b):
 
 def _solve_tangents(a, b, x, info, da, db):
     """From ``dA X + A dX = dB``."""
-    return matmul(inverse_of(a), _right_side(x, da, db)), None
+    return library("solve", a, _right_side(x, da, db))[0], None
 
 
 def _right_side(x, da, db):
-    """``dB - dA X``, of which one may not move."""
+    """``dB - dA X`` in the shape of X; of both one may not move."""
     if da is None:
-        return db
+        return lift(lambda moved, _: moved, db, x)
     moved = -matmul(da, x)
     return moved if db is None else moved + db
 
 
+def _solve_transposed(grad, shape, a):
+    return library("solve", adjoint(a), grad)[0]
+
+
 ROUTINES["solve"] = Routine(
-    "solve", _solve_types, numpy_linalg.solve, graph_rule(_solve_tangents), core=(2, 2)
+    "solve",
+    _solve_types,
+    numpy_linalg.solve,
+    graph_rule(_solve_tangents),
+    transposed_rule(_solve_transposed),
+    core=(2, 2),
+    linear_in=1,
 )
 
 
@@ -138,16 +149,18 @@ def _triangular_rule(graph, inputs, outputs, tangents, upper, unitriangular):
             return i < j if upper else i > j
         return i <= j if upper else i >= j
 
+    options = {"upper": upper, "unitriangular": unitriangular}
+
     def of_triangle(a, b, x, da, db):
-        triangle = masked(a, is_read)
-        if unitriangular:
-            triangle = tabulate(
-                a.shape, lambda *p: where(p[-2] == p[-1], 1.0, triangle[p])
-            )
         moved = None if da is None else masked(da, is_read)
-        return (matmul(inverse_of(triangle), _right_side(x, moved, db)),)
+        return library("solve_triangular", a, _right_side(x, moved, db), **options)
 
     return graph_rule(of_triangle)(graph, inputs, outputs, tangents)
+
+
+def _triangular_transposed(grad, shape, a, upper, unitriangular):
+    options = {"upper": not upper, "unitriangular": unitriangular}
+    return library("solve_triangular", adjoint(a), grad, **options)[0]
 
 
 ROUTINES["solve_triangular"] = Routine(
@@ -155,7 +168,9 @@ ROUTINES["solve_triangular"] = Routine(
     _triangular_types,
     numpy_linalg.solve_triangular,
     _triangular_rule,
+    transposed_rule(_triangular_transposed),
     core=(2, 2),
+    linear_in=1,
 )
 
 

@@ -147,13 +147,16 @@ def lstsq(A, B, rcond, *, driver):
     right = B.unsqueeze(-1) if is_vector else B
     m, n = A.shape[-2:]
     tolerance = max(m, n) * api.finfo(A.dtype).eps if rcond is None else rcond
-    solution = api.linalg.pinv(A, rtol=tolerance) @ right
     residuals = values = A.new_empty(0, dtype=A.dtype.to_real())
-    rank = A.new_empty(0, dtype=api.int64)
-    if driver != "gels":
-        rank = api.linalg.matrix_rank(A, rtol=tolerance)
     if driver in ("gelsd", "gelss"):
+        solution = api.linalg.pinv(A, rtol=tolerance) @ right
+        rank = api.linalg.matrix_rank(A, rtol=tolerance)
         values = api.linalg.svdvals(A.detach())
+    else:
+        limit = api.full((), tolerance, dtype=A.dtype.to_real(), device=A.device)
+        solution, rank = api._linalg_lstsq(A, right, limit)
+        if driver == "gels":
+            rank = A.new_empty(0, dtype=api.int64)
     if m > n and driver != "gelsy" and (driver == "gels" or _is_full(rank, n)):
         gap = A @ solution - right
         residuals = gap.abs().square().sum(-2)

@@ -68,6 +68,20 @@ def pad_circular(x, pad):
         )
         # What a negative count cuts off is not repeated.
         first, kept = max(-left, 0), size + min(left, 0) + min(right, 0)
-        places = api.arange(-max(left, 0), kept + max(right, 0), device=x.device)
-        x = x.index_select(dim, places % kept + first)
+        middle = x.narrow(dim, first, kept) if kept != size else x
+        x = api.cat(_around(middle, dim, kept, max(left, 0), max(right, 0)), dim)
     return x
+
+
+def _around(x, dim, size, left, right):
+    """``x`` between its own end and its own beginning."""
+    parts = []
+    while left > 0:  # what a negative count on the other side cut may be needed twice
+        count = left % size or size
+        parts.append(x.narrow(dim, size - count, count))
+        left -= count
+    parts.append(x)
+    while right > 0:
+        parts.append(x.narrow(dim, 0, min(right, size)))
+        right -= size
+    return parts

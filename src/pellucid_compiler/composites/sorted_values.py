@@ -46,24 +46,18 @@ def searchsorted(rows, values, *, out_int32, right, side, sorter):
 
 
 def _places(rows, values, shape, right):
-    """Halving: as many steps as the number of places has digits."""
-    if rows.dim() == 1:
-        flat = values.reshape(-1) if isinstance(values, api.Tensor) else values
-        sizes = flat.shape if isinstance(values, api.Tensor) else (1,)
-    else:
-        flat, sizes = values, shape
-    size = rows.shape[-1]
-    low = api.zeros(sizes, dtype=api.int64, device=rows.device)
-    length = api.full(sizes, size, dtype=api.int64, device=rows.device)
-    for _ in range(size.bit_length()):
-        half = length // 2
-        middle = low + half
-        probe = rows.gather(-1, middle.clamp(max=size - 1))
-        before = probe <= flat if right else ~(probe >= flat)
-        before = before & (length > 0)
-        low = api.where(before, middle + 1, low)
-        length = api.where(before, length - half - 1, half)
-    return low.reshape(shape)
+    """The routine's operands: tensors of one dtype that it reads, a row of values at
+    least.
+    """
+    if not isinstance(values, api.Tensor):
+        values = api.tensor(values, device=rows.device)
+        if values.is_floating_point() and rows.is_floating_point():
+            values = values.to(rows.dtype)
+    dtype = api.promote_types(rows.dtype, values.dtype)
+    if dtype in (api.float16, api.bfloat16):
+        dtype = api.float32
+    values = values.reshape(-1) if rows.dim() == 1 else values
+    return api._searchsorted(rows.to(dtype), values.to(dtype), right).reshape(shape)
 
 
 @composite(

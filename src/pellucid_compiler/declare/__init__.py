@@ -123,7 +123,11 @@ from pellucid_compiler.declare.loops import (
     total,
 )
 from pellucid_compiler.declare.op import REGISTRY, Op
-from pellucid_compiler.declare.rules import graph_rule, linear_routine
+from pellucid_compiler.declare.rules import (
+    graph_rule,
+    linear_routine,
+    transposed_rule,
+)
 from pellucid_compiler.declare.tensor import (
     Tensor,
     broadcast_element,
@@ -268,6 +272,7 @@ __all__ = [
     "total",
     "total_over",
     "transpose_last",
+    "transposed_rule",
     "trunc",
     "uniform_double",
     "uniform_single",

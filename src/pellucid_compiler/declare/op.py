@@ -6,8 +6,8 @@ key.
         return x / (1 + abs(x))
 
 makes an Op and enters it in ``REGISTRY`` under its full name. Its Python function is
-its meaning; Graphs, ScalarFunctions, derivatives and in-place forms follow from it.
-Read next: declare.py (the decorators), key.py, scalar_function.py.
+its meaning; Graphs of tensors and of elements, derivatives and in-place forms follow
+from it. Read next: declare.py (the decorators), key.py, ir/elements.py.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from pellucid_compiler.declare.key import (
 )
 from pellucid_compiler.declare.kinds import check_kind
 from pellucid_compiler.declare.loops import tabulate
-from pellucid_compiler.declare.scalar_function import ScalarFunction, element_of
 from pellucid_compiler.declare.schema import Schema, parse_schema
 from pellucid_compiler.declare.seen import Seen
 from pellucid_compiler.declare.tensor import Tensor, broadcast_shapes, lift
 from pellucid_compiler.declare.tracing import Questions, default_dtype, tracer, tracing
 from pellucid_compiler.ir.bounded import Bounded
 from pellucid_compiler.ir.dtypes import is_integer, stored_dtype, wide_dtype
+from pellucid_compiler.ir.elements import element_graph, element_of
 from pellucid_compiler.ir.expr import Expr, as_expr, cast, const, sym, with_partials
 from pellucid_compiler.ir.graph import Graph, Value
 from pellucid_compiler.ir.offers import check_offered, moves_only, refusal
@@ -373,7 +373,7 @@ class Op:
                 "convert with .float() first"
             )
 
-    # -------------------------------------------------------------- scalar functions
+    # -------------------------------------------------------------- Graphs of elements
 
     @property
     def mutated(self) -> list[str]:
@@ -382,8 +382,9 @@ class Op:
         """
         return [a.name for a in self.schema.arguments if a.mutated]
 
-    def scalar_function(self, key: Key) -> ScalarFunction:
-        """A pointwise, random or foreach op for dtypes, numbers and statics.
+    def element_graph(self, key: Key) -> Graph:
+        """What a pointwise, random or foreach op computes of single elements, for
+        dtypes, numbers and statics.
 
         Ranks in ``key`` are ignored. Of a list of tensors only its first item counts,
         for all have one dtype, and an empty list is None to the body; the words that a
@@ -404,10 +405,8 @@ class Op:
         outputs = tuple(
             cast(e, stored_dtype(n.dtype)) for e, n in zip(wide, nominal, strict=True)
         )
-        required = (*graph.requirements, *trace.of_elements)
-        return ScalarFunction(
-            tuple(operands.inputs), tuple(operands.params), outputs, required
-        )
+        required = [*graph.requirements, *trace.of_elements]
+        return element_graph(self.full_name, operands.inputs, outputs, required)
 
     def _scalar_results(
         self, key: Key, compute: Callable[[str], str]
@@ -436,20 +435,15 @@ def declared_op(name: str) -> Op:
 
 
 class _ScalarOperands:
-    """Numbers the operands of a ScalarFunction while its arguments are built."""
+    """Numbers the operands of a Graph of elements while its arguments are built."""
 
     def __init__(self, compute: Callable[[str], str]) -> None:
         self.compute = compute
         self.inputs: list[str] = []
-        self.params: list[tuple[str, str]] = []
 
     def element(self, dtype: str) -> Expr:
         self.inputs.append(dtype)
         return cast(element_of(len(self.inputs) - 1, dtype), self.compute(dtype))
-
-    def number(self, name: str, dtype: str) -> Expr:
-        self.params.append((name, dtype))
-        return sym(name, dtype)
 
     def argument(self, name: str, item: ArgumentKey, as_number: bool) -> Any:
         """What the scalar body gets: an element, a number, or a static value."""
@@ -457,12 +451,12 @@ class _ScalarOperands:
             if not item.items:
                 return None
             if as_number:
-                return self.number(name, "weakfloat")
+                return sym(name, "weakfloat")
             return self.argument(name, item.items[0], False)
         if isinstance(item, TensorKey):
             return self.element(item.dtype)
         if isinstance(item, NumberKey):
-            return self.number(name, item.dtype)
+            return sym(name, item.dtype)
         return item.value
 
 

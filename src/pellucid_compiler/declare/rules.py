@@ -63,10 +63,22 @@ def linear_routine(
         attrs = LibraryAttrs(name, tuple(options.items()))
         return [*graph.emit(LIBRARY, [tangent], attrs)]
 
-    def transpose(
-        graph: Graph, cotangent: Value, shape: tuple[Expr, ...], **options: Any
+    transpose = transposed_rule(transposed)
+    ROUTINES[name] = Routine(name, infer, evaluate, jvp, transpose)
+
+
+def transposed_rule(function: Callable[..., Tensor]) -> Callable[..., Value]:
+    """A routine's transpose: ``function(cotangent, shape, *others, **options)``."""
+
+    def rule(
+        graph: Graph,
+        cotangent: Value,
+        shape: tuple[Expr, ...],
+        *others: Value,
+        **options: Any,
     ) -> Value:
         with tracing(graph, Questions({})):
-            return transposed(Tensor(cotangent), shape, **options).value
+            given = [Tensor(v) for v in others]
+            return function(Tensor(cotangent), shape, *given, **options).value
 
-    ROUTINES[name] = Routine(name, infer, evaluate, jvp, transpose)
+    return rule

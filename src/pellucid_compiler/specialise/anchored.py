@@ -23,15 +23,15 @@ from pellucid_compiler.declare.schema import Argument
 from pellucid_compiler.declare.tensor import Tensor, lift
 from pellucid_compiler.declare.tracing import ask, tracer, with_default_dtype
 from pellucid_compiler.ir.bounded import Bounded
+from pellucid_compiler.ir.elements import element_bodies
 from pellucid_compiler.ir.expr import Expr, cast, rewrite
 from pellucid_compiler.ir.graph import Graph
 from pellucid_compiler.lower.registers import NumberSource
 from pellucid_compiler.specialise.graphs import GraphOp, declared_graph
 from pellucid_compiler.specialise.members import (
     FIRST_VALUE,
-    Member,
     Resolve,
-    member_of,
+    asked_op,
 )
 from pellucid_compiler.specialise.requests import TensorLike, decode_argument
 from pellucid_compiler.specialise.unify import renamed_expr, renamed_graph
@@ -202,23 +202,23 @@ class _Builder:
         self, part: _Part, given: Mapping[int, Tensor], numbers: Any
     ) -> list[Tensor]:
         """The results of an op of single elements."""
-        member: Member = member_of(part.request, self.resolve)
-        names = {a.name: k for k, a in enumerate(member.schema.arguments)}
+        member = asked_op(part.request, self.resolve)
         passed = {argument: next(numbers) for argument, *_ in part.numbers or ()}
-        read = [k for k in member.tensors if k in given]
+        read = [p.argument for p in member.places if p.argument in given]
+        numbered = member.number_arguments()
 
         def body(*elements: Expr) -> Any:
             found = dict(zip(read, elements, strict=True))
 
             def leaf(e: Expr, _: Any) -> Expr | None:
                 if e.op == "load":
-                    return cast(found[member.tensors[e.attr]], e.dtype)
+                    return cast(found[member.places[e.attr].argument], e.dtype)
                 if e.op == "sym":
-                    number = passed[names[e.attr]]
+                    number = passed[numbered[e.attr]]
                     return number if number.dtype == e.dtype else cast(number, e.dtype)
                 return None
 
-            return tuple(rewrite(e, leaf) for e in member.function.outputs)
+            return tuple(rewrite(e, leaf) for e in element_bodies(member.graph))
 
         results = lift(body, *(given[k] for k in read))
         return list(results)

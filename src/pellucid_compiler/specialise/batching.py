@@ -18,7 +18,6 @@ from pellucid_compiler.lower.registers import SizeSource, Source, size_sources
 from pellucid_compiler.specialise.derivatives import (
     DerivativeOp,
     derived_name,
-    differentiated,
     origin_of,
 )
 from pellucid_compiler.specialise.graphs import GraphOp
@@ -29,7 +28,7 @@ def derive_batched(op: GraphOp, mask: int) -> DerivativeOp | None:
     """``op`` with a leading dim on the inputs whose bits are set; None where sizes
     depend on values: then the runtime takes the examples one by one, if all are equal.
     """
-    op = differentiated(op)
+    op = op.to_differentiate()
     flags = [bool(mask >> min(place.number, 63) & 1) for place in op.places]
     if not any(flags):
         return None

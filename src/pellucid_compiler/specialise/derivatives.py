@@ -1,12 +1,13 @@
-"""The derivatives of a graph op at one key and mask of inputs: ops of their own.
+"""The derivatives of an op at one key and mask of inputs: ops of their own.
 
 ``derive`` gives gradients, ``derive_tangent`` tangents. The backward Graph reads
 forward arguments and results, and gradients; what of these it does not read is not
 saved. That of ``derive_saving`` also reads what the declaration keeps, and a forward
 op that gives it too runs in place of the op. Sizes of unsaved arguments come as
-integers. runtime/ops/derivatives.cpp reads
+integers. Gradients of a pointwise op have the shape of all operands together; the
+engine sums them to the operands' shapes. runtime/ops/derivatives.cpp reads
 ``encode_derivative``; DerivativePlan in autograd/derivative.h says what the fields
-mean. Read next: pointwise.py, which does it for scalars, and batching.py.
+mean. Read next: batching.py.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from dataclasses import dataclass, replace
 
 from pellucid_compiler.abi.encode import Encodable, encode
 from pellucid_compiler.abi.fields import encode_record
-from pellucid_compiler.abi.plan import Instruction, encode_plan
+from pellucid_compiler.abi.plan import Instruction
 from pellucid_compiler.abi.records import (
     DerivativeRow,
     DerivedOp,
     GuardedDerivative,
-    KeyedPlan,
+    PassedRow,
     SizeRow,
     SourceRow,
 )
@@ -36,6 +37,7 @@ from pellucid_compiler.ir.graph import Graph, Value
 from pellucid_compiler.ir.kinds import has_plain_store, view_map
 from pellucid_compiler.ir.primitives import CALL, LOOP
 from pellucid_compiler.lower.registers import (
+    LoweringError,
     NumberSource,
     RegisterBuilder,
     SizeSource,
@@ -43,6 +45,7 @@ from pellucid_compiler.lower.registers import (
     size_sources,
 )
 from pellucid_compiler.specialise.graphs import GraphOp
+from pellucid_compiler.specialise.keyed import ArgumentSource, Derived, KeyedOp
 from pellucid_compiler.specialise.requests import TensorPlace
 from pellucid_compiler.specialise.symbols import graph_symbols
 from pellucid_compiler.transforms.jvp import jvp
@@ -52,38 +55,30 @@ DIGEST = 16
 """Hexadecimal digits that end the name of a derived op."""
 
 
-@dataclass(frozen=True)
-class ArgumentSource:
-    """Where an argument comes from: an argument, a result, its gradient, a saved value,
-    the tangent of an input, or sizes.
-    """
-
-    origin: str
-    index: int = 0
-    element: int = -1
-
-
 @dataclass(frozen=True, eq=False)
 class DerivativeOp:
     """The op that computes gradients or tangents, and how the runtime calls it.
 
     ``sizes`` are (argument, element, dim) of the integers in the ``sizes`` argument;
     ``results`` the input number of each gradient, the output number of each tangent.
-    ``forward`` gives the op's results and behind them what is saved.
+    ``passed`` are gradients that go on as they came: of which output, to which input;
+    without others there is no op. ``forward`` gives the op's results and behind them
+    what is saved.
     """
 
-    op: GraphOp
+    op: KeyedOp | None
     arguments: tuple[ArgumentSource, ...]
     sizes: tuple[tuple[int, int, int], ...]
     results: tuple[int, ...]
     saved_arguments: int
     saved_results: int
+    passed: tuple[tuple[int, int], ...] = ()
     forward: GraphOp | None = None
 
 
-def derive(op: GraphOp, mask: int) -> DerivativeOp | None:
+def derive(op: KeyedOp, mask: int) -> DerivativeOp | None:
     """The derivative by the inputs whose bits are set; None without one."""
-    op = differentiated(op)
+    op = op.to_differentiate()
     wrt = _moving_inputs(op, mask)
     outputs = [k for k, v in enumerate(op.graph.outputs) if is_float(v.dtype)]
     if not wrt or not outputs:
@@ -143,16 +138,9 @@ def saving_forward(op: GraphOp) -> GraphOp:
     )
 
 
-def differentiated(op: GraphOp) -> GraphOp:
-    """The op whose Graph tells all that its results depend on."""
-    if op.differentiated is None:
-        return op
-    return replace(op, graph=op.differentiated, differentiated=None)
-
-
-def derive_tangent(op: GraphOp, mask: int) -> DerivativeOp | None:
+def derive_tangent(op: KeyedOp, mask: int) -> DerivativeOp | None:
     """The tangents of the outputs where the inputs of ``mask`` have tangents."""
-    op = differentiated(op)
+    op = op.to_differentiate()
     wrt = _moving_inputs(op, mask)
     outputs = [k for k, v in enumerate(op.graph.outputs) if v.differentiable]
     if not wrt or not outputs:
@@ -162,7 +150,7 @@ def derive_tangent(op: GraphOp, mask: int) -> DerivativeOp | None:
     return _Assembly(op, "jvp", mask, forward, given, outputs).derivative()
 
 
-def _moving_inputs(op: GraphOp, mask: int) -> list[int]:
+def _moving_inputs(op: KeyedOp, mask: int) -> list[int]:
     return [
         position
         for position, place in enumerate(op.places)
@@ -233,7 +221,7 @@ def _forward_results(
     read: dict[Value, Value] = {}
     for value, result in zip(graph.outputs, results, strict=True):
         wide = _rounded_from(value)
-        if value in copies and value not in graph.inputs:
+        if value in copies and value.node is not None and value.node.inputs:
             read[copies[value]] = result
         if wide is not None and wide in copies and wide not in graph.inputs:
             read[copies[wide]] = _converted(g, result, wide.dtype)
@@ -269,7 +257,7 @@ class _Assembly:
 
     def __init__(
         self,
-        op: GraphOp,
+        op: KeyedOp,
         rule: str,
         mask: int,
         derived: Graph,
@@ -279,7 +267,9 @@ class _Assembly:
         self.op, self.rule, self.mask, self.derived = op, rule, mask, derived
         self.differentiated: Graph | None = None
         self.num_inputs = len(op.graph.inputs)
+        self.first_given = self.num_inputs + len(op.graph.outputs)
         self.given, self.results = given, tuple(results)
+        self.passed: list[tuple[int, int]] = []
         self.declared: list[str] = []
         self.key: list[TensorKey | NumberKey | ListKey] = []
         self.arguments: list[ArgumentSource] = []
@@ -288,9 +278,15 @@ class _Assembly:
         self.sizes: list[tuple[int, int, int]] = []
 
     def derivative(self) -> DerivativeOp:
+        if self.op.broadcasts and self.rule == "vjp":
+            self._pass_gradients()
+            if not self.results:
+                return DerivativeOp(None, (), (), (), 0, 0, tuple(self.passed))
         used = self.derived.used_inputs()
         for graph in self._graphs():
             assert set(graph.used_inputs()) <= set(used), (self.op.name, graph)
+        if self.op.broadcasts and not used:
+            used = [self.first_given]  # it gives the shape
         for position in used:
             self._add_tensor(position)
         self._add_numbers()
@@ -298,18 +294,28 @@ class _Assembly:
             graph.inputs = [graph.inputs[k] for k in used]
         inputs = [k for k in used if k < self.num_inputs]
         results = [
-            k - self.num_inputs
-            for k in used
-            if 0 <= k - self.num_inputs < len(self.op.graph.outputs)
+            k - self.num_inputs for k in used if self.num_inputs <= k < self.first_given
         ]
         return DerivativeOp(
-            op=self._graph_op(),
+            op=self._op(),
             arguments=tuple(self.arguments),
             sizes=tuple(self.sizes),
             results=self.results,
             saved_arguments=sum(1 << self.op.places[k].number for k in inputs),
             saved_results=sum(1 << k for k in results),
+            passed=tuple(self.passed),
         )
+
+    def _pass_gradients(self) -> None:
+        """Leave out the results that are a gradient as it came."""
+        given = dict(
+            zip(self.derived.inputs[self.first_given :], self.given, strict=True)
+        )
+        pairs = list(zip(self.derived.outputs, self.results, strict=True))
+        self.passed = [(given[v].index, which) for v, which in pairs if v in given]
+        computed = [(v, which) for v, which in pairs if v not in given]
+        self.derived.outputs = [value for value, _ in computed]
+        self.results = tuple(which for _, which in computed)
 
     def _graphs(self) -> list[Graph]:
         graphs = [self.derived, self.differentiated]
@@ -319,6 +325,10 @@ class _Assembly:
         value = self.derived.inputs[position]
         result = position - self.num_inputs
         if result < 0:
+            if position >= len(self.op.places):
+                raise LoweringError(
+                    f"the derivative of {self.op.schema.name} reads random words"
+                )
             place = self.op.places[position]
             source = ArgumentSource("argument", place.argument, place.element)
         elif result < len(self.op.graph.outputs):
@@ -391,7 +401,7 @@ class _Assembly:
             text = f"{element}[] {name}"
         else:
             assert isinstance(key, NumberKey)
-            is_exact = declared.type in ("SymInt", "float")
+            is_exact = declared.type in kind.values() and not self.op.broadcasts
             text = f"{kind[key.dtype] if is_exact else 'Scalar'} {name}"
         assert isinstance(key, (NumberKey, ListKey))
         self._declare(text, key, ArgumentSource("argument", argument))
@@ -404,36 +414,34 @@ class _Assembly:
             if isinstance(source, NumberSource) and source.argument == -1:
                 self.sources[name] = NumberSource(position, source.element)
 
-    def _graph_op(self) -> GraphOp:
-        return GraphOp(
-            reference=encode([self.rule, *origin_of(self.op), self.mask]),
-            schema=self._schema(),
-            kind="fused",
-            arguments=[],
-            key=tuple(self.key),
-            graph=self.derived,
-            guards={},
-            places=self.places,
-            sources=self.sources,
-            hints=self.op.hints,
-            node=derived_node_name(self.op.node, self.rule),
-            differentiated=self.differentiated,
-            is_derivative=True,
-            images=self.op.images,
+    def _op(self) -> KeyedOp:
+        return self.op.derived(
+            Derived(
+                reference=encode([self.rule, *origin_of(self.op), self.mask]),
+                schema=self._schema(),
+                key=tuple(self.key),
+                graph=self.derived,
+                places=self.places,
+                sources=self.sources,
+                node=derived_node_name(self.op.node, self.rule),
+                origins=self.arguments,
+                differentiated=self.differentiated,
+            )
         )
 
     def _schema(self) -> Schema:
         result = "Tensor" if len(self.results) == 1 else "Tensor[]"
+        if self.op.broadcasts and len(self.results) > 1:
+            result = f"({', '.join(['Tensor'] * len(self.results))})"
         name = derived_name(self.op, self.rule, self.mask)
         return parse_schema(f"{name}({', '.join(self.declared)}) -> {result}")
 
 
-def derived_name(op: GraphOp, rule: str, mask: int) -> str:
+def derived_name(op: KeyedOp, rule: str, mask: int) -> str:
     """A name of its own: the origin's, the rules in their order, and a digest of what
     decides the Graph.
     """
-    answers: list[Encodable] = [[str(e), answer] for e, answer in op.guards.items()]
-    whole = encode([rule, op.reference, op.specification(), answers, mask])
+    whole = encode([rule, op.reference, *op.identity(), mask])
     digest = hashlib.sha256(whole).hexdigest()[:DIGEST]
     base = op.schema.full_name.replace(".", "_").removeprefix("_")
     stem = base[: -DIGEST - 1] if isinstance(op.reference, bytes) else base
@@ -448,12 +456,12 @@ def derived_node_name(node: str, rule: str) -> str:
     return f"{stem}{'Jvp' if rule == 'jvp' else 'Backward'}Backward0"
 
 
-def origin_of(op: GraphOp) -> list[Encodable]:
+def origin_of(op: KeyedOp) -> list[Encodable]:
     """What a request says of the forward op: its reference and its arguments."""
     return [op.reference, op.arguments]
 
 
-def guard_program(op: GraphOp) -> tuple[Instruction, ...]:
+def guard_program(op: KeyedOp) -> tuple[Instruction, ...]:
     """The forward op's questions, asked again when a derivative of it is looked up."""
     registers = RegisterBuilder({**size_sources(op.graph), **op.sources})
     for condition, answer in op.guards.items():
@@ -462,13 +470,12 @@ def guard_program(op: GraphOp) -> tuple[Instruction, ...]:
 
 
 def encode_derivative(
-    forward: GraphOp, derivative: DerivativeOp | None, kernels: dict[bytes, Kernel]
+    forward: KeyedOp, derivative: DerivativeOp | None, kernels: dict[bytes, Kernel]
 ) -> bytes:
     """The answer to a "derivative" request; ``kernels`` collects what it uses."""
     guards = guard_program(forward)
     if derivative is None:
         return encode(encode_record(GuardedDerivative(guards, None)))
-    forward_op = derivative.forward
     row = DerivativeRow(
         op=_derived_op(derivative.op, kernels),
         arguments=tuple(
@@ -476,22 +483,20 @@ def encode_derivative(
         ),
         sizes=tuple(SizeRow(*size) for size in derivative.sizes),
         results=derivative.results,
-        broadcasts=False,
+        broadcasts=forward.broadcasts,
         saved_arguments=derivative.saved_arguments,
         saved_results=derivative.saved_results,
         node=forward.node,
-        passed=(),
-        forward=None if forward_op is None else _derived_op(forward_op, kernels),
+        passed=tuple(PassedRow(*way) for way in derivative.passed),
+        forward=_derived_op(derivative.forward, kernels),
     )
     return encode(encode_record(GuardedDerivative(guards, row)))
 
 
-def _derived_op(op: GraphOp, kernels: dict[bytes, Kernel]) -> DerivedOp:
-    """An op that is made when it is first met, with the plan of its one key."""
-    lowered = op.lower()
-    kernels.update(lowered.kernels)
-    keyed = KeyedPlan(op.specification(), encode_plan(lowered.plan))
+def _derived_op(op: KeyedOp | None, kernels: dict[bytes, Kernel]) -> DerivedOp | None:
+    """An op that is made when it is first met, with what runs its one key."""
+    if op is None:
+        return None
     assert isinstance(op.reference, bytes)
-    return DerivedOp(
-        op.schema.text, op.kind, 0, op.reference, encode([encode_record(keyed)])
-    )
+    keys = encode([op.keyed(kernels)])
+    return DerivedOp(op.schema.text, op.kind, op.promoted, op.reference, keys)

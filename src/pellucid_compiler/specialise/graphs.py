@@ -1,28 +1,26 @@
 """Graph ops at one key: a declared op's trace, or the derivative of such a one, as a
-plan.
-
-A ``GraphOp`` is what lowering and differentiation need of either. Read next:
-derivatives.py.
+plan. Read next: derivatives.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from pellucid_compiler.abi.encode import Encodable
-from pellucid_compiler.declare.key import Key, bind_arguments, specialise
+from pellucid_compiler.abi.fields import encode_record
+from pellucid_compiler.abi.plan import encode_plan
+from pellucid_compiler.abi.records import KeyedPlan
+from pellucid_compiler.codegen.kernel import Kernel
+from pellucid_compiler.declare.key import bind_arguments, specialise
 from pellucid_compiler.declare.op import Op
-from pellucid_compiler.declare.schema import Schema
-from pellucid_compiler.ir.expr import Expr
 from pellucid_compiler.ir.graph import Graph
 from pellucid_compiler.lower.graph import Lowered, lower_graph
-from pellucid_compiler.lower.registers import Source
 from pellucid_compiler.lower.trees import with_trees_of
 from pellucid_compiler.passes.manager import Observer
+from pellucid_compiler.specialise.keyed import Derived, KeyedOp
 from pellucid_compiler.specialise.requests import (
-    TensorPlace,
     encode_argument,
     number_sources,
     specification,
@@ -31,33 +29,20 @@ from pellucid_compiler.specialise.requests import (
 from pellucid_compiler.specialise.unify import unify_sizes
 
 
-@dataclass(frozen=True, eq=False)
-class GraphOp:
-    """A Graph under a schema, for one key and one set of answers to its questions.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GraphOp(KeyedOp):
+    """A Graph of tensors, which a plan runs.
 
-    ``reference`` names the op in requests: its full name, or the origin of a
-    derivative; ``arguments`` are those of the request. ``places`` tells which argument
-    each input of the Graph is; ``sources`` where the numbers are found in the call;
-    ``hints`` the sizes and numbers it was traced with. ``anchor``: of a group, the op
-    in it whose sums keep their bits. ``node`` names the nodes that record calls of it.
-
-    ``saving_graph``: the Graph whose extra outputs the declaration saves for backward;
-    None where it saves nothing. ``differentiated`` is differentiated in place of a
-    Graph that reads such values: it has the same inputs and computes them. ``images``:
-    its tensors may be channels-last.
+    ``hints``: the sizes and numbers it was traced with. ``anchor``: of a group, the op
+    in it whose sums keep their bits. ``saving_graph``: the Graph whose extra outputs
+    the declaration saves for backward; None where it saves nothing. ``differentiated``
+    is differentiated in place of a Graph that reads such values: it has the same inputs
+    and computes them. ``images``: its tensors may be channels-last.
     """
 
-    reference: Encodable
-    schema: Schema
-    kind: str
-    arguments: Encodable
-    key: Key
-    graph: Graph
-    guards: Mapping[Expr, bool]
-    places: Sequence[TensorPlace]
-    sources: Mapping[str, Source]
+    broadcasts = False
+
     hints: Mapping[str, Any]
-    node: str
     index_error: str = "IndexError"
     saving_graph: Graph | None = None
     differentiated: Graph | None = None
@@ -65,12 +50,45 @@ class GraphOp:
     images: bool = False
     anchor: GraphOp | None = None
 
-    @property
-    def name(self) -> str:
-        return self.schema.full_name
-
     def specification(self) -> Encodable:
         return specification(self.schema, self.key)
+
+    def called_specification(self) -> Encodable:
+        return self.specification()
+
+    def identity(self) -> list[Encodable]:
+        answers: list[Encodable] = [[str(e), a] for e, a in self.guards.items()]
+        return [self.specification(), answers]
+
+    def encoded(self, kernels: dict[bytes, Kernel]) -> bytes:
+        lowered = self.lower()
+        kernels.update(lowered.kernels)
+        return encode_plan(lowered.plan)
+
+    def keyed(self, kernels: dict[bytes, Kernel]) -> Encodable:
+        return encode_record(KeyedPlan(self.specification(), self.encoded(kernels)))
+
+    def to_differentiate(self) -> Self:
+        if self.differentiated is None:
+            return self
+        return replace(self, graph=self.differentiated, differentiated=None)
+
+    def derived(self, parts: Derived) -> GraphOp:
+        return GraphOp(
+            reference=parts.reference,
+            schema=parts.schema,
+            kind="fused",
+            arguments=[],
+            key=parts.key,
+            graph=parts.graph,
+            places=parts.places,
+            sources=parts.sources,
+            node=parts.node,
+            hints=self.hints,
+            differentiated=parts.differentiated,
+            is_derivative=True,
+            images=self.images,
+        )
 
     def lower(self, observe: Observer | None = None) -> Lowered:
         """The plan; views and derivatives may share memory with their arguments.

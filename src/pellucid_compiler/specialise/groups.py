@@ -13,13 +13,15 @@ from typing import Any, NamedTuple
 from pellucid_compiler.abi.dtypes import CODES
 from pellucid_compiler.abi.encode import decode, encode
 from pellucid_compiler.codegen.kernel import Kernel
-from pellucid_compiler.declare.scalar_function import ScalarFunction, element_of
-from pellucid_compiler.declare.schema import parse_schema
+from pellucid_compiler.ir.elements import element_bodies, element_graph, element_of
 from pellucid_compiler.ir.expr import Expr, cast, const, rewrite, sym
+from pellucid_compiler.ir.graph import Graph
+from pellucid_compiler.lower.registers import NumberSource
 from pellucid_compiler.lower.tile import tile_program
 from pellucid_compiler.specialise.answer import resolve
-from pellucid_compiler.specialise.members import FIRST_VALUE, member_of
-from pellucid_compiler.specialise.scalars import lower_function
+from pellucid_compiler.specialise.members import FIRST_VALUE, asked_op
+from pellucid_compiler.specialise.requests import TensorPlace
+from pellucid_compiler.specialise.scalars import lower_elements
 
 ONE = -1
 """The class of a number that is 1.0."""
@@ -28,17 +30,17 @@ _PARTS = ("whole", "real", "imaginary")  # as ScalarFunction::Part of the runtim
 
 
 class Group(NamedTuple):
-    """A function of the group's inputs, and where its numbers come from.
+    """A Graph of the group's inputs, and where its numbers come from.
 
-    ``numbers`` are (op, argument) of the parameters ``n0``, ``n1``, ...
+    ``numbers`` are (op, argument) of the symbols ``n0``, ``n1``, ...
     """
 
-    function: ScalarFunction
+    graph: Graph
     numbers: tuple[tuple[int, int], ...]
 
 
 def group_of(description: bytes) -> Group:
-    """The group that ``description`` says, as one function."""
+    """The group that ``description`` says, as one Graph of elements."""
     fields: Any = decode(description)
     described, outputs = fields
     values: list[Expr] = []
@@ -46,19 +48,19 @@ def group_of(description: bytes) -> Group:
     numbers: list[tuple[int, int]] = []
     shared: dict[tuple[int, str], str] = {}
     for position, (request, operands, classes) in enumerate(described):
-        member = member_of(request, resolve)
+        member = asked_op(request, resolve)
         places = dict(map(tuple, operands))
-        names = {a.name: k for k, a in enumerate(member.schema.arguments)}
         read: list[Expr | None] = []
-        for argument, dtype in zip(member.tensors, member.function.inputs, strict=True):
-            place = places.get(argument)
-            if place is None:  # the function does not read it
+        for operand, value in zip(member.places, member.graph.inputs, strict=True):
+            place = places.get(operand.argument)
+            if place is None:  # the op does not read it
                 read.append(None)
             elif place >= FIRST_VALUE:
-                read.append(cast(values[place - FIRST_VALUE], dtype))
+                read.append(cast(values[place - FIRST_VALUE], value.dtype))
             else:
-                inputs[place] = dtype
-                read.append(element_of(place, dtype))
+                inputs[place] = value.dtype
+                read.append(element_of(place, value.dtype))
+        names = member.number_arguments()
         class_of = dict(map(tuple, classes))
 
         def number(
@@ -79,21 +81,19 @@ def group_of(description: bytes) -> Group:
                 return read[e.attr]
             return number(e) if e.op == "sym" else None
 
-        values += [rewrite(e, leaf) for e in member.function.outputs]
-    params = tuple((f"n{k}", "") for k in range(len(numbers)))
+        values += [rewrite(e, leaf) for e in element_bodies(member.graph)]
     count = max(inputs, default=-1) + 1
-    dtypes = tuple(inputs.get(k, "float32") for k in range(count))
-    chosen = tuple(values[k] for k in outputs)
-    return Group(ScalarFunction(dtypes, params, chosen), tuple(numbers))
+    dtypes = [inputs.get(k, "float32") for k in range(count)]
+    chosen = [values[k] for k in outputs]
+    return Group(element_graph("group", dtypes, chosen), tuple(numbers))
 
 
 def lower_group(description: bytes, kernels: dict[bytes, Kernel]) -> bytes:
     """The encoded kernel of a group; ``kernels`` collects what it calls."""
     group = group_of(description)
-    declared = ", ".join(f"Scalar n{k}" for k in range(len(group.numbers)))
-    schema = parse_schema(f"group({declared}) -> Tensor")
-    positions = tuple(range(len(group.function.inputs)))
-    lowered = lower_function(group.function, positions, schema, {})
+    places = [TensorPlace(k, -1, k) for k in range(len(group.graph.inputs))]
+    sources = {f"n{k}": NumberSource(k) for k in range(len(group.numbers))}
+    lowered = lower_elements(group.graph, places, sources, {})
     kernel = lowered.kernel
     kernels[kernel.kernel_id] = kernel
     kernels.update(tile_program(kernel).kernels)

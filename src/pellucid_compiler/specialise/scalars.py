@@ -1,4 +1,4 @@
-"""Pointwise ops at one key: a ScalarFunction as a map kernel and its encoding.
+"""Pointwise ops at one key: a Graph of elements as a map kernel and its encoding.
 
 The runtime has promoted already when it asks: tensors come with the dtype they are
 computed in, numbers with the common dtype alone. runtime/ops/scalar_functions.cpp
@@ -27,10 +27,10 @@ from pellucid_compiler.abi.records import (
 from pellucid_compiler.codegen.kernel import Kernel, Map
 from pellucid_compiler.declare.key import Key, NumberKey, StaticKey, TensorKey
 from pellucid_compiler.declare.op import Op
-from pellucid_compiler.declare.scalar_function import ScalarFunction
 from pellucid_compiler.declare.schema import Argument, Schema
 from pellucid_compiler.ir.complex_parts import IMAGINARY, REAL, ComplexParts
 from pellucid_compiler.ir.dtypes import is_complex, is_float, stored_dtype, wide_dtype
+from pellucid_compiler.ir.elements import element_bodies
 from pellucid_compiler.ir.expr import (
     Expr,
     bottom_up,
@@ -42,15 +42,16 @@ from pellucid_compiler.ir.expr import (
     walk,
     without_partials,
 )
-from pellucid_compiler.ir.graph import Requirement
+from pellucid_compiler.ir.graph import Graph, Requirement
 from pellucid_compiler.lower.bodies import parameter_dtype, strong
 from pellucid_compiler.lower.carriers import carried
-from pellucid_compiler.lower.registers import NumberSource, RegisterBuilder
+from pellucid_compiler.lower.registers import NumberSource, RegisterBuilder, Source
 from pellucid_compiler.lower.tile import tile_program
 from pellucid_compiler.specialise.requests import (
     NUMBER_ITEM,
     STATIC,
     TENSOR,
+    TensorPlace,
     decode_argument,
     specification_item,
 )
@@ -125,15 +126,13 @@ class NumberRule:
     fits: str | None = None
 
 
-def number_rules(
-    op: Op, function: ScalarFunction, common: str
-) -> dict[str, NumberRule]:
+def number_rules(op: Op, graph: Graph, common: str) -> dict[str, NumberRule]:
     """The rules of a declared op's ``Scalar`` arguments.
 
     A number that the op stores as it is must fit the result, one that it computes with
     must fit what it computes in.
     """
-    stored = _stored_numbers(function)
+    stored = _stored_numbers(element_bodies(graph))
     rules = {}
     for argument in op.schema.arguments:
         name = argument.name
@@ -148,10 +147,10 @@ def number_rules(
     return rules
 
 
-def _stored_numbers(function: ScalarFunction) -> dict[str, str]:
+def _stored_numbers(outputs: Sequence[Expr]) -> dict[str, str]:
     """The numbers that results hold unchanged, and the dtypes of those results."""
     found: dict[str, str] = {}
-    for output in function.outputs:
+    for output in outputs:
         left = [without_partials(output)]
         while left:
             e = left.pop()
@@ -176,13 +175,14 @@ class Parameter(NamedTuple):
 
     @staticmethod
     def of(
-        name: str, arguments: Mapping[str, int], rules: Mapping[str, NumberRule]
+        name: str, sources: Mapping[str, Source], rules: Mapping[str, NumberRule]
     ) -> Parameter:
         """The parameter of this name, as complex_parts.py names the parts."""
         stem, _, part = name.partition(".")
         whole_or_part = {"": "whole", REAL: "real", IMAGINARY: "imaginary"}[part]
-        rule = rules.get(stem, NumberRule())
-        return Parameter(arguments[stem], rule, whole_or_part)
+        rule, source = rules.get(stem, NumberRule()), sources[stem]
+        assert isinstance(source, NumberSource)
+        return Parameter(source.argument, rule, whole_or_part)
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,22 +201,25 @@ class LoweredFunction:
     of_elements: tuple[Requirement, ...] = ()
 
 
-def lower_function(
-    function: ScalarFunction,
-    tensor_arguments: Sequence[int],
-    schema: Schema,
+def lower_elements(
+    graph: Graph,
+    places: Sequence[TensorPlace],
+    sources: Mapping[str, Source],
     rules: Mapping[str, NumberRule],
 ) -> LoweredFunction:
-    """``tensor_arguments``: which argument each operand is; random words follow."""
-    num_draws = len(function.inputs) - len(tensor_arguments)
-    sources = [*tensor_arguments, *(FIRST_DRAW + k for k in range(num_draws))]
-    of_elements = [r for r in function.requirements if is_loaded(r.condition)]
-    roots = [*function.outputs, *(r.condition for r in of_elements)]
+    """The kernel of a Graph of elements; ``places``: which argument each operand is;
+    random words follow.
+    """
+    num_draws = len(graph.inputs) - len(places)
+    operands = [place.argument for place in places]
+    operands += [FIRST_DRAW + k for k in range(num_draws)]
+    outputs = element_bodies(graph)
+    of_elements = [r for r in graph.requirements if is_loaded(r.condition)]
+    roots = [*outputs, *(r.condition for r in of_elements)]
     bodies = _real_arithmetic([without_partials(e) for e in roots])
     used = list(dict.fromkeys(e.attr for e in loads(*bodies)))
     dtype_of = {s.attr: s.dtype for s in symbols(*bodies)}
     names = list(dtype_of)
-    arguments = {a.name: k for k, a in enumerate(schema.arguments)}
 
     def leaf(e: Expr, args: tuple[Expr, ...]) -> Expr | None:
         if e.op == "load":
@@ -228,31 +231,31 @@ def lower_function(
 
     memo: dict[Expr, Expr] = {}
     values = tuple(strong(rewrite_untyped(e, leaf, memo)) for e in bodies)
-    count = len(function.outputs)
+    count = len(outputs)
     kernel = Kernel(
         Map(values[:count], values[count:]),
-        tuple(function.inputs[k] for k in used),
+        tuple(graph.inputs[k].dtype for k in used),
         tuple(stored_dtype(e.dtype) for e in bodies[:count]),
         tuple(parameter_dtype(dtype_of[name]) for name in names),
     )
     return LoweredFunction(
         kernel,
-        tuple(sources[k] for k in used),
-        tuple(Parameter.of(name, arguments, rules) for name in names),
+        tuple(operands[k] for k in used),
+        tuple(Parameter.of(name, sources, rules) for name in names),
         num_draws,
-        _number_checks(function, arguments),
+        _number_checks(graph, sources),
         tuple(of_elements),
     )
 
 
 def _number_checks(
-    function: ScalarFunction, arguments: Mapping[str, int]
+    graph: Graph, sources: Mapping[str, Source]
 ) -> RegisterBuilder | None:
     """The program that checks what is required of numbers; None if nothing is."""
-    found = [r for r in function.requirements if not is_loaded(r.condition)]
+    found = [r for r in graph.requirements if not is_loaded(r.condition)]
     if not found:
         return None
-    checks = RegisterBuilder({n: NumberSource(k) for n, k in arguments.items()})
+    checks = RegisterBuilder(sources)
     for requirement in found:
         checks.check(requirement)
     return checks

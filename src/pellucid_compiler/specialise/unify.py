@@ -50,6 +50,11 @@ def renamed_expr(e: Expr, names: Mapping[str, Expr]) -> Expr:
     return _Renaming(_by_name(names)).expr(e)
 
 
+def renamed_attrs(attrs: Any, renamed: Replacement) -> Any:
+    """A node's attributes with the symbols that ``renamed`` knows replaced."""
+    return _Renaming(renamed).attrs(attrs)
+
+
 def _by_name(names: Mapping[str, Expr]) -> Replacement:
     return lambda e: names.get(e.attr) if e.op == "sym" else None
 

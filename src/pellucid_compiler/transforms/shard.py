@@ -53,26 +53,36 @@ class Strategy(NamedTuple):
     """One way to share a node's work: what operands must be, and what results are.
 
     ``axis``: the loop axis that is shared out; None where sizes stay whole. ``dim``:
-    of a reshape, the dim of the result that is split.
+    of a reshape, the dim of the result that is split. ``owned``: an operand that is
+    split along a dim which loaded places lead into: who has the element gives it.
     """
 
     needs: tuple[State, ...]
     result: State
     axis: int | None = None
     dim: int | None = None
+    owned: tuple[int, int] | None = None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the processes do different work."""
+        return any(state is not None for state in (*self.needs, self.result))
 
 
 class Plan(NamedTuple):
     """What each input of a Graph must be, and what each output then is.
 
     ``numbers`` are the sizes among the call's numbers that are those of a part.
-    ``cost`` counts the elements that move, in front of the op.
+    ``cost`` counts the elements that move. ``chosen`` has each step's strategy;
+    ``joins`` says before which step a value inside is combined.
     """
 
     needs: tuple[State, ...]
     results: tuple[State, ...]
     cost: float
     numbers: Mapping[str, int]
+    chosen: tuple[Strategy, ...] = ()
+    joins: tuple[tuple[int, int], ...] = ()
 
 
 # The rules of one loop
@@ -96,7 +106,7 @@ def _reads(e: Expr, axis: int) -> bool:
     return any(_reads(argument, axis) for argument in e.args)
 
 
-def _is_axis(index: Expr, axis: int) -> bool:
+def is_axis(index: Expr, axis: int) -> bool:
     return index.op == "axis" and index.attr == axis
 
 
@@ -113,7 +123,7 @@ def _split_needs(
             continue
         state: State = None
         for dim, index in enumerate(load_index(e)):
-            if _is_axis(index, axis):
+            if is_axis(index, axis):
                 size = size_value(node.inputs[e.attr].shape[dim], env)
                 if state is not None or size != extent:
                     return None
@@ -129,7 +139,7 @@ def _result(attrs: Any, axis: int) -> State | bool:
     """What the result is when the axis is shared out; False: no such state."""
     found: set[State | bool] = set()
     for store in attrs.stores:
-        at = [dim for dim, index in enumerate(store.place) if _is_axis(index, axis)]
+        at = [dim for dim, index in enumerate(store.place) if is_axis(index, axis)]
         used = [
             dim
             for dim, index in enumerate(store.place)
@@ -144,12 +154,19 @@ def _result(attrs: Any, axis: int) -> State | bool:
     return found.pop() if len(found) == 1 else False
 
 
-def _axis_strategies(node: Node, env: Mapping[str, Any]) -> Iterator[Strategy]:
+def reads_number(attrs: Any, axis: int) -> bool:
+    """Whether the number of an axis of a loop is a value in its bodies."""
+    return any(_reads(store.body, axis) for store in attrs.stores) or (
+        attrs.payload is not None and _reads(attrs.payload, axis)
+    )
+
+
+def _axis_strategies(
+    node: Node, env: Mapping[str, Any], is_staged: bool
+) -> Iterator[Strategy]:
     attrs = node.attrs
     for axis in range(len(attrs.extents)):
-        if any(_reads(store.body, axis) for store in attrs.stores):
-            continue
-        if attrs.payload is not None and _reads(attrs.payload, axis):
+        if not is_staged and reads_number(attrs, axis):
             continue
         needs, result = _split_needs(node, axis, env), _result(attrs, axis)
         if needs is None or result is False:
@@ -220,6 +237,25 @@ def _linear_strategies(node: Node) -> Iterator[Strategy]:
                 yield Strategy(states, Joined("sum"))
 
 
+def _owner_strategies(node: Node) -> Iterator[Strategy]:
+    attrs = node.attrs
+    if attrs.combine not in ("assign", "sum") or attrs.init is not None:
+        return
+    bodies = [store.body for store in attrs.stores]
+    found = [e for e in walk(*_bodies(attrs)) if e.op in LOADS]
+    for operand in sorted({e.attr for e in found}):
+        own = [e for e in found if e.attr == operand]
+        if any(e.op != "load" for e in own):
+            continue
+        if not all(_degree(body, {operand}) == 1 for body in bodies):
+            continue
+        for dim in range(node.inputs[operand].rank):
+            if all(is_loaded(load_index(e)[dim]) for e in own):
+                needs: list[State] = [None] * len(node.inputs)
+                needs[operand] = Split(dim)
+                yield Strategy(tuple(needs), Joined("sum"), owned=(operand, dim))
+
+
 # reshape is not a loop: the outermost dim of a group that merges or parts may be split.
 
 
@@ -264,11 +300,16 @@ def _reshape_strategies(
             yield Strategy((Split(source),), Split(target), dim=target)
 
 
-def strategies(node: Node, env: Mapping[str, Any], ranks: int) -> list[Strategy]:
-    """Every way in which so many ranks run a node without talking."""
+def strategies(
+    node: Node, env: Mapping[str, Any], ranks: int, is_staged: bool = False
+) -> list[Strategy]:
+    """Every way in which so many ranks run a node without talking. In stages the place
+    of a part can be told, so that numbers of axes are those of the whole.
+    """
     found = [Strategy((None,) * len(node.inputs), None)]
     if node.primitive is LOOP:
-        found += [*_axis_strategies(node, env), *_linear_strategies(node)]
+        found += [*_axis_strategies(node, env, is_staged), *_linear_strategies(node)]
+        found += _owner_strategies(node) if is_staged else ()
     elif node.primitive is RESHAPE:
         found += _reshape_strategies(node, env, ranks)
     return found
@@ -277,23 +318,38 @@ def strategies(node: Node, env: Mapping[str, Any], ranks: int) -> list[Strategy]
 # The rules of a Graph
 
 
-class _Step(NamedTuple):
+class Step(NamedTuple):
+    """A node, and the numbers of its values."""
+
     node: Node
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 
 
-class _Flat:
+class Flat:
     """A Graph's nodes with called Graphs copied in; values are numbered."""
 
     def __init__(self, graph: Graph) -> None:
-        self.steps: list[_Step] = []
+        self.steps: list[Step] = []
         self._count = itertools.count()
         names = {value: next(self._count) for value in graph.inputs}
         self.inputs = [names[value] for value in graph.inputs]
         self._add(graph, names)
         self.outputs = [names[value] for value in graph.outputs]
         self.read = {number for step in self.steps for number in step.inputs}
+        self.values = dict(zip(self.inputs, graph.inputs, strict=True))
+        for step in self.steps:
+            self.values.update(zip(step.outputs, step.node.outputs, strict=True))
+
+    def is_detached(self, number: int) -> bool:
+        """Whether no gradient reaches the value."""
+        readers = [step for step in self.steps if number in step.inputs]
+        return number not in self.outputs and all(
+            _is_detached(step.node, k)
+            for step in readers
+            for k, other in enumerate(step.inputs)
+            if other == number
+        )
 
     def _add(self, graph: Graph, names: dict[Value, int]) -> None:
         for node in graph.nodes:
@@ -305,8 +361,19 @@ class _Flat:
                 made = tuple(inner[value] for value in body.outputs)
             else:
                 made = tuple(next(self._count) for _ in node.outputs)
-                self.steps.append(_Step(node, given, made))
+                self.steps.append(Step(node, given, made))
             names.update(zip(node.outputs, made, strict=True))
+
+
+def _is_detached(node: Node, operand: int) -> bool:
+    """Whether a loop reads the operand without a gradient to it."""
+    if node.primitive is not LOOP:
+        return False
+    return all(
+        body.op == "with_partials" and len(body.args) == 1
+        for body in _bodies(node.attrs)
+        if any(e.op in LOADS and e.attr == operand for e in walk(body))
+    )
 
 
 def moving_cost(have: State, want: State, elements: int) -> float | None:
@@ -330,6 +397,29 @@ class _Partial(NamedTuple):
     states: dict[int, State]
     cost: float
     chosen: tuple[Strategy, ...]
+    joins: tuple[tuple[int, int], ...] = ()
+
+
+class Talk(NamedTuple):
+    """What may be combined inside: nothing but sums where gradients are wanted, unless
+    none reaches the value.
+    """
+
+    flat: Flat
+    env: Mapping[str, Any]
+    has_gradient: bool
+
+    def cost(self, number: int, have: State, want: State) -> float | None:
+        """Of combining a value; None where that must not be."""
+        if want is not None or not isinstance(have, Joined):
+            return None
+        if number in self.flat.inputs:
+            return None
+        is_sum = have.combine == "sum" or not self.has_gradient
+        if not is_sum and not self.flat.is_detached(number):
+            return None
+        shape = self.flat.values[number].shape
+        return 2 * _product(shape_value(shape, self.env)) + 1
 
 
 def plans(
@@ -342,7 +432,68 @@ def plans(
     """Every plan that the beam finds, the cheapest first. ``free`` inputs may be in any
     state: random words.
     """
-    flat = _Flat(graph)
+    flat = Flat(graph)
+    found: dict[Any, Plan] = {}
+    for partial in _search(graph, flat, given, env, ranks, free, None):
+        numbers = _local_numbers(graph, flat, partial, env, ranks)
+        if numbers is None:
+            continue
+        plan = _plan(flat, partial, numbers)
+        found.setdefault((plan.needs, plan.results), plan)
+    return sorted(found.values(), key=lambda plan: plan.cost)
+
+
+def staged_plans(
+    graph: Graph,
+    given: Sequence[State],
+    env: Mapping[str, Any],
+    ranks: int,
+    has_gradient: bool = False,
+) -> list[Plan]:
+    """Plans that combine values inside of the op, which then runs in stages
+    (stages.py); the cheapest first.
+    """
+    if not all(_holds(r.condition, env) for r in graph.requirements):
+        return []
+    flat = Flat(graph)
+    talk = Talk(flat, env, has_gradient)
+    found: dict[Any, Plan] = {}
+    for partial in _search(graph, flat, given, env, ranks, (), talk):
+        if all(map(_has_plain_sizes, flat.steps, partial.chosen)):
+            plan = _plan(flat, partial, {})
+            found.setdefault((plan.needs, plan.results), plan)
+    return sorted(found.values(), key=lambda plan: plan.cost)
+
+
+def _has_plain_sizes(step: Step, strategy: Strategy) -> bool:
+    """Whether sizes that become those of a part are symbols of their own."""
+    split = [
+        value.shape[state.dim]
+        for value, state in zip(step.node.inputs, strategy.needs, strict=True)
+        if isinstance(state, Split)
+    ]
+    if isinstance(strategy.result, Split):
+        split += [value.shape[strategy.result.dim] for value in step.node.outputs]
+    if strategy.axis is not None:
+        split.append(step.node.attrs.extents[strategy.axis])
+    return all(size.op == "sym" for size in split)
+
+
+def _plan(flat: Flat, partial: _Partial, numbers: Mapping[str, int]) -> Plan:
+    needs = tuple(partial.states[number] for number in flat.inputs)
+    results = tuple(partial.states[number] for number in flat.outputs)
+    return Plan(needs, results, partial.cost, numbers, partial.chosen, partial.joins)
+
+
+def _search(
+    graph: Graph,
+    flat: Flat,
+    given: Sequence[State],
+    env: Mapping[str, Any],
+    ranks: int,
+    free: Sequence[int],
+    talk: Talk | None,
+) -> list[_Partial]:
     sizes = [_product(shape_value(value.shape, env)) for value in graph.inputs]
     start = {
         number: state
@@ -357,42 +508,39 @@ def plans(
     }
     frontier = [_Partial(start, 0.0, ())]
     for step in flat.steps:
-        frontier = _extended(frontier, step, costs, strategies(step.node, env, ranks))
-    found: dict[Any, Plan] = {}
-    for partial in frontier:
-        numbers = _local_numbers(graph, flat, partial, env, ranks)
-        if numbers is None:
-            continue
-        needs = tuple(partial.states[number] for number in flat.inputs)
-        results = tuple(partial.states[number] for number in flat.outputs)
-        found.setdefault((needs, results), Plan(needs, results, partial.cost, numbers))
-    return sorted(found.values(), key=lambda plan: plan.cost)
+        choices = strategies(step.node, env, ranks, talk is not None)
+        frontier = _extended(frontier, step, costs, choices, talk)
+    return frontier
 
 
 def _extended(
     frontier: list[_Partial],
-    step: _Step,
+    step: Step,
     costs: Mapping[int, tuple[State, int]],
     choices: list[Strategy],
+    talk: Talk | None,
 ) -> list[_Partial]:
     fresh: dict[Any, _Partial] = {}
     for partial, strategy in itertools.product(frontier, choices):
-        states, cost = dict(partial.states), partial.cost
+        states, cost, joins = dict(partial.states), partial.cost, partial.joins
         for number, need in zip(step.inputs, strategy.needs, strict=True):
             if number not in states:
                 have, elements = costs[number]
                 moved = moving_cost(have, need, elements)
-                if moved is None:
-                    break
-                states[number], cost = need, cost + moved
-            elif states[number] != need:
+            elif states[number] == need:
+                continue
+            else:
+                moved = talk and talk.cost(number, states[number], need)
+                joins = (*joins, (len(partial.chosen), number))
+            if moved is None:
                 break
+            states[number], cost = need, cost + moved
         else:
             states.update(dict.fromkeys(step.outputs, strategy.result))
             key = tuple(sorted(states.items(), key=lambda item: item[0]))
             if key not in fresh or cost < fresh[key].cost:
                 chosen = (*partial.chosen, strategy)
-                fresh[key] = _Partial(states, cost, chosen)
+                fresh[key] = _Partial(states, cost, chosen, joins)
     return sorted(fresh.values(), key=lambda p: p.cost)[:_MOST_STATES]
 
 
@@ -404,7 +552,7 @@ def _product(sizes: Sequence[int]) -> int:
 
 
 def _local_numbers(
-    graph: Graph, flat: _Flat, partial: _Partial, env: Mapping[str, Any], ranks: int
+    graph: Graph, flat: Flat, partial: _Partial, env: Mapping[str, Any], ranks: int
 ) -> dict[str, int] | None:
     """The sizes that are those of a part; None if the op, run on parts, would use such
     a size where the whole's is meant.

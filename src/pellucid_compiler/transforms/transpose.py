@@ -232,13 +232,15 @@ def _library(
     cts: list[Value | None],
 ) -> Cotangents:
     attrs: LibraryAttrs = node.attrs
-    rule = ROUTINES[attrs.routine].transpose
-    if rule is None:
+    routine = ROUTINES[attrs.routine]
+    rule, place = routine.transpose, routine.linear_in
+    others = [v for k, v in enumerate(inputs) if k != place]
+    if rule is None or any(moves for k, moves in enumerate(linear) if k != place):
         raise NotImplementedError(
             f"the library routine {attrs.routine} is not linear: linearise it first"
         )
-    (ct,) = cts
-    return {0: rule(g, ct, node.inputs[0].shape, **dict(attrs.options))}
+    shape, options = node.inputs[place].shape, dict(attrs.options)
+    return {place: rule(g, cts[0], shape, *others, **options)}
 
 
 _RULES: Final[dict[str, TransposeRule]] = {

@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from pellucid import _C
@@ -23,7 +24,7 @@ from pellucid_compiler.ir.bounded import Bounded
 if TYPE_CHECKING:
     from pellucid import Tensor
     from pellucid_compiler.codegen.kernel import Kernel
-    from pellucid_compiler.declare.scalar_function import ScalarFunction
+    from pellucid_compiler.ir.expr import Expr
 
 GROUP: Final = "group"
 """What is asked where the request describes a group."""
@@ -41,7 +42,7 @@ os.register_at_fork(after_in_child=_renew_lock)
 
 
 def answer(what: str, request: bytes) -> bytes:
-    """The encoded plan, scalar function or derivative for ``request``, or what a
+    """The encoded plan, pointwise function or derivative for ``request``, or what a
     stored group brought along (stored_answers.py).
     """
     return stored_answers.known_answer((what, request)) or _traced(what, request)
@@ -95,16 +96,19 @@ def answer_group(description: bytes) -> bytes:
     return answered
 
 
-def derivative_function(name: str) -> ScalarFunction | None:
-    """What a derivative op computes of one element of each operand; None if it is
-    not pointwise.
+def derivative_elements(name: str) -> tuple[Sequence[Expr], dict[str, int]] | None:
+    """What a derivative op computes of one element of each operand, and which argument
+    each of its numbers is; None if it is not pointwise.
     """
     import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
+    from pellucid_compiler.ir.elements import element_bodies
     from pellucid_compiler.specialise.answer import resolve
     from pellucid_compiler.specialise.pointwise import PointwiseOp
 
     found = resolve(_C._derivative_origin(name), None)
-    return found.function if isinstance(found, PointwiseOp) else None
+    if not isinstance(found, PointwiseOp):
+        return None
+    return element_bodies(found.graph), found.number_arguments()
 
 
 def run_routine(

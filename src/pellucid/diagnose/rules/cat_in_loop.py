@@ -22,11 +22,10 @@ def find(facts: Facts) -> list[Finding]:
             continue
         line = entry.line
         found.append(
-            Finding(
+            Finding.at(
+                line.file,
+                line.number,
                 kind="copy",
-                file=line.file,
-                line=line.number,
-                text=facts.source(line),
                 evidence=f"{share:.0%} of the time: {len(sizes)} copies of what grew to"
                 f" {sizes[-1]} elements",
                 fix="append to a list, one cat after the loop",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import re
 
 from pellucid.diagnose.edits import enclosing, is_loop, replaced
@@ -27,25 +26,22 @@ def find(facts: Facts) -> list[Finding]:
     saved = sum(held) // len(passes)
     if saved < _LEAST:
         return []
-    files = [*facts.settings.get("files", ()), *(file for file, _ in facts.lines)]
-    for file in dict.fromkeys(files):
-        for number, text in enumerate(linecache.getlines(file), 1):
-            called = re.match(_BLOCK, text)
-            loops = enclosing(file, number, is_loop) if called else []
-            targets = [getattr(getattr(n, "target", None), "id", "") for n in loops]
-            if not called or called[3] not in targets:
-                continue
-            return [
-                Finding(
-                    kind="peak",
-                    file=file,
-                    line=number,
-                    text=text.strip(),
-                    evidence=f"a forward pass saves {saved >> 20} MiB for backward",
-                    fix=f"checkpoint each {called[3]}: compute it again in backward",
-                    share=0.06,
-                    patch=replaced(file, number, _BLOCK, _CALL),
-                    is_option=True,
-                )
-            ]
+    for file, number, text in facts.matching(_BLOCK):
+        called = re.match(_BLOCK, text)
+        loops = enclosing(file, number, is_loop)
+        targets = [getattr(getattr(n, "target", None), "id", "") for n in loops]
+        if called is None or called[3] not in targets:
+            continue
+        return [
+            Finding.at(
+                file,
+                number,
+                kind="peak",
+                evidence=f"a forward pass saves {saved >> 20} MiB for backward",
+                fix=f"checkpoint each {called[3]}: compute it again in backward",
+                share=0.06,
+                patch=replaced(file, number, _BLOCK, _CALL),
+                is_option=True,
+            )
+        ]
     return []

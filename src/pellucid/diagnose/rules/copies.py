@@ -28,11 +28,10 @@ def find(facts: Facts) -> list[Finding]:
             continue
         moved = sum(i.run.bytes_written for i in entry.items if i.run is not None)
         found.append(
-            Finding(
+            Finding.at(
+                line.file,
+                line.number,
                 kind="copy",
-                file=line.file,
-                line=line.number,
-                text=facts.source(line),
                 evidence=f"{share:.0%} of the time: {len(entry.items)} calls copy "
                 f"{moved / 2**20:.0f} MiB",
                 fix="copy once before the loop, or not at all",

@@ -27,11 +27,10 @@ def find(facts: Facts) -> list[Finding]:
     share, ratio, entry = best
     line = entry.line
     return [
-        Finding(
+        Finding.at(
+            line.file,
+            line.number,
             kind="waste",
-            file=line.file,
-            line=line.number,
-            text=facts.source(line),
             evidence=f"{share:.0%} of the time: equal calls take {ratio:.0f}x as long "
             "at the slowest, as values that fade to denormals do",
             fix="torch.set_flush_denormal(True): they count as 0",

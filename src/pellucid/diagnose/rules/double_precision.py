@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
-
 from pellucid.diagnose.edits import replaced_anywhere
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.verdict import Facts
@@ -27,11 +25,10 @@ def find(facts: Facts) -> list[Finding]:
             continue
         number = patch.edits[0][0]
         return [
-            Finding(
+            Finding.at(
+                file,
+                number,
                 kind="compute",
-                file=file,
-                line=number,
-                text=linecache.getline(file, number).strip(),
                 evidence=f"{share:.0%} of the time is {len(wide)} float64 computations",
                 fix="float32: half the bytes, twice the lanes",
                 share=share,

@@ -24,11 +24,10 @@ def find(facts: Facts) -> list[Finding]:
         return []  # what a first call needs once
     line = facts.lines[place].line
     return [
-        Finding(
+        Finding.at(
+            line.file,
+            line.number,
             kind="first-time",
-            file=line.file,
-            line=line.number,
-            text=facts.source(line),
             evidence=f"{share:.0%} of the time prepares calls, {count} at this line",
             fix="call with the same ranks, dtypes and static arguments",
             share=share,

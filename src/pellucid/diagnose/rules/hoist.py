@@ -35,11 +35,10 @@ def find(facts: Facts) -> list[Finding]:
         if patch is None:
             continue
         found.append(
-            Finding(
+            Finding.at(
+                file,
+                number,
                 kind="waste",
-                file=file,
-                line=number,
-                text=facts.source(entry.line),
                 evidence=f"{share:.0%} of the time: {len(entry.items)} calls of what "
                 "does not depend on the loop",
                 fix="compute it once, before the loop",

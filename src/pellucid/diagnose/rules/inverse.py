@@ -21,11 +21,10 @@ def find(facts: Facts) -> list[Finding]:
         if share < 0.1 or patch is None:
             continue
         found.append(
-            Finding(
+            Finding.at(
+                line.file,
+                line.number,
                 kind="compute",
-                file=line.file,
-                line=line.number,
-                text=facts.source(line),
                 evidence=f"{share:.0%} of the time: an inverse that is only multiplied",
                 fix="torch.linalg.solve",
                 share=share,

@@ -23,11 +23,10 @@ def find(facts: Facts) -> list[Finding]:
         if share < 0.1 or patch is None:
             continue
         found.append(
-            Finding(
+            Finding.at(
+                line.file,
+                line.number,
                 kind="waste",
-                file=line.file,
-                line=line.number,
-                text=facts.source(line),
                 evidence=f"{share:.0%} of the time: the logarithm of a softmax",
                 fix="log_softmax: one pass, and finite where the softmax is 0",
                 share=share,

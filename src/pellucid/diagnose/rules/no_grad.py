@@ -24,11 +24,10 @@ def find(facts: Facts) -> list[Finding]:
         if loops:
             line = item.line
             return [
-                Finding(
+                Finding.at(
+                    line.file,
+                    line.number,
                     kind="waste",
-                    file=line.file,
-                    line=line.number,
-                    text=facts.source(line),
                     evidence=f"{recorded} nodes are recorded, no backward pass runs",
                     fix="with torch.no_grad(): around the loop",
                     share=max(facts.shares.get("overhead", 0.0) * 0.5, 0.06),

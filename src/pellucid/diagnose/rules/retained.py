@@ -17,27 +17,22 @@ def find(facts: Facts) -> list[Finding]:
     """``backward(retain_graph=True)`` in a loop that calls it once a round."""
     if not any(event.kind is Kind.NODE for event in facts.log.events):
         return []
-    files = [*facts.settings.get("files", ()), *(file for file, _ in facts.lines)]
-    for file in dict.fromkeys(files):
-        for number, text in enumerate(linecache.getlines(file), 1):
-            if not re.search(r"\.backward\([^)]*retain_graph=True", text):
-                continue
-            loops = enclosing(file, number, is_loop)
-            if not loops or _backwards(file, loops[-1]) != 1:
-                continue
-            return [
-                Finding(
-                    kind="peak",
-                    file=file,
-                    line=number,
-                    text=text.strip(),
-                    evidence="what forward saved lives on while the next round saves "
-                    "its own",
-                    fix="leave retain_graph out: the graph is used once",
-                    share=0.06,
-                    patch=replaced(file, number, _ARGUMENT, ""),
-                )
-            ]
+    for file, number, _ in facts.matching(r"\.backward\([^)]*retain_graph=True"):
+        loops = enclosing(file, number, is_loop)
+        if not loops or _backwards(file, loops[-1]) != 1:
+            continue
+        return [
+            Finding.at(
+                file,
+                number,
+                kind="peak",
+                evidence="what forward saved lives on while the next round saves its "
+                "own",
+                fix="leave retain_graph out: the graph is used once",
+                share=0.06,
+                patch=replaced(file, number, _ARGUMENT, ""),
+            )
+        ]
     return []
 
 

@@ -18,11 +18,10 @@ def find(facts: Facts) -> list[Finding]:
         return []
     line = waited.line
     return [
-        Finding(
+        Finding.at(
+            line.file,
+            line.number,
             kind="wait",
-            file=line.file,
-            line=line.number,
-            text=facts.source(line),
             evidence=f"{share:.0%} of the time the thread is asleep, most of it before "
             "this line",
             fix="wait elsewhere: another thread, or before the loop",

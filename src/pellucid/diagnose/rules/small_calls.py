@@ -14,9 +14,7 @@ _MANY = 300  # calls of a line
 
 def find(facts: Facts) -> list[Finding]:
     """The line in a loop with most time in small calls."""
-    own = {name: share for name, share in facts.shares.items() if name != "away"}
-    calling = own.get("overhead", 0.0) + own.get("python", 0.0)
-    if calling < 0.4 * sum(own.values()):
+    if facts.own_share("overhead", "python") < 0.4:
         return []
     best = None
     for entry in facts.lines.values():
@@ -30,11 +28,10 @@ def find(facts: Facts) -> list[Finding]:
         return []
     line, share = best.line, facts.share_of(best.total)
     return [
-        Finding(
+        Finding.at(
+            line.file,
+            line.number,
             kind="overhead",
-            file=line.file,
-            line=line.number,
-            text=facts.source(line),
             evidence=f"{share:.0%} of the time: {best.calls} calls of at most {_FEW} "
             "elements, one at a time",
             fix="compute whole tensors at once instead of elements in a loop",

@@ -7,7 +7,7 @@ from collections import defaultdict
 from math import prod
 from typing import Any
 
-from pellucid.diagnose.edits import replaced
+from pellucid.diagnose.edits import replaced, text_of
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.verdict import Facts
 
@@ -38,11 +38,10 @@ def find(facts: Facts) -> list[Finding]:
             continue
         patch = replaced(place.file, place.number, *_CONTIGUOUS)
         found.append(
-            Finding(
+            Finding.at(
+                place.file,
+                place.number,
                 kind="bandwidth",
-                file=place.file,
-                line=place.number,
-                text=facts.source(place),
                 evidence=f"{share:.0%} of the time: {counts[key]} calls read strides "
                 f"{key[2]} of {key[1]}",
                 fix="contiguous() once, where the view is made",
@@ -65,6 +64,6 @@ def _origin(facts: Facts) -> Any:
     for item in facts.items:
         if item.name not in _VIEWS or item.line is None:
             continue
-        if re.match(r"\w+ = ", facts.source(item.line)):
+        if re.match(r"\s*\w+ = ", text_of(item.line.file, item.line.number)):
             return item.line
     return None

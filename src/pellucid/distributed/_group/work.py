@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from pellucid import _C
 from pellucid.distributed._stores.store import seconds_of
 from pellucid.distributed.errors import DistBackendError
 from pellucid.futures import Future
@@ -58,12 +59,17 @@ class Work:
         if not self._is_done:
             seconds = None if timeout is None else seconds_of(timeout) or None
             assert self._lock is not None
-            with self._lock:
-                if not self._lock.wait_for(lambda: self._is_done, seconds):
-                    raise DistBackendError(
-                        f"the collective is not done after {seconds:g} s; it goes on, "
-                        "and may be waited for again"
-                    )
+            token = _C._timeline_begin("distributed::wait")
+            try:
+                with self._lock:
+                    is_done = self._lock.wait_for(lambda: self._is_done, seconds)
+            finally:
+                _C._timeline_end(token)
+            if not is_done:
+                raise DistBackendError(
+                    f"the collective is not done after {seconds:g} s; it goes on, "
+                    "and may be waited for again"
+                )
         if self._error is not None:
             raise self._error
         return True

@@ -16,6 +16,7 @@ from pellucid import _C
 from pellucid.distributed.tensor import _moves, _rules
 from pellucid.distributed.tensor._redistribute import line_of, redistribute_local
 from pellucid.distributed.tensor._spec import Spec, known_spec, spec_of
+from pellucid.distributed.tensor._staged import run_staged
 from pellucid.distributed.tensor.placement_types import Partial, Placement, Replicate
 from pellucid.utils import _pytree as pytree
 
@@ -181,6 +182,9 @@ def _rule(call: _Call) -> _rules.Shared | None:
 
 def _on_parts(call: _Call, shared: _rules.Shared, wrap: Wrap) -> Any:
     parts = call.moved(shared.needs)
+    if shared.staged is not None:
+        made = run_staged(shared.staged, call.mesh, parts)
+        return _wrapped(call, shared, made if len(made) > 1 else made[0], wrap)
     is_same = all(map(operator.is_, parts, call.locals))
     if call.has_gradient:
         needs = zip(parts, shared.needs, strict=True)
@@ -199,6 +203,10 @@ def _on_parts(call: _Call, shared: _rules.Shared, wrap: Wrap) -> Any:
         _C._repeat_on_parts()
     if call.op.is_written:
         return call.leaves[call.places[0]]
+    return _wrapped(call, shared, made, wrap)
+
+
+def _wrapped(call: _Call, shared: _rules.Shared, made: Any, wrap: Wrap) -> Any:
     results = iter(shared.results)
 
     def wrapped(local: Any) -> Any:
@@ -209,7 +217,7 @@ def _on_parts(call: _Call, shared: _rules.Shared, wrap: Wrap) -> Any:
 
     if isinstance(made, _Tensor):
         return wrapped(made)
-    return pytree.tree_map(wrapped, made)
+    return pytree.tree_map(wrapped, tuple(made) if shared.staged else made)
 
 
 def _view(func: Any, args: Any, kwargs: Any, is_same: bool) -> tuple[Any, bool]:

@@ -174,14 +174,7 @@ class DTensor(torch.Tensor):
         local = self._local_tensor.grad
         known = self.__dict__.get("_known_grad")
         if known is None or known._local_tensor is not local:
-            known = None
-            if local is not None:
-                mesh, placements, shape, _ = self._spec
-                placed = [
-                    Replicate() if placement.is_partial() else placement
-                    for placement in placements
-                ]
-                known = DTensor(local, spec_of(local, mesh, placed, shape))
+            known = None if local is None else self._with_gradient(local)
             self.__dict__["_known_grad"] = known
         return known
 
@@ -190,6 +183,23 @@ class DTensor(torch.Tensor):
         if value is not None and not isinstance(value, DTensor):
             raise RuntimeError("the gradient of a DTensor is a DTensor")
         self._local_tensor.grad = None if value is None else value._local_tensor
+
+    def _with_gradient(self, local: Any) -> DTensor:
+        """The gradient whose part ``local`` is."""
+        mesh, placements, shape, _ = self._spec
+        return DTensor(local, spec_of(local, mesh, _of_gradient(placements), shape))
+
+    def _root_part(self, gradient: Any) -> tuple[Any, Any]:
+        """The part as a root of backward, and its gradient."""
+        if gradient is None and self.numel() != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        local = self._local_tensor
+        mesh, placements, shape, _ = self._spec
+        if gradient is None:
+            return local, torch.ones_like(local)
+        given, target = gradient._spec.placements, _of_gradient(placements)
+        part = gradient._local_tensor
+        return local, redistribute_local(part, mesh, shape, given, target)
 
     @property  # type: ignore[misc]
     def grad_fn(self) -> Any:
@@ -223,17 +233,9 @@ class DTensor(torch.Tensor):
         inputs: Any = None,
     ) -> None:
         """Computes gradients of what it was made of, on all processes together."""
-        if gradient is None and self.numel() != 1:
-            raise RuntimeError("grad can be implicitly created only for scalar outputs")
-        mesh, placements, shape, _ = self._spec
-        if gradient is None:
-            own: Any = torch.ones_like(self._local_tensor)
-        else:
-            target = [Replicate() if p.is_partial() else p for p in placements]
-            given = gradient._spec.placements
-            own = redistribute_local(gradient._local_tensor, mesh, shape, given, target)
+        local, own = self._root_part(gradient)
         leaves = None if inputs is None else [x._local_tensor for x in inputs]
-        self._local_tensor.backward(own, retain_graph, create_graph, leaves)
+        local.backward(own, retain_graph, create_graph, leaves)
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Any:
         """Calls ``hook(grad)`` with the gradient as a DTensor."""
@@ -293,6 +295,11 @@ class DTensor(torch.Tensor):
 _C._set_part_class(DTensor, "_local_tensor", "_spec")
 
 
+def _of_gradient(placements: Sequence[Placement]) -> list[Placement]:
+    """Of the gradient of a tensor: of a partial sum it is the whole's."""
+    return [Replicate() if p.is_partial() else p for p in placements]
+
+
 def _broadcast(local: Any, mesh: DeviceMesh, placements: Sequence[Placement]) -> None:
     import pellucid.distributed as dist
 
@@ -310,7 +317,7 @@ class _GradientOf(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
         mesh, own, shape, _ = ctx.spec
-        target = [Replicate() if p.is_partial() else p for p in own]
+        target = _of_gradient(own)
         moved = redistribute_local(grad, mesh, shape, ctx.placements, target)
         return None, None, moved
 

@@ -96,9 +96,10 @@ class Join(Function):
     @staticmethod
     def forward(ctx: Any, line: Line, op: str, partial: Any) -> Any:
         ctx.op, ctx.size = op, line.size
-        if op not in ("sum", "avg"):
-            ctx.mark_non_differentiable(partial)
-        return _reduced(line, partial, op)
+        total = _reduced(line, partial, op)
+        if op not in ("sum", "avg"):  # who has the greatest element is not known
+            ctx.mark_non_differentiable(total)
+        return total
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from pellucid.distributed.tensor._staged import StagedRule, staged_rule
 from pellucid.distributed.tensor.placement_types import (
     Partial,
     Placement,
@@ -16,9 +17,11 @@ from pellucid.distributed.tensor.placement_types import (
     Shard,
 )
 from pellucid_compiler.abi.dtypes import DTYPES
+from pellucid_compiler.declare.key import bind_arguments
 from pellucid_compiler.declare.op import REGISTRY, Op
 from pellucid_compiler.ir.sizes import shape_value
 from pellucid_compiler.specialise.requests import TensorLike
+from pellucid_compiler.specialise.staged import staged
 from pellucid_compiler.transforms.shard import Joined, Plan, Split, State, plans
 
 _NAMES = {code: dtype.name for code, dtype in enumerate(DTYPES)}
@@ -37,6 +40,7 @@ class Shared(NamedTuple):
     numbers: dict[str, int]
     results: tuple[tuple[tuple[Placement, ...], tuple[int, ...]], ...]
     kind: str
+    staged: StagedRule | None = None  # where values are combined inside of the op
 
 
 def _state(placement: Placement) -> State:
@@ -101,6 +105,7 @@ def share(
         k for k, v in enumerate(graph.inputs) if (v.name or "").startswith("random")
     ]
     chosen: list[Plan] = []
+    cost = 0.0
     env = dict(call.env)
     for value, tensor in zip(_in_order(graph, free), call.tensors, strict=True):
         for size, actual in zip(value.shape, tensor.shape, strict=True):
@@ -112,6 +117,12 @@ def share(
             states.insert(position, None)
         options = plans(graph, states, env, ranks, free)
         chosen.append(_choose(options, states, free, written, has_gradient))
+        cost += chosen[-1].cost
+    if cost and not free and written < 0 and op.kind != "view":
+        values = bind_arguments(op.schema, args, kwargs)
+        staged = _staged(op, values, given, sizes, has_gradient)
+        if staged is not None and staged.plan.cost < cost:
+            return _shared_in_stages(staged, op.kind, len(sizes))
     shapes = [shape_value(value.shape, env) for value in graph.outputs]
     kept = [k for k in range(len(graph.inputs)) if k not in free]
     return Shared(
@@ -123,6 +134,44 @@ def share(
             for k, shape in enumerate(shapes)
         ),
         op.kind,
+    )
+
+
+def _staged(
+    op: Op,
+    values: Sequence[Any],
+    given: Sequence[tuple[Placement, ...]],
+    sizes: Sequence[int],
+    has_gradient: bool,
+) -> StagedRule | None:
+    """The best plan in stages along the only mesh dim that splits an operand."""
+    used = [
+        mesh_dim
+        for mesh_dim in range(len(sizes))
+        if any(not placements[mesh_dim].is_replicate() for placements in given)
+    ]
+    if len(used) != 1:
+        return None
+    (mesh_dim,) = used
+    states = [_state(placements[mesh_dim]) for placements in given]
+    plan = staged(op, values, states, sizes[mesh_dim], has_gradient)
+    return None if plan is None else staged_rule(plan, mesh_dim)
+
+
+def _shared_in_stages(rule: StagedRule, kind: str, num_dims: int) -> Shared:
+    def along(state: State) -> tuple[Placement, ...]:
+        placed: list[Placement] = [Replicate()] * num_dims
+        placed[rule.mesh_dim] = _placement(state)
+        return tuple(placed)
+
+    plan = rule.plan
+    return Shared(
+        tuple(map(along, plan.needs)),
+        tuple(mesh_dim == rule.mesh_dim for mesh_dim in range(num_dims)),
+        {},
+        tuple(zip(map(along, plan.results), plan.shapes, strict=True)),
+        kind,
+        rule,
     )
 
 

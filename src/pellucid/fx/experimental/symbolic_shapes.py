@@ -34,3 +34,27 @@ def guard_int(value: Any) -> int:
     if is_symbolic(value):
         value.node.shape_env.note(value.node.expr, "==", int(value), True)
     return int(value)
+
+
+def guard_or_false(condition: Any) -> bool:
+    """What the sizes of the example decide, on which the trace relies from here on."""
+    return bool(condition)
+
+
+def guard_or_true(condition: Any) -> bool:
+    """As ``guard_or_false``: every size has an example, which decides."""
+    return bool(condition)
+
+
+def statically_known_true(condition: Any) -> bool:
+    """Whether it is true of all sizes, without asking the example's."""
+    return condition is True
+
+
+def free_symbols(value: Any) -> set[str]:
+    """The symbols of a size, of several, or of a tensor's sizes."""
+    if isinstance(value, list | tuple):
+        return set().union(*map(free_symbols, value))
+    if hasattr(value, "shape"):
+        return free_symbols(tuple(value.shape))
+    return set(value.node.expr.free_symbols) if is_symbolic(value) else set()

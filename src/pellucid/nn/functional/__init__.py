@@ -20,6 +20,8 @@ from pellucid._package.calls.deprecation import advise as _advise
 from pellucid._package.calls.overridable import make_overridable
 from pellucid.nn import grad as grad  # PyTorch shows this module here as well
 from pellucid.nn.functional._attention import *
+from pellucid.nn.functional._attention import _canonical_mask as _canonical_mask
+from pellucid.nn.functional._attention import _none_or_dtype as _none_or_dtype
 from pellucid.nn.functional._linear_cross_entropy import *
 from pellucid.nn.functional._losses import *
 from pellucid.nn.functional._losses import reduction_number as _reduction

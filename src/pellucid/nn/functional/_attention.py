@@ -328,3 +328,38 @@ def _merged_mask(
         )
     padding = padding.view(batch, 1, 1, keys)
     return padding if mask is None else mask + padding
+
+
+def _none_or_dtype(input: Tensor | None) -> pellucid.dtype | None:
+    """The dtype of a mask, None of none."""
+    if input is None:
+        return None
+    if isinstance(input, Tensor):
+        return input.dtype
+    raise RuntimeError("input to _none_or_dtype() must be None or torch.Tensor")
+
+
+def _canonical_mask(
+    mask: Tensor | None,
+    mask_name: str,
+    other_type: pellucid.dtype | None,
+    other_name: str,
+    target_type: pellucid.dtype,
+    check_other: bool = True,
+) -> Tensor | None:
+    """A mask to add: minus infinity where a bool mask is True, a floating-point mask
+    as it is. AssertionError for other dtypes; a mask of another dtype than the other
+    one's warns.
+    """
+    if mask is None:
+        return None
+    if not (mask.dtype == pellucid.bool or mask.is_floating_point()):
+        raise AssertionError(
+            f"only bool and floating types of {mask_name} are supported"
+        )
+    if check_other and other_type is not None and mask.dtype != other_type:
+        deprecated(f"a {mask_name} of another dtype than {other_name}", "one dtype")
+    if mask.is_floating_point():
+        return mask
+    zeros = pellucid.zeros_like(mask, dtype=target_type)
+    return zeros.masked_fill_(mask, float("-inf"))

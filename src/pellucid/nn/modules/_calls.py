@@ -26,10 +26,13 @@ _global_forward_hooks_always_called: _Hooks = OrderedDict()
 _global_forward_hooks_with_kwargs: _Hooks = OrderedDict()
 _global_backward_pre_hooks: _Hooks = OrderedDict()
 _global_backward_hooks: _Hooks = OrderedDict()
-_global_registration_hooks: dict[str, _Hooks] = {
-    "parameter": OrderedDict(),
-    "buffer": OrderedDict(),
-    "module": OrderedDict(),
+_global_parameter_registration_hooks: _Hooks = OrderedDict()
+_global_buffer_registration_hooks: _Hooks = OrderedDict()
+_global_module_registration_hooks: _Hooks = OrderedDict()
+_registration_hooks: dict[str, _Hooks] = {
+    "parameter": _global_parameter_registration_hooks,
+    "buffer": _global_buffer_registration_hooks,
+    "module": _global_module_registration_hooks,
 }
 
 _HOOK_TABLES = (
@@ -76,7 +79,7 @@ def _add_called(
 
 def run_registration_hooks(kind: str, module: Any, name: str, value: Any) -> Any:
     """What the global registration hooks make of ``value`` before it is stored."""
-    for hook in _global_registration_hooks[kind].values():
+    for hook in _registration_hooks[kind].values():
         changed = hook(module, name, value)
         if changed is not None:
             value = changed
@@ -392,14 +395,14 @@ def register_module_backward_hook(hook: _Hook) -> RemovableHandle:
 
 def register_module_parameter_registration_hook(hook: _Hook) -> RemovableHandle:
     """Runs ``hook(module, name, parameter)``; may return another to register."""
-    return _add(_global_registration_hooks["parameter"], hook)
+    return _add(_global_parameter_registration_hooks, hook)
 
 
 def register_module_buffer_registration_hook(hook: _Hook) -> RemovableHandle:
     """Runs ``hook(module, name, buffer)``; may return another to register."""
-    return _add(_global_registration_hooks["buffer"], hook)
+    return _add(_global_buffer_registration_hooks, hook)
 
 
 def register_module_module_registration_hook(hook: _Hook) -> RemovableHandle:
     """Runs ``hook(module, name, submodule)``; may return another to register."""
-    return _add(_global_registration_hooks["module"], hook)
+    return _add(_global_module_registration_hooks, hook)

@@ -136,7 +136,7 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     if rest:
         target["non_blocking"] = rest.pop(0)
     unknown = set(target) - {"device", "dtype", "non_blocking", "memory_format"}
-    if rest or unknown or not (args or kwargs):
+    if rest or unknown:
         raise TypeError(
             f"Module.to() got {args!r:.100} {kwargs!r:.100}; it takes a device, a "
             "dtype, both in that order, or a tensor, then non_blocking"

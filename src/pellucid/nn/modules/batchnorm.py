@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pellucid
@@ -129,7 +130,7 @@ class _BatchNorm(_NormBase):
                     factor = 1.0 / float(count)
         keeps = not training or self.track_running_stats
         no_running = self.running_mean is None and self.running_var is None
-        return functional.batch_norm(
+        return self._normalized(
             input,
             self.running_mean if keeps else None,
             self.running_var if keeps else None,
@@ -138,6 +139,21 @@ class _BatchNorm(_NormBase):
             training or no_running,
             factor,
             self.eps,
+        )
+
+    def _normalized(
+        self,
+        input: Tensor,
+        mean: Tensor | None,
+        var: Tensor | None,
+        weight: Tensor | None,
+        bias: Tensor | None,
+        training: bool,
+        momentum: float,
+        eps: float,
+    ) -> Tensor:
+        return functional.batch_norm(
+            input, mean, var, weight, bias, training, momentum, eps
         )
 
 
@@ -160,10 +176,11 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalization over all processes of a group.
+    """Batch normalization over all processes of ``process_group``, by default of all.
 
-    There are no process groups here: a process is its own group, and the layer is the
-    batch normalization of its batch. Takes ``(N, C, ...)``.
+    In training the statistics are those of the batches of all ranks. Without a group of
+    several ranks the layer is the batch normalization of its batch. Takes
+    ``(N, C, ...)``.
     """
 
     def __init__(
@@ -179,10 +196,6 @@ class SyncBatchNorm(_BatchNorm):
         *,
         bias: bool = True,
     ) -> None:
-        if process_group is not None:
-            raise NotImplementedError(
-                "SyncBatchNorm: there are no process groups; leave out process_group"
-            )
         super().__init__(
             num_features, eps, momentum, affine, track_running_stats, device, dtype,
             bias=bias,
@@ -194,6 +207,29 @@ class SyncBatchNorm(_BatchNorm):
             raise ValueError(
                 f"SyncBatchNorm takes at least 2 dimensions, not {input.dim()}"
             )
+
+    def _normalized(
+        self,
+        input: Tensor,
+        mean: Tensor | None,
+        var: Tensor | None,
+        weight: Tensor | None,
+        bias: Tensor | None,
+        training: bool,
+        momentum: float,
+        eps: float,
+    ) -> Tensor:
+        if training and self.training and "pellucid.distributed" in sys.modules:
+            from pellucid.distributed.nn.batch_norm import batch_norm, synchronized
+
+            group = self.process_group
+            if synchronized(group):
+                given = input, mean, var, weight, bias, momentum, eps, group
+                made: Tensor = batch_norm(*given)
+                return made
+        return super()._normalized(
+            input, mean, var, weight, bias, training, momentum, eps
+        )
 
     @classmethod
     def convert_sync_batchnorm(

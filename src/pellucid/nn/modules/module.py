@@ -37,6 +37,23 @@ from pellucid.nn.modules._calls import (
     register_module_parameter_registration_hook,
     run_registration_hooks,
 )
+from pellucid.nn.modules._calls import _global_backward_hooks as _global_backward_hooks
+from pellucid.nn.modules._calls import (
+    _global_backward_pre_hooks as _global_backward_pre_hooks,
+)
+from pellucid.nn.modules._calls import (
+    _global_buffer_registration_hooks as _global_buffer_registration_hooks,
+)
+from pellucid.nn.modules._calls import _global_forward_hooks as _global_forward_hooks
+from pellucid.nn.modules._calls import (
+    _global_forward_pre_hooks as _global_forward_pre_hooks,
+)
+from pellucid.nn.modules._calls import (
+    _global_module_registration_hooks as _global_module_registration_hooks,
+)
+from pellucid.nn.modules._calls import (
+    _global_parameter_registration_hooks as _global_parameter_registration_hooks,
+)
 from pellucid.nn.modules._conversion import ConversionMixin
 from pellucid.nn.modules._state import (
     _EXTRA_STATE_KEY_SUFFIX as _EXTRA_STATE_KEY_SUFFIX,

@@ -158,7 +158,7 @@ def _transposed_together(*inputs: Tensor) -> list[Tensor]:
     return [found[id(tensor)] for tensor in inputs]
 
 
-def _activation(activation: _Activation) -> Callable[[Tensor], Tensor]:
+def _get_activation_fn(activation: _Activation) -> Callable[[Tensor], Tensor]:
     if not isinstance(activation, str):
         return activation
     if activation not in ("relu", "gelu"):
@@ -207,7 +207,7 @@ class _Layer(Module):
             setattr(self, f"norm{k}", norm)
         for k in range(1, count + 1):
             setattr(self, f"dropout{k}", Dropout(dropout))
-        self.activation = _activation(activation)
+        self.activation = _get_activation_fn(activation)
 
     def _attend_self(
         self, x: Tensor, mask: Tensor | None, padding: Tensor | None, is_causal: bool
@@ -356,7 +356,7 @@ class TransformerDecoderLayer(_Layer):
         return result
 
 
-def _copies(layer: Module, count: int) -> ModuleList:
+def _get_clones(layer: Module, count: int) -> ModuleList:
     return ModuleList([copy.deepcopy(layer) for _ in range(count)])
 
 
@@ -384,7 +384,7 @@ class TransformerEncoder(Module):
         mask_check: bool = True,
     ) -> None:
         super().__init__()
-        self.layers = _copies(encoder_layer, num_layers)
+        self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
         self.enable_nested_tensor = enable_nested_tensor
@@ -462,7 +462,7 @@ class TransformerDecoder(Module):
         norm: Module | None = None,
     ) -> None:
         super().__init__()
-        self.layers = _copies(decoder_layer, num_layers)
+        self.layers = _get_clones(decoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
 

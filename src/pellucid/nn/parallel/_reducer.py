@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pellucid as torch
+from pellucid import _C
 from pellucid import distributed as dist
 from pellucid.autograd import Variable
 from pellucid.nn.parallel._buckets import (
@@ -175,16 +176,20 @@ class Reducer:
         for bucket in self.buckets[self._next :]:
             self._start(bucket)
         self._is_in_pass = self._is_armed = False
-        for bucket in self.buckets:
-            self._finish(bucket)
+        token = _C._timeline_begin("DistributedDataParallel.wait")
+        try:
+            results = [bucket.result.wait() for bucket in self.buckets]
+        finally:
+            _C._timeline_end(token)
+        for bucket, result in zip(self.buckets, results, strict=True):
+            self._finish(bucket, result)
         if self._finds_unused:
             assert work is not None
             work.wait()
             anywhere = flags.tolist()
         self._give_back(anywhere)
 
-    def _finish(self, bucket: Bucket) -> None:
-        result = bucket.result.wait()
+    def _finish(self, bucket: Bucket, result: Any) -> None:
         if self.hook is not None:
             found = result[0] if isinstance(result, (list, tuple)) else result
             if found.data_ptr() != bucket.flat.data_ptr():

@@ -127,10 +127,8 @@ def products_of(log: Log, costs: CostCounter) -> int:
 
 def _resolved(name: str, arguments: Sequence[Any]) -> Any:
     """The op at the key of these arguments; None where one is not recorded."""
-    from pellucid_compiler.declare.op import REGISTRY, SCALAR_KINDS
-    from pellucid_compiler.specialise.answer import resolve
-    from pellucid_compiler.specialise.graphs import declared_graph
-    from pellucid_compiler.specialise.pointwise import declared_pointwise
+    from pellucid_compiler.declare.op import REGISTRY
+    from pellucid_compiler.specialise.answer import keyed_op, resolve
 
     if any(argument is UNRECORDED for argument in arguments):
         return None
@@ -139,9 +137,7 @@ def _resolved(name: str, arguments: Sequence[Any]) -> Any:
         return resolve(origin, [])
     op = REGISTRY[_functional(name, REGISTRY)]
     values = [_value(argument) for argument in arguments]
-    values = values[: len(op.schema.arguments)]
-    is_pointwise = op.kind in SCALAR_KINDS
-    return (declared_pointwise if is_pointwise else declared_graph)(op, values)
+    return keyed_op(op, values[: len(op.schema.arguments)])
 
 
 def _cost(name: str, arguments: Sequence[Any]) -> Cost | None:
@@ -186,13 +182,14 @@ def _tensors(arguments: Sequence[Any]) -> Iterator[TensorFacts]:
 def _pointwise_cost(op: Any, arguments: Sequence[Any]) -> Cost | None:
     from pellucid_compiler.ir.cost import counted_operations, operation_class
     from pellucid_compiler.ir.dtypes import ITEMSIZE
+    from pellucid_compiler.ir.elements import element_bodies
 
     if any(isinstance(argument, list) for argument in arguments):
         return None  # lists of tensors, each of a size of its own
     tensors = list(_tensors(arguments))
     numel = prod(_broadcast([tensor.shape for tensor in tensors]))
     cost = Cost()
-    for output in op.function.outputs:
+    for output in element_bodies(op.graph):
         for e in counted_operations(output):
             kind = operation_class(e)
             assert kind is not None

@@ -260,6 +260,18 @@ def pinv(a: Any, cutoff: Any, hermitian: bool) -> list[Any]:
     return [(v * inverse[..., None, :]) @ _adjoint(u)]
 
 
+def lstsq(a: Any, b: Any, rcond: Any) -> list[Any]:
+    """The least X with the least ``|a X - b|``, and the ranks."""
+    import numpy
+
+    _, s, _ = svd(a, full_matrices=False)
+    cutoff = rcond * s.max(-1, initial=0)
+    (inverse,) = pinv(a, cutoff, hermitian=False)
+    found = inverse @ b
+    rank = (s > cutoff[..., None]).sum(-1).astype(numpy.int64)
+    return [found, numpy.broadcast_to(rank, found.shape[:-2])]
+
+
 def _adjoint(a: Any) -> Any:
     import numpy
 

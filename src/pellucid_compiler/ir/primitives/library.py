@@ -21,8 +21,9 @@ class Routine(NamedTuple):
     **options)`` lists.
 
     ``jvp(graph, inputs, outputs, tangents, **options)`` gives the output tangents,
-    ``transpose(graph, cotangent, shape, **options)`` the cotangent of the operand, of
-    ``shape``, of a routine that is linear and has one operand and one result.
+    ``transpose(graph, cotangent, shape, *others, **options)`` the cotangent of the
+    operand ``linear_in``, of ``shape``, of a routine whose first result is linear in
+    it; ``others`` are the other operands.
     ``core``: how many dims of each operand, the last ones, make one example, where
     those before them broadcast.
     """
@@ -33,6 +34,7 @@ class Routine(NamedTuple):
     jvp: JvpRule | None = None
     transpose: Callable[..., Value] | None = None
     core: tuple[int, ...] = ()
+    linear_in: int = 0
 
 
 ROUTINES: Final[dict[str, Routine]] = {}

@@ -1,4 +1,4 @@
-"""Scalar functions: what pointwise, random and foreach kernels compute."""
+"""Graphs of elements: what pointwise, random and foreach kernels compute."""
 
 import numpy as np
 import pytest
@@ -7,49 +7,49 @@ from tools.op_samples import calls
 import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
 from pellucid_compiler import transforms
 from pellucid_compiler.declare import REGISTRY
-from pellucid_compiler.declare import scalar_function as scalars
+from pellucid_compiler.ir.elements import element_bodies
 from pellucid_compiler.ir.interpret import run, run_elements
 
 POINTWISE = [name for name, op in REGISTRY.items() if op.kind == "pointwise"]
 
 
 @pytest.mark.parametrize("name", POINTWISE)
-def test_scalar_function_gives_what_the_graph_gives(name):
+def test_graph_of_elements_gives_what_the_graph_gives(name):
     op = REGISTRY[name]
     for call, _, args, outputs in calls(name):
-        function = op.scalar_function(call.key)
-        got = run_elements(function.outputs, args, call.env)
+        elements = op.element_graph(call.key)
+        got = run_elements(element_bodies(elements), args, call.env)
         for g, want in zip(got, outputs, strict=True):
             np.testing.assert_array_equal(g, want)
             assert g.dtype == want.dtype
 
 
 def moving(found):
-    """Which operands of a sample call have a gradient of the first result's shape."""
+    """The operands of a sample call that have a gradient of the first result's
+    shape.
+    """
     _, _, args, outputs = found
     if outputs[0].dtype.kind != "f":
         return []
-    return [a.dtype.kind == "f" and a.shape == outputs[0].shape for a in args]
+    shape = outputs[0].shape
+    return [k for k, a in enumerate(args) if a.dtype.kind == "f" and a.shape == shape]
 
 
-DIFFERENTIABLE = [name for name in POINTWISE if any(moving(calls(name)[0]))]
+DIFFERENTIABLE = [name for name in POINTWISE if moving(calls(name)[0])]
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
-def test_scalar_gradient_gives_what_the_graph_gives(name):
+def test_gradient_of_elements_gives_what_the_graph_gives(name):
     op = REGISTRY[name]
     for found in calls(name)[:1]:
         call, traced, args, outputs = found
-        function, needs = op.scalar_function(call.key), moving(found)
+        elements, wrt = op.element_graph(call.key), moving(found)
         random = np.random.default_rng(3)
         grads = [
             random.standard_normal(o.shape) for o in outputs if o.dtype.kind == "f"
         ]
-        derivative = scalars.vjp(function, needs)
-        source = {"input": args, "output": outputs, "grad": grads}
-        operands = [source[o.role][o.position] for o in derivative.operands]
-        got = run_elements(derivative.function.outputs, operands or grads, call.env)
-        wrt = [k for k, needed in enumerate(needs) if needed]
+        bodies = element_bodies(transforms.backward(elements, wrt))
+        got = run_elements(bodies, [*args, *outputs, *grads], call.env)
         back = transforms.backward(traced.graph, wrt)
         want = run(back, [*args, *outputs, *grads], call.env)
         for g, w in zip(got, want, strict=True):
@@ -66,10 +66,10 @@ def test_dropout_draws_two_words_an_element():
     op = REGISTRY["native_dropout"]
     x = np.linspace(1, 2, 10, dtype="float32")
     call = op.specialise(x, 0.3, True)
-    function = op.scalar_function(call.key)
+    elements = op.element_graph(call.key)
     words = stream(123, 20).reshape(10, 2)
     operands = [x, words[:, 0], words[:, 1]]
-    y, mask = run_elements(function.outputs, operands, call.env)
+    y, mask = run_elements(element_bodies(elements), operands, call.env)
     # torch.manual_seed(123); torch.nn.functional.dropout(torch.ones(10), 0.3)
     assert mask.tolist() == [True] * 8 + [False, True]
     np.testing.assert_array_equal(y, x * (mask * (np.float32(1) / np.float32(0.7))))
@@ -78,9 +78,10 @@ def test_dropout_draws_two_words_an_element():
 def test_dropout_gradient_saves_the_mask_alone():
     op = REGISTRY["native_dropout"]
     call = op.specialise(np.ones(3, "float32"), 0.3, True)
-    derivative = scalars.vjp(op.scalar_function(call.key), [True, False, False])
-    roles = [(o.role, o.position) for o in derivative.operands]
-    assert roles == [("output", 1), ("grad", 0)]
+    back = transforms.backward(op.element_graph(call.key), [0])
+    num_words = 2
+    mask, gradient = 1 + num_words + 1, 1 + num_words + 2
+    assert back.used_inputs() == [mask, gradient]
 
 
 def step(name, arrays, numbers, **statics):
@@ -88,14 +89,14 @@ def step(name, arrays, numbers, **statics):
     op = REGISTRY[name]
     lists = [[] if a is None else [a] for a in arrays]
     call = op.specialise(*lists, **numbers, **statics)
-    function = op.scalar_function(call.key)
+    bodies = element_bodies(op.element_graph(call.key))
     env = {**numbers, "state_steps": 3.0}
     operands = [
         a
         for a, argument in zip(arrays, op.schema.arguments, strict=False)
         if a is not None and argument.name not in op.options.numbers
     ]
-    return run_elements(function.outputs, operands, env)
+    return run_elements(bodies, operands, env)
 
 
 def test_sgd_step_with_nesterov_momentum():
@@ -135,18 +136,15 @@ def test_adam_step(name, decoupled):
     np.testing.assert_allclose(new, w - 0.01 * want_first / (1 - 0.9**3) / spread)
 
 
-def test_gradients_of_gradients_are_scalar_functions():
+def test_gradients_of_gradients_read_results_and_gradients():
     op = REGISTRY["tanh"]
     call = op.specialise(np.ones(3))
-    first = scalars.vjp(op.scalar_function(call.key), [True])
-    assert [(o.role, o.position) for o in first.operands] == [
-        ("output", 0),
-        ("grad", 0),
-    ]
-    second = scalars.vjp(first.function, [True, True])
-    y, grad, again = 0.5, 2.0, 3.0
-    source = {"input": [y, grad], "output": [None], "grad": [again]}
-    operands = [np.asarray(source[o.role][o.position]) for o in second.operands]
-    by_output, by_grad = run_elements(second.function.outputs, operands)
+    first = transforms.backward(op.element_graph(call.key), [0])
+    result, gradient = 1, 2
+    assert first.used_inputs() == [result, gradient]
+    second = transforms.backward(first, [result, gradient])
+    y, grad, again = map(np.asarray, (0.5, 2.0, 3.0))
+    operands = [np.asarray(0.0), y, grad, np.asarray(0.0), again]
+    by_output, by_grad = run_elements(element_bodies(second), operands)
     assert by_output == -2 * y * grad * again
     assert by_grad == (1 - y * y) * again

@@ -1,0 +1,33 @@
+// Discrete Fourier transforms of interleaved complex numbers.
+#pragma once
+
+#include <cstdint>
+
+namespace pellucid {
+
+namespace fourier {
+
+template <class T>
+class Plan;
+
+// What is transformed: `outer` blocks of `length` x `inner` numbers each, along the length.
+struct Geometry {
+  int64_t outer, inner;
+  int64_t from_step, to_step;  // from a block to the next, in numbers
+  bool inverse = false;
+  double factor = 1;  // of every result
+};
+
+// From `from` to `to`, which may be the same.
+template <class T>
+void transform(const Plan<T>& plan, const T* from, T* to, const Geometry& geometry);
+
+// One contiguous line.
+template <class T>
+void transform_line(const Plan<T>& plan, const T* from, T* to);
+
+}  // namespace fourier
+
+void register_fourier();  // fft, rfft, irfft
+
+}  // namespace pellucid

@@ -1,0 +1,167 @@
+// Transforms of lines in memory: as many at once as a vector has lanes, or one as a matrix of numbers.
+#include <algorithm>
+
+#include "core/thread_pool.h"
+#include "library/fourier.h"
+#include "library/fourier_plan.h"
+#include "library/workspace.h"
+
+namespace pellucid::fourier {
+namespace {
+
+constexpr int64_t kLongest = 4096;  // of lines in lanes: longer ones leave the cache
+
+template <class T>
+Workspace<T> numbers(int64_t count) {
+  return Workspace<T>(2 * count);
+}
+
+// Scratch of the passes of `length` elements.
+template <class T>
+class Passes {
+ public:
+  explicit Passes(int64_t length) : length_(length), memory_(2 * length * 2 * kLanes<T> + kLanes<T>) {}
+  Complexes<T>* first() const {
+    const auto address = reinterpret_cast<uintptr_t>(static_cast<T*>(memory_));
+    return reinterpret_cast<Complexes<T>*>((address + kVectorBytes - 1) / kVectorBytes * kVectorBytes);
+  }
+  Complexes<T>* second() const { return first() + length_; }
+
+ private:
+  int64_t length_;
+  Workspace<T> memory_;
+};
+
+// `body(first, last)` over ranges of units of `work` numbers each, cut by the sizes alone.
+template <class Body>
+void share(int64_t units, int64_t work, Body&& body) {
+  const int64_t step = std::max<int64_t>(1, kParallelGrain / std::max<int64_t>(1, work));
+  parallel_blocks((units + step - 1) / step,
+                  [&](int64_t block) { body(block * step, std::min(units, (block + 1) * step)); });
+}
+
+// Lines in lanes: adjacent ones in memory where there are some, else of adjacent blocks.
+template <class T>
+void transform_lanes(const Plan<T>& plan, const T* from, T* to, const Geometry& g) {
+  const int64_t n = plan.length(), lanes = kLanes<T>;
+  const bool across = g.inner == 1;
+  const int64_t lines = across ? g.outer : g.inner, groups = (lines + lanes - 1) / lanes;
+  share(groups * (across ? 1 : g.outer), n * lanes, [&](int64_t begin, int64_t end) {
+    const Passes<T> passes(n);
+    for (int64_t unit = begin; unit < end; ++unit) {
+      const int64_t outer = across ? 0 : unit / groups, line = (across ? unit : unit % groups) * lanes;
+      const int64_t count = std::min(lanes, lines - line);
+      const Lines source{n, g.inner, across ? g.from_step : 1, count, g.inverse};
+      const Lines target{n, g.inner, across ? g.to_step : 1, count, g.inverse};
+      load_lines(from + 2 * (outer * g.from_step + line * source.next), source, passes.first());
+      const Complexes<T>* result = plan.run(passes.first(), passes.second());
+      store_lines(to + 2 * (outer * g.to_step + line * target.next), target, result, static_cast<T>(g.factor));
+    }
+  });
+}
+
+// The columns of a line's matrix, times the roots, into the rows of `turned`.
+template <class T>
+void transform_columns(const Plan<T>& plan, const T* from, T* turned, bool inverse) {
+  const int64_t rows = plan.rows(), columns = plan.columns(), lanes = kLanes<T>;
+  share((columns + lanes - 1) / lanes, rows * lanes, [&](int64_t begin, int64_t end) {
+    const Passes<T> passes(rows), roots(rows);
+    for (int64_t column = begin * lanes; column < std::min(columns, end * lanes); column += lanes) {
+      const int64_t count = std::min(lanes, columns - column);
+      load_lines(from + 2 * column, {rows, columns, 1, count, inverse}, passes.first());
+      const Complexes<T>* result = plan.of_columns().run(passes.first(), passes.second());
+      Complexes<T>* products = result == passes.first() ? passes.second() : passes.first();
+      load_lines(plan.roots() + 2 * column, {rows, columns, 1, count}, roots.first());
+      for (int64_t row = 0; row < rows; ++row) products[row] = result[row] * roots.first()[row];
+      store_lines(turned + 2 * column * rows, {rows, 1, rows, count}, products);
+    }
+  });
+}
+
+// A contiguous line as a matrix: columns, then rows, each as lines in lanes.
+template <class T>
+void transform_matrix(const Plan<T>& plan, const T* from, T* to, const Geometry& g) {
+  const int64_t rows = plan.rows(), columns = plan.columns(), lanes = kLanes<T>;
+  const Workspace<T> turned = numbers<T>(plan.length());
+  transform_columns<T>(plan, from, turned, g.inverse);
+  share((rows + lanes - 1) / lanes, columns * lanes, [&](int64_t begin, int64_t end) {
+    const Passes<T> passes(columns);
+    for (int64_t row = begin * lanes; row < std::min(rows, end * lanes); row += lanes) {
+      const Lines source{columns, rows, 1, std::min(lanes, rows - row)};
+      Lines target = source;
+      target.exchanged = g.inverse;
+      load_lines(static_cast<const T*>(turned) + 2 * row, source, passes.first());
+      const Complexes<T>* result = plan.of_rows().run(passes.first(), passes.second());
+      store_lines(to + 2 * row, target, result, static_cast<T>(g.factor));
+    }
+  });
+}
+
+// `to[k] = a[k] * b[k] * factor` for `count` numbers; exchanged: the real for the imaginary parts of `a`, or of the result.
+template <class T, bool given = false, bool made = false>
+void multiply(const T* a, const T* b, T* to, int64_t count, T factor = 1) {
+  int64_t k = 0;
+  for (; k + kLanes<T> <= count; k += kLanes<T>) {
+    const Complexes<T> x = read_numbers(a + 2 * k), y = read_numbers(b + 2 * k);
+    const Complexes<T> product = (given ? x.exchanged() : x) * y * factor;
+    write_numbers(to + 2 * k, made ? product.exchanged() : product);
+  }
+  for (; k < count; ++k) {
+    const T real = a[2 * k + given], imag = a[2 * k + !given], cosine = b[2 * k], sine = b[2 * k + 1];
+    to[2 * k + made] = (real * cosine - imag * sine) * factor;
+    to[2 * k + !made] = (real * sine + imag * cosine) * factor;
+  }
+}
+
+// Bluestein's convolution: jk = (j^2 + k^2 - (k - j)^2) / 2, and the last term is that of a longer transform.
+template <class T>
+void transform_convolution(const Plan<T>& plan, const T* from, T* to, int64_t step, const Geometry& g) {
+  const int64_t n = plan.length(), longer = plan.convolved().length();
+  const Workspace<T> first = numbers<T>(longer), second = numbers<T>(longer);
+  T *a = first, *b = second;
+  for (int64_t k = 0; step != 1 && k < n; ++k) std::copy_n(from + 2 * k * step, 2, a + 2 * k);
+  const T *given = step == 1 ? from : a, *chirp = plan.chirp();
+  if (g.inverse) multiply<T, true>(given, chirp, a, n);
+  else multiply(given, chirp, a, n);
+  std::fill(a + 2 * n, a + 2 * longer, T(0));
+  transform_line<T>(plan.convolved(), a, b);
+  multiply(b, plan.filter(), b, longer);
+  transform<T>(plan.convolved(), b, a, {1, 1, longer, longer, true});
+  T* made = step == 1 ? to : b;
+  if (g.inverse) multiply<T, false, true>(a, chirp, made, n, static_cast<T>(g.factor));
+  else multiply(a, chirp, made, n, static_cast<T>(g.factor));
+  for (int64_t k = 0; step != 1 && k < n; ++k) std::copy_n(b + 2 * k, 2, to + 2 * k * step);
+}
+
+}  // namespace
+
+template <class T>
+void transform(const Plan<T>& plan, const T* from, T* to, const Geometry& g) {
+  const int64_t n = plan.length();
+  if (plan.is_convolution())
+    return share(g.outer * g.inner, plan.convolved().length() * 8, [&](int64_t begin, int64_t end) {
+      for (int64_t line = begin; line < end; ++line) {
+        const int64_t outer = line / g.inner, inner = line % g.inner;
+        transform_convolution(plan, from + 2 * (outer * g.from_step + inner), to + 2 * (outer * g.to_step + inner),
+                              g.inner, g);
+      }
+    });
+  if (plan.rows() > 1 && g.inner == 1 && (g.outer < kLanes<T> || n > kLongest))
+    return share(g.outer, n, [&](int64_t begin, int64_t end) {
+      for (int64_t line = begin; line < end; ++line)
+        transform_matrix(plan, from + 2 * line * g.from_step, to + 2 * line * g.to_step, g);
+    });
+  transform_lanes(plan, from, to, g);
+}
+
+template <class T>
+void transform_line(const Plan<T>& plan, const T* from, T* to) {
+  transform(plan, from, to, {1, 1, plan.length(), plan.length()});
+}
+
+template void transform(const Plan<float>&, const float*, float*, const Geometry&);
+template void transform(const Plan<double>&, const double*, double*, const Geometry&);
+template void transform_line(const Plan<float>&, const float*, float*);
+template void transform_line(const Plan<double>&, const double*, double*);
+
+}  // namespace pellucid::fourier

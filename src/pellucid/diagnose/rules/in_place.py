@@ -1,0 +1,60 @@
+"""``x = x + y`` of large tensors writes new memory in every round; an option."""
+
+from __future__ import annotations
+
+import ast
+
+from pellucid.diagnose.edits import enclosing, indent_of, is_loop, statement_at
+from pellucid.diagnose.findings import Finding, Patch
+from pellucid.diagnose.verdict import Facts
+
+_LARGE = 1 << 20  # bytes that a call writes
+_SIGNS = {ast.Add: "+=", ast.Sub: "-=", ast.Mult: "*=", ast.Div: "/="}
+
+
+def find(facts: Facts) -> list[Finding]:
+    """Lines in loops that bind a name to an op of itself, without a graph."""
+    found = []
+    for entry in facts.lines.values():
+        file, number = entry.line.file, entry.line.number
+        written = [i.run.bytes_written for i in entry.items if i.run is not None]
+        share = facts.share_of(entry.total)
+        if share < 0.2 or max(written, default=0) < _LARGE:
+            continue
+        statement = statement_at(file, number)
+        if not enclosing(file, number, is_loop) or not isinstance(
+            statement, ast.Assign
+        ):
+            continue
+        new = _in_place(statement)
+        if new is None or len({i.event.sequence for i in entry.items}) > 1:
+            continue  # a graph is recorded, which may need the old values
+        last = statement.end_lineno or number
+        edit = statement.lineno, last, (indent_of(file, number) + new,)
+        found.append(
+            Finding.at(
+                file,
+                number,
+                kind="bandwidth",
+                evidence=f"{share:.0%} of the time: {len(entry.items)} calls, each "
+                f"writes {max(written) >> 20} MiB of new memory",
+                fix=f"in place: {new}",
+                share=share,
+                patch=Patch(file, (edit,)),
+                is_option=True,
+            )
+        )
+    return found
+
+
+def _in_place(statement: ast.Assign) -> str | None:
+    """``x = x op y`` as ``x op= y``."""
+    target, value = statement.targets[0], statement.value
+    if not isinstance(target, ast.Name) or not isinstance(value, ast.BinOp):
+        return None
+    sign = _SIGNS.get(type(value.op))
+    others = [n.id for n in ast.walk(value.right) if isinstance(n, ast.Name)]
+    is_own = isinstance(value.left, ast.Name) and value.left.id == target.id
+    if sign is None or not is_own or target.id in others:
+        return None
+    return f"{target.id} {sign} {ast.unparse(value.right)}"

@@ -1,0 +1,69 @@
+"""Ops that combine values inside: their stages run on parts, and collectives between
+them, each of one number a row in a softmax, a norm, a loss or attention over a split
+dim.
+
+The plans and the stages' ops are the engine's (specialise/staged.py). A stage is an op
+like any other, with derivatives of its own; what is combined is moved by `_moves.py`,
+so gradients talk as little as values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from pellucid import _C
+from pellucid.distributed.tensor import _moves
+from pellucid.distributed.tensor._redistribute import line_of
+from pellucid_compiler.specialise.staged import Size, StageCall, Staged
+
+
+class StagedRule(NamedTuple):
+    """A plan along one mesh dim, and the ops of its stages."""
+
+    plan: Staged
+    mesh_dim: int
+    functions: tuple[Callable[..., Any], ...]
+
+
+def staged_rule(plan: Staged, mesh_dim: int) -> StagedRule:
+    """The rule of a plan."""
+    functions = [_C._op_of_origin(stage.schema, stage.origin) for stage in plan.stages]
+    return StagedRule(plan, mesh_dim, tuple(functions))
+
+
+def run_staged(rule: StagedRule, mesh: Any, parts: Sequence[Any]) -> list[Any]:
+    """This process's parts of the results."""
+    plan, line = rule.plan, line_of(mesh, rule.mesh_dim)
+    values = dict(zip(plan.given, parts, strict=True))
+    for stage, function in zip(plan.stages, rule.functions, strict=True):
+        for number, combine in stage.joins:
+            values[number] = _moves.Join.apply(line, combine, values[number])
+        made = _run(stage, function, line, [values[number] for number in stage.inputs])
+        values.update(zip(stage.outputs, made, strict=True))
+    return [values[number] for number in plan.outputs]
+
+
+def _run(
+    stage: StageCall, function: Callable[..., Any], line: _moves.Line, operands: Any
+) -> Any:
+    if stage.is_shared:
+        pairs = zip(operands, stage.needs, strict=True)
+        operands = [
+            _moves.Enter.apply(line, x) if need is None and x.requires_grad else x
+            for x, need in pairs
+        ]
+    given: list[Any] = list(operands)
+    if stage.sizes:
+        given.append([_size(size, line) for size in stage.sizes])
+    if stage.numbers:
+        given.append(list(stage.numbers))
+    made = function(*given)
+    return made if len(stage.outputs) > 1 else (made,)
+
+
+def _size(size: Size, line: _moves.Line) -> int:
+    if size.kind == "whole":
+        return size.extent
+    count, first = line.part(size.extent)
+    return count if size.kind == "part" else first

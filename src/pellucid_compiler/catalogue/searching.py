@@ -1,0 +1,56 @@
+"""Places in sorted rows, by a library routine; ``composites/sorted_values.py`` settles
+shapes and dtypes.
+"""
+
+from pellucid_compiler.declare import (
+    ROUTINES,
+    Routine,
+    detach,
+    library,
+    library_op,
+    require,
+)
+
+
+@library_op(
+    "_searchsorted(Tensor sorted_sequence, Tensor self, bool right) -> Tensor",
+    method=False,
+    rare=True,
+)
+def searchsorted(rows, values, right):
+    """Where each value would be put into its row; leading dims of rows broadcast."""
+    require(
+        rows.dtype == values.dtype,
+        f"_searchsorted: rows of {rows.dtype} and values of {values.dtype}",
+    )
+    return library("searchsorted", detach(rows), detach(values), right=right)[0]
+
+
+def _evaluate(rows, values, right):
+    """Halving, in steps that depend on the rows' length alone; NaN comes last."""
+    import numpy
+
+    length = rows.shape[-1]
+    places = numpy.zeros(values.shape, numpy.int64)
+    if not length or not values.size:
+        return [places]
+    rows = numpy.broadcast_to(rows, (*values.shape[:-1], length))
+
+    def is_before(at):
+        element = numpy.take_along_axis(rows, at, -1)
+        found = element <= values if right else element < values
+        return found | numpy.isnan(values) if values.dtype.kind == "f" else found
+
+    while length > 1:
+        half = length // 2
+        places += half * is_before(places + half - 1)
+        length -= half
+    return [places + is_before(places)]
+
+
+ROUTINES["searchsorted"] = Routine(
+    "searchsorted",
+    lambda rows, values, right: [(values.shape, "int64")],
+    _evaluate,
+    core=(1, 1),
+)

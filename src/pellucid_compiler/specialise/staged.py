@@ -1,0 +1,427 @@
+"""Shared ops that combine values inside: an op for each of their stages.
+
+``staged`` chooses the plan of a call and describes its stages, whose ops the runtime
+makes by their origins, as it does those of derivatives; ``stage_graph`` gives such an
+op at a key. A stage's arguments are its values, then the sizes and the numbers that its
+values do not tell. Sizes of parts and of wholes are different symbols there.
+Read first: transforms/shard.py, transforms/stages.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+from pellucid_compiler.abi.encode import Encodable, decode, encode
+from pellucid_compiler.declare.key import specialise
+from pellucid_compiler.declare.op import Op, Options, declared_op
+from pellucid_compiler.declare.tensor import Tensor
+from pellucid_compiler.declare.tracing import require, tracer
+from pellucid_compiler.ir.bounded import Bounded
+from pellucid_compiler.ir.expr import (
+    LOADS,
+    Expr,
+    cast,
+    is_loaded,
+    load,
+    load_index,
+    make,
+    padded_load,
+    rebuild,
+    rewrite,
+    select,
+    symbols,
+)
+from pellucid_compiler.ir.graph import Graph, Value
+from pellucid_compiler.ir.sizes import shape_value
+from pellucid_compiler.specialise.graphs import GraphOp, declared_graph
+from pellucid_compiler.specialise.requests import (
+    decode_argument,
+    encode_argument,
+)
+from pellucid_compiler.specialise.unify import renamed_attrs, unify_sizes
+from pellucid_compiler.transforms.shard import (
+    Flat,
+    Joined,
+    Plan,
+    Split,
+    State,
+    Step,
+    Strategy,
+    is_axis,
+    reads_number,
+    staged_plans,
+)
+from pellucid_compiler.transforms.stages import Stage, stages_of
+
+RULE: Final = "stage"
+"""What the origin of a stage's op begins with."""
+
+_DIGEST = 16
+_OPS: Final[Bounded[bytes, Op]] = Bounded(1024)
+
+
+class Size(NamedTuple):
+    """A size that a stage is given: of the whole, of this process's part, or the place
+    of the part's first element.
+    """
+
+    kind: str
+    extent: int
+
+
+class StageCall(NamedTuple):
+    """How a stage is called: ``inputs`` and ``outputs`` are numbers of values, which
+    are ``needs``; ``joins`` are (number, combine) of those that come first.
+    """
+
+    schema: str
+    origin: bytes
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    needs: tuple[State, ...]
+    joins: tuple[tuple[int, str], ...]
+    sizes: tuple[Size, ...]
+    numbers: tuple[Any, ...]
+    is_shared: bool
+
+
+class Staged(NamedTuple):
+    """A plan of a call: what its tensors must be, the values they become, the stages,
+    the values that are the results, what these are, and their sizes.
+    """
+
+    needs: tuple[State, ...]
+    given: tuple[int, ...]
+    stages: tuple[StageCall, ...]
+    outputs: tuple[int, ...]
+    results: tuple[State, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    cost: float
+
+
+class _Source(NamedTuple):
+    """A traced call and a plan for it."""
+
+    flat: Flat
+    env: Mapping[str, Any]
+    plan: Plan
+    stages: list[Stage]
+
+    def state(self, number: int, place: int) -> State:
+        """What a value is in front of a step."""
+        state: State = None
+        if number in self.flat.inputs:
+            state = self.plan.needs[self.flat.inputs.index(number)]
+        for step in range(place):
+            if number in self.flat.steps[step].outputs:
+                state = self.plan.chosen[step].result
+        joined = [k for k, other in self.plan.joins if other == number and k <= place]
+        return None if joined else state
+
+
+def staged(
+    op: Op,
+    values: Sequence[Any],
+    given: Sequence[State],
+    ranks: int,
+    has_gradient: bool,
+) -> Staged | None:
+    """The cheapest plan in stages of a call with TensorLikes for tensors; None if there
+    is none that takes them: that combines values inside, or needs places of parts.
+    """
+    graph, env = _traced(op, values)
+    steps = Flat(graph).steps
+    for plan in staged_plans(graph, given, env, ranks, has_gradient):
+        joined = [s for s in (*plan.needs, *plan.results) if isinstance(s, Joined)]
+        if has_gradient and any(state.combine != "sum" for state in joined):
+            continue
+        if plan.joins or any(map(_needs_first, steps, plan.chosen)):
+            return _described(op, values, graph, env, plan, ranks, has_gradient)
+    return None
+
+
+def _needs_first(step: Step, strategy: Strategy) -> bool:
+    """Whether a step needs the place of a part's first element."""
+    return strategy.owned is not None or _needs_number(step, strategy)
+
+
+def _described(
+    op: Op,
+    values: Sequence[Any],
+    graph: Graph,
+    env: Mapping[str, Any],
+    plan: Plan,
+    ranks: int,
+    has_gradient: bool,
+) -> Staged | None:
+    flat = Flat(graph)
+    source = _Source(flat, env, plan, stages_of(flat, plan))
+    arguments = [
+        encode_argument(value, argument)
+        for value, argument in zip(values, op.schema.arguments, strict=True)
+    ]
+    states: list[Encodable] = [_encoded(state) for state in plan.needs]
+    results: list[Encodable] = [_encoded(state) for state in plan.results]
+    calls = []
+    for place in range(len(source.stages)):
+        description = encode(
+            [op.full_name, arguments, states, results, ranks, has_gradient, place]
+        )
+        calls.append(_call(source, place, description))
+    shapes = tuple(shape_value(value.shape, env) for value in graph.outputs)
+    return Staged(
+        *(plan.needs, tuple(flat.inputs), tuple(calls), tuple(flat.outputs)),
+        *(plan.results, shapes, plan.cost),
+    )
+
+
+def _call(source: _Source, place: int, description: bytes) -> StageCall:
+    stage = source.stages[place]
+    body = _OPS.put(description, _stage_op(source, place, description))
+    assert isinstance(body.function, _Body)
+    combines = {}
+    for number in stage.joins:
+        made = [k for k, s in enumerate(source.flat.steps) if number in s.outputs]
+        result = source.plan.chosen[made[0]].result
+        assert isinstance(result, Joined)
+        combines[number] = result.combine
+    return StageCall(
+        *(body.schema.text, encode([RULE, description, [], 0])),
+        *(stage.inputs, stage.outputs),
+        tuple(source.state(number, stage.steps[0]) for number in stage.inputs),
+        tuple(combines.items()),
+        tuple(body.function.sizes.values()),
+        tuple(source.env[name] for name in body.function.numbers),
+        stage.is_shared,
+    )
+
+
+def _encoded(state: State) -> Encodable:
+    if isinstance(state, Split):
+        return state.dim
+    return None if state is None else state.combine
+
+
+def _decoded(item: Any) -> State:
+    if isinstance(item, int):
+        return Split(item)
+    return None if item is None else Joined(item)
+
+
+def _traced(op: Op, values: Sequence[Any]) -> tuple[Graph, dict[str, Any]]:
+    call = specialise(op.schema, values, {}, op.options.numbers)
+    traced = op.trace(call.key, call.env)
+    # Of half types what goes from stage to stage is float32.
+    graph = unify_sizes(traced.graph, traced.nominal, traced.guards)
+    return graph, dict(call.env)
+
+
+def stage_graph(description: bytes, arguments: Any) -> GraphOp:
+    """The op of a stage at the key of a request's arguments."""
+    op = _OPS.get(description) or _OPS.put(description, _rebuilt(description))
+    found = declared_graph(op, [decode_argument(item) for item in arguments])
+    return replace(found, reference=encode([RULE, description, [], 0]))
+
+
+def _rebuilt(description: bytes) -> Op:
+    fields: Any = decode(description)
+    name, arguments, needs, results, ranks, has_gradient, place = fields
+    values = [decode_argument(item) for item in arguments]
+    graph, env = _traced(declared_op(name), values)
+    states = [_decoded(item) for item in needs]
+    wanted = [_decoded(item) for item in results]
+    for plan in staged_plans(graph, states, env, ranks, has_gradient):
+        if list(plan.needs) == states and list(plan.results) == wanted:
+            flat = Flat(graph)
+            source = _Source(flat, env, plan, stages_of(flat, plan))
+            return _stage_op(source, place, description)
+    raise LookupError(f"{name}: its stages are not found again")
+
+
+def _stage_op(source: _Source, place: int, description: bytes) -> Op:
+    body = _Body(source, source.stages[place])
+    tensors = [f"Tensor x{k}" for k in range(len(body.stage.inputs))]
+    sizes = ["SymInt[] sizes"] if body.sizes else []
+    numbers = ["Scalar[] numbers"] if body.numbers else []
+    results = ", ".join(["Tensor"] * len(body.stage.outputs))
+    result = f"({results})" if len(body.stage.outputs) > 1 else results
+    digest = hashlib.sha256(description).hexdigest()[:_DIGEST]
+    given = ", ".join([*tensors, *sizes, *numbers])
+    return Op(body, f"stage_{digest}({given}) -> {result}", "loop", Options())
+
+
+class _Body:
+    """What a stage does, as the function of an op."""
+
+    def __init__(self, source: _Source, stage: Stage) -> None:
+        self.source, self.stage = source, stage
+        self.states = {n: source.state(n, stage.steps[0]) for n in stage.inputs}
+        self.sizes: dict[tuple[str, str], Size] = {}
+        self.numbers: list[str] = []
+        told = {
+            (self._kind(number, dim), size.attr)
+            for number in stage.inputs
+            for dim, size in enumerate(source.flat.values[number].shape)
+            if size.op == "sym"
+        }
+        for place in stage.steps:
+            for kind, e in self._symbols(place):
+                if (kind, e.attr) in told:
+                    continue
+                if e.dtype == "int64":
+                    extent = int(source.env[e.attr])
+                    self.sizes.setdefault((kind, e.attr), Size(kind, extent))
+                elif e.attr not in self.numbers:
+                    self.numbers.append(e.attr)
+
+    def _kind(self, number: int, dim: int) -> str:
+        return "part" if self.states[number] == Split(dim) else "whole"
+
+    def _symbols(self, place: int) -> Iterable[tuple[str, Expr]]:
+        """The symbols of a step, and what they are of."""
+        step, strategy = self._step(place)
+        for e in symbols(*step.node.primitive.exprs(step.node.attrs)):
+            yield "whole", e
+        for size in _part_sizes(step, strategy):
+            yield "part", size
+        if strategy.owned is not None:
+            operand, dim = strategy.owned
+            size = step.node.inputs[operand].shape[dim]
+            yield from (("first", size), ("whole", size))
+        if _needs_number(step, strategy):
+            yield "first", step.node.attrs.extents[strategy.axis]
+
+    def _step(self, place: int) -> tuple[Step, Strategy]:
+        return self.source.flat.steps[place], self.source.plan.chosen[place]
+
+    def __call__(self, *arguments: Any) -> Any:
+        graph = tracer().graph
+        count = len(self.stage.inputs)
+        names = self._names(arguments[:count], list(arguments[count:]))
+        given = zip(self.stage.inputs, arguments[:count], strict=True)
+        values = {number: tensor.value for number, tensor in given}
+        for place in self.stage.steps:
+            step, strategy = self._step(place)
+            inputs = [values[number] for number in step.inputs]
+            attrs = _attrs(step, strategy, names)
+            made = graph.emit(step.node.primitive, inputs, attrs)
+            values.update(zip(step.outputs, made, strict=True))
+        results = tuple(Tensor(values[number]) for number in self.stage.outputs)
+        return results if len(results) > 1 else results[0]
+
+    def _names(
+        self, tensors: Sequence[Tensor], rest: list[Any]
+    ) -> dict[tuple[str, str], Expr]:
+        """What the sizes and numbers are here, by kind and name."""
+        names: dict[tuple[str, str], Expr] = {}
+        for number, tensor in zip(self.stage.inputs, tensors, strict=True):
+            shape = self.source.flat.values[number].shape
+            for dim, (size, actual) in enumerate(zip(shape, tensor.shape, strict=True)):
+                if size.op != "sym":
+                    continue
+                known = names.setdefault((self._kind(number, dim), size.attr), actual)
+                require(make("eq", known, actual), "the parts differ in size")
+        names.update(zip(self.sizes, rest.pop(0) if self.sizes else (), strict=True))
+        numbers = rest.pop(0) if self.numbers else ()
+        for name, value in zip(self.numbers, numbers, strict=True):
+            names["whole", name] = value
+        return names
+
+
+def _part_sizes(step: Step, strategy: Strategy) -> list[Expr]:
+    """The sizes of a step that are those of a part."""
+    found = []
+    if strategy.axis is not None:
+        found.append(step.node.attrs.extents[strategy.axis])
+    if isinstance(strategy.result, Split):
+        found.append(step.node.attrs.shape[strategy.result.dim])
+    return found
+
+
+def _needs_number(step: Step, strategy: Strategy) -> bool:
+    """Whether the number of the axis that is shared out is a value."""
+    axis = strategy.axis
+    return axis is not None and reads_number(step.node.attrs, axis)
+
+
+def _attrs(
+    step: Step, strategy: Strategy, names: Mapping[tuple[str, str], Expr]
+) -> Any:
+    """A step's attributes by what the stage's sizes and numbers are."""
+
+    def whole(e: Expr) -> Expr | None:
+        if e.op != "sym":
+            return None
+        found = names["whole", e.attr]
+        return found if found.dtype == e.dtype else cast(found, e.dtype)
+
+    attrs = renamed_attrs(step.node.attrs, whole)
+
+    def with_part(sizes: tuple[Expr, ...], old: Any, place: int) -> tuple[Expr, ...]:
+        part = names["part", old[place].attr]
+        return (*sizes[:place], part, *sizes[place + 1 :])
+
+    old = step.node.attrs
+    if isinstance(strategy.result, Split):
+        attrs = attrs._replace(
+            shape=with_part(attrs.shape, old.shape, strategy.result.dim)
+        )
+    if strategy.axis is not None:
+        attrs = attrs._replace(
+            extents=with_part(attrs.extents, old.extents, strategy.axis)
+        )
+    if strategy.axis is not None and _needs_number(step, strategy):
+        first = names["first", old.extents[strategy.axis].attr]
+        attrs = _numbered(attrs, strategy.axis, first)
+    if strategy.owned is not None:
+        attrs = _owned(attrs, step.node.inputs, strategy.owned, names)
+    return attrs
+
+
+def _numbered(attrs: Any, axis: int, first: Expr) -> Any:
+    """The axis's number is the whole's where it is a value; elements are those of the
+    part.
+    """
+
+    def leaf(e: Expr, args: Sequence[Expr]) -> Expr | None:
+        if e.op == "axis":
+            return make("add", e, first) if e.attr == axis else None
+        if e.op not in LOADS:
+            return None
+        index = [
+            old if is_axis(old, axis) else new
+            for old, new in zip(load_index(e), args, strict=False)
+        ]
+        return rebuild(e, (*index, *args[len(index) :]))
+
+    stores = tuple(s._replace(body=rewrite(s.body, leaf)) for s in attrs.stores)
+    payload = None if attrs.payload is None else rewrite(attrs.payload, leaf)
+    return attrs._replace(stores=stores, payload=payload)
+
+
+def _owned(
+    attrs: Any,
+    inputs: Sequence[Value],
+    owned: tuple[int, int],
+    names: Mapping[tuple[str, str], Expr],
+) -> Any:
+    """Elements that other processes have are zeros; what nobody has is an error."""
+    operand, dim = owned
+    size = inputs[operand].shape[dim].attr
+    first, whole = names["first", size], names["whole", size]
+
+    def leaf(e: Expr, args: Sequence[Expr]) -> Expr | None:
+        if e.op != "load" or e.attr != operand:
+            return None
+        assert is_loaded(load_index(e)[dim])
+        place = args[dim]
+        index = [*args[:dim], make("sub", place, first), *args[dim + 1 :]]
+        found = padded_load(operand, index, 0, e.dtype)
+        exists = make("and", make("le", 0, place), make("lt", place, whole))
+        return select(exists, found, load(operand, args, e.dtype))
+
+    stores = tuple(s._replace(body=rewrite(s.body, leaf)) for s in attrs.stores)
+    return attrs._replace(stores=stores)
