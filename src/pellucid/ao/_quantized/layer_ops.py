@@ -24,7 +24,7 @@ def sigmoid(qx: Tensor, output_scale: float, output_zero_point: int) -> Tensor:
 @op("hardswish")
 def hardswish(input: Tensor, output_scale: float, output_zero_point: int) -> Tensor:
     """``hardswish(input)``"""
-    function = pellucid.nn.functional.hardswish
+    function = pellucid.ops.aten.hardswish
     return _on_numbers(input, output_scale, output_zero_point, function)
 
 
@@ -64,7 +64,7 @@ def leaky_relu(
     """``leaky_relu(qx)``"""
     return _on_numbers(
         *(qx, output_scale, output_zero_point),
-        lambda floats: pellucid.nn.functional.leaky_relu(floats, negative_slope),
+        lambda floats: pellucid.ops.aten.leaky_relu(floats, negative_slope),
     )
 
 
@@ -190,8 +190,8 @@ def _batch_norm(relu: bool) -> Any:
         """``batch_norm`` by recorded moments."""
 
         def norm(floats: Tensor) -> Any:
-            given = (mean, var, weight, bias, False, 0.0, eps)
-            made = pellucid.nn.functional.batch_norm(floats, *given)
+            given = (weight, bias, mean, var, False, 0.0, eps, False)
+            made: Tensor = pellucid.batch_norm(floats, *given)
             return made.relu() if relu else made
 
         return _on_numbers(qx, output_scale, output_zero_point, norm)

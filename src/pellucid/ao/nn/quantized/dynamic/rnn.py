@@ -59,15 +59,11 @@ def _zeros(gates: int, inputs: int, hidden: int, dtype: Any) -> tuple[Any, Any]:
 
 def _observer(mod: Any) -> Any:
     qconfig = getattr(mod, "qconfig", None)
-    if qconfig is None:
+    if qconfig is None or qconfig.weight is None:
         raise AssertionError(
             "a dynamically quantized layer needs a qconfig: set layer.qconfig = "
             "torch.ao.quantization.default_dynamic_qconfig"
         )
-    if qconfig.weight is None:
-        from pellucid.ao.quantization.qconfig import default_dynamic_qconfig
-
-        qconfig = default_dynamic_qconfig
     return qconfig.weight
 
 
