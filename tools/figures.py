@@ -22,6 +22,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tools import collective_costs  # noqa: E402
+
 RESULTS = ROOT / "benchmarks" / "results.json"
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 MARK = re.compile(r"(<!-- (table|figure) ([\w.-]+) -->)(.*?)(<!-- end -->)", re.DOTALL)
@@ -164,6 +168,31 @@ def processes() -> str:
     return rows(*lines)
 
 
+def costs() -> str:
+    """An all_reduce over TCP among many ranks, by the model of collective_costs.py."""
+    found = collective_costs.fitted(collective_costs.measured(2))
+    cluster = collective_costs.CLUSTER
+    lines = [("ranks", *collective_costs.SIZES)]
+    for ranks in collective_costs.RANKS:
+        row = [
+            seconds(collective_costs.simulated(ranks, nbytes, found, cluster))
+            for nbytes in collective_costs.SIZES.values()
+        ]
+        lines.append((f"{ranks:,}", *row))
+    return rows(*lines)
+
+
+def checked_costs() -> str:
+    """The model's times of 4 ranks on one machine over those measured."""
+    found = collective_costs.fitted(collective_costs.measured(2))
+    here = collective_costs.HERE
+    ratios = [
+        collective_costs.simulated(4, collective_costs.SIZES[name], found, here) / time
+        for name, time in collective_costs.measured(4).items()
+    ]
+    return f"{min(ratios):.2f} to {max(ratios):.2f}"
+
+
 def measured(section: str) -> str:
     """A section that is a table: rows of (what, figure, asked)."""
     values = sections()[section]["values"]
@@ -191,6 +220,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "groups": groups,
     "counted": counted,
     "distributed": processes,
+    "collective-costs": costs,
     "kernels": lambda: measured("kernels"),
     "oracle": lambda: measured("oracle"),
 }
@@ -198,6 +228,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "compare.machine": lambda: machine("compare"),
     "compare.rounds": lambda: str(sections()["compare"]["rounds"]),
     "compare.load": lambda: str(sections()["compare"].get("load", "none")),
+    "collective-costs.check": checked_costs,
     "distributed.machine": lambda: machine("distributed"),
     "distributed.load": lambda: sections()["distributed"]["load"],
     "kernels.machine": lambda: machine("kernels"),

@@ -1,10 +1,12 @@
 #include "core/backend.h"
 
+#include <array>
 #include <cstring>
 #include <mutex>
 #include <vector>
 
 #include "core/device_names.h"
+#include "core/device_pool.h"
 #include "core/error.h"
 
 namespace pellucid {
@@ -15,6 +17,8 @@ constexpr int kCount = static_cast<int>(DeviceType::PrivateUse3) - kFirst + 1;
 
 std::atomic<Backend*> backends[kCount];  // never destroyed: storages release their memory until the process ends
 constinit thread_local int8_t current[kCount] = {};
+using Streams = std::array<std::array<int32_t, INT8_MAX + 1>, kCount>;
+thread_local std::unique_ptr<Streams> streams;  // current ones, by type and index; null: the first of each device
 
 int slot_of(DeviceType type) { return static_cast<int>(type) - kFirst; }
 
@@ -38,7 +42,8 @@ void Backend::copy_within(Device device, uint64_t to, uint64_t from, size_t nbyt
   from_host(device, to, bytes.data(), nbytes);
 }
 
-DeviceType add_backend(std::string_view name, std::unique_ptr<Backend> backend, std::optional<DeviceType> wanted) {
+DeviceType add_backend(std::string_view name, std::unique_ptr<Backend> backend, std::optional<DeviceType> wanted,
+                       const PoolOptions& pool) {
   static auto* mutex = new std::mutex;
   const std::lock_guard lock(*mutex);
   const std::optional<DeviceType> type = free_type(name, wanted);
@@ -47,6 +52,7 @@ DeviceType add_backend(std::string_view name, std::unique_ptr<Backend> backend, 
           static_cast<int>(name.size()), name.data(), kCount);
   name_user_backend(name, *type);
   backend->type = *type;
+  backend->pool = new DevicePool(*backend, pool);
   backends[slot_of(*type)].store(backend.release(), std::memory_order_release);
   return *type;
 }
@@ -76,6 +82,17 @@ Device with_index(Device device) {
 void set_current_device(Device device) {
   static_cast<void>(backend_of(device));
   current[slot_of(device.type)] = with_index(device).index;
+}
+
+int64_t current_stream(Device device) {
+  if (!streams || !is_user_device(device.type) || device.index < 0) return 0;
+  return (*streams)[static_cast<size_t>(slot_of(device.type))][static_cast<size_t>(device.index)];
+}
+
+void set_current_stream(Device device, int64_t stream) {
+  if (!streams) streams = std::make_unique<Streams>();
+  (*streams)[static_cast<size_t>(slot_of(device.type))][static_cast<size_t>(device.index)] =
+      static_cast<int32_t>(stream);
 }
 
 Key key_of_device(DeviceType type) { return static_cast<Key>(static_cast<int>(Key::PrivateUse1) + slot_of(type)); }

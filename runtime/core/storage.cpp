@@ -6,6 +6,7 @@
 #include "core/allocator.h"
 #include "core/backend.h"
 #include "core/device_names.h"
+#include "core/device_pool.h"
 #include "core/error.h"
 #include "core/inline_storage.h"
 #include "core/storage.h"
@@ -45,7 +46,7 @@ void raise_absent_device(Device device) {
 namespace {
 
 void release_device_memory(Storage* storage) {
-  backend_of(storage->device).release(storage->device, storage->device_address, storage->nbytes);
+  backend_of(storage->device).pool->release(storage->device, storage->device_address);
 }
 
 // For Meta, for devices that have a name alone, and for empty ones.
@@ -61,7 +62,7 @@ Ref<Storage> make_device_storage(size_t nbytes, Device device) {
   Ref<Storage> storage = make_empty_storage(nbytes, device);
   Backend* const backend = find_backend(device.type);
   if (!backend || !nbytes) return storage;
-  storage->device_address = backend->allocate(device, nbytes);
+  storage->device_address = backend->pool->allocate(device, nbytes);
   storage->deleter = release_device_memory;
   return storage;
 }
@@ -158,7 +159,7 @@ namespace {
 void resize_on_device(Storage& storage, size_t nbytes) {
   Backend* const backend = find_backend(storage.device.type);
   if (backend && nbytes != storage.nbytes) {
-    const uint64_t address = nbytes ? backend->allocate(storage.device, nbytes) : 0;
+    const uint64_t address = nbytes ? backend->pool->allocate(storage.device, nbytes) : 0;
     if (const size_t common = std::min(nbytes, storage.nbytes))
       backend->copy_within(storage.device, address, storage.device_address, common);
     if (storage.nbytes) release_device_memory(&storage);

@@ -11,6 +11,7 @@
 #include "kernels/device_launch.h"
 #include "ops/device_op.h"
 #include "python/contexts.h"
+#include "python/device_streams.h"
 #include "python/types.h"
 
 namespace pellucid::python {
@@ -19,8 +20,8 @@ namespace {
 // Methods of a Python object, as a Backend. The object lives as long as the process.
 class PythonBackend final : public Backend {
  public:
-  PythonBackend(Object methods, std::string name, int count, bool launches)
-      : methods_(methods.leak()), name_(std::move(name)), count_(count), launches_(launches) {}
+  PythonBackend(Object methods, std::string name, int count, bool launches, bool streams)
+      : methods_(methods.leak()), name_(std::move(name)), count_(count), launches_(launches), streams_(streams) {}
 
   int device_count() override { return count_; }
 
@@ -46,14 +47,11 @@ class PythonBackend final : public Backend {
       const std::lock_guard lock(mutex_);
       blocks_.erase({device.index, address});
     }
-    // An error on its way to the program frees what it passes.
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    const PassingError passing;
     Object done =
         Object::steal(PyObject_CallMethod(methods_, "release", "iKn", device.index,
                                           static_cast<unsigned long long>(address), static_cast<Py_ssize_t>(nbytes)));
     if (!done) PyErr_WriteUnraisable(methods_);
-    PyErr_Restore(type, value, traceback);
   }
 
   void to_host(Device device, void* to, uint64_t from, size_t nbytes) override {
@@ -64,6 +62,7 @@ class PythonBackend final : public Backend {
 
   void from_host(Device device, uint64_t to, const void* from, size_t nbytes) override {
     const HoldGil gil;
+    const PassingError passing;  // freed memory is filled
     char* const bytes = const_cast<char*>(static_cast<const char*>(from));
     copy("from_host", device, to, own(PyMemoryView_FromMemory(bytes, Py_ssize_t(nbytes), PyBUF_READ)));
   }
@@ -82,9 +81,9 @@ class PythonBackend final : public Backend {
                                              numbers(operand.strides))));
     }
     Object ran = own(PyObject_CallFunction(
-        receive.get(), "Osy#iNiON", methods_, given.op, reinterpret_cast<const char*>(given.kernel.id.data()),
+        receive.get(), "Osy#iNiONL", methods_, given.op, reinterpret_cast<const char*>(given.kernel.id.data()),
         static_cast<Py_ssize_t>(given.kernel.id.size()), given.device.index, numbers(given.extents), given.num_stored,
-        operands.get(), numbers(given.params)));
+        operands.get(), numbers(given.params), static_cast<long long>(current_stream(given.device))));
     if (ran.get() == Py_None) return std::nullopt;
     return PyLong_AsLongLong(ran.get());
   }
@@ -100,7 +99,65 @@ class PythonBackend final : public Backend {
     own(PyObject_CallMethod(methods_, "synchronize", "i", device.index));
   }
 
+  bool has_streams() const override { return streams_; }
+  bool is_alive() const override { return !_Py_IsFinalizing(); }
+
+  int64_t new_stream(Device device) override {
+    const HoldGil gil;
+    return number("new_stream", own(PyObject_CallMethod(methods_, "new_stream", "i", device.index)));
+  }
+  uint64_t record(Device device, int64_t stream) override {
+    const HoldGil gil;
+    const PassingError passing;
+    return static_cast<uint64_t>(number(
+        "record", own(PyObject_CallMethod(methods_, "record", "iL", device.index, static_cast<long long>(stream)))));
+  }
+  void wait(Device device, int64_t stream, uint64_t event) override {
+    const HoldGil gil;
+    own(PyObject_CallMethod(methods_, "wait", "iLK", device.index, static_cast<long long>(stream), event_of(event)));
+  }
+  bool is_done(Device device, uint64_t event) override {
+    const HoldGil gil;
+    return PyObject_IsTrue(own(PyObject_CallMethod(methods_, "is_done", "iK", device.index, event_of(event))).get());
+  }
+  void finish(Device device, uint64_t event) override {
+    const HoldGil gil;
+    own(PyObject_CallMethod(methods_, "finish", "iK", device.index, event_of(event)));
+  }
+  double elapsed(Device device, uint64_t first, uint64_t second) override {
+    const HoldGil gil;
+    const Object time =
+        own(PyObject_CallMethod(methods_, "elapsed", "iKK", device.index, event_of(first), event_of(second)));
+    const double milliseconds = PyFloat_AsDouble(time.get());
+    if (PyErr_Occurred()) raise_python();
+    return milliseconds;
+  }
+
  private:
+  // An error on its way to the program frees what it passes, and is put back when that is done.
+  class PassingError {
+   public:
+    PassingError() { PyErr_Fetch(&type_, &value_, &traceback_); }
+    ~PassingError() {
+      if (type_) PyErr_Restore(type_, value_, traceback_);
+    }
+    PassingError(const PassingError&) = delete;
+    PassingError& operator=(const PassingError&) = delete;
+
+   private:
+    PyObject *type_, *value_, *traceback_;
+  };
+
+  static unsigned long long event_of(uint64_t event) { return event; }
+
+  int64_t number(const char* method, const Object& given) const {
+    const int64_t found = PyLong_Check(given.get()) ? PyLong_AsLongLong(given.get()) : -1;
+    if (found >= 0) return found;
+    PyErr_Clear();
+    raise(ErrorKind::Type, "%s: %s() returned %s; expected an int that is not negative", name_.c_str(), method,
+          text_of(given.get()).c_str());
+  }
+
   template <class Number>
   static PyObject* numbers(std::span<const Number> list) {
     Object tuple = own(PyTuple_New(static_cast<Py_ssize_t>(list.size())));
@@ -145,8 +202,11 @@ class PythonBackend final : public Backend {
 
   // The view ends with the call: a backend that stores it reads freed memory.
   void copy(const char* method, Device device, uint64_t address, Object view) {
-    Object done = Object::steal(PyObject_CallMethod(methods_, method, "iKO", device.index,
-                                                    static_cast<unsigned long long>(address), view.get()));
+    const auto place = static_cast<unsigned long long>(address);
+    const auto stream = static_cast<long long>(current_stream(device));
+    Object done =
+        Object::steal(streams_ ? PyObject_CallMethod(methods_, method, "iKOL", device.index, place, view.get(), stream)
+                               : PyObject_CallMethod(methods_, method, "iKO", device.index, place, view.get()));
     if (!done) raise_python();
     own(PyObject_CallMethod(view.get(), "release", nullptr));
   }
@@ -154,20 +214,26 @@ class PythonBackend final : public Backend {
   PyObject* const methods_;
   const std::string name_;
   const int count_;
-  const bool launches_;
+  const bool launches_, streams_;
   std::mutex mutex_;
   std::map<std::pair<int8_t, uint64_t>, size_t> blocks_;
 };
 
-// _add_backend(name, count, methods, launches)
+// _add_backend(name, count, methods, launches, streams, (policy, alignment, padding, segment, poison))
 PyObject* add_python_backend(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     const char* name;
     int count;
     PyObject* methods;
-    int launches;
-    if (!PyArg_ParseTuple(args, "siOp:_add_backend", &name, &count, &methods, &launches)) return nullptr;
-    serve_ops_on(add_backend(name, std::make_unique<PythonBackend>(Object::borrow(methods), name, count, launches)));
+    int launches, streams, policy, poison;
+    Py_ssize_t alignment, padding, segment;
+    if (!PyArg_ParseTuple(args, "siOpp(innnp):_add_backend", &name, &count, &methods, &launches, &streams, &policy,
+                          &alignment, &padding, &segment, &poison))
+      return nullptr;
+    const PoolOptions pool{static_cast<PoolPolicy>(policy), static_cast<size_t>(alignment),
+                           static_cast<size_t>(padding), static_cast<size_t>(segment), poison != 0};
+    auto backend = std::make_unique<PythonBackend>(Object::borrow(methods), name, count, launches, streams);
+    serve_ops_on(add_backend(name, std::move(backend), {}, pool));
     return none();
   });
 }
@@ -184,12 +250,16 @@ PyObject* add_twin(PyObject*, PyObject* args) {
   });
 }
 
+}  // namespace
+
 Device device_argument(PyObject* object) {
   Device device;
   if (!to_device(object, device))
     raise(ErrorKind::Type, "a device or its name was expected, not a %s", Py_TYPE(object)->tp_name);
   return device;
 }
+
+namespace {
 
 PyObject* has_backend(PyObject*, PyObject* device) {
   return guarded([&] { return PyBool_FromLong(find_backend(device_argument(device).type) != nullptr); });
@@ -212,6 +282,10 @@ PyObject* synchronize(PyObject*, PyObject* device) {
     const Device given = with_index(device_argument(device));
     return backend_of(given).synchronize(given), none();
   });
+}
+
+PyObject* launches(PyObject*, PyObject* device) {
+  return guarded([&] { return PyBool_FromLong(backend_of(device_argument(device)).launches_kernels()); });
 }
 
 // _backend_counts(device): (steps launched, steps that ran on the CPU).
@@ -261,13 +335,14 @@ PyObject* run_grid(PyObject*, PyObject* args) {
 PyMethodDef functions[] = {
     {"_run_grid", run_grid, METH_VARARGS, "_run_grid(entry, words, ranges, blocks, threads, shared_bytes, order)."},
     {"_add_backend", add_python_backend, METH_VARARGS,
-     "_add_backend(name, count, methods, launches): a type of Python's."},
+     "_add_backend(name, count, methods, launches, streams, pool): a type of Python's."},
     {"_add_twin", add_twin, METH_VARARGS, "_add_twin(name, count): the device whose memory the CPU cannot touch."},
     {"_has_backend", has_backend, METH_O, "Whether tensors can be made on devices of the type."},
     {"_device_count", count_devices, METH_O, "The number of devices of the type."},
     {"_current_device", get_current, METH_O, "The index of this thread's device of the type."},
     {"_set_current_device", set_current, METH_O, "Makes a device this thread's current one of its type."},
     {"_synchronize_device", synchronize, METH_O, "Waits for what was launched on the device."},
+    {"_backend_launches", launches, METH_O, "Whether the device type may run kernels."},
     {"_backend_counts", counts, METH_O, "(steps launched, steps run on the CPU) of the device type."},
     {"_set_fallback", set_fallback, METH_VARARGS, "_set_fallback(device, policy): 0 allow, 1 warn, 2 error."},
     {},
@@ -275,6 +350,9 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-void add_backends(PyObject* module) { checked(PyModule_AddFunctions(module, functions)); }
+void add_backends(PyObject* module) {
+  checked(PyModule_AddFunctions(module, functions));
+  add_device_streams(module);
+}
 
 }  // namespace pellucid::python

@@ -72,7 +72,7 @@ def test_what_is_saved_is_checked_and_freed(extension: Any) -> None:
 def test_errors_arrive_in_python(extension: Any) -> None:
     with pytest.raises(RuntimeError, match="no op aten::no_such_op"):
         extension.unknown_op(torch.ones(1))
-    with pytest.raises(RuntimeError, match="expected a Tensor, not int"):
+    with pytest.raises(TypeError, match="expected a Tensor, not int"):
         extension.cube(3)
     with pytest.raises(RuntimeError, match="returned 0 gradients for 1 inputs"):
         extension.wrong(torch.ones(1, requires_grad=True)).backward()

@@ -27,6 +27,9 @@ PROGRAMS = Path(__file__).parent / "programs"
 CORES = len(os.sched_getaffinity(0))
 # The kind, what the line holds, and what the patch adds.
 FAULTY = {
+    "anomaly_context": ("overhead", "detect_anomaly()", "set_detect_anomaly(False)"),
+    "numpy": ("compute", "torch.from_numpy(", "standard_normal((256, 256))).float()"),
+    "samples": ("overhead", "float(image[c, x])", None),
     "bfloat16": ("compute", "y = model(x)", "torch.autocast('cpu'"),
     "break": ("overhead", "if y.max().item() > 50:", None),
     "channels_last": ("bandwidth", "y = model(x)", "memory_format=torch.channels_last"),

@@ -12,6 +12,7 @@
 #include "core/owned_results.h"
 #include "core/thread_state.h"
 #include "python/autograd/autograd.h"
+#include "python/types.h"
 
 namespace pellucid::python {
 namespace {
@@ -114,9 +115,21 @@ struct ExtensionNode final : Node {
 
 // ------------------------------------------------------------------------------------ the table
 
-thread_local std::string* error_message = nullptr;  // never freed: a thread may end after the interpreter
+// The last error of a thread; never freed: a thread may end after the interpreter.
+struct LastError {
+  std::string message;
+  std::exception_ptr error;
+};
+thread_local LastError* failed = nullptr;
 
-const char* last_error() { return error_message ? error_message->c_str() : ""; }
+const char* last_error() { return failed ? failed->message.c_str() : ""; }
+
+void set_error() {
+  try {
+    if (failed && failed->error) std::rethrow_exception(std::exchange(failed->error, nullptr));
+    raise(ErrorKind::Runtime, "%s", last_error());
+  } catch (...) { set_python_error(); }
+}
 
 // Runs `body` at the border to an extension.
 template <class Body>
@@ -125,8 +138,8 @@ int status_of(Body&& body) {
     body();
     return 0;
   } catch (const std::exception& error) {
-    if (!error_message) error_message = new std::string;
-    *error_message = error.what();
+    if (!failed) failed = new LastError;
+    *failed = {error.what(), std::current_exception()};
     return -1;
   }
 }
@@ -145,19 +158,72 @@ PyObject* to_python(TensorHandle* handle) {
   return guarded([&] { return wrap(Tensor::share(tensor_of_handle(handle))); });
 }
 
+Value tagged(Tag tag, int64_t integer) {
+  Value value = Value::of_int(integer);
+  value.tag = tag;
+  return value;
+}
+
 Value value_of(const extension::Argument& argument) {
+  using Given = extension::Argument;
+  Value value;
+  value.length = argument.length;
   switch (argument.kind) {
-    case extension::Argument::None: return {};
-    case extension::Argument::Tensor: return Value::of(tensor_of_handle(argument.tensor));
-    case extension::Argument::Int: return Value::of_int(argument.integer);
-    case extension::Argument::Float: return Value::of_float(argument.number);
-    case extension::Argument::Bool: return Value::of_bool(argument.integer != 0);
-    case extension::Argument::IntList: return Value::of({argument.integers, argument.length});
+    case Given::None:
+    case Given::Default: return {};
+    case Given::Tensor: return Value::of(tensor_of_handle(argument.tensor));
+    case Given::Int: return Value::of_int(argument.integer);
+    case Given::Float: return Value::of_float(argument.number);
+    case Given::Bool: return Value::of_bool(argument.integer != 0);
+    case Given::IntList: return Value::of({argument.integers, argument.length});
+    case Given::FloatList:
+      value.tag = Tag::FloatList;
+      value.numbers = argument.numbers;
+      return value;
+    case Given::TensorList:
+    case Given::OptionalTensorList:
+      value.tag = argument.kind == Given::TensorList ? Tag::TensorList : Tag::OptionalTensorList;
+      value.tensors = reinterpret_cast<TensorImpl* const*>(argument.tensors);
+      return value;
+    case Given::String:
+      value.tag = Tag::String;
+      value.string = argument.string;
+      return value;
+    case Given::DType: return tagged(Tag::DType, argument.integer);
+    case Given::Layout: return tagged(Tag::Layout, argument.integer);
+    case Given::MemoryFormat: return tagged(Tag::MemoryFormat, argument.integer);
+    case Given::Device: return tagged(Tag::Device, argument.integer);
   }
   return {};
 }
 
-int call_op(const char* name, const extension::Argument* arguments, size_t count, TensorHandle** results,
+// A result as the extension gets it, which owns what the value owned.
+extension::Result result_of(Value& value) {
+  using Kind = extension::Result;
+  extension::Result result{Kind::None, value.length, {}};
+  switch (value.tag) {
+    case Tag::None: return result;
+    case Tag::Tensor:
+      result.kind = Kind::Tensor;
+      result.tensor = handle_of(std::exchange(value, Value()).tensor);
+      return result;
+    case Tag::TensorList:
+      result.kind = Kind::TensorList;
+      result.tensors =
+          const_cast<TensorHandle**>(reinterpret_cast<TensorHandle* const*>(std::exchange(value, Value()).tensors));
+      return result;
+    case Tag::Float:
+      result.kind = Kind::Float;
+      result.number = value.number;
+      return result;
+    default:
+      result.kind = value.tag == Tag::Int ? Kind::Int : value.tag == Tag::Bool ? Kind::Bool : Kind::Other;
+      result.integer = value.integer;
+      return result;
+  }
+}
+
+int call_op(const char* name, const extension::Argument* arguments, size_t count, extension::Result* results,
             size_t capacity, size_t* num_results) {
   return status_of([&] {
     const OpRecord* op = find_op(name);
@@ -165,21 +231,60 @@ int call_op(const char* name, const extension::Argument* arguments, size_t count
     const auto& declared = op->schema.arguments;
     if (count > declared.size())
       raise(ErrorKind::Type, "%s takes %zu arguments; %zu were given", name, declared.size(), count);
+    if (op->schema.returns.size() > capacity)
+      raise(ErrorKind::Runtime, "%s has %zu results; there is room for %zu", name, op->schema.returns.size(), capacity);
     Values<kMaxArguments> args(declared.size());
     Values<kMaxReturns> rets(op->schema.returns.size());
     for (size_t i = 0; i < declared.size(); ++i)
-      args[i] = i < count ? value_of(arguments[i]) : declared[i].default_value;
+      args[i] = i < count && arguments[i].kind != extension::Argument::Default ? value_of(arguments[i])
+                                                                               : declared[i].default_value;
     OpCall call{op, args.data(), rets.data(), static_cast<uint8_t>(declared.size()), {}};
     dispatch(call);
-    *num_results = 0;
-    std::vector<Tensor> tensors;
-    OwnedResults(call).take_each([&](Tensor result) {
-      if (result) tensors.push_back(std::move(result));
-    });
-    if (tensors.size() > capacity)
-      raise(ErrorKind::Runtime, "%s returned %zu tensors; there is room for %zu", name, tensors.size(), capacity);
-    for (Tensor& tensor : tensors) results[(*num_results)++] = handle_of(tensor.leak());
+    *num_results = op->schema.returns.size();
+    for (size_t i = 0; i < *num_results; ++i) results[i] = result_of(rets[i]);
   });
+}
+
+void free_list(TensorHandle** list) { delete[] reinterpret_cast<TensorImpl**>(list); }
+
+void give_facts(TensorHandle* handle, extension::Facts* facts) {
+  const TensorImpl& tensor = *tensor_of_handle(handle);
+  *facts = {tensor.sizes,
+            tensor.strides,
+            tensor.ndim,
+            tensor.numel,
+            static_cast<int64_t>(item_size(tensor.dtype)),
+            tensor.offset,
+            static_cast<int32_t>(tensor.dtype),
+            static_cast<int32_t>(tensor.device.type),
+            tensor.device.index,
+            requires_grad(tensor),
+            true};
+}
+
+int give_data(TensorHandle* handle, void** address) {
+  return status_of([&] { *address = tensor_of_handle(handle)->host(); });
+}
+
+TensorHandle* give_gradient(TensorHandle* handle) {
+  Object tensor = Object::steal(to_python(handle));
+  Object gradient = tensor ? Object::steal(PyObject_GetAttrString(tensor.get(), "grad")) : Object();
+  if (!gradient || !is_tensor(gradient.get())) return nullptr;
+  return handle_of(Tensor::share(tensor_of(gradient.get())).leak());
+}
+
+uint64_t exclude(uint64_t keys) { return std::exchange(thread_state.exclude, KeySet::from_bits(keys)).bits(); }
+
+int dtype_from_python(PyObject* object, int32_t* code) {
+  return status_of([&] {
+    DType dtype;
+    if (!to_dtype(object, dtype)) raise(ErrorKind::Type, "expected a dtype, not %s", Py_TYPE(object)->tp_name);
+    *code = static_cast<int32_t>(dtype);
+  });
+}
+
+PyObject* dtype_to_python(int32_t code) {
+  return guarded([&] { return Py_NewRef(dtype_object(static_cast<DType>(code))); });
 }
 
 bool set_grad_mode(bool enabled) { return std::exchange(thread_state.grad_mode, enabled); }
@@ -215,8 +320,24 @@ int record(Backward backward, TensorHandle* const* inputs, size_t num_inputs, Te
   });
 }
 
-constexpr extension::Table functions{extension::kVersion, last_error, retain,        release, from_python,
-                                     to_python,           call_op,    set_grad_mode, record};
+constexpr extension::Table functions{extension::kVersion,
+                                     last_error,
+                                     retain,
+                                     release,
+                                     from_python,
+                                     to_python,
+                                     call_op,
+                                     set_grad_mode,
+                                     record,
+                                     free_list,
+                                     set_error,
+                                     give_facts,
+                                     give_data,
+                                     give_gradient,
+                                     exclude,
+                                     (KeySet(Key::Autograd) | Key::ViewInPlace).bits(),
+                                     dtype_from_python,
+                                     dtype_to_python};
 
 }  // namespace
 

@@ -226,18 +226,17 @@ class _Ops(ModuleType):
         return namespace
 
     def load_library(self, path: str) -> None:
-        """The ops of a library that Pellucid has itself; OSError for others, which are
-        built against PyTorch's binary.
+        """Loads a library, whose TORCH_LIBRARYs add ops; those of libraries that
+        Pellucid has itself by their names. OSError for a file that cannot be loaded, as
+        one that is built against PyTorch's binary.
         """
         folder, file = os.path.split(path)
         name = os.path.basename(folder), file.partition(".")[0]
         own = _OWN_LIBRARIES.get(name)
         if own is None:
-            raise OSError(
-                f"Could not load this library: {path}\nLibraries of ops are built "
-                "against PyTorch's binary; define the ops in Python (torch.library), "
-                "or build them with pellucid/extension.h."
-            )
+            from pellucid.utils._cpp.loading import load_library
+
+            return load_library(path)
         if own not in self.loaded_libraries:
             import_module(own).define()
             self.loaded_libraries.add(own)

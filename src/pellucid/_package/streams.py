@@ -1,13 +1,14 @@
 """``torch.Stream`` and ``torch.Event``: queues of work, whatever the device.
 
-Ops have run when their call returns, on the CPU and on backends written in Python, so a
-stream orders nothing and is always idle. Imported lazily.
+On the CPU, and on backends without streams, ops have run when their call returns: a
+stream orders nothing there and is always idle. Imported lazily.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import pellucid
 from pellucid import _C
 from pellucid import device as device_type
 from pellucid._package.calls import offered
@@ -24,12 +25,17 @@ def _device_of(kind: str, device: Any) -> Any:
         has_backend = user_backend() is not None
         device = _C._get_privateuse1_backend_name() if has_backend else "cpu"
     found = device_type(device)
-    if found.type not in (*_HOST, _C._get_privateuse1_backend_name()):
+    known = (*_HOST, _C._get_privateuse1_backend_name())
+    if found.type not in known and not _C._has_backend(found):
         raise RuntimeError(
             f"torch.{kind}: there is no support for {found.type} devices here; give "
             "'cpu' or your backend's device"
         )
     return found
+
+
+def _index_of(device: Any) -> int:
+    return _C._current_device(device) if device.index is None else int(device.index)
 
 
 def _number(kind: str) -> int:
@@ -76,7 +82,23 @@ class Stream:
             kind = names[device_type]
             device = f"{kind}:{device_index}" if device_index >= 0 else kind
         self.device = _device_of("Stream", device)
+        self._queues = self.device.type not in _HOST and _C._has_streams(self.device)
+        if self._queues:
+            self.device = pellucid.device(self.device.type, _index_of(self.device))
+            stream_id = _C._new_stream(self.device) if stream_id is None else stream_id
         self.stream_id = stream_id or 0
+        self._before: list[tuple[int, int]] = []
+
+    @classmethod
+    def _of(cls, device: Any, number: int) -> Stream:
+        """The stream that a device has by a number."""
+        kind = _number(device.type)
+        if kind == _NUMBERS["privateuseone"]:
+            stream = cls.__new__(cls)
+            stream.device, stream.stream_id, stream._before = device, number, []
+            stream._queues = _C._has_streams(device)
+            return stream
+        return cls(stream_id=number, device_index=device.index, device_type=kind)
 
     @property
     def device_index(self) -> int:
@@ -89,21 +111,26 @@ class Stream:
         return _number(self.device.type)
 
     def query(self) -> bool:
-        """True: all work is done."""
-        return True
+        """Whether all its work is done."""
+        return not self._queues or self.record_event().query()
 
     def is_capturing(self) -> bool:
         """False: no graph is captured from streams."""
         return False
 
     def synchronize(self) -> None:
-        """Returns at once."""
+        """Returns when its work is done, and raises what failed."""
+        if self._queues:
+            self.record_event().synchronize()
 
     def wait_event(self, event: Event) -> None:
-        """Returns at once: what the event marks is done."""
+        """What the stream gets from now on follows the event."""
+        event.wait(self)
 
     def wait_stream(self, other: Stream) -> None:
-        """Returns at once: the other stream's work is done."""
+        """What the stream gets from now on follows all of the other one's work."""
+        if other._queues:
+            self.wait_event(other.record_event())
 
     def record_event(self, event: Event | None = None) -> Event:
         """``event``, or a new one, recorded on this stream. RuntimeError on the CPU."""
@@ -112,10 +139,18 @@ class Stream:
         return event
 
     def __enter__(self) -> Stream:
+        if self._queues:
+            current = _C._current_device(self.device)
+            self._before.append((current, _C._current_stream(self.device)))
+            _C._set_current_device(self.device)
+            _C._set_current_stream(self.device, self.stream_id)
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Nothing to restore: the device has one queue."""
+        if self._queues:
+            current, stream = self._before.pop()
+            _C._set_current_stream(self.device, stream)
+            _C._set_current_device(pellucid.device(self.device.type, current))
 
     def _key(self) -> tuple[int, int, int]:
         return self.device_type, self.device_index, self.stream_id
@@ -154,6 +189,7 @@ class Event:
         self.event_id = 0
         self._is_timed = enable_timing
         self._recorded_at: int | None = None
+        self._queues = self.device.type not in _HOST and _C._has_streams(self.device)
 
     def record(self, stream: Stream | None = None) -> None:
         """Marks the present end of the stream."""
@@ -161,16 +197,42 @@ class Event:
 
         _refuse_events(self.device)
         self._recorded_at = perf_counter_ns()
+        if self._queues:
+            place, number = self._stream_of(stream)
+            self.device, self.event_id = place, _C._record_event(place, number)
+
+    def _stream_of(self, stream: Stream | None) -> tuple[Any, int]:
+        """A device and the number of its stream; without one given the current."""
+        if stream is None:
+            place = pellucid.device(self.device.type, _index_of(self.device))
+            return place, _C._current_stream(place)
+        if stream.device.type != self.device.type:
+            raise RuntimeError(
+                f"an event of {self.device.type} is recorded and awaited by streams of "
+                f"{self.device.type}; one of {stream.device.type} was given"
+            )
+        return stream.device, stream.stream_id
+
+    def _is_marked(self) -> bool:
+        return self._queues and self._recorded_at is not None
 
     def query(self) -> bool:
-        """True: what the event marks is done."""
-        return True
+        """Whether what the event marks is done."""
+        return not self._is_marked() or _C._event_is_done(self.device, self.event_id)
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Returns at once."""
+        """What ``stream``, or the current one, gets from now on follows the event."""
+        if self._is_marked():
+            place, number = self._stream_of(stream)
+            if place != self.device:
+                return self.synchronize()  # devices have no events in common
+            _C._stream_wait(place, number, self.event_id)
+        return None
 
     def synchronize(self) -> None:
-        """Returns at once."""
+        """Returns when what the event marks is done, and raises what failed."""
+        if self._is_marked():
+            _C._finish_event(self.device, self.event_id)
 
     def elapsed_time(self, end_event: Event) -> float:
         """Milliseconds from this event to a later one; ValueError unless both were made
@@ -185,6 +247,9 @@ class Event:
             raise ValueError(
                 "Both events must be recorded before calculating elapsed time."
             )
+        if self._queues:
+            events = self.event_id, end_event.event_id
+            return float(_C._event_elapsed(self.device, *events))
         return (end_event._recorded_at - self._recorded_at) / 1e6
 
     def __repr__(self) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 import pellucid
+from pellucid import _C
 from pellucid._package.calls import offered
 from pellucid._package.calls.deprecation import deprecated
 from pellucid._tensor import Tensor
@@ -118,9 +119,18 @@ def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
 
 
 @offered.method
-def record_stream(self: Tensor, stream: Any) -> NoReturn:
-    """Not supported: the CPU has no streams."""
-    raise RuntimeError(
-        "record_stream needs an accelerator's tensor; this is a CPU build: "
-        "leave the call out"
-    )
+def record_stream(self: Tensor, stream: Any) -> None:
+    """Tells that ``stream`` uses the tensor's memory: freed, the memory is used again
+    when what the stream has then is done. RuntimeError for a tensor of the CPU.
+    """
+    if self.device.type in ("cpu", "meta"):
+        raise RuntimeError(
+            "record_stream needs an accelerator's tensor; this one is on "
+            f"{self.device.type}: leave the call out"
+        )
+    if stream.device != self.device:
+        raise RuntimeError(
+            f"record_stream: the tensor is on {self.device} and the stream of "
+            f"{stream.device}; give a stream of the tensor's device"
+        )
+    _C._record_stream(self, stream.stream_id)

@@ -7,6 +7,13 @@ from pellucid import _C
 __all__ = ["detect_anomaly", "first_non_finite", "set_detect_anomaly"]
 
 
+def _switch(mode: bool, check_nan: bool) -> None:
+    """Switches, and notes it on the timeline while one records."""
+    if mode:
+        _C._timeline_end(_C._timeline_begin("anomaly mode"))
+    _C._set_anomaly(mode, check_nan)
+
+
 class set_detect_anomaly:
     """Switches anomaly mode on or off, at once; as a context also back."""
 
@@ -17,7 +24,7 @@ class set_detect_anomaly:
                     f"set_detect_anomaly: {name} must be True or False, not {value!r}"
                 )
         self._previous = (_C.is_anomaly_enabled(), _C.is_anomaly_check_nan_enabled())
-        _C._set_anomaly(mode, check_nan)
+        _switch(mode, check_nan)
 
     def __enter__(self) -> None:
         pass
@@ -46,7 +53,7 @@ class detect_anomaly:
 
     def __enter__(self) -> None:
         self._previous = (_C.is_anomaly_enabled(), _C.is_anomaly_check_nan_enabled())
-        _C._set_anomaly(True, self._check_nan)
+        _switch(True, self._check_nan)
 
     def __exit__(self, *exception: object) -> None:
         _C._set_anomaly(*self._previous)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 import pellucid
@@ -30,7 +29,9 @@ __all__ = [
 ]
 
 Policy = Literal["allow", "warn", "error"]
+Pool = Literal["none", "best_fit", "first_fit", "size_classes"]
 _POLICIES = ("allow", "warn", "error")
+_POOLS = ("none", "best_fit", "first_fit", "size_classes")
 
 
 class Backend:
@@ -54,6 +55,20 @@ class Backend:
     name: str = ""
     count: int = 1
     forms: frozenset[str] = frozenset({"map", "reduce", "rows", "scan", "nest", "gemm"})
+
+    # How memory is handed out: "none" asks `allocate` for each block; the others take
+    # segments of at least `segment` bytes, and reuse what was freed. Addresses and
+    # sizes are multiples of `alignment`, and `padding` bytes behind a block are its
+    # own. `poison` fills freed blocks with ones, which are NaN in every float.
+    pool: Pool = "none"
+    alignment: int = 1
+    padding: int = 0
+    segment: int = 1 << 20
+    poison: bool = False
+
+    # Whether work is queued: copies then take the stream as a last argument, launches
+    # have it as `launch.stream`, and the six methods below exist.
+    streams: bool = False
 
     def allocate(self, device: int, nbytes: int) -> int:
         """The address of ``nbytes`` bytes of device number ``device``."""
@@ -82,48 +97,33 @@ class Backend:
     def synchronize(self, device: int) -> None:
         """Waits until all that was started on the device is done."""
 
+    def new_stream(self, device: int) -> int:
+        """The number of a new stream, above 0, which every device has."""
+        raise NotImplementedError(f"{type(self).__name__} has no new_stream()")
 
-class DeviceModule(ModuleType):
-    """``torch.<name>``: what programs ask of a type of device."""
+    def record(self, device: int, stream: int) -> int:
+        """An event, any number from 0, at the present end of the stream."""
+        raise NotImplementedError(f"{type(self).__name__} has no record()")
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"pellucid.{name}", f"Devices of the type {name}.")
-        self._type = name
+    def wait(self, device: int, stream: int, event: int) -> None:
+        """What the stream gets from now on follows the event."""
+        raise NotImplementedError(f"{type(self).__name__} has no wait()")
 
-    def is_available(self) -> bool:
-        """Whether there is a device."""
-        return self.device_count() > 0
+    def is_done(self, device: int, event: int) -> bool:
+        """Whether all before the event is done."""
+        raise NotImplementedError(f"{type(self).__name__} has no is_done()")
 
-    def is_initialized(self) -> bool:
-        """Whether the device type can be used, which it always can."""
-        return True
+    def finish(self, device: int, event: int) -> None:
+        """Returns when all before the event is done; raises what failed."""
+        raise NotImplementedError(f"{type(self).__name__} has no finish()")
 
-    def device_count(self) -> int:
-        """The number of devices."""
-        return _C._device_count(self._type)
-
-    def current_device(self) -> int:
-        """The index that a device without one means in this thread."""
-        return _C._current_device(self._type)
-
-    def set_device(self, device: Any) -> None:
-        """Makes ``device``, an index or a device, this thread's current one."""
-        index = device if isinstance(device, int) else pellucid.device(device).index
-        if index is not None:
-            _C._set_current_device(pellucid.device(self._type, index))
-
-    def synchronize(self, device: Any = None) -> None:
-        """Waits for what was started on the device."""
-        _C._synchronize_device(self._type if device is None else device)
-
-    def _is_in_bad_fork(self) -> bool:
-        return False
-
-    def manual_seed_all(self, seed: int) -> None:
-        """Draws come from the CPU's generator, which ``torch.manual_seed`` sets."""
+    def elapsed(self, device: int, first: int, second: int) -> float:
+        """Milliseconds from one event to a later one."""
+        raise NotImplementedError(f"{type(self).__name__} has no elapsed()")
 
 
 def _install(name: str) -> None:
+    from pellucid.devices.module import DeviceModule
     from pellucid.utils.backend_registration import add_device_methods
 
     module = DeviceModule(name)
@@ -159,8 +159,28 @@ def register(backend: Backend) -> None:
     if hasattr(pellucid, name):
         raise RuntimeError(f"a backend cannot be named {name!r}: torch.{name} exists")
     launches = type(backend).launch is not Backend.launch
-    _C._add_backend(name, count, backend, launches)
+    pool = _pool_of(backend)
+    _C._add_backend(name, count, backend, launches, backend.streams, pool)
     _install(name)
+
+
+def _pool_of(backend: Backend) -> tuple[int, int, int, int, bool]:
+    """The pool that a backend asks for, checked."""
+    if backend.pool not in _POOLS:
+        raise ValueError(
+            f"{backend.name}: pool must be one of {_POOLS}, not {backend.pool!r}"
+        )
+    alignment, padding, segment = backend.alignment, backend.padding, backend.segment
+    if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
+        raise ValueError(
+            f"{backend.name}: alignment must be a power of two, not {alignment!r}"
+        )
+    for name, value in (("padding", padding), ("segment", segment)):
+        if not isinstance(value, int) or value < 0:
+            raise ValueError(
+                f"{backend.name}: {name} must be a number of bytes, not {value!r}"
+            )
+    return _POOLS.index(backend.pool), alignment, padding, segment, backend.poison
 
 
 def register_twin(name: str = "twin", count: int = 2) -> None:

@@ -54,6 +54,7 @@ def receive(
     stored: int,
     operands: tuple[tuple[int, str, tuple[int, ...], tuple[int, ...]], ...],
     params: tuple[int, ...],
+    stream: int,
 ) -> int | None:
     """Hands a launch to the backend, for the kernel's status; None where the CPU is to
     run it."""
@@ -62,7 +63,7 @@ def receive(
         _refuse("no definition")
         return None
     made = tuple(Operand(*operand) for operand in operands)
-    launch = Launch(op, kernel, device, extents, stored, made, params)
+    launch = Launch(op, kernel, device, extents, stored, made, params, stream)
     if launch.form not in backend.forms:
         _refuse(f"{launch.form} is not in forms")
         return None

@@ -8,8 +8,9 @@ from pellucid_compiler.devices.reference import (
     KernelFailed,
     Launch,
     Operand,
+    accepts,
     array_dtype,
     run,
 )
 
-__all__ = ["KernelFailed", "Launch", "Operand", "array_dtype", "run"]
+__all__ = ["KernelFailed", "Launch", "Operand", "accepts", "array_dtype", "run"]

@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     report = Report.unpickled(found["report"])
     if not options.no_rerun:
-        measure(program, report, 2 * (time.perf_counter() - begin) + 3)
+        measure(program, report, begin)
     print(report)
     if options.json:
         Path(options.json).write_text(report.json())

@@ -63,6 +63,16 @@ def is_loop(node: ast.AST) -> bool:
     return isinstance(node, ast.For | ast.While)
 
 
+def is_repeated(file: str, line: int) -> bool:
+    """Whether a line is in a loop or in a comprehension."""
+    kinds = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+    tree = tree_of(file)
+    return bool(enclosing(file, line, is_loop)) or any(
+        isinstance(node, kinds) and node.lineno <= line <= (node.end_lineno or 0)
+        for node in (ast.walk(tree) if tree else ())
+    )
+
+
 def statement_at(file: str, line: int) -> ast.stmt | None:
     """The innermost simple statement of a line."""
     found = enclosing(file, line, lambda node: not hasattr(node, "body"))

@@ -20,6 +20,7 @@ from pellucid.diagnose.findings import Finding, Report
 
 _PAIRS = 5  # at the most
 _GAIN, _SAVING = 1.05, 0.05
+_TIMES, _BESIDES = 3, 5.0  # what a report takes: times the program's, and seconds
 
 
 class Program:
@@ -47,24 +48,41 @@ class Program:
             return {**found, "output": done.stdout}
 
 
-def measure(program: Program, report: Report, seconds: float) -> None:
-    """Fill in the gains of a report's findings, and drop what gains nothing."""
-    end = time.perf_counter() + seconds
-    plain: list[dict[str, Any]] = []
-    runs: dict[int, list[dict[str, Any]]] = {}
+def measure(program: Program, report: Report, begin: float) -> None:
+    """Fill in the gains of a report's findings, and drop what gains nothing.
+
+    Since ``begin`` at most three times the program's time and 5 s may pass: what
+    weighs most is measured first, and what there was no time for is not measured.
+    """
     every = [*report.findings, *report.options]
-    wanted = [f for f in every if f.patch is not None]
-    for _ in range(_PAIRS):
-        if plain and time.perf_counter() > end:
+    wanted = sorted((f for f in every if f.patch is not None), key=lambda f: -f.share)
+    plain: list[dict[str, Any]] = []
+    runs: dict[int, list[dict[str, Any]]] = {id(finding): [] for finding in wanted}
+    failed: set[int] = set()
+    longest, end = 0.0, float("inf")
+
+    def is_time() -> bool:
+        return time.perf_counter() + longest < end
+
+    for _ in range(_PAIRS if wanted else 0):
+        if not is_time():
             break
+        start = time.perf_counter()
         plain.append(program.run("time"))
+        longest = max(longest, time.perf_counter() - start)
+        end = begin + _TIMES * longest + _BESIDES
         for finding in wanted:
-            if runs.get(id(finding), True):
-                runs.setdefault(id(finding), []).extend(_patched(program, finding))
+            if id(finding) in failed or not is_time():
+                continue
+            found = _patched(program, finding)
+            runs[id(finding)] += found
+            failed |= set() if found else {id(finding)}
     for finding in wanted:
-        judge(finding, plain, runs.get(id(finding), []))
-    report.dropped = [f.text for f in wanted if not is_worth(f)]
-    report.findings = [f for f in report.findings if f.patch is None or is_worth(f)]
+        judge(finding, plain, runs[id(finding)])
+    tried = [f for f in wanted if f.pairs or id(f) in failed]
+    useless = {id(f) for f in tried if not is_worth(f)}
+    report.dropped = [f.text for f in wanted if id(f) in useless]
+    report.findings = [f for f in report.findings if id(f) not in useless]
     report.options = [f for f in report.options if is_worth(f)]
 
 

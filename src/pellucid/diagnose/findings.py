@@ -93,6 +93,8 @@ class Finding:
             shown.append(f"          measured {self._measured()}")
         elif self.patch is None:
             shown.append("          not measured: there is no patch of it")
+        else:
+            shown.append("          not measured: there was no time, or --no-rerun")
         return shown
 
     def option_lines(self) -> list[str]:

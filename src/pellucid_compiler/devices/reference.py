@@ -70,6 +70,7 @@ class Launch:
     stored: int
     operands: tuple[Operand, ...]
     params: tuple[int, ...]
+    stream: int = 0
 
     @property
     def form(self) -> str:
@@ -102,6 +103,18 @@ def array_dtype(dtype: str) -> str:
     return dtype
 
 
+def accepts(launch: Launch) -> bool:
+    """Whether ``run`` can run the kernel: NumPy has arrays of all its dtypes."""
+    kernel = launch.kernel
+    memory = [operand.dtype for operand in launch.operands]
+    try:
+        for dtype in (*memory, *kernel.inputs, *kernel.outputs):
+            array_dtype(dtype)
+    except NotImplementedError:
+        return False
+    return True
+
+
 def run(launch: Launch, view: View) -> None:
     """Runs the kernel over the memory that ``view`` shows.
 
@@ -114,7 +127,16 @@ def run(launch: Launch, view: View) -> None:
         try:
             _RUNS[type(launch.kernel.form)](_Run(launch, view, numpy))
         except IndexError as error:
-            raise KernelFailed(status(OUT_OF_BOUNDS)) from error
+            element = _element(getattr(error, "place", ()), launch.extents)
+            raise KernelFailed(status(OUT_OF_BOUNDS, element)) from error
+
+
+def _element(place: tuple[int, ...], extents: tuple[int, ...]) -> int:
+    """The number in the kernel's loop of a place whose broadcast axes are 0."""
+    element, missing = 0, len(extents) - len(place)
+    for extent, at in zip(extents, (0,) * missing + place, strict=False):
+        element = element * extent + at
+    return element
 
 
 class KernelFailed(Exception):
@@ -125,7 +147,24 @@ class KernelFailed(Exception):
         self.status = status
 
 
-class _Elements(Evaluator):
+class _Located(Evaluator):
+    """An index that is out of bounds has its place."""
+
+    def _check(
+        self, e: Expr, index: list[Any], shape: tuple[int, ...], inside: Any, mask: int
+    ) -> None:
+        """Notes the first place that fails, for the kernel's status."""
+        try:
+            super()._check(e, index, shape, inside, mask)
+        except IndexError as error:
+            needed = self.masks[mask]
+            bad = ~inside if needed is None else needed & ~inside
+            first = self.np.unravel_index(int(self.np.argmax(bad)), bad.shape)
+            error.place = tuple(map(int, first))  # type: ignore[attr-defined]
+            raise
+
+
+class _Elements(_Located):
     """A load without indices is the whole operand."""
 
     def _load(self, e: Expr, mask: int) -> Any:
@@ -283,7 +322,7 @@ def _run_nest(run: _Run) -> None:
         np.arange(n).reshape([n if j == k else 1 for j in range(rank)])
         for k, n in enumerate(run.extents)
     ]
-    elements = Evaluator(run.env, axes, run.inputs)
+    elements = _Located(run.env, axes, run.inputs)
     if form.combine.startswith("arg"):
         return _search(run, elements, form.stores[0])
     target = np.array(run.read(0, run.launch.kernel.outputs[0]))

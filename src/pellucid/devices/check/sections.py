@@ -49,7 +49,8 @@ def run(
     if inner is not None:
         torch.devices.register(inner)
     name = backend if isinstance(backend, str) else backend.name
-    place = _place(name, inner)
+    launches = torch._C._backend_launches(name)
+    place = Place(name, torch._C._device_count(name), not launches)
     report = Report(_described(place, inner))
     start, before = time.monotonic(), torch.devices.counts(name)["launched"]
     with torch.devices.trace() as log, warnings.catch_warnings():
@@ -62,11 +63,6 @@ def run(
     report.launched = torch.devices.counts(name)["launched"] - before
     report.seconds = time.monotonic() - start
     return report
-
-
-def _place(name: str, inner: Watched | None) -> Place:
-    launches = inner is not None and type(inner).launch is not Backend.launch
-    return Place(name, torch._C._device_count(name), not launches)
 
 
 def _described(place: Place, inner: Watched | None) -> str:

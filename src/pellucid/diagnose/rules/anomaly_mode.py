@@ -5,16 +5,18 @@ from __future__ import annotations
 from pellucid.diagnose.edits import replaced_anywhere
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.verdict import Facts
+from pellucid.profiler._timeline.log import Kind
+
+_ON = r"\bset_detect_anomaly\(True[^)]*\)|\bdetect_anomaly\([^)]*\)"
 
 
 def find(facts: Facts) -> list[Finding]:
     """The line that switched it on."""
-    if not facts.settings.get("anomaly"):
+    marks = (e.name == "anomaly mode" for e in facts.log.events if e.kind is Kind.RANGE)
+    if not facts.settings.get("anomaly") and not any(marks):
         return []
-    for file, number, _ in facts.matching(r"(set_detect_anomaly|detect_anomaly)\("):
-        patch = replaced_anywhere(
-            file, r"set_detect_anomaly\(True", "set_detect_anomaly(False"
-        )
+    for file, number, _ in facts.matching(r"\b(set_)?detect_anomaly\("):
+        patch = replaced_anywhere(file, _ON, "set_detect_anomaly(False)")
         return [
             Finding.at(
                 file,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from pellucid.diagnose.edits import replaced_anywhere
-from pellucid.diagnose.findings import Finding
-from pellucid.diagnose.verdict import Facts
+import ast
+import linecache
+import re
 
-_WORDS = r"\.double\(\)|float64|\.to\(torch\.double\)|DoubleTensor|torch\.double\b"
+from pellucid.diagnose.edits import text_of, tree_of
+from pellucid.diagnose.findings import Finding, Patch
+from pellucid.diagnose.verdict import Facts
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -17,10 +19,7 @@ def find(facts: Facts) -> list[Finding]:
     if share < 0.2 or not lines:
         return []
     for file in dict.fromkeys(line.file for line in lines):
-        patch = replaced_anywhere(file, r"\.double\(\)", ".float()")
-        patch = patch or replaced_anywhere(
-            file, r"torch\.(float64|double)\b", "torch.float32"
-        )
+        patch = _patch(file)
         if patch is None:
             continue
         number = patch.edits[0][0]
@@ -36,3 +35,23 @@ def find(facts: Facts) -> list[Finding]:
             )
         ]
     return []
+
+
+def _patch(file: str) -> Patch | None:
+    """All that a file makes float64, and what it takes from NumPy, in float32."""
+    edits: dict[int, str] = {}
+    for number, text in enumerate(linecache.getlines(file), 1):
+        new = re.sub(r"\.double\(\)", ".float()", text.rstrip("\n"))
+        new = re.sub(r"\btorch\.(float64|double)\b", "torch.float32", new)
+        if new != text.rstrip("\n"):
+            edits[number] = new
+    tree = tree_of(file)
+    for node in ast.walk(tree) if tree else ():
+        is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        if is_call and node.func.attr == "from_numpy":  # type: ignore[attr-defined]
+            number, end = node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
+            text = text_of(file, number)
+            if number not in edits and not text[end:].startswith("."):
+                edits[number] = f"{text[:end]}.float(){text[end:]}"
+    changes = tuple((number, number, (new,)) for number, new in sorted(edits.items()))
+    return Patch(file, changes) if changes else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pellucid.diagnose.edits import enclosing, is_loop
+from pellucid.diagnose.edits import is_repeated
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.verdict import Facts
 
@@ -14,15 +14,16 @@ _MANY = 300  # calls of a line
 
 def find(facts: Facts) -> list[Finding]:
     """The line in a loop with most time in small calls."""
-    if facts.own_share("overhead", "python") < 0.4:
+    if facts.own_share("overhead", "python", "data") < 0.4:
         return []
     best = None
     for entry in facts.lines.values():
         small = sum(_elements(item) <= _FEW for item in entry.items)
         if small < _MANY or small < 0.8 * len(entry.items):
             continue
-        loops = enclosing(entry.line.file, entry.line.number, is_loop)
-        if loops and (best is None or entry.total > best.total):
+        if is_repeated(entry.line.file, entry.line.number) and (
+            best is None or entry.total > best.total
+        ):
             best = entry
     if best is None or facts.share_of(best.total) < 0.2:
         return []

@@ -17,20 +17,47 @@
 
 namespace pellucid::extension {
 
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 
 struct TensorHandle;   // a tensor of the runtime; only the table's functions look inside
 
-// One argument of an op.
+// One argument of an op. `Default` means the schema's; dtypes, layouts and memory formats are numbers of
+// the runtime, devices `type << 8 | index`.
 struct Argument {
-  enum Kind : int32_t { None, Tensor, Int, Float, Bool, IntList } kind;
+  enum Kind : int32_t {
+    None, Tensor, Int, Float, Bool, IntList, FloatList, TensorList, OptionalTensorList, String, DType, Layout,
+    MemoryFormat, Device, Default
+  } kind;
   uint32_t length;
   union {
     TensorHandle* tensor;
     int64_t integer;
     double number;
     const int64_t* integers;
+    const double* numbers;
+    TensorHandle* const* tensors;
+    const char* string;
   };
+};
+
+// One result of an op; tensors are counted, and a list ends with `free_list`.
+struct Result {
+  enum Kind : int32_t { None, Tensor, Int, Float, Bool, TensorList, Other } kind;
+  uint32_t length;
+  union {
+    TensorHandle* tensor;
+    TensorHandle** tensors;
+    int64_t integer;
+    double number;
+  };
+};
+
+// What a tensor is at the time of the question; the lists end with its next change.
+struct Facts {
+  const int64_t *sizes, *strides;
+  int64_t dims, elements, item_bytes, offset;
+  int32_t dtype, device_type, device_index;
+  bool requires_grad, is_defined;
 };
 
 // What a recorded function calls when gradients reach it. Gradients of outputs arrive as tensors, zeros
@@ -52,12 +79,22 @@ struct Table {
   void (*release)(TensorHandle*);
   int (*from_python)(PyObject* object, TensorHandle** result);
   PyObject* (*to_python)(TensorHandle* tensor);
-  int (*call)(const char* op, const Argument* arguments, size_t count, TensorHandle** results, size_t capacity,
+  int (*call)(const char* op, const Argument* arguments, size_t count, Result* results, size_t capacity,
               size_t* num_results);
   bool (*set_grad_mode)(bool enabled);      // returns the mode before
   // Makes `outputs` the results of a node over `inputs`; takes `backward.state` in any case.
   int (*record)(Backward backward, TensorHandle* const* inputs, size_t num_inputs, TensorHandle* const* outputs,
                 size_t num_outputs, TensorHandle* const* saved, size_t num_saved);
+  // Since version 2.
+  void (*free_list)(TensorHandle** list);
+  void (*set_python_error)();               // what the last failed function said, as its exception
+  void (*facts)(TensorHandle* tensor, Facts* facts);
+  int (*data)(TensorHandle* tensor, void** address);   // of the first element; fails where the CPU cannot read it
+  TensorHandle* (*gradient)(TensorHandle* tensor);     // counted, or null
+  uint64_t (*exclude)(uint64_t keys);                  // dispatch keys by their bits; returns those before
+  uint64_t autograd_keys;
+  int (*dtype_from_python)(PyObject* object, int32_t* dtype);
+  PyObject* (*dtype_to_python)(int32_t dtype);
 };
 
 inline const Table*& table() {
@@ -129,11 +166,16 @@ struct Given : Argument {
 // The tensors that an op returns: call("aten::mul.Tensor", {x, y}). Arguments left out take their defaults.
 inline std::vector<Tensor> call_all(const char* op, std::initializer_list<Given> arguments) {
   const std::vector<Argument> given(arguments.begin(), arguments.end());
-  TensorHandle* results[8];
+  Result results[8];
   size_t count = 0;
   check(table()->call(op, given.data(), given.size(), results, 8, &count));
   std::vector<Tensor> tensors;
-  for (size_t i = 0; i < count; ++i) tensors.push_back(Tensor::adopt(results[i]));
+  for (size_t i = 0; i < count; ++i) {
+    if (results[i].kind == Result::Tensor) tensors.push_back(Tensor::adopt(results[i].tensor));
+    if (results[i].kind != Result::TensorList) continue;
+    for (uint32_t k = 0; k < results[i].length; ++k) tensors.push_back(Tensor::adopt(results[i].tensors[k]));
+    table()->free_list(results[i].tensors);
+  }
   return tensors;
 }
 inline Tensor call(const char* op, std::initializer_list<Given> arguments) {
@@ -216,7 +258,9 @@ PyObject* guarded(Body&& body) {
   try {
     return body();
   } catch (const std::exception& error) {
-    if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, error.what());
+    if (PyErr_Occurred()) return nullptr;
+    if (dynamic_cast<const Error*>(&error)) table()->set_python_error();
+    else PyErr_SetString(PyExc_RuntimeError, error.what());
     return nullptr;
   }
 }

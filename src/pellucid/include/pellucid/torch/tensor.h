@@ -1,0 +1,268 @@
+// at::Tensor: a counted reference to a tensor, its facts, its elements, and every op as a method and a function.
+//
+// The methods and functions are generated from the op table (pellucid_methods.h, pellucid_functions.h).
+#pragma once
+
+#include "pellucid/torch/calls.h"
+
+namespace at {
+
+template <class T, size_t N>
+class TensorAccessor {
+ public:
+  TensorAccessor(T* data, const int64_t* sizes, const int64_t* strides)
+      : data_(data), sizes_(sizes), strides_(strides) {}
+  int64_t size(int64_t dim) const { return sizes_[dim]; }
+  int64_t stride(int64_t dim) const { return strides_[dim]; }
+  T* data() const { return data_; }
+  decltype(auto) operator[](int64_t k) const {
+    if constexpr (N == 1) return static_cast<T&>(data_[k * strides_[0]]);
+    else return TensorAccessor<T, N - 1>(data_ + k * strides_[0], sizes_ + 1, strides_ + 1);
+  }
+
+ private:
+  T* data_;
+  const int64_t *sizes_, *strides_;
+};
+
+class Tensor {
+ public:
+  using Facts = pellucid::extension::Facts;
+
+  Tensor() = default;
+  static Tensor adopt(TensorHandle* handle) {
+    Tensor made;
+    made.handle_ = handle;
+    return made;
+  }
+  static Tensor share(TensorHandle* handle) {
+    if (handle) detail::table().retain(handle);
+    return adopt(handle);
+  }
+  Tensor(const Tensor& other) : handle_(other.handle_) {
+    if (handle_) detail::table().retain(handle_);
+  }
+  Tensor(Tensor&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Tensor& operator=(Tensor other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Tensor() {
+    if (handle_) detail::table().release(handle_);
+  }
+  TensorHandle* handle() const { return handle_; }
+  TensorHandle* leak() { return std::exchange(handle_, nullptr); }
+
+  bool defined() const { return handle_ != nullptr; }
+  void reset() { *this = Tensor(); }
+  bool is_same(const Tensor& other) const { return handle_ == other.handle_; }
+  Facts facts() const {
+    TORCH_CHECK(handle_, "a tensor that is not defined was used");
+    Facts found;
+    detail::table().facts(handle_, &found);
+    return found;
+  }
+  int64_t dim() const { return facts().dims; }
+  int64_t ndimension() const { return dim(); }
+  int64_t numel() const { return facts().elements; }
+  int64_t element_size() const { return facts().item_bytes; }
+  size_t nbytes() const { return static_cast<size_t>(numel() * element_size()); }
+  int64_t storage_offset() const { return facts().offset; }
+  IntArrayRef sizes() const {
+    const Facts found = facts();
+    return {found.sizes, static_cast<size_t>(found.dims)};
+  }
+  IntArrayRef strides() const {
+    const Facts found = facts();
+    return {found.strides, static_cast<size_t>(found.dims)};
+  }
+  int64_t size(int64_t dim) const { return sizes()[place(dim)]; }
+  int64_t stride(int64_t dim) const { return strides()[place(dim)]; }
+  ScalarType scalar_type() const { return static_cast<ScalarType>(facts().dtype); }
+  ScalarType dtype() const { return scalar_type(); }
+  Device device() const {
+    const Facts found = facts();
+    return {static_cast<DeviceType>(found.device_type), found.device_index};
+  }
+  bool is_cpu() const { return device().is_cpu(); }
+  bool is_cuda() const { return device().is_cuda(); }
+  bool requires_grad() const { return facts().requires_grad; }
+  TensorOptions options() const { return TensorOptions(scalar_type()).device(device()); }
+  Tensor grad() const { return adopt(detail::table().gradient(handle_)); }
+  bool is_contiguous() const {
+    const Facts found = facts();
+    int64_t expected = 1;
+    for (int64_t d = found.dims - 1; d >= 0; --d) {
+      if (found.sizes[d] != 1 && found.strides[d] != expected) return found.elements == 0;
+      expected *= found.sizes[d];
+    }
+    return true;
+  }
+
+  void* data_ptr() const {
+    void* address = nullptr;
+    if (detail::table().data(handle_, &address)) throw pellucid::extension::Error(detail::table().last_error());
+    return address;
+  }
+  template <class T>
+  T* data_ptr() const {
+    TORCH_CHECK(holds<std::remove_const_t<T>>(scalar_type()), "expected scalar type ", name_of<T>(), " but found ",
+                name(scalar_type()));
+    return static_cast<T*>(data_ptr());
+  }
+  template <class T>
+  T* mutable_data_ptr() const {
+    return data_ptr<T>();
+  }
+  template <class T>
+  const T* const_data_ptr() const {
+    return data_ptr<T>();
+  }
+  template <class T, size_t N>
+  TensorAccessor<T, N> accessor() const {
+    TORCH_CHECK(dim() == static_cast<int64_t>(N), "TensorAccessor expected ", N, " dims but tensor has ", dim());
+    return {data_ptr<T>(), sizes().data(), strides().data()};
+  }
+  template <class T>
+  T item() const {
+    const Tensor number = detail::call<Tensor>("aten::reshape", detail::pack(*this), detail::pack(IntArrayRef()));
+    const Scalar value = number.element();
+    return value.to<T>();
+  }
+  Scalar item() const { return item<double>(); }
+
+#include "pellucid_methods.h"
+
+  Tensor operator[](int64_t index) const { return select(0, index); }
+  Tensor operator-() const { return neg(); }
+  template <class Other>
+  Tensor& operator+=(const Other& other) {
+    add_(other);
+    return *this;
+  }
+  template <class Other>
+  Tensor& operator-=(const Other& other) {
+    sub_(other);
+    return *this;
+  }
+  template <class Other>
+  Tensor& operator*=(const Other& other) {
+    mul_(other);
+    return *this;
+  }
+  template <class Other>
+  Tensor& operator/=(const Other& other) {
+    div_(other);
+    return *this;
+  }
+
+ private:
+  size_t place(int64_t dim) const {
+    const int64_t count = this->dim();
+    TORCH_CHECK(dim >= -count && dim < count, "Dimension out of range: ", dim, " of a tensor with ", count);
+    return static_cast<size_t>(dim < 0 ? dim + count : dim);
+  }
+  // The value of a tensor of one element.
+  Scalar element() const {
+    const Tensor wide = detail::call<Tensor>("aten::_to_copy", detail::pack(*this), detail::pack(ScalarType::Double));
+    return *static_cast<const double*>(wide.data_ptr());
+  }
+
+  TensorHandle* handle_ = nullptr;
+};
+static_assert(sizeof(Tensor) == sizeof(TensorHandle*), "lists of tensors are lists of handles");
+
+namespace detail {
+
+inline Argument pack(const Tensor& tensor) {
+  Argument made = argument(tensor.defined() ? Argument::Tensor : Argument::None);
+  made.tensor = tensor.handle();
+  return made;
+}
+inline Argument pack(TensorList list) {
+  Argument made{Argument::TensorList, static_cast<uint32_t>(list.size()), {}};
+  made.tensors = reinterpret_cast<TensorHandle* const*>(list.data());
+  return made;
+}
+inline Argument pack_optional(TensorList list) {
+  Argument made = pack(list);
+  made.kind = Argument::OptionalTensorList;
+  return made;
+}
+
+inline Tensor Results::tensor(size_t k) {
+  return Tensor::adopt(list[k].kind == Result::Tensor ? std::exchange(list[k].tensor, nullptr) : nullptr);
+}
+inline std::vector<Tensor> Results::tensors(size_t k) {
+  std::vector<Tensor> found;
+  if (list[k].kind != Result::TensorList) return found;
+  for (uint32_t i = 0; i < list[k].length; ++i)
+    found.push_back(Tensor::adopt(std::exchange(list[k].tensors[i], nullptr)));
+  return found;
+}
+inline Results::~Results() {
+  for (size_t k = 0; k < count; ++k) {
+    tensor(k);
+    tensors(k);
+    if (list[k].kind == Result::TensorList) table().free_list(list[k].tensors);
+  }
+}
+
+template <class Return>
+struct Taken {
+  static Return take(Results& results) { return static_cast<Return>(results.list[0].integer); }
+};
+template <>
+struct Taken<void> {
+  static void take(Results&) {}
+};
+template <>
+struct Taken<double> {
+  static double take(Results& results) { return results.list[0].number; }
+};
+template <>
+struct Taken<Tensor> {
+  static Tensor take(Results& results) { return results.tensor(0); }
+};
+template <>
+struct Taken<std::vector<Tensor>> {
+  static std::vector<Tensor> take(Results& results) { return results.tensors(0); }
+};
+template <class... Tensors>
+struct Taken<std::tuple<Tensors...>> {
+  static std::tuple<Tensors...> take(Results& results) {
+    size_t k = 0;
+    return {one(static_cast<Tensors*>(nullptr), results, k)...};
+  }
+  static Tensor one(Tensor*, Results& results, size_t& k) { return results.tensor(k++); }
+  static std::vector<Tensor> one(std::vector<Tensor>*, Results& results, size_t& k) { return results.tensors(k++); }
+};
+
+}  // namespace detail
+
+#include "pellucid_functions.h"
+
+#define PELLUCID_OPERATOR(sign, method)                                                         \
+  inline Tensor operator sign(const Tensor& a, const Tensor& b) { return a.method(b); }         \
+  inline Tensor operator sign(const Tensor& a, const Scalar& b) { return a.method(b); }
+PELLUCID_OPERATOR(+, add)
+PELLUCID_OPERATOR(-, sub)
+PELLUCID_OPERATOR(*, mul)
+PELLUCID_OPERATOR(/, div)
+PELLUCID_OPERATOR(<, lt)
+PELLUCID_OPERATOR(<=, le)
+PELLUCID_OPERATOR(>, gt)
+PELLUCID_OPERATOR(>=, ge)
+PELLUCID_OPERATOR(==, eq)
+PELLUCID_OPERATOR(!=, ne)
+#undef PELLUCID_OPERATOR
+inline Tensor operator+(const Scalar& a, const Tensor& b) { return b.add(a); }
+inline Tensor operator*(const Scalar& a, const Tensor& b) { return b.mul(a); }
+inline Tensor operator-(const Scalar& a, const Tensor& b) { return rsub(b, a); }
+inline Tensor operator/(const Scalar& a, const Tensor& b) { return b.reciprocal().mul(a); }
+
+}  // namespace at
+
+namespace torch {
+using namespace at;
+}

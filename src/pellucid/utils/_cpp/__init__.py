@@ -1,0 +1,1 @@
+"""What ``torch.utils.cpp_extension`` is made of: headers, compilers, loading."""

@@ -1,0 +1,135 @@
+"""Compiling extensions: flags, the folder of builds, and what makes a build stale.
+
+There is nothing to link: a library finds Pellucid's functions by a table when it is
+loaded, and Python's in the process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Sequence
+from pathlib import Path
+
+import pellucid
+from pellucid.utils._cpp.headers import generated
+
+STANDARD = "-std=c++17"
+
+
+def include_folders() -> list[str]:
+    """Where ``torch/extension.h`` and what it includes are."""
+    shipped = Path(pellucid.__file__).parent / "include"
+    return [str(shipped), str(generated())]
+
+
+def compiler() -> str:
+    """The C++ compiler: ``CXX``, else c++, g++ or clang++."""
+    given = os.environ.get("CXX")
+    found = given or next(
+        filter(None, map(shutil.which, ("c++", "g++", "clang++"))), ""
+    )
+    if not found:
+        raise RuntimeError(
+            "no C++ compiler was found: install g++ or clang++, or name one in CXX"
+        )
+    return found
+
+
+def build_folder(name: str, given: str | None, verbose: bool) -> Path:
+    """Where an extension is built: ``given``, else one below ``TORCH_EXTENSIONS_DIR``
+    or the user's cache."""
+    if given is not None:
+        if not os.path.isdir(given):
+            raise RuntimeError(f"the build_directory {given} does not exist")
+        return Path(given)
+    root = os.environ.get("TORCH_EXTENSIONS_DIR")
+    version = f"py{sys.version_info.major}{sys.version_info.minor}_cpu"
+    default = Path.home() / ".cache" / "pellucid_extensions"
+    folder = (Path(root) if root else default) / version / name
+    folder.mkdir(parents=True, exist_ok=True)
+    if verbose:
+        print(f"Using {folder} for the extension {name}")
+    return folder
+
+
+def command(
+    name: str,
+    sources: Sequence[str],
+    target: Path,
+    cflags: Sequence[str],
+    ldflags: Sequence[str],
+    includes: Sequence[str],
+) -> list[str]:
+    """The compiler's arguments for a library of these sources."""
+    folders = [*includes, *include_folders(), sysconfig.get_paths()["include"]]
+    standard = [] if any(flag.startswith("-std=") for flag in cflags) else [STANDARD]
+    return [
+        *shlex.split(compiler()),
+        *(f"-DTORCH_EXTENSION_NAME={name}", "-fPIC", "-shared", "-pipe"),
+        *standard,
+        *(f"-I{folder}" for folder in folders),
+        *cflags,
+        *map(str, sources),
+        *("-o", str(target)),
+        *ldflags,
+    ]
+
+
+def _contents(paths: Sequence[str], folders: Sequence[str]) -> bytes:
+    """What a build depends on beside its command."""
+    digest = hashlib.sha256()
+    headers = [str(p) for folder in folders for p in sorted(Path(folder).rglob("*.h"))]
+    for path in (*paths, *headers):
+        digest.update(Path(path).read_bytes())
+    return digest.digest()
+
+
+def built(
+    name: str,
+    sources: Sequence[str],
+    folder: Path,
+    cflags: Sequence[str] = (),
+    ldflags: Sequence[str] = (),
+    includes: Sequence[str] = (),
+    verbose: bool = False,
+) -> Path:
+    """The library of these sources, compiled unless it is there already.
+
+    Its name holds a digest of what it is made of, so that a changed source is another
+    library in the process. RuntimeError with the compiler's words where it fails.
+    """
+    for path in sources:
+        if not os.path.isfile(path):
+            raise FileNotFoundError(f"the source {path} does not exist")
+        if path.endswith((".cu", ".cuh", ".sycl")):
+            raise RuntimeError(
+                f"{path}: CUDA and SYCL sources cannot be compiled: there is no GPU to "
+                "run them on. Give C++ sources"
+            )
+    words = command(name, sources, Path("-"), cflags, ldflags, includes)
+    known = _contents(sources, [*includes, *include_folders()])
+    digest = hashlib.sha256("\0".join(words).encode() + known).hexdigest()[:16]
+    target = folder / f"{name}_{digest}.so"
+    if target.exists():
+        return target
+    part = target.with_suffix(f".{os.getpid()}.part")
+    words = command(name, sources, part, cflags, ldflags, includes)
+    if verbose:
+        print(shlex.join(words))
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"Error building extension '{name}': {_first(done.stderr)}")
+    os.replace(part, target)
+    return target
+
+
+def _first(text: str, lines: int = 8) -> str:
+    """The first errors of a compiler's output."""
+    wrong = [line for line in text.splitlines() if "error" in line or "Error" in line]
+    return "\n".join((wrong or text.splitlines())[:lines])
