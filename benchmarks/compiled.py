@@ -41,6 +41,17 @@ def duffing(torch: Any) -> Function:
     return steps
 
 
+def with_gradients(function: Function) -> Function:
+    """The gradients of the sum of its results by its arguments: a whole step."""
+
+    def step(*args: Any) -> Any:
+        leaves = [x.detach().requires_grad_() for x in args]
+        sum(y.sum() for y in function(*leaves)).backward()  # type: ignore[attr-defined]
+        return [x.grad for x in leaves]
+
+    return step
+
+
 def programs(torch: Any) -> dict[str, tuple[Function, tuple[Any, ...]]]:
     """Name to a function and its arguments."""
     functional = torch.nn.functional
@@ -50,6 +61,11 @@ def programs(torch: Any) -> dict[str, tuple[Function, tuple[Any, ...]]]:
         found[f"Black-Scholes {name}"] = (black_scholes(torch), options)
         found[f"Duffing {name}"] = (duffing(torch), options[:2])
 
+    greeks, sensitivities = (with_gradients(f(torch)) for f in (black_scholes, duffing))
+    options = tuple(torch.rand(200_000) + 0.1 for _ in range(5))
+    found["Black-Scholes with gradients 200K"] = (greeks, options)
+    found["Duffing with gradients 200K"] = (sensitivities, options[:2])
+
     def swiglu(a: Any, b: Any) -> object:
         return functional.silu(a) * b
 
@@ -58,6 +74,10 @@ def programs(torch: Any) -> dict[str, tuple[Function, tuple[Any, ...]]]:
 
     def residual_norm(x: Any, y: Any, weight: Any, bias: Any) -> object:
         return functional.layer_norm(x + y, weight.shape, weight, bias)
+
+    def kept_residual(x: Any, y: Any, weight: Any, bias: Any) -> object:
+        total = x + y
+        return total, functional.layer_norm(total, weight.shape, weight, bias)
 
     def rms_norm(x: Any, weight: Any) -> object:
         scale = torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-6)
@@ -74,11 +94,14 @@ def programs(torch: Any) -> dict[str, tuple[Function, tuple[Any, ...]]]:
     wide = torch.randn(1024, 2048)
     scores = torch.randn(4096, 512)
     found["swiglu 1024x2048"] = (swiglu, (wide, wide + 1))
+    gated = with_gradients(lambda a, b: (swiglu(a, b),))
+    found["swiglu with gradients 1024x2048"] = (gated, (wide, wide + 1))
     found["swiglu 64x64"] = (swiglu, (wide[:64, :64].clone(), wide[:64, :64] + 1))
     found["masked softmax 4096x512"] = (masked_softmax, (scores, scores > 1))
     rows = [torch.randn(1024, 768) for _ in range(2)]
     factors = [torch.randn(768) for _ in range(2)]
     found["residual + layer norm 1024x768"] = (residual_norm, (*rows, *factors))
+    found["kept residual + layer norm 1024x768"] = (kept_residual, (*rows, *factors))
     found["RMS norm 1024x768"] = (rms_norm, (rows[0], factors[0]))
     found["squared error 1024x768"] = (squared_error, tuple(rows))
     found["40 reads 64x64"] = (reads, (wide[:64, :64].clone(),))

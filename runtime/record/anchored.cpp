@@ -255,8 +255,6 @@ class Trial {
  public:
   Trial(const Example& example, const GroupFunction& function) : example_(example) {
     function_.function.store(&function);
-    std::mt19937 random{20};
-    for (const Input& input : example.segment.inputs) memory_.push_back(random_storage(input, random));
   }
 
   // Why the op is not to be used; null if it is.
@@ -270,7 +268,10 @@ class Trial {
  private:
   static constexpr int kRounds = 4;
 
+  // On other data each time: two orders of one sum often round to the same number.
   bool run_both() {
+    memory_.clear();
+    for (const Input& input : example_.segment.inputs) memory_.push_back(random_storage(input, random_));
     const Run expected(*this, nullptr), found(*this, &function_);
     times_.resize(expected.times.size(), INT64_MAX);
     for (size_t n = 0; n < times_.size(); ++n) times_[n] = std::min(times_[n], expected.times[n]);
@@ -319,6 +320,7 @@ class Trial {
 
   const Example& example_;
   GroupEntry function_;
+  std::mt19937 random_{20};
   std::vector<Ref<Storage>> memory_;
   std::vector<int64_t> times_;
   int64_t joined_ = INT64_MAX;

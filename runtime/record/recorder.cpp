@@ -111,6 +111,19 @@ void Recorder::note(Event::Kind kind, const OpRecord* op, int64_t numel, std::st
   events_.push_back({kind, op, numel, std::move(reason), describe_place ? describe_place() : ""});
 }
 
+// Of a tensor that nobody else has, its count of the storage is the recorder's as well.
+Holders Recorder::holders(const TensorImpl& tensor) {
+  const Storage& storage = *tensor.storage;
+  const auto* value = static_cast<const Value*>(storage.context);
+  std::unique_lock<std::recursive_mutex> guard;  // another thread may run it
+  if (value) guard = value->recorder->lock();
+  const int of_tensor = tensor.refs.load(std::memory_order_acquire);
+  const int of_storage = storage.refs.load(std::memory_order_acquire);
+  if (!value || !is_recorded(tensor)) return {of_tensor, of_storage};
+  const bool keeps_tensor = value->tensor->storage == &storage && value->tensor->unique();
+  return {of_tensor - (value->tensor.get() == &tensor), of_storage - 1 - keeps_tensor};
+}
+
 int Recorder::find_value(const TensorImpl& tensor) const {
   if (!(tensor.flags & TensorImpl::kNoMemory) || tensor.wrapper || tensor.storage->host || tensor.storage->deleter)
     return -1;
@@ -442,15 +455,6 @@ bool find_recorded(TensorImpl& tensor) {
   return true;
 }
 
-// Of a tensor that nobody else has, its count of the storage is the recorder's as well.
-Holders holders_beside_recorder(const TensorImpl& tensor) {
-  const Storage& storage = *tensor.storage;
-  const auto& value = *static_cast<const Value*>(storage.context);
-  const bool keeps_tensor = value.tensor->storage == &storage && value.tensor->unique();
-  return {tensor.refs.load(std::memory_order_acquire) - (value.tensor.get() == &tensor),
-          storage.refs.load(std::memory_order_acquire) - 1 - keeps_tensor};
-}
-
 class RunningOp {
  public:
   RunningOp(Recorder& recorder, const OpRecord* op) : recorder_(recorder), outer_(recorder.running) {
@@ -506,7 +510,7 @@ void start_recording() {
       return Recorder::of_this_thread().record(map, call, tensors);
     };
     core_hooks.run_recorded = [] { Recorder::of_this_thread().run("other code begins"); };
-    recording_hooks = {holders_beside_recorder, [] { Recorder::of_this_thread().enter(false); },
+    recording_hooks = {Recorder::holders, [] { Recorder::of_this_thread().enter(false); },
                        [] { Recorder::of_this_thread().finish("the backward pass ends"); }};
     register_fallback(Key::Lazy, {handle_lazy, nullptr});
     return true;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/op_record.h"
+#include "core/recording.h"
 #include "kernels/prepared_map.h"
 #include "record/run.h"
 
@@ -32,6 +33,8 @@ class Recorder {
   static Recorder& of_this_thread();
   // Of any thread, those that may have recorded a reader of `storage`.
   static void run_readers(Storage& storage);
+  // Of any thread's value, beside what its recorder has.
+  static Holders holders(const TensorImpl& tensor);
 
   Recorder();
   ~Recorder();

@@ -62,10 +62,10 @@ class Planner {
     plan_.nodes = segment_.nodes;
     plan_.operands = segment_.operands;
     plan_.numbers = classes_of(segment_);
-    plan_.last_reader.assign(segment_.values.size(), -1);
     find_needed();
     do form_groups();
     while (leave_refused_alone());
+    find_positions();
   }
 
  private:
@@ -102,12 +102,22 @@ class Planner {
         needed_[n] = needed_[n] || plan_.live[static_cast<size_t>(node.first_value + k)];
       if (!needed_[n]) continue;
       for (const Operand& operand : segment_.operands_of(node)) {
-        if (!operand.is_value) continue;
-        needed_[segment_.values[operand.number].node] = true;
-        int& last = plan_.last_reader[operand.number];
-        last = std::max(last, static_cast<int>(n));
+        if (operand.is_value) needed_[segment_.values[operand.number].node] = true;
       }
     }
+  }
+
+  // A group may have later nodes than the next one.
+  void find_positions() {
+    plan_.position.assign(segment_.nodes.size(), -1);
+    plan_.last_reader.assign(segment_.values.size(), -1);
+    int next = 0;
+    for (const Group& group : plan_.groups)
+      for (const uint16_t n : group.nodes) {
+        plan_.position[n] = next++;
+        for (const Operand& operand : segment_.operands_of(segment_.nodes[n]))
+          if (operand.is_value) plan_.last_reader[operand.number] = plan_.position[n];
+      }
   }
 
   // A node joins the last group of its space that it may, behind what it reads; groups run in order.
@@ -296,7 +306,7 @@ class SegmentRun {
     const Node& node = segment_.nodes[number];
     const auto drop = [&](uint16_t value) {
       Storage& storage = *segment_.values[value].storage;
-      if (plan_.live[value] || plan_.last_reader[value] > number || !storage.host) return;
+      if (plan_.live[value] || plan_.last_reader[value] > plan_.position[number] || !storage.host) return;
       empty_storage(storage);
     };
     for (const Operand& operand : segment_.operands_of(node))

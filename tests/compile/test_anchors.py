@@ -146,3 +146,10 @@ def test_gradients_of_groups_with_anchors():
     for _ in range(4):
         assert bits(compiled(x, y)) == expected
         background.wait(120)
+
+
+def test_a_result_before_a_norm_is_written_in_its_pass():
+    """Whether it is faster depends on the machine; there is one pass for both."""
+    found = dict(fused_groups(kept, *tensors(3)))
+    (state,) = [s for ops, s in found.items() if "aten::layer_norm" in ops]
+    assert "passes" not in state and "bits" not in state

@@ -108,3 +108,22 @@ def test_a_trial_sees_both_kinds_of_alternating_calls():
         trial.add(1)
         number += 1
     assert kinds == {True: {0, 1}, False: {0, 1}}
+
+
+@pytest.mark.parametrize("rows", [128, 1024])
+def test_what_a_later_group_reads_outlives_the_earlier_one(rows):
+    """``total`` joins the group of ``shifted``, and so runs before the maximum."""
+
+    @torch.compile
+    def both(x):
+        shifted = x + 1
+        highest = shifted.amax(1)
+        total = shifted * 2
+        return highest, total
+
+    x = torch.randn(rows, 128)
+    for _ in range(3):
+        highest, total = both(x)
+        assert torch.equal(highest, (x + 1).amax(1))
+        assert torch.equal(total, (x + 1) * 2)
+        background.wait(60)

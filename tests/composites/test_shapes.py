@@ -240,6 +240,11 @@ def test_a_file_is_read_and_shared(tmp_path):
     assert shared.tolist() == [0, 1, 2, 3]
     shared[0] = 5
     assert torch.from_file(str(path), size=1).tolist() == [5]
+    made = torch.from_file(str(tmp_path / "new"), shared=True, size=6)
+    assert (made.tolist(), (tmp_path / "new").stat().st_size) == ([0] * 6, 24)
+    for name in ("absent", "numbers"):
+        with pytest.raises(RuntimeError, match="from_file"):
+            torch.from_file(str(tmp_path / name), size=100)
 
 
 def test_set_takes_a_part_of_memory():

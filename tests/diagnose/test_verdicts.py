@@ -29,6 +29,7 @@ CORES = len(os.sched_getaffinity(0))
 FAULTY = {
     "anomaly_context": ("overhead", "detect_anomaly()", "set_detect_anomaly(False)"),
     "numpy": ("compute", "torch.from_numpy(", "standard_normal((256, 256))).float()"),
+    "pairs": ("overhead", "[", None),
     "samples": ("overhead", "float(image[c, x])", None),
     "bfloat16": ("compute", "y = model(x)", "torch.autocast('cpu'"),
     "break": ("overhead", "if y.max().item() > 50:", None),

@@ -132,6 +132,7 @@ API = {
             "_C/_runtime",
             "profiler/_timeline",
             "autograd",
+            "cuda",
             "hub",
             "nn",
             "nn/modules",

@@ -63,14 +63,15 @@ def is_loop(node: ast.AST) -> bool:
     return isinstance(node, ast.For | ast.While)
 
 
-def is_repeated(file: str, line: int) -> bool:
-    """Whether a line is in a loop or in a comprehension."""
+def repeating(file: str, line: int) -> int:
+    """The line of the innermost loop or comprehension around a line; 0 without."""
     kinds = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
     tree = tree_of(file)
-    return bool(enclosing(file, line, is_loop)) or any(
-        isinstance(node, kinds) and node.lineno <= line <= (node.end_lineno or 0)
-        for node in (ast.walk(tree) if tree else ())
-    )
+    places = [loop.lineno for loop in enclosing(file, line, is_loop)]
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, kinds) and node.lineno <= line <= (node.end_lineno or 0):
+            places.append(node.lineno)
+    return max(places, default=0)
 
 
 def statement_at(file: str, line: int) -> ast.stmt | None:

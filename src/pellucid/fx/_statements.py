@@ -270,14 +270,20 @@ class Statements:
         if not trace:
             self.body.append("\n# No stacktrace found for following nodes\n")
             return
-        lines = trace.strip().split("\n")
-        for index in range(len(lines) - 1, -1, -1):
-            found = _LINE_OF_TRACE.match(lines[index].strip())
-            if found:
-                code = lines[index + 1].strip() if index + 1 < len(lines) else ""
-                place = f"{found[1]}:{found[2]} in {found[3]}"
-                self.body.append(f"\n # File: {place}, code: {code}\n")
-                return
+        if found := source_line(trace):
+            place, code = found
+            self.body.append(f"\n # File: {place}, code: {code}\n")
+
+
+def source_line(trace: str) -> tuple[str, str] | None:
+    """The innermost "file:line in function" of a stack trace, and the code there."""
+    lines = trace.strip().split("\n")
+    for index in range(len(lines) - 1, -1, -1):
+        found = _LINE_OF_TRACE.match(lines[index].strip())
+        if found:
+            code = lines[index + 1].strip() if index + 1 < len(lines) else ""
+            return f"{found[1]}:{found[2]} in {found[3]}", code
+    return None
 
 
 def _is_plain_getattr(node: Node) -> bool:

@@ -1,7 +1,5 @@
 """Tensors without values, and tensors that take other memory: empty, resize, set_."""
 
-import mmap
-
 from pellucid_compiler.composites import api, composite, require
 
 _OPTIONS = (
@@ -224,24 +222,12 @@ def slice_inverse(x, src, dim, start, end, step):
     seen=True,
 )
 def from_file(filename, shared, size, *, dtype, **options):
-    """``size`` elements of a file; writes go to the file if it is ``shared``."""
+    """``size`` elements of a file; writes go to the file if it is ``shared``, which is
+    made, or made longer, where it does not hold them.
+    """
     dtype = dtype or api.get_default_dtype()
     nbytes = (size or 0) * dtype.itemsize
     if not nbytes:
         return api.empty(0, dtype=dtype)
-    with open(filename, "r+b" if shared else "rb") as file:
-        held = file.seek(0, 2)
-        require(
-            held >= nbytes or shared,
-            "from_file: {} holds {} bytes; {} elements of {} take {}",
-            filename,
-            held,
-            size,
-            dtype,
-            nbytes,
-        )
-        if held < nbytes:
-            file.truncate(nbytes)
-        access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
-        memory = mmap.mmap(file.fileno(), nbytes, access=access)
-    return api.frombuffer(memory, dtype=dtype)
+    storage = api.UntypedStorage.from_file(filename, bool(shared), nbytes)
+    return api.empty(0, dtype=dtype).set_(storage, 0, [size], [1])

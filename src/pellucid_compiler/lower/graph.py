@@ -21,6 +21,7 @@ from pellucid_compiler.ir.primitives import LOOP, NONZERO
 from pellucid_compiler.lower.bodies import NotAffine
 from pellucid_compiler.lower.builder import PlanBuilder
 from pellucid_compiler.lower.contraction import match_contraction
+from pellucid_compiler.lower.loops import is_map
 from pellucid_compiler.lower.nodes import lower_node
 from pellucid_compiler.lower.open_groups import OpenGroups
 from pellucid_compiler.lower.pipelines import op_passes
@@ -55,9 +56,12 @@ def lower_graph(
     ``may_alias``: outputs may share memory with inputs (views and derivatives).
     ``index_error``: what an index out of bounds raises. ``images``: the channels of
     what it reads and makes may be channels-last. ``contracts``: sums of products run as
-    matrix products, which have other bits than sums. ``observe`` receives each pass.
+    matrix products, which have other bits than sums; without it this is a group of
+    recorded ops, whose results are those of their ops. ``observe`` receives each pass.
     """
-    final = run_passes(graph, op_passes(may_alias), observe)
+    final = run_passes(
+        graph, op_passes(may_alias, reads_outputs=not contracts), observe
+    )
     builder = PlanBuilder(name, {**size_sources(final), **sources}, images=images)
     for value in final.inputs:
         builder.input(value)
@@ -90,15 +94,21 @@ class _GraphLowering:
         self.scope = Scope(graph, builder, may_alias, _lower_body, contracts)
         self.groups = OpenGroups(self._lower_group)
         self.requirements = _Requirements(graph, builder)
+        # Maps that a row group may begin with: of recorded ops, whose maps before an
+        # anchor are results of their own.
+        self.held: list[Node] | None = None if contracts else []
 
     def run(self) -> None:
         for node in self.graph.nodes:
             if node not in self.scope.done:
                 self._visit(node)
+        self._lower_held()
         self.groups.close_longest_first()
         self.requirements.finish()
 
     def _visit(self, node: Node) -> None:
+        if self.held and self._opens_with_held(node):
+            return
         if not self.scope.in_pieces.isdisjoint(node.outputs):
             self.groups.close(self.groups.reading(node))
             return
@@ -113,8 +123,37 @@ class _GraphLowering:
         opened = RowGroup.start(node) if contraction is None else None
         if opened is not None:
             self.groups.open(opened)
+        elif self.held is not None and is_map(node):
+            self.held.append(node)
         else:
             self._lower(node)
+
+    def _opens_with_held(self, node: Node) -> bool:
+        """Whether the node reads a map that was held back, and opens a group with it;
+        if it only reads one, all are lowered.
+        """
+        read = [map_ for map_ in self.held or () if map_.outputs[0] in node.inputs]
+        if not read:
+            return False
+        group = RowGroup.start(node)
+        if len(read) == 1 and group is not None and group.prepend(read[0]):
+            others = [map_ for map_ in self.held or () if map_ is not read[0]]
+            self.held = others
+            self._lower_held()
+            self.groups.close(self.groups.reading(node))
+            self.groups.open(group)
+            return True
+        self._lower_held()
+        return False
+
+    def _lower_held(self) -> None:
+        """Each in a group that reads what it reads, else by itself. A sum that would
+        split its rows otherwise without the map keeps its order.
+        """
+        held, self.held = self.held or (), None if self.held is None else []
+        for node in held:
+            if not self.groups.try_add(node, to_worthwhile=True):
+                self._lower(node)
 
     def _lower(self, node: Node) -> None:
         lower_node(node, self.scope)

@@ -23,7 +23,7 @@ from pellucid_compiler.ir.affine import polynomial
 from pellucid_compiler.ir.dtypes import wide_dtype
 from pellucid_compiler.ir.expr import Expr, axis, const, is_const, load
 from pellucid_compiler.ir.graph import Node, Value
-from pellucid_compiler.ir.primitives import LoopAttrs
+from pellucid_compiler.ir.primitives import LOOP, LoopAttrs
 from pellucid_compiler.lower.affine import Affine, affine_map, operand
 from pellucid_compiler.lower.bodies import (
     AffineOperands,
@@ -75,6 +75,12 @@ def loop_shape(attrs: LoopAttrs) -> LoopShape | None:
         return None
     reduced = tuple(a for a in range(len(attrs.extents)) if a not in stored)
     return LoopShape(tuple(axes), stored, reduced)
+
+
+def is_map(node: Node) -> bool:
+    """Whether the node computes each element of its output once, without a sum."""
+    shape = loop_shape(node.attrs) if node.primitive is LOOP else None
+    return shape is not None and not shape.reduced
 
 
 def plain_maps(axes: Sequence[int | None]) -> tuple[Affine, ...]:

@@ -27,19 +27,22 @@ class OpenGroups:
     def open(self, group: RowGroup) -> None:
         number = self._numbers[group] = len(self._numbers)
         self._groups[number] = group
-        self._note(group.members[0].node, number)
+        for member in group.members:
+            self._note(member.node, number)
 
     def reading(self, node: Node) -> list[RowGroup]:
         """The groups that make what ``node`` reads."""
         return self._open(self._maker[v] for v in node.inputs if v in self._maker)
 
-    def try_add(self, node: Node) -> bool:
+    def try_add(self, node: Node, to_worthwhile: bool = False) -> bool:
         """Add the node to a group that makes or reads what it reads; then the others
-        that it reads are closed.
+        that it reads are closed. ``to_worthwhile``: not to one that it would make so.
         """
         touched = self.reading(node)
         near = self._open(k for v in node.inputs for k in self._readers.get(v, ()))
         for group in dict.fromkeys((*touched, *near)):
+            if to_worthwhile and not group.is_worthwhile:
+                continue
             if group.try_add(node):
                 self._note(node, self._numbers[group])
                 self.close(other for other in touched if other is not group)

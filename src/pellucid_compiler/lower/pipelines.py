@@ -37,12 +37,14 @@ def reads_shifted(node: Node, value: Value) -> bool:
     return value not in (*node.inputs[: attrs.num_carries], *node.inputs[end:])
 
 
-def op_passes(may_alias: bool) -> tuple[Pass, ...]:
-    """The pipeline of an op; ``may_alias``: outputs may share memory with inputs."""
+def op_passes(may_alias: bool, reads_outputs: bool = False) -> tuple[Pass, ...]:
+    """The pipeline of an op; ``may_alias``: outputs may share memory with inputs,
+    ``reads_outputs``: loops read results instead of computing them again.
+    """
     return (
         Pass("inline_calls", inline_calls),
         Pass("split_complex", split_complex),
-        Pass("fuse", fuse),
+        Pass("fuse", partial(fuse, reads_outputs=reads_outputs)),
         Pass("share_stacks", partial(share_stacks, is_recurrence=is_recurrence)),
         Pass("split_sums", partial(split_sums, reads_pieces=reads_shifted)),
         Pass("split_products", partial(split_products, reads_beyond=reads_beyond)),

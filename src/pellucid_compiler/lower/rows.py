@@ -90,7 +90,9 @@ class _Member:
 
 
 class RowGroup:
-    """Consecutive loops over the same rows; the first one is a reduction."""
+    """Consecutive loops over the same rows; the first one is a reduction, or follows
+    the maps that it reads (``prepend``).
+    """
 
     def __init__(self, node: Node, shape: LoopShape) -> None:
         attrs: LoopAttrs = node.attrs
@@ -108,6 +110,34 @@ class RowGroup:
         if shape is None or not shape.reduced or not _is_reducible(node, shape):
             return None
         return RowGroup(node, shape) if _reads_runs(node, shape) else None
+
+    def prepend(self, node: Node) -> bool:
+        """Let the group of one reduction begin with a map that this reads, and whose
+        value is wanted elsewhere; False if their elements do not correspond.
+        """
+        (first,) = self.members
+        shape = loop_shape(node.attrs)
+        if shape is None or shape.reduced or not _is_reducible(node, shape):
+            return False
+        space = self.rows + self.columns
+        for e in loads(first.attrs.store.body):
+            if first.node.inputs[e.attr] is not node.outputs[0]:
+                continue
+            on_group: dict[int, int] = {}
+            for index, axis in zip(e.args, shape.store_axes, strict=True):
+                if axis is None or index.op != "axis":
+                    return False
+                on_group[axis] = first.on_group[index.attr]
+            covers = sorted(on_group.values()) == list(range(len(space)))
+            extents = node.attrs.extents
+            if not covers or any(
+                extents[a] is not space[g] for a, g in on_group.items()
+            ):
+                return False
+            self.members = [_Member(node, shape, on_group, per_row=False), first]
+            self.made = {m.node.outputs[0]: m for m in self.members}
+            return all(map(self._reads_in_place, self.members))
+        return False
 
     @property
     def inputs(self) -> dict[Value, None]:
@@ -218,7 +248,9 @@ class RowGroup:
         The columns must be the last dims of what is read, so that rows of tensors in
         the usual layout are contiguous; a reduction can run across rows.
         """
-        follows = any(m.shape.reduced or not m.per_row for m in self.members[1:])
+        first = next(k for k, m in enumerate(self.members) if m.shape.reduced)
+        after = self.members[first + 1 :]
+        follows = any(m.shape.reduced or not m.per_row for m in after)
         return follows and all(map(self._reads_whole_rows, self.members))
 
     def _reads_whole_rows(self, member: _Member) -> bool:

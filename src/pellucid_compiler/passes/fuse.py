@@ -57,19 +57,21 @@ def inline_calls(graph: Graph) -> Graph:
     return g.prune()
 
 
-def fuse(graph: Graph) -> Graph:
+def fuse(graph: Graph, reads_outputs: bool = False) -> Graph:
     """``graph`` with calls inlined and every one-element loop inlined into its
-    readers.
+    readers; with ``reads_outputs`` they read it where it is a result.
     """
     graph = inline_calls(graph)
     fusion = _Fusion(graph)
+    if reads_outputs:
+        fusion.materialised.update(graph.outputs)
     for node in graph.nodes:
         if kind_of(node) == "contraction":
             fusion.materialise_factors(node)
         elif node.primitive is LOOP:
             fusion.materialise_repeated(node)
     fused = fusion.run()
-    return fuse(fused) if fusion.found_one_hot else fused
+    return fuse(fused, reads_outputs) if fusion.found_one_hot else fused
 
 
 def _without_one_hot(attrs: LoopAttrs) -> LoopAttrs:

@@ -187,6 +187,8 @@ class _Builder:
         names = _bound_sizes(traced, inputs)
         for name, source in traced.sources.items():
             if isinstance(source, NumberSource):
+                if name in names:  # a size of its operands, as their ops call it
+                    continue
                 value = given[source.argument]
                 names[name] = value if source.element < 0 else value[source.element]
             else:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
-from pellucid.diagnose.edits import is_repeated
+from pellucid.diagnose.edits import repeating
 from pellucid.diagnose.findings import Finding
-from pellucid.diagnose.verdict import Facts
+from pellucid.diagnose.verdict import Facts, LineTime
 
 _FEW = 16  # elements of a call
 _MANY = 300  # calls of a line
@@ -16,29 +17,33 @@ def find(facts: Facts) -> list[Finding]:
     """The line in a loop with most time in small calls."""
     if facts.own_share("overhead", "python", "data") < 0.4:
         return []
-    best = None
+    loops: dict[tuple[str, int], list[LineTime]] = defaultdict(list)
     for entry in facts.lines.values():
         small = sum(_elements(item) <= _FEW for item in entry.items)
-        if small < _MANY or small < 0.8 * len(entry.items):
-            continue
-        if is_repeated(entry.line.file, entry.line.number) and (
-            best is None or entry.total > best.total
-        ):
-            best = entry
-    if best is None or facts.share_of(best.total) < 0.2:
+        loop = repeating(entry.line.file, entry.line.number)
+        if loop and small >= _MANY and small >= 0.8 * len(entry.items):
+            loops[entry.line.file, loop].append(entry)
+    entries = max(loops.values(), key=_seconds, default=[])
+    share = facts.share_of(_seconds(entries))
+    if share < 0.2:
         return []
-    line, share = best.line, facts.share_of(best.total)
+    calls = sum(entry.calls for entry in entries)
+    line = max(entries, key=lambda entry: entry.total).line
     return [
         Finding.at(
             line.file,
             line.number,
             kind="overhead",
-            evidence=f"{share:.0%} of the time: {best.calls} calls of at most {_FEW} "
+            evidence=f"{share:.0%} of the time: {calls} calls of at most {_FEW} "
             "elements, one at a time",
             fix="compute whole tensors at once instead of elements in a loop",
             share=share,
         )
     ]
+
+
+def _seconds(entries: list[LineTime]) -> float:
+    return sum(entry.total for entry in entries)
 
 
 def _elements(item: Any) -> int:

@@ -6,7 +6,8 @@ import json
 import os
 import socket
 from collections.abc import Callable
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from pellucid.distributed._stores.store import Store
 from pellucid.distributed._transport.messages import MessageGroup
@@ -20,11 +21,14 @@ Transport = SharedMemoryGroup | MessageGroup
 
 
 class Member(NamedTuple):
-    """What ranks know of each other, for messages."""
+    """What ranks know of each other, for messages. ``network``: whose loopback address
+    is whose.
+    """
 
     host: str
     pid: int
     machine: str
+    network: str
 
     def shown(self) -> str:
         """For messages."""
@@ -35,16 +39,34 @@ def own_member() -> Member:
     """This process."""
     uses_memory = os.environ.get("PELLUCID_DISTRIBUTED_TRANSPORT", "") != "tcp"
     machine = machine_identity() if uses_memory else ""
-    return Member(socket.gethostname(), os.getpid(), machine)
+    return Member(socket.gethostname(), os.getpid(), machine, _network())
 
 
-def own_address(is_one_machine: bool) -> str:
-    """The address that others reach this machine at."""
+def _network() -> str:
+    """Of this process: containers of one name, or of one machine, have their own."""
+    try:
+        namespace = os.stat("/proc/self/ns/net").st_ino
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return socket.gethostname()
+    return f"{boot}:{namespace}"
+
+
+def own_address(is_one_machine: bool, toward: str = "") -> str:
+    """The address that others reach this machine at: where it sends from ``toward`` a
+    host that all know.
+    """
     named = os.environ.get("GLOO_SOCKET_IFNAME") or os.environ.get("PELLUCID_ADDRESS")
     if named:
         return _address_of(named)
     if is_one_machine:
         return "127.0.0.1"
+    if toward:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect((toward, 9))  # sends nothing
+            address: str = probe.getsockname()[0]
+        if not address.startswith("127."):
+            return address
     address = socket.gethostbyname(socket.gethostname())
     if address.startswith("127."):
         interfaces = ", ".join(name for _, name in socket.if_nameindex())
@@ -75,6 +97,14 @@ def meet(store: Store, rank: int, size: int) -> list[Member]:
     return [Member(**json.loads(text)) for text in texts]
 
 
+def host_of(store: Store) -> str:
+    """Where the store's server is; empty for one without."""
+    root: Any = store
+    while hasattr(root, "underlying_store"):
+        root = root.underlying_store
+    return str(getattr(root, "host", ""))
+
+
 def connect(
     store: Store,
     rank: int,
@@ -93,6 +123,7 @@ def connect(
             return shared
     from pellucid.distributed._transport.sockets import SocketLinks
 
-    host = own_address(len({member.host for member in members}) == 1)
+    is_one = len({member.network for member in members}) == 1
+    host = own_address(is_one, host_of(store))
     links = SocketLinks(store, rank, size, host, timeout, where)
     return MessageGroup(links, rank, size)

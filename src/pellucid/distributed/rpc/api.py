@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -10,7 +9,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 from pellucid.distributed._stores.prefix_store import PrefixStore
-from pellucid.distributed._stores.store import seconds_of
+from pellucid.distributed._stores.store import Store, seconds_of
 from pellucid.distributed.rendezvous import rendezvous
 from pellucid.distributed.rpc import references
 from pellucid.distributed.rpc.agent import Agent, WorkerInfo
@@ -56,12 +55,12 @@ class TensorPipeRpcBackendOptions:
     _channels: Any = None
 
 
-def _host() -> str:
+def _host(store: Store) -> str:
     """The address that others call this worker at."""
-    from pellucid.distributed._transport.choose import own_address
+    from pellucid.distributed._transport.choose import host_of, own_address
 
-    master = os.environ.get("MASTER_ADDR", "127.0.0.1")
-    return own_address(master in ("127.0.0.1", "localhost"))
+    known = host_of(store)
+    return own_address(known in ("", "127.0.0.1", "localhost"), known)
 
 
 _sessions = [0]
@@ -87,7 +86,7 @@ def init_rpc(
     State.timeout = seconds_of(options.rpc_timeout)
     own = PrefixStore(f"rpc{_sessions[0]}", store)
     threads = options.num_worker_threads
-    State.agent = Agent(name, rank, size, own, threads, _host())
+    State.agent = Agent(name, rank, size, own, threads, _host(store))
     State.agent.meet("start")
 
 

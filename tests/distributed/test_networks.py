@@ -1,0 +1,83 @@
+"""Two machines as two network namespaces, between which there is a link and no shared
+memory: addresses are those of the link, though the host's name is the same.
+"""
+
+import contextlib
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.distributed.ranks import ROOT
+
+PROGRAM = """
+import datetime, sys
+import pellucid as torch
+from pellucid import distributed as dist
+from pellucid.distributed import rpc
+rank = int(sys.argv[1])
+limit = datetime.timedelta(seconds=60)
+dist.init_process_group("gloo", init_method="tcp://10.213.7.1:29611", rank=rank,
+                        world_size=2, timeout=limit)
+x = torch.full((100_000,), rank + 1.0)
+dist.all_reduce(x)
+assert x.unique().tolist() == [3.0], x
+options = rpc.TensorPipeRpcBackendOptions(init_method="tcp://10.213.7.1:29612")
+rpc.init_rpc(f"worker{rank}", rank=rank, world_size=2, rpc_backend_options=options)
+found = rpc.rpc_sync(1 - rank, torch.add, args=(x, 1))
+assert found.unique().tolist() == [4.0], found
+rpc.shutdown()
+dist.destroy_process_group()
+"""
+
+
+def ip(*words):
+    subprocess.run(["ip", *words], check=True, capture_output=True, timeout=20)
+
+
+@contextlib.contextmanager
+def two_networks():
+    """The names of two namespaces, joined by a link."""
+    names = [f"pellucid{os.getpid()}{side}" for side in "ab"]
+    try:
+        for name in names:
+            ip("netns", "add", name)
+        links = [f"p{os.getpid()}{side}" for side in "ab"]
+        ip("link", "add", links[0], "type", "veth", "peer", "name", links[1])
+        for number, (name, link) in enumerate(zip(names, links, strict=True), 1):
+            ip("link", "set", link, "netns", name)
+            ip("-n", name, "addr", "add", f"10.213.7.{number}/24", "dev", link)
+            for device in ("lo", link):
+                ip("-n", name, "link", "set", device, "up")
+        yield names
+    finally:
+        for name in names:
+            with contextlib.suppress(subprocess.SubprocessError, OSError):
+                ip("netns", "del", name)
+
+
+def test_ranks_and_workers_meet_over_a_link():
+    with contextlib.ExitStack() as stack:
+        try:
+            names = stack.enter_context(two_networks())
+        except (subprocess.SubprocessError, OSError) as error:
+            pytest.skip(f"network namespaces cannot be made here: {error}")
+        ranks = [
+            subprocess.Popen(
+                ["ip", "netns", "exec", name, sys.executable, "-c", PROGRAM, str(rank)],
+                cwd=ROOT,
+                env=os.environ | {"PELLUCID_DISTRIBUTED_TRANSPORT": "tcp"},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+            for rank, name in enumerate(names)
+        ]
+        try:
+            outputs = [rank.communicate(timeout=100)[0] for rank in ranks]
+        finally:
+            for rank in ranks:
+                rank.kill()
+                rank.wait()
+        assert [rank.returncode for rank in ranks] == [0, 0], "\n".join(outputs)
