@@ -19,6 +19,11 @@ namespace {
 // In the place of a descriptor: the process had ended, or the kernel gives no descriptors.
 constexpr int kEnded = -1, kUnknown = -2;
 
+// Another rank's turn is shorter, another program's longer.
+constexpr auto kLongYield = std::chrono::microseconds(200);
+constexpr int kWaitsWithoutYields = 256;
+thread_local int waits_without_yields = 0;
+
 long futex(std::atomic<uint32_t>* word, int operation, uint32_t value, const timespec* time) {
   return syscall(SYS_futex, reinterpret_cast<uint32_t*>(word), operation, value, time, nullptr, 0);
 }
@@ -53,7 +58,20 @@ Patience Patience::of(int ranks_of_machine) {
 }
 
 void pause_briefly() { _mm_pause(); }
-void yield_processor() { sched_yield(); }
+
+bool may_yield() {
+  if (waits_without_yields == 0) return true;
+  --waits_without_yields;
+  return false;
+}
+
+bool yield_processor() {
+  const auto start = std::chrono::steady_clock::now();
+  sched_yield();
+  if (std::chrono::steady_clock::now() - start < kLongYield) return true;
+  waits_without_yields = kWaitsWithoutYields;
+  return false;
+}
 
 Processes::Processes(std::span<const int> pids) : pids_(pids.begin(), pids.end()) {
   for (const int pid : pids) {

@@ -45,7 +45,11 @@ struct Patience {
 using Check = std::function<void()>;
 
 void pause_briefly();
-void yield_processor();
+// Whether yielding is worth a try in this thread: not for some waits after it took long, because other programs want
+// the core. A thread that sleeps is woken at once; one that yields waits until they have had their turns.
+bool may_yield();
+// False: it took long.
+bool yield_processor();
 
 // Waits until `ready()`; `bell` is rung when it may have become so.
 template <class Ready>
@@ -54,9 +58,9 @@ void wait_until(Bell& bell, const Patience& patience, Ready ready, const Check& 
     if (ready()) return;
     pause_briefly();
   }
-  for (int i = 0; i < patience.yields; ++i) {
+  for (int i = may_yield() ? 0 : patience.yields; i < patience.yields; ++i) {
     if (ready()) return;
-    yield_processor();
+    if (!yield_processor()) break;
   }
   for (;;) {
     const uint32_t seen = bell.count.load(std::memory_order_acquire);
