@@ -95,8 +95,3 @@ def test_fused_layers_compute_the_same():
     assert type(training[0]).__name__ == "ConvBnReLU2d" and len(training[0]) == 3
     with pytest.raises(NotImplementedError, match="Cannot fuse"):
         quantization.fuse_modules(model().eval(), ["2", "3"])
-
-
-def test_converting_is_refused():
-    with pytest.raises(NotImplementedError, match="quantized models"):
-        quantization.convert(model())

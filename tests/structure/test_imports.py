@@ -51,7 +51,7 @@ API = {
     "_tensor": set(),
     "_package": set(),
     "_C/_runtime": {"_ops", "pellucid_compiler"},
-    "_ops": {"_higher_order_ops", "utils/_cpp"},
+    "_ops": {"_higher_order_ops", "ao/_quantized", "utils/_cpp"},
     "_decomp": {"_ops", "_C/_runtime", "pellucid_compiler"},
     "_library": {"_ops", "ops", "autograd", "utils", "testing", "utils/_pytree"},
     "serialization/_format": {"storage", "nn"},
@@ -79,7 +79,7 @@ API = {
     "_tensor_str": set(),
     "_utils": {"_package", "accelerator", "serialization/_format"},
     "_C": {"func"},
-    "ao/_quantized": {"autograd", "ops"},
+    "ao/_quantized": {"autograd", "backends", "ops"},
     "sparse/_ops": {"autograd", "linalg", "ops", "pellucid_compiler"},
     "sparse": {"sparse/_ops"},
     # Functions of tensors
@@ -107,7 +107,10 @@ API = {
     "_library/audio": {"_library"},
     "_custom_ops": set(),
     # Layers and training
-    "nn": {"linalg", "nn/functional", "nn/modules", "nn/parallel", "nn/utils", "ops"},
+    "nn": {
+        *("_package", "linalg", "nn/functional", "nn/modules", "nn/parallel"),
+        *("nn/utils", "ops"),
+    },
     "nn/functional": {"_C/_runtime", "sparse/_ops", "nn", "utils", "pellucid_compiler"},
     "nn/modules": {
         *("__future__", "distributed/nn", "nn", "nn/functional", "nn/utils", "utils"),
@@ -263,9 +266,28 @@ API = {
     },
     # What Pellucid lacks and programs ask about
     "ao": set(),
-    "ao/nn": {"ao/nn/intrinsic"},
+    "ao/nn": set(),
     "ao/nn/intrinsic": {"nn"},
-    "ao/quantization": {"ao/nn/intrinsic", "nn", "nn/utils"},
+    "ao/nn/intrinsic/qat": {"ao/nn/qat", "nn", "nn/functional", "nn/utils"},
+    "ao/nn/intrinsic/quantized": {"ao/_quantized", "ao/nn/quantized"},
+    "ao/nn/intrinsic/quantized/dynamic": {"ao/nn/quantized/dynamic"},
+    "ao/nn/qat": {"nn", "nn/functional"},
+    "ao/nn/qat/dynamic": set(),
+    "ao/nn/quantized": {"ao/_quantized", "nn", "nn/functional"},
+    "ao/nn/quantized/dynamic": {
+        *("ao/_quantized", "ao/nn/quantized", "nn", "nn/functional", "nn/utils"),
+    },
+    "ao/quantization": {
+        *("ao/_quantized", "ao/nn/intrinsic", "ao/nn/intrinsic/qat"),
+        *("ao/nn/intrinsic/quantized", "ao/nn/intrinsic/quantized/dynamic"),
+        *("ao/nn/qat", "ao/nn/qat/dynamic", "ao/nn/quantized"),
+        *("ao/nn/quantized/dynamic", "nn", "nn/functional", "nn/modules", "nn/utils"),
+    },
+    "nn/intrinsic": {
+        *("ao/nn/intrinsic", "ao/nn/intrinsic/qat", "ao/nn/intrinsic/quantized"),
+    },
+    "nn/qat": {"ao/nn/qat", "ao/nn/qat/dynamic"},
+    "nn/quantized": {"ao/nn/quantized", "ao/nn/quantized/dynamic"},
     "compiler": {"_compile", "_dynamo", "_dynamo/backends", "utils/_pytree"},
     "futures": set(),
     "fx": {

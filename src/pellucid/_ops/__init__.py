@@ -191,6 +191,10 @@ class _OpNamespace(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if self._namespace == "higher_order" and not name.startswith("__"):
             return by_name(name)
+        if self._namespace == "quantized" and not name.startswith("__"):
+            registry = import_module("pellucid.ao._quantized.registry")
+            if (found := registry.by_name(name)) is not None:
+                return found
         full_name = f"{self._namespace}::{name}"
         overloads = None if name.startswith("__") else _C._overloads(full_name)
         if not overloads and self._namespace == "aten":

@@ -193,11 +193,13 @@ class LazyMethod:
         return function.__get__(instance, owner)
 
 
-def put_modules(namespace: dict[str, Any], names: Iterable[str]) -> None:
-    """Put lazy submodules into the package's namespace."""
+def put_modules(
+    namespace: dict[str, Any], names: Iterable[str], package: str = _PACKAGE
+) -> None:
+    """Put lazy submodules into a package's namespace."""
     modules = {}
     for name in names:
-        full = f"{_PACKAGE}.{name}"
+        full = f"{package}.{name}"
         if full not in sys.modules:
             modules[full] = namespace[name] = LazyModule(full)
     sys.meta_path.insert(0, _LazyFinder(modules))

@@ -11,6 +11,7 @@ from pellucid.backends import (
     nnpack,
     openmp,
     opt_einsum,
+    quantized,
 )
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "nnpack",
     "openmp",
     "opt_einsum",
+    "quantized",
 ]

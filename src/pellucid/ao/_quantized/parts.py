@@ -72,7 +72,7 @@ class Parts(NamedTuple):
         scales = self.aligned(self.scales).float()
         zero_points = self.aligned(self.zero_points)
         if self.has_float_zero_points:
-            return self.integers.float() * scales + zero_points
+            return (self.integers.float() - zero_points) * scales
         if self.dtype is pellucid.qint32:
             return (self.integers.long() - zero_points).float() * scales
         return (self.integers.to(pellucid.int32) - zero_points.int()).float() * scales
@@ -93,7 +93,7 @@ def to_integers(floats: Tensor, scales: Any, zero_points: Any, dtype: Any) -> Te
     """The nearest integers, ties to even after the zero point is added."""
     integers, least, greatest = INTEGERS[dtype]
     if isinstance(zero_points, Tensor) and zero_points.is_floating_point():
-        places = (floats - zero_points) * (1 / scales)
+        places = floats * (1 / scales) + zero_points
     else:
         inverse = 1 / pellucid.as_tensor(scales, dtype=pellucid.float32)
         # exact product, one rounding: what a fused multiply and add gives

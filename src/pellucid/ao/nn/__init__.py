@@ -1,5 +1,15 @@
 """``torch.ao.nn``: layers of quantized models."""
 
-from pellucid.ao.nn import intrinsic as intrinsic
+from __future__ import annotations
 
-__all__ = ["intrinsic"]
+from importlib import import_module
+from types import ModuleType
+
+__all__ = ["intrinsic", "qat", "quantized"]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """A submodule, imported when it is first used."""
+    if name in __all__:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

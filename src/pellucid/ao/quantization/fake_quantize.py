@@ -245,6 +245,21 @@ default_fused_wt_fake_quant = FusedMovingAvgObsFakeQuantize.with_args(**_ONE)
 default_fused_per_channel_wt_fake_quant = FusedMovingAvgObsFakeQuantize.with_args(
     **_CHANNELS
 )
+fused_wt_fake_quant_range_neg_127_to_127 = default_fused_wt_fake_quant.with_args(
+    quant_min=-127, quant_max=127, eps=2**-12
+)
+fused_per_channel_wt_fake_quant_range_neg_127_to_127 = (
+    default_fused_per_channel_wt_fake_quant.with_args(
+        quant_min=-127, quant_max=127, eps=2**-12
+    )
+)
+default_embedding_fake_quant = FakeQuantize.with_args(
+    observer=MovingAveragePerChannelMinMaxObserver,
+    qscheme=pellucid.per_channel_affine_float_qparams,
+    ch_axis=0,
+    averaging_constant=1,
+    **_ACTIVATIONS,
+)
 default_dynamic_fake_quant = FakeQuantize.with_args(
     observer=MovingAverageMinMaxObserver,
     is_dynamic=True,

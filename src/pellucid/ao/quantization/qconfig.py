@@ -52,6 +52,22 @@ default_weight_only_qconfig = QConfig(
 )
 default_activation_only_qconfig = QConfig(fake.default_fake_quant, pellucid.nn.Identity)
 
+float_qparams_weight_only_qconfig = QConfig(
+    obs.default_placeholder_observer, obs.default_float_qparams_observer
+)
+float16_dynamic_qconfig = QConfig(
+    obs.PlaceholderObserver.with_args(dtype=pellucid.float32),
+    obs.PlaceholderObserver.with_args(dtype=pellucid.float16),
+)
+float16_static_qconfig = QConfig(
+    obs.PlaceholderObserver.with_args(dtype=pellucid.float16),
+    obs.PlaceholderObserver.with_args(dtype=pellucid.float16),
+)
+default_embedding_qat_qconfig = QConfig(
+    obs.NoopObserver.with_args(dtype=pellucid.float32),
+    fake.default_embedding_fake_quant,
+)
+
 _CONFIGS = {
     "fbgemm": QConfig(_reduced, _channels),
     "x86": QConfig(_reduced, _channels),

@@ -1,41 +1,231 @@
-"""``prepare``, ``convert`` and ``quantize``: not offered.
-
-What they are made of is: observers, fake quantization, fused layers and quantized
-tensors. A stub gives what it gets, as everywhere before a model is converted.
-"""
+"""``prepare``, ``convert`` and what they are made of: observers in, integers out."""
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+import copy
+from typing import Any
+from warnings import warn
+
+import pellucid
+from pellucid import nn
+from pellucid.ao.nn.intrinsic import _FusedModule
+from pellucid.ao.nn.quantized import FloatFunctional, QFunctional
+from pellucid.ao.quantization import mappings
+from pellucid.ao.quantization import qconfig as configs
+from pellucid.ao.quantization.fake_quantize import FakeQuantizeBase
+from pellucid.ao.quantization.stubs import QuantWrapper
 
 
-def _refusal(what: str) -> str:
-    return (
-        f"{what} is of quantized models, which are not offered; for a smaller model "
-        "convert it: model.to(torch.bfloat16)"
-    )
+def propagate_qconfig_(module: Any, qconfig_dict: Any = None) -> None:
+    """Every submodule gets the nearest ``qconfig`` above it; those of a dict by name or
+    by type.
+    """
+    _propagate(module, qconfig_dict or {}, None, "")
 
 
-def prepare(*args: Any, **kwargs: Any) -> NoReturn:
-    """Refuses."""
-    raise NotImplementedError(_refusal("prepare"))
+def _propagate(module: Any, given: Any, above: Any, name: str) -> None:
+    found = given.get(type(module), given.get("", None) if name else None)
+    found = given.get(name, found) if name else given.get("", found)
+    qconfig = found or getattr(module, "qconfig", None) or above
+    module.qconfig = qconfig
+    for key, child in module.named_children():
+        _propagate(child, given, qconfig, f"{name}.{key}" if name else key)
 
 
-def prepare_qat(*args: Any, **kwargs: Any) -> NoReturn:
-    """Refuses."""
-    raise NotImplementedError(_refusal("prepare_qat"))
+def prepare(
+    model: Any,
+    inplace: bool = False,
+    allow_list: Any = None,
+    observer_non_leaf_module_list: Any = None,
+    prepare_custom_config_dict: Any = None,
+) -> Any:
+    """The model with an observer behind each layer that has a ``qconfig``.
+
+    Call the result on representative inputs, then ``convert`` it.
+    """
+    model = model if inplace else copy.deepcopy(model)
+    propagate_qconfig_(model)
+    if not any(getattr(each, "qconfig", None) for each in model.modules()):
+        warn(
+            "None of the submodule got qconfig applied. Make sure you passed correct "
+            "configuration through `qconfig_dict` or by assigning the `.qconfig` "
+            "attribute directly on submodules",
+            stacklevel=2,
+        )
+    _observe(model, allow_list or mappings.observed_types())
+    return model
 
 
-def convert(*args: Any, **kwargs: Any) -> NoReturn:
-    """Refuses."""
-    raise NotImplementedError(_refusal("convert"))
+def _observe(module: Any, observed: Any) -> None:
+    for child in list(module.children()):
+        if isinstance(child, FloatFunctional):
+            if getattr(child, "qconfig", None) is not None:
+                child.activation_post_process = child.qconfig.activation()
+        elif isinstance(child, _FusedModule) or type(child) in observed:
+            _add_observer(child)
+        else:
+            _observe(child, observed)
+    if not list(module.children()) and type(module) in observed:
+        _add_observer(module)
 
 
-def quantize(*args: Any, **kwargs: Any) -> NoReturn:
-    """Refuses."""
-    raise NotImplementedError(_refusal("quantize"))
+def _add_observer(module: Any) -> None:
+    qconfig = getattr(module, "qconfig", None)
+    if qconfig is None or hasattr(module, "activation_post_process"):
+        return
+    module.add_module("activation_post_process", qconfig.activation())
+    module.register_forward_hook(_record, prepend=True)
 
 
-def quantize_dynamic(*args: Any, **kwargs: Any) -> NoReturn:
-    """Refuses."""
-    raise NotImplementedError(_refusal("quantize_dynamic"))
+def _record(module: Any, inputs: Any, output: Any) -> Any:
+    return module.activation_post_process(output)
+
+
+def convert(
+    module: Any,
+    mapping: Any = None,
+    inplace: bool = False,
+    remove_qconfig: bool = True,
+    is_reference: bool = False,
+    convert_custom_config_dict: Any = None,
+    use_precomputed_fake_quant: bool = False,
+) -> Any:
+    """The observed model with quantized layers in place of those in ``mapping``."""
+    if is_reference:
+        raise NotImplementedError(
+            "reference modules are not offered: is_reference=False"
+        )
+    module = module if inplace else copy.deepcopy(module)
+    _convert(module, mapping or mappings.get_default_static_quant_module_mappings())
+    if remove_qconfig:
+        _forget_observers(module)
+        for each in module.modules():
+            if "qconfig" in vars(each):
+                del each.qconfig
+    return module
+
+
+def _convert(module: Any, mapping: Any) -> None:
+    for name, child in list(module.named_children()):
+        if type(child) not in mapping and not isinstance(child, _FusedModule):
+            _convert(child, mapping)
+        module._modules[name] = swap_module(child, mapping, {})
+
+
+def _forget_observers(module: Any) -> None:
+    """Of layers that were observed and stay as they are."""
+    for each in list(module.modules()):
+        observed = "activation_post_process" in each._modules
+        if observed and not isinstance(each, FakeQuantizeBase | QFunctional):
+            del each._modules["activation_post_process"]
+            hooks = each._forward_hooks
+            for key in [key for key, hook in hooks.items() if hook is _record]:
+                del hooks[key]
+
+
+def swap_module(
+    mod: Any, mapping: Any, custom_module_class_mapping: Any, **_: Any
+) -> Any:
+    """The quantized form of ``mod``, or ``mod``."""
+    kind = mapping.get(type(mod))
+    if getattr(mod, "qconfig", None) is None or kind is None:
+        return mod
+    made = kind.from_float(mod)
+    for hook in mod._forward_pre_hooks.values():
+        made.register_forward_pre_hook(hook)
+    for hook in mod._forward_hooks.values():
+        if hook is not _record:
+            made.register_forward_hook(hook)
+    return made
+
+
+def prepare_qat(model: Any, mapping: Any = None, inplace: bool = False) -> Any:
+    """The model with layers that round their weights, and rounding behind each."""
+    if not model.training:
+        raise AssertionError("prepare_qat only works on models in training mode")
+    model = model if inplace else copy.deepcopy(model)
+    propagate_qconfig_(model)
+    _convert(model, mapping or mappings.get_default_qat_module_mappings())
+    prepare(model, inplace=True)
+    return model
+
+
+def quantize(
+    model: Any, run_fn: Any, run_args: Any, mapping: Any = None, inplace: bool = False
+) -> Any:
+    """``prepare``, ``run_fn(model, *run_args)`` and ``convert``."""
+    model = model if inplace else copy.deepcopy(model)
+    model.eval()
+    prepare(model, inplace=True)
+    run_fn(model, *run_args)
+    return convert(model, mapping, inplace=True)
+
+
+def quantize_qat(model: Any, run_fn: Any, run_args: Any, inplace: bool = False) -> Any:
+    """``prepare_qat``, training by ``run_fn(model, *run_args)``, and ``convert``."""
+    model = model if inplace else copy.deepcopy(model)
+    model.train()
+    prepare_qat(model, inplace=True)
+    run_fn(model, *run_args)
+    return convert(model, inplace=True)
+
+
+def quantize_dynamic(
+    model: Any,
+    qconfig_spec: Any = None,
+    dtype: Any = None,
+    mapping: Any = None,
+    inplace: bool = False,
+) -> Any:
+    """The model with int8 weights in its linear and recurrent layers; their inputs are
+    quantized when they are called.
+    """
+    if qconfig_spec is None:
+        qconfig_spec = _by_dtype(dtype or pellucid.qint8)
+    elif not isinstance(qconfig_spec, dict):
+        chosen = _dynamic_qconfig(dtype or pellucid.qint8)
+        qconfig_spec = dict.fromkeys(qconfig_spec, chosen)
+    model = model if inplace else copy.deepcopy(model)
+    model.eval()
+    propagate_qconfig_(model, qconfig_spec)
+    mapping = mapping or mappings.get_default_dynamic_quant_module_mappings()
+    return convert(model, mapping, inplace=True)
+
+
+_RECURRENT = (nn.LSTM, nn.GRU, nn.LSTMCell, nn.RNNCell, nn.GRUCell)
+
+
+def _dynamic_qconfig(dtype: Any) -> Any:
+    known = {
+        pellucid.qint8: configs.default_dynamic_qconfig,
+        pellucid.float16: configs.float16_dynamic_qconfig,
+        pellucid.quint8: configs.float_qparams_weight_only_qconfig,
+    }
+    if dtype not in known:
+        raise ValueError(
+            f"Don't know how to quantize with default settings for {dtype}. Provide "
+            "full qconfig please"
+        )
+    return known[dtype]
+
+
+def _by_dtype(dtype: Any) -> dict[Any, Any]:
+    kinds: tuple[Any, ...] = (nn.EmbeddingBag, nn.Embedding)
+    if dtype is not pellucid.quint8:
+        kinds = (nn.Linear, *_RECURRENT)
+    return dict.fromkeys(kinds, _dynamic_qconfig(dtype))
+
+
+def add_quant_dequant(module: Any) -> Any:
+    """The module with each layer of its own qconfig between stubs."""
+    if not list(module.children()) and getattr(module, "qconfig", None):
+        return QuantWrapper(module)
+    for name, child in module.named_children():
+        module._modules[name] = add_quant_dequant(child)
+    return module
+
+
+def default_eval_fn(model: Any, calib_data: Any) -> None:
+    """Call the model on each input of pairs (input, target)."""
+    for data, _ in calib_data:
+        model(data)

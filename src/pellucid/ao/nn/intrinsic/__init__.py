@@ -54,7 +54,28 @@ LinearLeakyReLU = _fused("LinearLeakyReLU", nn.Linear, nn.LeakyReLU)
 LinearTanh = _fused("LinearTanh", nn.Linear, nn.Tanh)
 
 __all__ = [
-    *("BNReLU2d", "BNReLU3d", "ConvBn1d", "ConvBn2d", "ConvBn3d", "ConvBnReLU1d"),
-    *("ConvBnReLU2d", "ConvBnReLU3d", "ConvReLU1d", "ConvReLU2d", "ConvReLU3d"),
-    *("LinearBn1d", "LinearLeakyReLU", "LinearReLU", "LinearTanh"),
+    "BNReLU2d",
+    "BNReLU3d",
+    "ConvBn1d",
+    "ConvBn2d",
+    "ConvBn3d",
+    "ConvBnReLU1d",
+    "ConvBnReLU2d",
+    "ConvBnReLU3d",
+    "ConvReLU1d",
+    "ConvReLU2d",
+    "ConvReLU3d",
+    "LinearBn1d",
+    "LinearLeakyReLU",
+    "LinearReLU",
+    "LinearTanh",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """``qat`` and ``quantized``, imported when they are first used."""
+    if name in ("qat", "quantized"):
+        from importlib import import_module
+
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

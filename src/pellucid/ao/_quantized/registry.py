@@ -1,0 +1,60 @@
+"""The ops of ``torch.ops.quantized`` by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, TypeVar
+
+_OPS: dict[str, QuantizedOp] = {}
+
+
+class QuantizedOp:
+    """An op of ``torch.ops.quantized``; its one overload is itself."""
+
+    def __init__(self, name: str, call: Callable[..., Any]) -> None:
+        self.__name__, self._call, self.__doc__ = name, call, call.__doc__
+        self._qualified_op_name = f"quantized::{name}"
+
+    @property
+    def default(self) -> QuantizedOp:
+        """Itself."""
+        return self
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<OpOverloadPacket(op='quantized.{self.__name__}')>"
+
+    def __reduce__(self) -> Any:
+        return by_name, (self.__name__,)
+
+
+def by_name(name: str) -> QuantizedOp | None:
+    """The op of a name, or None."""
+    if not _OPS:
+        for module in ("ops", "layer_ops"):
+            import_module(f"pellucid.ao._quantized.{module}")
+    return _OPS.get(name)
+
+
+def called(name: str, *args: Any, **kwargs: Any) -> Any:
+    """The result of the op of a name."""
+    found = by_name(name)
+    assert found is not None, name
+    return found(*args, **kwargs)
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def op(*names: str) -> Callable[[_Function], _Function]:
+    """Registers a function as the ops ``names``."""
+
+    def add(function: _Function) -> _Function:
+        for name in names:
+            _OPS[name] = QuantizedOp(name, function)
+        return function
+
+    return add
