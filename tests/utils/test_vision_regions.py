@@ -267,5 +267,5 @@ def test_what_does_not_fit_is_refused():
 
 
 def test_a_library_that_is_not_there_is_named():
-    with pytest.raises(OSError, match="Could not load this library: .*other/_C.so"):
+    with pytest.raises(OSError, match=r"Could not load this library: .*other/_C\.so"):
         torch.ops.load_library("site-packages/other/_C.so")
