@@ -166,6 +166,7 @@ def on(side: Any, pool: list[Any], item: Any) -> Any:
 def schemas() -> list[tuple[str, Any]]:
     """All overloads of PyTorch's table that a program may call: form and schema."""
     found = []
+    dispatched = set(torch._C._dispatch_get_all_op_names())
     for schema in torch._C._jit_get_all_schemas():
         space, _, name = schema.name.partition("::")
         base = name.removesuffix("_")
@@ -176,7 +177,9 @@ def schemas() -> list[tuple[str, Any]]:
             or name in OMITTED
         ):
             continue
-        if any(kind in name for kind in KINDS) or schema.overload_name.endswith("out"):
+        if f"{schema.name}.{schema.overload_name}".rstrip(".") not in dispatched:
+            continue  # TorchScript's own, for numbers
+        if any(k in name for k in KINDS) or any(a.is_out for a in schema.arguments):
             continue
         if "backward" in name or any(
             "Dimname" in str(a.type) for a in schema.arguments

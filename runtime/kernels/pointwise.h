@@ -57,6 +57,8 @@ class PointwiseData : public KindData {
   };
   bool statics_match(const OpCall& call, const Entry& entry) const;
   const ScalarFunction& add_entry(const OpCall& call, PointwiseKey key);
+  const ScalarFunction* found(const OpCall& call, PointwiseKey key) const;
+  void refuse_shapes(const OpCall& call, PointwiseKey key) const;
 
   std::atomic<const Entry*> entries_{nullptr};  // only ever grows: readers take no lock
   std::mutex adding_;

@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
+#include "core/format.h"
+#include "core/geometry.h"
 #include "kernels/pointwise.h"
 
 namespace pellucid {
@@ -72,8 +75,36 @@ bool PointwiseData::statics_match(const OpCall& call, const Entry& entry) const 
   return true;
 }
 
+// Shapes that do not fit and results that the destination cannot hold are named before a dtype that the op refuses.
+void PointwiseData::refuse_shapes(const OpCall& call, PointwiseKey key) const {
+  int64_t joined[kMaxDims], next[kMaxDims];
+  size_t rank = 0;
+  for (int i = 0; i < num_arguments; ++i) {
+    if (roles[i] != Role::Operand || !call.args[i].is_tensor()) continue;
+    rank = static_cast<size_t>(broadcast_sizes({joined, rank}, call.args[i].tensor->shape(), next));
+    std::copy_n(next, rank, joined);
+  }
+  if (call.op->variant != Variant::InPlace) return;
+  const TensorImpl& written = *call.args[result_argument(call.args, 0)].tensor;
+  if (!can_cast(key.common(), written.dtype))
+    raise(ErrorKind::Runtime, "result type %s can't be cast to the desired output type %s", type_word(key.common()),
+          type_word(written.dtype));
+  if (!std::ranges::equal(written.shape(), Sizes{joined, rank}))
+    raise(ErrorKind::Runtime, "output with shape %s doesn't match the broadcast shape %s",
+          format_sizes(written.shape()).c_str(), format_sizes({joined, rank}).c_str());
+}
+
+const ScalarFunction* PointwiseData::found(const OpCall& call, PointwiseKey key) const {
+  try {
+    return find_scalar_function(call, key);
+  } catch (...) {  // the compiler's refusal, which may be an exception of Python's
+    refuse_shapes(call, key);
+    throw;
+  }
+}
+
 const ScalarFunction& PointwiseData::add_entry(const OpCall& call, PointwiseKey key) {
-  const ScalarFunction* function = find_scalar_function(call, key);
+  const ScalarFunction* function = found(call, key);
   auto* entry = new Entry{.key = key, .function = function, .statics = {}, .text = {}, .next = nullptr};
   entry->text.reserve(num_arguments);  // short strings must not move once a Value points into them
   for (int i = 0; i < num_arguments; ++i) {
