@@ -129,6 +129,8 @@ GIVEN = {
         *(waves(2, 3), np.full((2, 3), 0.25), np.full((2, 3), 0.5), None, 0),
     ),
     "cholesky": (SQUARE @ SQUARE.T,),
+    "linalg_householder_product": (MATRIX, waves(3)),
+    "orgqr": (MATRIX, waves(3)),
     "linalg_cholesky": (SQUARE @ SQUARE.T,),
     "linalg_lu_solve": (SQUARE, np.array([1, 2, 3], "int32"), waves(3, 2)),
     "conv_depthwise3d": (

@@ -24,11 +24,12 @@ def _refuse_bool(name, x):
 def bincount(x, weights, minlength):
     """How often each number from 0 on occurs, or its weights' sum."""
     _refuse_bool("bincount", x)
+    require(x.dim() == 1, "bincount takes a vector, not {} dimensions", x.dim())
     require(
-        x.dim() == 1 and not x.is_floating_point(),
-        "bincount takes a vector of integers, not {} dimensions of {}",
-        x.dim(),
+        not (x.is_floating_point() or x.is_complex()),
+        "bincount takes integers, not {}: convert with .to(torch.int64)",
         x.dtype,
+        error=NotImplementedError,
     )
     require(minlength >= 0, "bincount: minlength {} is negative", minlength)
     require(
@@ -108,7 +109,7 @@ _POINTS = (
 @composite(f"histogramdd.int_bins(Tensor self, int bins, {_POINTS}", method=False)
 def histogramdd(x, bins, range, weight, density):
     """``histogram`` of points (..., N) in N dims."""
-    points = x.reshape(-1, x.shape[-1])
+    points = _points(x)
     counts = [bins] * points.shape[1] if isinstance(bins, int) else bins
     _require_dims(points, counts)
     return _histogram(points, _equal_bins(points, counts, range), weight, density)
@@ -119,9 +120,16 @@ def histogramdd(x, bins, range, weight, density):
 )
 def histogramdd_of_edges(x, bins, range, weight, density):
     """``histogram`` of points (..., N) between edges of each of N dims."""
-    points = x.reshape(-1, x.shape[-1])
+    points = _points(x)
     _require_dims(points, bins)
     return _histogram(points, bins, weight, density)
+
+
+def _points(x):
+    require(
+        x.dim() >= 2, "histogramdd takes points (..., N), not {} dimensions", x.dim()
+    )
+    return x.reshape(-1, x.shape[-1])
 
 
 def _require_dims(points, bins):
@@ -132,6 +140,19 @@ def _require_dims(points, bins):
 
 
 def _histogram(points, edges, weight, density):
+    require(
+        points.dtype in (api.float32, api.float64),
+        "histograms take float32 or float64, not {}: convert with .float()",
+        points.dtype,
+        error=NotImplementedError,
+    )
+    for edge in edges:
+        require(
+            edge.dtype == points.dtype,
+            "histograms: the input is {} and the edges are {}; convert one",
+            points.dtype,
+            edge.dtype,
+        )
     shape = [edge.shape[0] - 1 for edge in edges]
     place = api.zeros(points.shape[0], dtype=api.int64, device=points.device)
     inside = api.ones_like(place, dtype=api.bool)

@@ -172,6 +172,7 @@ def _gradient_dims(x, dim):
 
 def _gradients(x, steps, dims, edge_order):
     _refuse_bool("gradient", x)
+    require(x.dtype != api.uint8, "gradient does not take uint8: convert to int64")
     require(edge_order in (1, 2), "gradient: edge_order is 1 or 2, not {}", edge_order)
     for d in dims:
         require(

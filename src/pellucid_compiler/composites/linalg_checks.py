@@ -34,6 +34,16 @@ def check(name, info, meaning):
     raise api.linalg.LinAlgError(f"linalg.{name}: {which} {meaning.format(number)}")
 
 
+def require_float(name, x):
+    """A tensor of floats or complex numbers."""
+    require(
+        x.is_floating_point() or x.is_complex(),
+        "{}: Expected a floating point or complex tensor as input. Got {}",
+        name,
+        x.dtype,
+    )
+
+
 def require_square(name, x):
     """A tensor of square matrices."""
     require(

@@ -204,6 +204,13 @@ def householder_product(vectors, tau):
     The vectors ``v`` are below the diagonal of ``input`` (..., m, n), as ``geqrf``
     leaves them.
     """
+    require(
+        vectors.dim() >= 2 and tau.dim() == vectors.dim() - 1,
+        "linalg.householder_product takes matrices (..., m, n) and factors (..., k), "
+        "not tensors of {} and {} dimensions",
+        vectors.dim(),
+        tau.dim(),
+    )
     *batch, m, n = vectors.shape
     require(
         m >= n >= tau.shape[-1],

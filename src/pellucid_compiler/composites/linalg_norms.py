@@ -224,6 +224,10 @@ def norm_except_dim(v, pow, dim):
 )
 def renorm(x, p, dim, maxnorm):
     """Slices along ``dim`` whose ``p`` norm exceeds ``maxnorm``, scaled down to it."""
-    others = [d for d in range(x.dim()) if d != dim % x.dim()]
+    require(p > 0, "renorm: the order {} is not positive", p)
+    require(maxnorm >= 0, "renorm: maxnorm {} is negative", maxnorm)
+    require(x.dim() > 1, "renorm takes tensors of 2 or more dims, not {}", x.dim())
+    kept = wrapped_in(x, dim)
+    others = [d for d in range(x.dim()) if d != kept]
     norms = api.linalg.vector_norm(x, p, others, keepdim=True)
     return x * api.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1.0)

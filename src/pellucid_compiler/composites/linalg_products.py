@@ -1,7 +1,11 @@
 """Products of many matrices, powers, the exponential; products of vectors."""
 
 from pellucid_compiler.composites import api, composite, require
-from pellucid_compiler.composites.linalg_checks import plain, require_square
+from pellucid_compiler.composites.linalg_checks import (
+    plain,
+    require_float,
+    require_square,
+)
 
 # Vectors
 
@@ -39,6 +43,9 @@ def cross(a, b, dim):
 
 def _crossed(a, b, dim):
     api._package.calls.argument_checks.refuse_bool("cross", a, b)
+    require(
+        a.dtype == b.dtype, "cross: dtypes {} and {}; convert one", a.dtype, b.dtype
+    )
     if a.shape != b.shape:
         a, b = api.broadcast_tensors(a, b)
     require(a.shape[dim] == 3, "cross: dim {} has size {}, not 3", dim, a.shape[dim])
@@ -57,6 +64,7 @@ def _crossed(a, b, dim):
 )
 def vecdot(x, y, *, dim):
     """The products of vectors along ``dim``, the first conjugated."""
+    require_float("linalg.vecdot", x)
     left = x.conj() if x.is_complex() else x
     return (left * y).sum(dim)
 
@@ -212,6 +220,7 @@ def matrix_exp(x):
     """The exponential of square matrices, by scaling and squaring (Moler and Van Loan
     2003, method 3).
     """
+    require_float("linalg.matrix_exp", x)
     require_square("matrix_exp", x)
     if not x.numel():
         return x.clone()

@@ -97,6 +97,12 @@ def isin(elements, among, *, assume_unique, invert):
     """Which elements are among ``test_elements``."""
     if not isinstance(elements, api.Tensor):
         elements = api.tensor(elements, device=among.device)
+    for tensor in (elements, among):
+        require(
+            tensor.dtype != api.bool and not tensor.is_complex(),
+            "Unsupported input type encountered for isin(): {}",
+            tensor.dtype,
+        )
     if among.numel():
         found = (elements.unsqueeze(-1) == among.reshape(-1)).any(-1)
     else:
