@@ -47,7 +47,7 @@ def vector_of_indices(name, index):
     require(
         index.rank <= 1,
         f"{name}: the index has rank {index.rank}; give a vector",
-        error=IndexError,
+        error=RuntimeError if name == "index_fill" else IndexError,
     )
     return index if index.rank else unsqueeze(index, 0)
 

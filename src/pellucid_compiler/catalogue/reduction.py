@@ -287,7 +287,7 @@ def _require_elements(name, x, dims):
         require(
             x.shape[d] > 0,
             f"{name}: dim {d} has no elements to choose from",
-            error=IndexError,
+            error=IndexError if dims else RuntimeError,
         )
 
 

@@ -247,8 +247,12 @@ def vector_norm(x, ord, dim, keepdim, dtype):
 
     For 0 the number of elements that are not 0.
     """
-    x = to(x, dtype)
-    require(x.is_floating, f"a norm of {x.dtype} is not defined; convert to a float")
+    for each in (x, to(x, dtype)):
+        require(
+            each.is_floating,
+            f"a norm of {each.dtype} is not defined; convert to a float",
+        )
+    x = each
     if ask(ord == 2):
         return _root(total_over(_squares(x), dim, keepdim))
     size = abs(x)

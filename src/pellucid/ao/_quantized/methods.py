@@ -67,8 +67,7 @@ def q_per_channel_axis(self: Tensor) -> int:
 def _parts(tensor: Tensor, name: str) -> Parts:
     if is_quantized(tensor):
         return split(tensor)
-    refusal = RuntimeError if name == "qscheme" else NotImplementedError
-    raise refusal(
+    raise NotImplementedError(
         f"Could not run 'aten::{name}': it needs a quantized tensor; this one is "
         f"{tensor.layout}, {tensor.dtype}"
     )
