@@ -160,7 +160,11 @@ CASES = [
     (smoothed(target=LABELS.view(1, 2, 2)), [(1, 3, 2, 2)], None),
     (smoothed(target=LABELS[0]), [(3,)], None),
     # The ops that a traced function consists of.
-    (torch.div, [(4,), (4,)], "div.Tensor neg div.Tensor mul.Tensor"),
+    (
+        torch.div,
+        [(4,), (4,)],
+        "div.Tensor div.Tensor neg div.Tensor mul.Tensor",
+    ),
     (lambda x: x.exp().sqrt(), [(4,)], None),
     (torch.tan, [(4,)], None),
     (torch.atan2, [(4,), (4,)], None),
