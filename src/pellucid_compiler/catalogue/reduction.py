@@ -283,12 +283,12 @@ def _(x, dim, keepdim, y, grad, derived):
 
 
 def _require_elements(name, x, dims):
-    reduces_all = dims is None or dims == []
+    are_given = isinstance(dims, int) or bool(dims)
     for d in wrap_dims(dims, x.rank):
         require(
             x.shape[d] > 0,
             f"{name}: dim {d} has no elements to choose from",
-            error=RuntimeError if reduces_all else IndexError,
+            error=IndexError if are_given else RuntimeError,
         )
 
 
