@@ -186,6 +186,87 @@ CASES = [
         [(3, 4)],
         "unsqueeze unsqueeze new_zeros scatter.src",
     ),
+    # Elements that were chosen or moved.
+    (
+        torch.median,
+        [(5,)],
+        "isnan isnan logical_and eq.Tensor logical_or_ sum div.Tensor mul.Tensor",
+    ),
+    (
+        lambda x: x.median(1)[0],
+        [(3, 5)],
+        "unsqueeze unsqueeze new_zeros scatter.src",
+    ),
+    (lambda x: x.cummax(1)[0], [(3, 4)], "new_zeros scatter_add"),
+    (lambda x: x.cummin(0)[0], [(3, 4)], "new_zeros scatter_add"),
+    (lambda x: x.nansum(1), [(3, 4)], None),
+    (torch.nansum, [(3, 4)], "isnan logical_not expand mul.Tensor"),
+    (lambda x: x[x > 0], [(3, 4)], "new_zeros index_put"),
+    (torch.diag, [(4, 4)], "diagonal_backward"),
+    (lambda x: x.diag(1), [(4,)], "diagonal"),
+    (lambda x: x.scatter(1, LABELS[:, None], 0.5), [(4, 3)], "scatter.value"),
+    (
+        lambda x, y: x.scatter(0, LABELS[None], y),
+        [(3, 4), (1, 4)],
+        "scatter.value gather",
+    ),
+    (
+        lambda x, y: x.scatter_add(0, LABELS[None], y),
+        [(3, 4), (1, 4)],
+        "gather",
+    ),
+    (
+        lambda x, y: x.index_add(0, LABELS, y, alpha=2),
+        [(3, 2), (4, 2)],
+        "index_select expand mul.Scalar",
+    ),
+    (
+        lambda x, y: x.index_copy(0, LABELS[:3], y),
+        [(3, 2), (3, 2)],
+        "index_fill.int_Scalar index_select expand",
+    ),
+    (lambda x: x.index_fill(0, LABELS, 1.0), [(3, 2)], "index_fill.int_Scalar"),
+    (
+        lambda x: x.masked_select(LABELS > 0),
+        [(3, 4)],
+        "new_zeros expand masked_scatter",
+    ),
+    (lambda x: x.masked_select(LABELS > 0), [(1,)], None),
+    (
+        lambda x, y: x.masked_scatter(LABELS > 0, y),
+        [(3, 4), (3, 4)],
+        None,
+    ),
+    (lambda x: x.take(LABELS), [(3, 2)], "new_zeros put"),
+    (
+        lambda x, y: x.put(LABELS[:3], y),
+        [(3, 2), (3,)],
+        "new_zeros put take view",
+    ),
+    (lambda x, y: x.put(LABELS, y, accumulate=True), [(3, 2), (4,)], None),
+    (lambda x: F.pixel_shuffle(x, 2), [(1, 8, 2, 2)], "pixel_unshuffle"),
+    (lambda x: F.pixel_unshuffle(x, 2), [(1, 2, 4, 4)], "pixel_shuffle"),
+    (lambda x: F.channel_shuffle(x, 2), [(1, 6, 2, 2)], "channel_shuffle"),
+    (lambda x: F.unfold(x, 2, stride=2), [(1, 2, 4, 4)], "col2im"),
+    (lambda x: F.fold(x, (4, 4), 2, stride=2), [(1, 8, 4)], "im2col"),
+    (torch.addr, [(3, 4), (3,), (4,)], "mv t mv"),
+    (
+        lambda x, a, b: torch.addmv(x, a, b, beta=2, alpha=0.5),
+        [(1,), (3, 4), (4,)],
+        None,
+    ),
+    (lambda x, a, b: torch.addbmm(x, a, b), [(3, 5), (2, 3, 4), (2, 4, 5)], None),
+    (
+        lambda x, y: x.index_put((LABELS,), y),
+        [(3, 2), (2,)],
+        None,
+    ),
+    (
+        lambda x, y: x.index_put((None, LABELS), y, accumulate=True),
+        [(2, 3), (2, 4)],
+        "index.Tensor",
+    ),
+    (torch.dist, [(3, 4), (3, 4)], None),
 ]
 
 

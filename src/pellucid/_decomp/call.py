@@ -82,7 +82,8 @@ class Call(NamedTuple):
             run = Composed(self.forward.name().removeprefix("aten::")).results
         with unseen():
             named = dict(zip(kwarg_only, given[count:], strict=True))
-            computed: Tensor = run(*given[:count], **named)[number]
+            found = run(*given[:count], **named)
+        computed: Tensor = found if isinstance(found, Tensor) else found[number]
         return computed
 
     def argument(self, declared: Any) -> Any:
@@ -115,7 +116,10 @@ class Call(NamedTuple):
     def size_of(self, name: str) -> tuple[int, ...]:
         """A gradient's, by the op's own rule of shapes."""
         with unseen():
-            found = self.op(*map(_on_meta, self.args))
+            try:
+                found = self.op(*map(_on_meta, self.args))
+            except NotImplementedError:  # masks say how many elements there are
+                found = self.op(*self.args)
         results = [found] if isinstance(found, Tensor) else found
         return tuple(results[self.wanted.index(name)].shape)
 

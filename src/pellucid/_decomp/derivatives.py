@@ -58,7 +58,8 @@ def _decompositions(op: OpOverload) -> list[_Run]:
     gradient_op = GradientOp(forward, *seen[:2]) if seen[0] else None
     arguments = forward._schema.arguments
     tensors = [a.name for a in arguments if "Tensor" in a.type]
-    wanted = tuple(tensors[number] for number in results)
+    # Elements of a list count one by one; after one is a single tensor, as in index_put.
+    wanted = tuple(tensors[min(number, len(tensors) - 1)] for number in results)
     known = {arguments[index].name: value for index, value in structural}
 
     def run(args: tuple[Any, ...]) -> list[Tensor]:

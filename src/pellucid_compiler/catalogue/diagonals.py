@@ -29,6 +29,15 @@ def diag(x, offset):
     return diag_embed.function(x, offset, 0, 1)
 
 
+diag.gradients_seen_as(
+    self=lambda grad, size, diagonal: (
+        grad.diagonal(diagonal)
+        if len(size) == 1
+        else api.ops.aten.diagonal_backward(grad, size, diagonal, 0, 1)
+    )
+)
+
+
 @loop("diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor")
 def diag_embed(x, offset, dim1, dim2):
     """The last dim of ``x`` as diagonals of square matrices in dims dim1 and dim2."""

@@ -1,5 +1,6 @@
 """Indexing along one dim: index_select, index_add, index_copy, index_fill."""
 
+from pellucid_compiler.catalogue.seen import scaled
 from pellucid_compiler.declare import (
     cast,
     loop,
@@ -68,6 +69,14 @@ def index_add(x, dim, index, source, alpha):
     return _stored(x, dim, index, source, lambda e: e * cast(alpha, x.dtype), "sum")
 
 
+index_add.gradients_seen_as(
+    self=lambda grad: grad,
+    source=lambda grad, size, dim, index, alpha=1: scaled(
+        grad.index_select(dim, index).expand(size), alpha
+    ),
+)
+
+
 @loop(
     "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
     inplace=True,
@@ -78,6 +87,12 @@ def index_copy(x, dim, index, source):
     index = vector_of_indices("index_copy", index)
     require_source("index_copy", x, dim, index, source, IndexError)
     return _stored(x, dim, index, source, lambda e: e, "assign")
+
+
+index_copy.gradients_seen_as(
+    self=lambda grad, dim, index: grad.index_fill(dim, index, 0),
+    source=lambda grad, size, dim, index: grad.index_select(dim, index).expand(size),
+)
 
 
 def _stored(x, dim, index, source, change, combine):
@@ -147,6 +162,11 @@ def index_fill(x, dim, index, value):
     """``x`` with ``value`` in the slices at ``index`` along ``dim``."""
     require_fits("index_fill", value, x.dtype)
     return _filled(x, dim, vector_of_indices("index_fill", index), cast(value, x.dtype))
+
+
+index_fill.gradients_seen_as(
+    self=lambda grad, dim, index: grad.index_fill(dim, index, 0)
+)
 
 
 @loop(

@@ -1,5 +1,7 @@
 """Indexing by tensors: gather, scatter, index, index_put, nonzero."""
 
+from pellucid_compiler.catalogue.seen import summed
+from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
     Tensor,
     ask,
@@ -70,6 +72,11 @@ def scatter_add(x, dim, index, src):
     if index.rank != x.rank:
         return tabulate(x.shape, lambda *p: x[p])
     return scatter(x.shape, index.shape, point, into=x)
+
+
+scatter_add.gradients_seen_as(
+    self=lambda grad: grad, src=lambda grad, dim, index: grad.gather(dim, index)
+)
 
 
 def require_index(name, x, dim, index, other):
@@ -177,6 +184,16 @@ def index_put(x, indices, values, accumulate):
         "sum" if accumulate else "assign",
         into=x,
     )
+
+
+index_put.gradients_seen_as(
+    self=lambda grad, indices, accumulate=False: (
+        grad if accumulate else grad.index_put(indices, grad.new_zeros(()))
+    ),
+    values=lambda grad, size, indices: summed(
+        api.ops.aten.index.Tensor(grad, indices), size
+    ),
+)
 
 
 def _is_mask(x, indices):

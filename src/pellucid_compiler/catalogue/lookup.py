@@ -2,6 +2,8 @@
 
 from pellucid_compiler.catalogue.indexing import gather
 from pellucid_compiler.catalogue.scans import cumsum
+from pellucid_compiler.catalogue.seen import summed
+from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
     ask,
     broadcast_element,
@@ -92,6 +94,11 @@ def take(x, index):
     return tabulate(index.shape, lambda *p: flat[wrap_index(index[p], total)])
 
 
+take.gradients_seen_as(
+    self=lambda grad, size, index: grad.new_zeros(size).put(index, grad, True)
+)
+
+
 @loop(
     "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
     inplace=True,
@@ -131,6 +138,14 @@ def put(x, index, source, accumulate):
         into=reshape(x, [total]),
     )
     return reshape(flat, x.shape)
+
+
+put.gradients_seen_as(
+    self=lambda grad, index, accumulate: (
+        grad if accumulate else grad.put(index, grad.new_zeros(index.shape))
+    ),
+    source=lambda grad, size, index: grad.take(index).reshape(size),
+)
 
 
 @loop(
@@ -227,6 +242,15 @@ def masked_select(x, mask):
     )
 
 
+def _at_selected(grad, size, mask):
+    whole = api.broadcast_shapes(size, mask.shape)
+    zeros = grad.new_zeros(whole)
+    return summed(zeros.masked_scatter(mask.expand(whole), grad), size)
+
+
+masked_select.gradients_seen_as(self=_at_selected)
+
+
 @scan_op(
     "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
     inplace=True,
@@ -251,6 +275,14 @@ def masked_scatter(x, mask, source):
         values.shape, lambda n: where(chosen[n], flat[count[n] - 1], values[n])
     )
     return reshape(found, shape)
+
+
+masked_scatter.gradients_seen_as(
+    self=lambda grad, size, mask: summed(grad.masked_fill(mask, 0), size),
+    source=lambda grad, size, mask: api.ops.aten.masked_scatter_backward(
+        grad, mask.expand(grad.shape), size
+    ),
+)
 
 
 def _require_mask(name, mask):

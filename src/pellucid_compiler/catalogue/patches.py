@@ -1,5 +1,6 @@
 """Patches of images as columns and back: im2col, col2im."""
 
+from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
     loop,
     require,
@@ -65,6 +66,13 @@ def im2col(x, kernel, dilation, padding, stride):
     return reshape(patches, [x.shape[0], rows, count[0] * count[1]])
 
 
+im2col.gradients_seen_as(
+    self=lambda grad, size, kernel_size, dilation, padding, stride: api.ops.aten.col2im(
+        grad, size[-2:], kernel_size, dilation, padding, stride
+    )
+)
+
+
 @loop(
     "col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, "
     "int[2] padding, int[2] stride) -> Tensor",
@@ -105,3 +113,10 @@ def col2im(x, output_size, kernel, dilation, padding, stride):
         return place, patches[n, c, m, t, i, j]
 
     return scatter([x.shape[0], channels, *output_size], patches.shape, term, drop=True)
+
+
+col2im.gradients_seen_as(
+    self=lambda grad, kernel_size, dilation, padding, stride: api.ops.aten.im2col(
+        grad, kernel_size, dilation, padding, stride
+    )
+)

@@ -142,6 +142,13 @@ def addmv(x, a, v, beta, alpha):
     return _added("addmv", x, matmul(a, v), beta, alpha)
 
 
+addmv.gradients_seen_as(
+    self=lambda grad, size, beta=1: scaled(summed(grad, size), beta),
+    mat=lambda grad, vec, alpha=1: scaled(grad.outer(conjugated(vec)), alpha),
+    vec=lambda grad, mat, alpha=1: scaled(adjoint(mat).mv(grad), alpha),
+)
+
+
 @contraction(
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, "
     "Scalar alpha=1) -> Tensor",
@@ -189,6 +196,17 @@ def addbmm(x, a, b, beta, alpha):
     return _added("addbmm", x, product, beta, alpha)
 
 
+addbmm.gradients_seen_as(
+    self=lambda grad, size, beta=1: scaled(summed(grad, size), beta),
+    batch1=lambda grad, size, batch2, alpha=1: scaled(
+        grad.unsqueeze(0).expand(size[0], -1, -1).bmm(adjoint(batch2)), alpha
+    ),
+    batch2=lambda grad, size, batch1, alpha=1: scaled(
+        adjoint(batch1).bmm(grad.unsqueeze(0).expand(size[0], -1, -1)), alpha
+    ),
+)
+
+
 @contraction(
     "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) "
     "-> Tensor",
@@ -202,6 +220,13 @@ def addr(x, a, b, beta, alpha):
         f"addr: beta and alpha of {x.dtype} tensors must be integers",
     )
     return _added("addr", x, outer(a, b), beta, alpha)
+
+
+addr.gradients_seen_as(
+    self=lambda grad, size, beta=1: scaled(summed(grad, size), beta),
+    vec1=lambda grad, vec2, alpha=1: scaled(grad.mv(conjugated(vec2)), alpha),
+    vec2=lambda grad, vec1, alpha=1: scaled(grad.t().mv(conjugated(vec1)), alpha),
+)
 
 
 def _added(name, x, product, beta, alpha):

@@ -1,5 +1,6 @@
 """Loops that move elements: flip, roll, repeat, shuffles, triangles."""
 
+from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
     ask,
     const,
@@ -152,6 +153,11 @@ def pixel_shuffle(x, upscale_factor):
     )
 
 
+pixel_shuffle.gradients_seen_as(
+    self=lambda grad, upscale_factor: api.ops.aten.pixel_unshuffle(grad, upscale_factor)
+)
+
+
 @loop(
     "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
     method=False,
@@ -177,6 +183,13 @@ def pixel_unshuffle(x, downscale_factor):
         ),
         [*leading, channels * (r * r), height, width],
     )
+
+
+pixel_unshuffle.gradients_seen_as(
+    self=lambda grad, downscale_factor: api.ops.aten.pixel_shuffle(
+        grad, downscale_factor
+    )
+)
 
 
 def _image_factor(name, x, factor):
@@ -208,6 +221,13 @@ def channel_shuffle(x, groups):
         lambda *p: split[[p[0], p[2], p[1], *p[3:]]],
     )
     return reshape(turned, x.shape)
+
+
+channel_shuffle.gradients_seen_as(
+    self=lambda grad, groups: api.ops.aten.channel_shuffle(
+        grad, grad.shape[1] // groups
+    )
+)
 
 
 @loop("tril(Tensor self, SymInt diagonal=0) -> Tensor", inplace=True)

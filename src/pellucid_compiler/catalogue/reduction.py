@@ -86,6 +86,14 @@ def nansum(x, dim, keepdim, dtype):
     return total_over(where(isnan(x), 0, x), dim, keepdim)
 
 
+def _spread_over_numbers(grad, self, size, dim=None, keepdim=False):
+    numbers = self.isnan().logical_not()
+    return spread(grad, size, dim, keepdim) * numbers
+
+
+nansum.gradients_seen_as(self=_spread_over_numbers)
+
+
 @reduction_op(
     "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", autocast="float32"
 )

@@ -65,6 +65,13 @@ def cummax(x, dim):
     return _running(x, dim, maximum, lowest)
 
 
+def _added_at_places(grad, size, dim, indices):
+    return grad.new_zeros(size).scatter_add(dim, indices, grad)
+
+
+cummax.gradients_seen_as(self=_added_at_places)
+
+
 @scan_op("cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)")
 def cummin(x, dim):
     """The least element so far along ``dim`` and its place, the last one of ties.
@@ -72,6 +79,9 @@ def cummin(x, dim):
     NaN is less than any number.
     """
     return _running(x, dim, minimum, highest)
+
+
+cummin.gradients_seen_as(self=_added_at_places)
 
 
 def _running(x, dim, combine, start):

@@ -42,6 +42,12 @@ def scatter_src(x, dim, index, src):
     return stored("scatter", x, dim, index, src, "assign")
 
 
+scatter_src.gradients_seen_as(
+    self=lambda grad, dim, index: grad.scatter(dim, index, 0),
+    src=lambda grad, dim, index: grad.gather(dim, index),
+)
+
+
 @loop(
     "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
     inplace=True,
@@ -52,6 +58,11 @@ def scatter_value(x, dim, index, value):
     """``x`` with ``value`` at ``index`` along ``dim``."""
     require_fits("scatter", value, x.dtype)
     return stored("scatter", x, dim, index, value, "assign")
+
+
+scatter_value.gradients_seen_as(
+    self=lambda grad, dim, index: grad.scatter(dim, index, 0)
+)
 
 
 @loop(

@@ -6,7 +6,7 @@ order is stable: equal elements by their place, NaN after every number.
 
 from pellucid_compiler.catalogue.real_only import refuse_bool
 from pellucid_compiler.catalogue.scans import cumsum
-from pellucid_compiler.catalogue.seen import scattered
+from pellucid_compiler.catalogue.seen import scattered, share_of_equals
 from pellucid_compiler.declare import (
     NAN,
     ROUTINES,
@@ -157,6 +157,9 @@ def median_dim(x, dim, keepdim):
     return _picked(x, dim, lambda p: where(spoiled[p], last, last // 2), keepdim)
 
 
+median_dim.gradients_seen_as(self=scattered)
+
+
 @library_op("median(Tensor self) -> Tensor", refuses=("bool",))
 def median(x):
     """The middle element, the lower one of two; NaN if there is one, or none at all."""
@@ -164,6 +167,9 @@ def median(x):
     if ask(flat.shape[0] == 0):
         return tabulate([], lambda: cast(const(NAN), x.dtype))
     return median_dim.function(flat, 0, False)[0]
+
+
+median.gradients_seen_as(self=share_of_equals)
 
 
 @median.vjp("PyTorch's gradient: elements that equal the median share it")
@@ -190,6 +196,9 @@ def nanmedian_dim(x, dim, keepdim):
     )
 
 
+nanmedian_dim.gradients_seen_as(self=scattered)
+
+
 @library_op("nanmedian(Tensor self) -> Tensor", refuses=("bool",))
 def nanmedian(x):
     """The middle one of the elements that are not NaN; NaN without any."""
@@ -197,6 +206,9 @@ def nanmedian(x):
     if ask(flat.shape[0] == 0):
         return tabulate([], lambda: cast(const(NAN), x.dtype))
     return nanmedian_dim.function(flat, 0, False)[0]
+
+
+nanmedian.gradients_seen_as(self=share_of_equals)
 
 
 @nanmedian.vjp("PyTorch's gradient: elements that equal the median share it")
