@@ -6,6 +6,8 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
+# A process of tests per core; the slow ends of the suite are shared out.
+PYTEST := -m pytest -n auto --maxprocesses 8 --dist worksteal
 
 .PHONY: demo test check checked coverage sanitize sanitize-threads clang lint types wheel bench build setup clean
 
@@ -13,7 +15,7 @@ demo: build $(VENV)/demo
 	$(RUN) examples/digits.py
 
 test: build $(VENV)/test
-	$(RUN) -m pytest tests
+	$(RUN) $(PYTEST) tests
 
 # Here, not in builds for use, a warning of the C++ compiler is an error.
 check: BUILD_OPTIONS = --werror
@@ -34,7 +36,7 @@ wheel: build $(VENV)/check
 checked: build $(VENV)/test
 	$(RUN) tools/freeze.py --definitions build/definitions.pickle
 	PELLUCID_CHECKED=build/definitions.pickle PELLUCID_CACHE=build/checked \
-	  $(RUN) -m pytest -q tests/compiler tests/exec/test_native.py -k "not float64"
+	  $(RUN) $(PYTEST) tests/compiler tests/exec/test_native.py -k "not float64"
 
 # The lines of Python that a sample of the suite runs, in the processes it starts too; the
 # floor is in pyproject.toml.
@@ -43,7 +45,7 @@ UNSEEN := tests/autograd/test_native.py tests/runtime tests/compiler/test_checke
 
 coverage: build $(VENV)/test $(VENV)/coverage
 	$(RUN) -m coverage erase
-	$(RUN) -m coverage run -m pytest tests --sample 12 $(UNSEEN:%=--ignore=%)
+	$(RUN) -m coverage run $(PYTEST) tests --sample 12 $(UNSEEN:%=--ignore=%)
 	$(RUN) -m coverage combine --quiet
 	$(RUN) -m coverage html --quiet --directory build/coverage-html --fail-under 0
 	$(RUN) -m coverage report --format total

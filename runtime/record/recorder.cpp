@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/geometry.h"
 #include "core/hooks.h"
+#include "core/inline_storage.h"
 #include "core/owned_results.h"
 #include "core/recording.h"
 #include "kernels/gather.h"
@@ -202,15 +203,73 @@ void Recorder::add_node(const OpRecord& op, const ScalarFunction& function, uint
   segment_->params.insert(segment_->params.end(), params, params + function.num_params);
 }
 
+// Whether nobody else has memory of the tensor, which is all of its storage, but those who read it in the segment.
+bool Recorder::has_memory_alone(const TensorImpl& self) const {
+  const Storage& storage = *self.storage;
+  if (self.flags & TensorImpl::kNoMemory || !storage.host || storage.deleter || storage.escaped) return false;
+  const bool is_whole = self.offset == 0 && static_cast<size_t>(self.numel) * item_size(self.dtype) == storage.nbytes &&
+                        is_non_overlapping_and_dense(self.shape(), self.stride());
+  if (!is_whole || storage.size_class < 0 || storage.nbytes <= kInlineStorage) return false;
+  const auto readers =
+      std::ranges::count(segment_->inputs, self.storage, [](const Input& in) { return in.storage.get(); });
+  return storage.refs.load(std::memory_order_acquire) == 1 + readers && storage.awaited.load() == readers;
+}
+
+// The tensor's memory becomes that of an input, and those that read it read that.
+Operand Recorder::take_memory(TensorImpl& self) {
+  const Ref<Storage> taken = make_unfilled_storage(self.storage->nbytes);
+  for (Input& input : segment_->inputs) {
+    if (input.storage.get() != self.storage) continue;
+    self.storage->awaited.fetch_sub(1, std::memory_order_relaxed);
+    taken->awaited.fetch_add(1, std::memory_order_relaxed);
+    input.storage = Ref<Storage>::share(taken.get());
+  }
+  move_memory(*self.storage, *taken);
+  const Operand operand = operand_of(*tensor_of(*taken, self.shape(), self.stride(), 0, self.dtype));
+  self.flags |= TensorImpl::kNoMemory;
+  return operand;
+}
+
+// Records a write in place. False: others have the memory.
+template <class TensorAt>
+bool Recorder::add_write(OpCall& call, const ScalarFunction& function, const uint64_t* params, TensorImpl& self,
+                         TensorAt&& tensor_at) {
+  static std::mutex taking;  // two threads may write to one tensor
+  const auto guard = lock();
+  const bool is_value = find_value(self) >= 0;
+  Operand taken{};
+  if (!is_value) {
+    const std::lock_guard alone(taking);
+    if (!has_memory_alone(self)) return false;
+    taken = take_memory(self);
+  }
+  const uint8_t space = space_of(self.shape());
+  add_node(*call.op, function, space, params);
+  for (int k = 0; k < function.num_inputs; ++k) {
+    TensorImpl* read = tensor_at(k);
+    segment_->operands.push_back(read == &self && !is_value ? taken : operand_of(*read));
+  }
+  if (is_value) {
+    overwrite(call.rets[0], self, space);
+  } else {
+    give_result(call.rets[0], Tensor::share(&self), space);
+    segment_->values.back().taken = static_cast<int16_t>(taken.number);
+    self.bump_version();
+  }
+  return true;
+}
+
 // Value numbers are those of contents: what is written in place is the next value of the same storage. The former one
 // gets a storage of its own, which its readers in the segment may need.
 void Recorder::overwrite(pellucid::Value& result, TensorImpl& self, uint8_t space) {
   Value& former = *static_cast<Value*>(self.storage->context);
+  const int16_t taken = std::exchange(former.taken, int16_t{-1});
   Tensor stand_in = empty_without_memory(self.shape(), self.stride(), self.dtype);
   former.storage = Ref<Storage>::share(stand_in->storage);
   former.storage->context = &former;
   former.tensor = std::move(stand_in);
   give_result(result, Tensor::share(&self), space);
+  segment_->values.back().taken = taken;
   self.bump_version();
 }
 
@@ -230,12 +289,12 @@ void Recorder::give_result(pellucid::Value& result, Tensor tensor, uint8_t space
 
 namespace {
 
-constexpr const char* kWritesMemory = "it writes to memory that exists";
+constexpr const char* kWritesMemory = "it writes to memory that others have, too";
 
 // Why the call cannot be recorded by what it gets; null if it can.
 const char* unfit(const OpCall& call) {
   if (preparation_request_of(call)) return "it is being prepared for repeats";
-  if (call.op->variant == Variant::Out) return kWritesMemory;
+  if (call.op->variant == Variant::Out) return "it writes to a tensor that it is given (out=)";
   if (thread_state.anomaly_mode) return "anomaly mode watches it";
   for (int k = 0; k < call.num_args; ++k) {
     const pellucid::Value& value = call.args[k];
@@ -298,9 +357,12 @@ void give(std::span<const pellucid::Value> results, bool as_list, OpCall& call) 
 
 bool Recorder::record(const PreparedMap& map, OpCall& call, std::span<TensorImpl* const> tensors) {
   const ScalarFunction& function = map.function;
-  if (watched_ || thread_state.anomaly_mode || !map.geometry || map.geometry->numel == 0) return false;
+  TensorImpl* self = map.written >= 0 ? call.args[map.written].tensor : nullptr;
+  const int64_t numel = self ? self->numel : map.geometry->numel;
+  if (watched_ || thread_state.anomaly_mode || numel == 0) return false;
   const auto is_value = [this](TensorImpl* tensor) { return find_value(*tensor) >= 0; };
-  if (map.geometry->numel < kLeastRecorded && std::ranges::none_of(tensors, is_value)) return false;
+  if (numel < kLeastRecorded && std::ranges::none_of(tensors, is_value)) return false;
+  if (self && find_value(*self) < 0 && !has_memory_alone(*self)) return false;
   if (unfit(call, function)) return false;
   for (TensorImpl* tensor : tensors) {
     if (tensor->storage->escaped) return false;
@@ -308,10 +370,12 @@ bool Recorder::record(const PreparedMap& map, OpCall& call, std::span<TensorImpl
   }
   if (is_full()) run("the segment is full");
   if (!is_known(function)) return false;
+  const auto tensor_at = [&](int k) { return tensors[map.operands[k]]; };
+  if (self) return add_write(call, function, map.params, *self, tensor_at);
   const auto guard = lock();
   const uint8_t space = space_of({map.geometry->words, map.geometry->ndim});
   add_node(*call.op, function, space, map.params);
-  for (int k = 0; k < function.num_inputs; ++k) segment_->operands.push_back(operand_of(*tensors[map.operands[k]]));
+  for (int k = 0; k < function.num_inputs; ++k) segment_->operands.push_back(operand_of(*tensor_at(k)));
   for (int k = 0; k < function.num_outputs; ++k)
     give_result(call.rets[k], empty_without_memory(*map.geometry, function.outputs[k]), space);
   return true;
@@ -321,9 +385,9 @@ const char* Recorder::record(OpCall& call) {
   if (call.op->kind != OpKind::Pointwise) return record_anchor(call);
   if (const char* reason = unfit(call)) return reason;
   PointwiseData& data = pointwise_data(*call.op);
-  // Only what was recorded and did not run is written by recording: it has no memory yet.
+  // What is written by recording has no memory yet, or hands it to the segment.
   TensorImpl* self = call.op->variant == Variant::InPlace ? call.args[data.written[0]].tensor : nullptr;
-  if (self && find_value(*self) < 0) return kWritesMemory;
+  if (self && find_value(*self) < 0 && !has_memory_alone(*self)) return kWritesMemory;
   TensorImpl* tensors[kMaxPointwiseArguments];
   size_t num_tensors = 0;
   int64_t sizes[kMaxDims], strides[kMaxDims];
@@ -355,15 +419,14 @@ const char* Recorder::record(OpCall& call) {
   if (is_full()) run("the segment is full");
   function.kernel.get();  // may call Python, which a run may not
   remember_request(function, call, gathered.key);
-  const auto guard = lock();
-  if (self && find_value(*self) < 0) return kWritesMemory;  // it ran meanwhile
-  const uint8_t space = space_of(shape);
-  add_node(*call.op, function, space, params);
-  for (int k = 0; k < function.num_inputs; ++k)
-    segment_->operands.push_back(operand_of(*call.args[function.inputs[k].argument].tensor));
+  const auto tensor_at = [&](int k) { return call.args[function.inputs[k].argument].tensor; };
   if (self) {
-    overwrite(call.rets[0], *self, space);
+    if (!add_write(call, function, params, *self, tensor_at)) return kWritesMemory;
   } else {
+    const auto guard = lock();
+    const uint8_t space = space_of(shape);
+    add_node(*call.op, function, space, params);
+    for (int k = 0; k < function.num_inputs; ++k) segment_->operands.push_back(operand_of(*tensor_at(k)));
     for (int k = 0; k < function.num_outputs; ++k)
       give_result(call.rets[k], empty_without_memory(shape, {strides, shape.size()}, function.outputs[k]), space);
   }

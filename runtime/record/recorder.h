@@ -3,8 +3,11 @@
 // read is written, and at the region's end.
 //
 // A recorded result is a tensor whose storage has no memory (TensorImpl::kNoMemory) and knows its Value. Other
-// threads may ask for it, too: a lock guards the segment. What is run twice gives the same, so a pass that a signal
-// handler or an error interrupts is simply run again.
+// threads may ask for it, too: a lock guards the segment. A pass that a signal handler or an error interrupts is
+// continued by the next one.
+//
+// A tensor that is written in place and has its memory alone becomes a recorded result, too. Its memory is an input of
+// the segment meanwhile, and its own again when the write ran.
 #pragma once
 
 #include <memory>
@@ -75,6 +78,11 @@ class Recorder {
   uint8_t space_of(std::span<const int64_t> sizes);
   Node& add_node(const OpRecord& op, uint8_t space);
   void add_node(const OpRecord& op, const ScalarFunction& function, uint8_t space, const uint64_t* params);
+  bool has_memory_alone(const TensorImpl& self) const;
+  Operand take_memory(TensorImpl& self);
+  template <class TensorAt>
+  bool add_write(OpCall& call, const ScalarFunction& function, const uint64_t* params, TensorImpl& self,
+                 TensorAt&& tensor_at);
   void overwrite(pellucid::Value& result, TensorImpl& self, uint8_t space);
   void give_result(pellucid::Value& result, Tensor tensor, uint8_t space);
   void clear();

@@ -19,24 +19,29 @@ namespace {
 constexpr size_t kMaxOperands = kMaxMapOperands;
 constexpr size_t kMaxAnchoredNodes = 64;  // lowering takes time
 
-// Memory for results of one launch, until they are the values' own.
+// Memory for results of one launch, until they are the values' own: new blocks, or that of what is written in place.
 class ResultBlocks {
  public:
   explicit ResultBlocks(Segment& segment) : segment_(segment) {}
   ~ResultBlocks() {
-    for (const Block& block : blocks_) free_block(block.start, class_of(block.value));
+    for (const Block& block : blocks_)
+      if (!block.former) free_block(block.start, class_of(block.value));
   }
   ResultBlocks(const ResultBlocks&) = delete;
   ResultBlocks& operator=(const ResultBlocks&) = delete;
 
-  char* add(uint16_t value) {
-    void* block = allocate_block(segment_.values[value].storage->nbytes, class_of(value));
-    blocks_.push_back({value, block});
-    return static_cast<char*>(block);
+  // `former`: whose memory it gets; null for new memory.
+  char* add(uint16_t value, Storage* former) {
+    void* start = former ? former->host : allocate_block(segment_.values[value].storage->nbytes, class_of(value));
+    blocks_.push_back({value, start, former});
+    return static_cast<char*>(start);
   }
   void give() {
-    for (; !blocks_.empty(); blocks_.pop_back())
-      fill_storage(*segment_.values[blocks_.back().value].storage, blocks_.back().start);
+    for (; !blocks_.empty(); blocks_.pop_back()) {
+      const Block& block = blocks_.back();
+      Storage& storage = *segment_.values[block.value].storage;
+      block.former ? static_cast<void>(move_memory(*block.former, storage)) : fill_storage(storage, block.start);
+    }
   }
 
  private:
@@ -46,6 +51,7 @@ class ResultBlocks {
   struct Block {
     uint16_t value;
     void* start;
+    Storage* former;
   };
   InlineVector<Block, kMaxGroupOutputs> blocks_;
 };
@@ -111,12 +117,13 @@ class Planner {
   void find_positions() {
     plan_.position.assign(segment_.nodes.size(), -1);
     plan_.last_reader.assign(segment_.values.size(), -1);
+    plan_.last_input_reader.assign(segment_.inputs.size(), -1);
     int next = 0;
     for (const Group& group : plan_.groups)
       for (const uint16_t n : group.nodes) {
         plan_.position[n] = next++;
         for (const Operand& operand : segment_.operands_of(segment_.nodes[n]))
-          if (operand.is_value) plan_.last_reader[operand.number] = plan_.position[n];
+          (operand.is_value ? plan_.last_reader : plan_.last_input_reader)[operand.number] = plan_.position[n];
       }
   }
 
@@ -226,6 +233,7 @@ class SegmentRun {
 
   // False: it was run by somebody else.
   bool run() {
+    if (segment_.done.any()) return run_rest();
     for (size_t g = 0; g < plan_.groups.size() && is_mine(); ++g) run_group(plan_.groups[g], plan_.made[g]);
     return is_mine();
   }
@@ -241,15 +249,42 @@ class SegmentRun {
   }
 
  private:
-  void run_one(uint16_t n) { segment_.nodes[n].anchor ? run_alone(segment_.nodes[n]) : run_node(n); }
+  // A pass was interrupted: the ops that did not run and are needed do, one by one. What they read is there, for the
+  // program has it, or they were to read it then.
+  bool run_rest() {
+    writes_in_place_ = false;
+    const auto count = static_cast<uint16_t>(segment_.nodes.size());
+    std::vector<bool> needed(count);
+    for (uint16_t n = count; n-- > 0;) {
+      const Node& node = segment_.nodes[n];
+      for (int k = 0; k < node.num_values; ++k)
+        needed[n] = needed[n] || plan_.live[static_cast<size_t>(node.first_value + k)];
+      needed[n] = needed[n] && !segment_.done[n];
+      if (!needed[n]) continue;
+      for (const Operand& operand : segment_.operands_of(node))
+        if (operand.is_value) needed[segment_.values[operand.number].node] = true;
+    }
+    for (uint16_t n = 0; n < count && is_mine(); ++n)
+      if (needed[n] && !segment_.done[n]) run_one(n);
+    return is_mine();
+  }
+
+  void run_one(uint16_t n) {
+    segment_.nodes[n].anchor ? run_alone(segment_.nodes[n]) : run_node(n);
+    if (is_mine()) segment_.done.set(n);
+  }
 
   void run_group(const Group& group, GroupEntry* entry) {
     if (group.nodes.size() > 1) counts_.grouped += static_cast<int64_t>(group.nodes.size());
     if (entry && !entry->refusal.load(std::memory_order_relaxed))
       counts_.spared += static_cast<int64_t>(group.nodes.size() - 1) * segment_.spaces[group.space].numel;
     if (entry) {
-      if (const GroupFunction* function = entry->function.load(std::memory_order_acquire))
-        return run_fused(group, *function);
+      if (const GroupFunction* function = entry->function.load(std::memory_order_acquire)) {
+        run_fused(group, *function);
+        for (const uint16_t n : group.nodes)
+          if (is_mine()) segment_.done.set(n);
+        return;
+      }
       const bool is_repeated = entry->meetings.fetch_add(1) >= 1 && !entry->refusal.load();
       if (is_repeated && (group.anchor < 0 || is_comparable(segment_, group)) && !entry->asked.exchange(true))
         wanted_.push_back(entry);
@@ -275,8 +310,11 @@ class SegmentRun {
     if (function.op) return run_anchored(segment_, group, *function.op);
     Launch launch(segment_, group.space);
     ResultBlocks blocks(segment_);
-    for (size_t k = 0; k < group.outputs.size(); ++k)
-      launch.add(segment_.values[group.outputs[k]], blocks.add(group.outputs[k]), function.outputs[k]);
+    const int position = plan_.position.empty() ? 0 : plan_.position[group.nodes.back()];
+    for (size_t k = 0; k < group.outputs.size(); ++k) {
+      const Value& value = segment_.values[group.outputs[k]];
+      launch.add(value, blocks.add(group.outputs[k], overwritten_by(value, position)), function.outputs[k]);
+    }
     for (const GroupFunction::In& in : function.inputs) launch.add(group.inputs[in.number].operand, in.dtype);
     params_.clear();
     for (const auto& [node, number] : function.params)
@@ -285,14 +323,27 @@ class SegmentRun {
     blocks.give();
   }
 
-  void run_node(uint16_t number) {
-    const Node& node = segment_.nodes[number];
+  // The memory that the value may have, since no op after `position` reads what is there; null: new memory. It is read
+  // as it is written, element by element: other views of it would be other inputs of that storage.
+  Storage* overwritten_by(const Value& value, int position) const {
+    if (value.taken < 0 || !writes_in_place_) return nullptr;
+    const auto input = static_cast<size_t>(value.taken);
+    Storage& former = *segment_.inputs[input].storage;
+    if (former.refs.load(std::memory_order_acquire) != 1) return nullptr;
+    const bool is_read_later = input < plan_.last_input_reader.size() && plan_.last_input_reader[input] > position;
+    return is_read_later ? nullptr : &former;
+  }
+
+  void run_node(uint16_t of_node) {
+    const Node& node = segment_.nodes[of_node];
+    const int position = plan_.position.empty() ? 0 : plan_.position[of_node];
     const ScalarFunction& function = *node.function;
     Launch launch(segment_, node.space);
     ResultBlocks blocks(segment_);
     for (int k = 0; k < function.num_outputs; ++k) {
-      const auto value = static_cast<uint16_t>(node.first_value + k);
-      launch.add(segment_.values[value], blocks.add(value), function.outputs[k]);
+      const auto number = static_cast<uint16_t>(node.first_value + k);
+      const Value& value = segment_.values[number];
+      launch.add(value, blocks.add(number, overwritten_by(value, position)), function.outputs[k]);
     }
     const std::span<const Operand> operands = segment_.operands_of(node);
     for (size_t k = 0; k < operands.size(); ++k) launch.add(operands[k], function.inputs[k].dtype);
@@ -363,6 +414,7 @@ class SegmentRun {
   Counts& counts_;
   std::vector<GroupEntry*>& wanted_;
   std::vector<uint64_t> params_;
+  bool writes_in_place_ = true;
 };
 
 bool is_plan_of(const SegmentPlan& plan, const Segment& segment, const std::vector<uint8_t>& live) {

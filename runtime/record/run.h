@@ -23,10 +23,11 @@ struct SegmentPlan {
   std::vector<Operand> operands;
   std::vector<uint8_t> live;  // per value
   std::vector<NumberClass> numbers;
-  std::vector<int> position;      // per node: when it runs, group after group
-  std::vector<int> last_reader;   // per value: the position of the last node that reads it, or -1
-  std::vector<Group> groups;      // in the order in which they run
-  std::vector<GroupEntry*> made;  // per group: null where its ops always run one by one
+  std::vector<int> position;           // per node: when it runs, group after group
+  std::vector<int> last_reader;        // per value: the position of the last node that reads it, or -1
+  std::vector<int> last_input_reader;  // likewise per input
+  std::vector<Group> groups;           // in the order in which they run
+  std::vector<GroupEntry*> made;       // per group: null where its ops always run one by one
 
   // Whether a group with an anchor was refused since: its ops can be grouped without it.
   bool is_outdated() const;

@@ -1,10 +1,11 @@
 // Segment: ops that were recorded and did not run yet, with what they read and what they will fill.
 //
 // Only ops that cannot fail are recorded, those of single elements and anchors (anchors.h): whether and when one runs
-// cannot be observed once its inputs are held unchanged. A write in place to a recorded result is a value of its own,
-// the next of its storage. An operand is an input (memory that exists) or a value of the segment.
+// cannot be observed once its inputs are held unchanged. A write in place is a value of its own, the next of its
+// storage. An operand is an input (memory that exists) or a value of the segment.
 #pragma once
 
+#include <bitset>
 #include <deque>
 #include <vector>
 
@@ -41,6 +42,7 @@ struct Value {
   uint16_t number, node;
   uint8_t space;
   DType dtype;
+  int16_t taken = -1;  // of memory that is written in place: the input that has it until then
   int64_t strides[kInlineDims];
   Tensor tensor;  // as it was made; it may be given other memory since
   Ref<Storage> storage;
@@ -79,7 +81,8 @@ struct Segment {
   std::vector<Value> values;
   std::vector<Input> inputs;
   std::vector<Space> spaces;
-  uint64_t generation = 0;  // counts resets
+  std::bitset<kMaxNodes> done;  // nodes that ran; all but those of a pass that was interrupted are reset
+  uint64_t generation = 0;      // counts resets
 
   Segment() { values.reserve(kMaxValues); }
   bool empty() const { return nodes.empty(); }
@@ -92,6 +95,7 @@ struct Segment {
     values.clear();
     inputs.clear();
     spaces.clear();
+    done.reset();
     ++generation;
   }
   std::span<const Operand> operands_of(const Node& node) const {

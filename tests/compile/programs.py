@@ -71,6 +71,16 @@ class Run:
         with torch.no_grad():
             x[int(n[1] * x.shape[0])] = n[2]
 
+    def write_read(self, n):
+        x, y = self.pick(n[0]), self.pick(n[1])
+        other = x.t() * 2
+        with torch.no_grad():
+            x.mul_(n[2] + 0.5).add_(y).clamp_(-9, 9)
+            part = x[:1] + 1
+            x.mul_(n[3] + 0.5)
+        self.add(other.t())
+        self.add(part)
+
     def view(self, n):
         x = self.pick(n[0])
         whole = x.shape == (ROWS, COLUMNS)
@@ -184,7 +194,7 @@ class Run:
 
 STEPS = {
     **dict.fromkeys(("unary", "binary", "number"), 6),
-    **dict.fromkeys(("compare", "write", "view", "write_part"), 2),
+    **dict.fromkeys(("compare", "write", "view", "write_part", "write_read"), 2),
     **dict.fromkeys(
         (
             *("sum", "matmul", "numpy_write", "item", "branch", "draw", "unread_draw"),
@@ -221,7 +231,7 @@ def observed(state):
     contents = [
         (
             *(str(t.dtype), tuple(t.shape), t.stride(), t._version),
-            t.detach().contiguous().view(torch.uint8).numpy().tobytes(),
+            t.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes(),
         )
         for t in tensors
     ]

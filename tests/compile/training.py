@@ -39,7 +39,7 @@ VIEWS = (
 )
 UPDATES = (
     *("backward", "grad", "retain", "twice", "accumulate", "zero", "clip", "scaler"),
-    *("sgd", "adamw", "by_hand", "average", "after_hooks"),
+    *("sgd", "adamw", "by_hand", "average", "after_hooks", "momentum", "lion"),
 )
 
 
@@ -245,10 +245,26 @@ def _update(found, loss, update):
             for p in with_grad:
                 p -= 0.1 * p.grad
                 p.grad = None
+    elif update in ("momentum", "lion"):
+        _update_in_place(found.state, update)
     elif update == "average":
         with torch.no_grad():
             for average, p in zip(found.state.averages, params, strict=True):
                 average.mul_(0.9).add_(p, alpha=0.1)
+
+
+def _update_in_place(state, update):
+    with torch.no_grad():
+        for m, p in zip(state.averages, state.params.values(), strict=True):
+            if p.grad is None:
+                continue
+            p.grad.mul_(0.5).clamp_(-1, 1)
+            if update == "momentum":
+                m.mul_(0.9).add_(p.grad)
+                p.mul_(0.999).sub_(m * 0.1)
+            else:
+                p.add_((m * 0.9 + p.grad * 0.1).sign_(), alpha=-0.01)
+                m.lerp_(p.grad, 0.1)
 
 
 def observed(found):

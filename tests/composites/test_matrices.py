@@ -183,7 +183,7 @@ def test_out_gives_what_the_function_gives(name):
         assert_close(place, value, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("name", ALL.keys() - NOT_MAPPED)
+@pytest.mark.parametrize("name", [n for n in ALL if n not in NOT_MAPPED])
 def test_vmap_gives_what_a_loop_gives(name):
     first = next(a for a in ALL[name] if isinstance(a, torch.Tensor))
     batch = torch.stack(
@@ -199,7 +199,7 @@ def test_vmap_gives_what_a_loop_gives(name):
             assert_close(example, expected[k])
 
 
-@pytest.mark.parametrize("name", ALL.keys() - NOT_SMOOTH)
+@pytest.mark.parametrize("name", [n for n in ALL if n not in NOT_SMOOTH])
 def test_gradients_are_those_of_finite_differences(name):
     tensors = []
     mapped(lambda t: tensors.append(t), [*ALL[name]])

@@ -6,7 +6,7 @@ import pytest
 
 import pellucid as torch
 from pellucid import _C, memory, nn
-from pellucid.memory._failure import explain
+from pellucid.memory import _failure
 from pellucid.memory._peak import BEFORE, OWN, block_curve, record
 
 
@@ -108,17 +108,41 @@ def test_snapshots_have_pytorchs_layout(tmp_path):
         memory.snapshot()
 
 
+@pytest.fixture
+def unread(monkeypatch):
+    """As if no allocation had been refused in the last seconds, on a fast machine."""
+    monkeypatch.setattr(_failure, "_last", float("-inf"))
+    monkeypatch.setattr(_failure, "_PATIENCE", float("inf"))
+
+
+@pytest.mark.usefixtures("unread")
 def test_a_refused_allocation_says_who_holds_most():
     kept = torch.empty(8 << 20)
+    text = "there is not enough memory for %d bytes"
+    lines = _failure.explain(text % kept.nbytes).splitlines()
+    assert len(lines) <= 10 and lines[0] == text % kept.nbytes
+    assert lines[1].startswith("Live: ") and lines[1].endswith("Largest:")
+    assert any("kept (test_memory.py:" in line for line in lines)
+    again = text % kept.nbytes
+    assert _failure.explain(again) == again  # a moment later
+    assert _failure.explain(text % 64) == text % 64
+
+
+@pytest.mark.usefixtures("unread")
+def test_a_request_larger_than_all_that_is_live_is_told_at_once():
     with pytest.raises(RuntimeError, match="not enough memory") as refused:
         torch.empty(1 << 45)
     lines = str(refused.value).splitlines()
-    assert len(lines) <= 10 and lines[1].startswith("Live: ")
-    assert any("kept (test_memory.py:" in line for line in lines)
-    assert kept.numel() == 8 << 20
-    assert explain("there is not enough memory for 64 bytes") == (
-        "there is not enough memory for 64 bytes"
-    )
+    assert len(lines) == 3 and lines[1].startswith("Live: ")
+    assert "compute it in parts" in lines[2]
+
+
+@pytest.mark.usefixtures("unread")
+def test_the_search_for_holders_ends(monkeypatch):
+    monkeypatch.setattr(_failure, "_PATIENCE", -1.0)
+    kept = torch.empty(8 << 20)
+    found = _failure.explain(f"there is not enough memory for {kept.nbytes} bytes")
+    assert "of unknown holder" in found
 
 
 def test_the_summary_adds_up():

@@ -103,7 +103,9 @@ class Runs:
 
 
 @pytest.mark.parametrize(
-    "value", [Runs(), {"x": [os.system]}, print, zipfile.ZipFile], ids=str
+    "value",
+    [Runs(), {"x": [os.system]}, print, zipfile.ZipFile],
+    ids=["object", "nested", "function", "class"],
 )
 def test_code_is_refused_and_not_run(value, capfd):
     with pytest.raises(pickle.UnpicklingError):

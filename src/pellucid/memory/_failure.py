@@ -1,7 +1,9 @@
 """The text of a refused allocation: what was requested, what is live, who holds most.
 
 Called by runtime/python/errors.cpp. Small requests fail only in tests, which walk
-through every allocation: they get the plain text.
+through every allocation: they get the plain text. Of one that is much larger than all
+that is live it does not matter who holds what; finding the holders walks through all
+objects of the program, for as long as a user may be let wait.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ _LEAST = 1 << 20
 _PAUSE = 10.0  # seconds: a program that tries again and again reads it once
 _last = float("-inf")
 _SHOWN = 4
+_PATIENCE = 2.0  # seconds after which no further name is looked for
 
 
 def explain(text: str) -> str:
@@ -25,33 +28,38 @@ def explain(text: str) -> str:
         return text
     if time.monotonic() - _last < _PAUSE:
         return text
-    _last = time.monotonic()
-    from pellucid.memory._holders import paths_to
-    from pellucid.memory._live import live_storages
+    _last = start = time.monotonic()
     from pellucid.memory._peak import readable
 
+    wanted = int(found.group(1))
     counts = _C._memory_statistics()
     live = counts["allocated_bytes"]
     cached = max(counts["reserved_bytes"] - live, 0)
     lines = [
         text.splitlines()[0],
-        f"Live: {readable(live)}; cached and free: {readable(cached)}. Largest:",
+        f"Live: {readable(live)}; cached and free: {readable(cached)}.",
     ]
+    if live < wanted // 4:
+        advice = "The request alone is larger than what is free: compute it in parts."
+        return "\n".join([*lines, advice])
+    from pellucid.memory._holders import paths_to
+    from pellucid.memory._live import live_storages
+
+    lines[-1] += " Largest:"
     storages = sorted(live_storages().values(), key=lambda item: -item.nbytes)
     for storage in storages[:_SHOWN]:
-        name = next(iter(paths_to(storage)), "held outside of Python's variables")
+        name = "of unknown holder: the search took too long"
+        if time.monotonic() - start < _PATIENCE:
+            name = next(iter(paths_to(storage)), "held outside of Python's variables")
         lines.append(f"  {readable(storage.nbytes)} ({storage.role}) {name}"[:160])
-    wanted = int(found.group(1))
-    lines.append(_advice(wanted, live, sum(s.nbytes for s in storages if s.nodes)))
+    lines.append(_advice(wanted, sum(s.nbytes for s in storages if s.nodes)))
     return "\n".join(lines)
 
 
-def _advice(wanted: int, live: int, saved: int) -> str:
+def _advice(wanted: int, saved: int) -> str:
     if saved > wanted:
         return (
             "The smallest change: a smaller batch, torch.no_grad() where no gradient "
             "is needed, or utils.checkpoint, which frees what is saved for backward."
         )
-    if live < wanted // 4:
-        return "The request alone is larger than what is free: compute it in parts."
     return "Everything computed so far is intact; free tensors or use smaller ones."

@@ -283,11 +283,12 @@ def _(x, dim, keepdim, y, grad, derived):
 
 
 def _require_elements(name, x, dims):
+    are_given = isinstance(dims, int) or bool(dims)
     for d in wrap_dims(dims, x.rank):
         require(
             x.shape[d] > 0,
             f"{name}: dim {d} has no elements to choose from",
-            error=IndexError if dims else RuntimeError,
+            error=IndexError if are_given else RuntimeError,
         )
 
 

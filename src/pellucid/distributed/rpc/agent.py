@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import hmac
 import itertools
 import json
@@ -20,6 +21,7 @@ from typing import Any
 
 from pellucid.distributed._distributed import read_memory
 from pellucid.distributed._stores.store import Store
+from pellucid.distributed.errors import DistError
 from pellucid.distributed.rpc import wire
 from pellucid.futures import Future
 
@@ -469,6 +471,24 @@ class Agent:
         if self._store.add(f"{name}/count", 1) == self._size:
             self._store.set(f"{name}/all", "1")
         self._store.wait([f"{name}/all"])
+
+    def leave(self) -> None:
+        """Waits until all workers leave; worker 0, in whose process the store may be,
+        until the others have read so.
+        """
+        self.meet("end")
+        if self.own.id == 0:
+            with contextlib.suppress(
+                DistError
+            ):  # a worker died that had met the others
+                if self._size > 1:
+                    self._store.wait(["end/read"], datetime.timedelta(seconds=10))
+            return
+        with contextlib.suppress(
+            DistError
+        ):  # an answer that worker 0 left too early for
+            if self._store.add("end/readers", 1) == self._size - 1:
+                self._store.set("end/read", "1")
 
     def close(self) -> None:
         """Ends the connections and the pool."""

@@ -97,7 +97,7 @@ def shutdown(graceful: bool = True, timeout: float = 0) -> None:
     current = agent()
     if graceful:
         current.settle()
-        current.meet("end")
+        current.leave()
     State.agent = None
     State.table = references.Table()
     current.close()

@@ -1,0 +1,156 @@
+"""Writes in place to memory that exists: recorded where a tensor has it alone."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import pellucid as torch
+from pellucid import _C
+from pellucid._compile import background
+
+SHAPE = (256, 256)
+
+
+def lion(p, m, grad):
+    update = (m * 0.9 + grad * 0.1).sign()
+    p.mul_(0.999).add_(update, alpha=-1e-2)
+    m.mul_(0.99).add_(grad, alpha=0.01)
+
+
+def adam(p, m, v, grad):
+    m.mul_(0.9).add_(grad, alpha=0.1)
+    v.mul_(0.999).addcmul_(grad, grad, value=0.001)
+    p.addcdiv_(m, (v.sqrt() / 0.9).add_(1e-8), value=-1e-2)
+
+
+def centered(p, square, mean, grad):
+    square.lerp_(grad * grad, 0.1)
+    mean.lerp_(grad, 0.1)
+    p.sub_(grad * (square - mean * mean).clamp_(min=0).sqrt_().add_(1e-8), alpha=0.1)
+
+
+@pytest.mark.parametrize(("step", "tensors"), [(lion, 3), (adam, 4), (centered, 4)])
+def test_an_optimizer_written_by_hand_is_one_pass(step, tensors):
+    eager = [torch.rand(SHAPE) for _ in range(tensors)]
+    own = [t.clone() for t in eager]
+    compiled = torch.compile(step)
+    for _ in range(4):
+        step(*eager)
+        before = _C._recording_counts()
+        compiled(*own)
+        launches = _C._recording_counts()[2] - before[2]
+        background.wait(60)
+        for expected, found in zip(eager, own, strict=True):
+            assert torch.equal(expected, found) and expected._version == found._version
+    assert launches == 1
+
+
+def recorded(function, *args):
+    before = _C._recording_counts()[0]
+    torch.compile(function)(*args)
+    return _C._recording_counts()[0] - before
+
+
+def test_what_others_see_is_written_at_once():
+    """Views, aliases and arrays of the memory, and tensors with a part of it."""
+
+    def write(x):
+        x.mul_(3)
+
+    base = torch.ones(SHAPE)
+    assert recorded(write, base) == 1
+    row, alias = base[0], base.detach()
+    assert recorded(write, base) == 0
+    assert row[0].item() == 9 and alias[1, 1].item() == 9
+    del row, alias
+    assert recorded(write, base) == 1
+    array = base.numpy()
+    assert recorded(write, base) == 0
+    assert (array == 81).all()
+    part = torch.ones(512, 256)[:256]
+    assert recorded(write, part) == 0
+    assert recorded(write, torch.from_numpy(np.ones(SHAPE, np.float32))) == 0
+
+
+def test_readers_before_a_write_see_what_was_there():
+    def step(x, y):
+        turned = x.t() * 2  # another geometry of the memory
+        first = x[:1] + y
+        x.mul_(0.5)
+        between = x - y
+        x.add_(y)
+        return turned, first, between, x.exp(), x
+
+    x, y = torch.rand(SHAPE), torch.rand(SHAPE)
+    own = x.clone()
+    compiled = torch.compile(step)
+    for _ in range(4):
+        expected, found = step(x, y), compiled(own, y)
+        background.wait(60)
+        assert found[-1] is own
+        for a, b in zip(expected, found, strict=True):
+            assert torch.equal(a, b)
+
+
+def test_a_pass_that_fails_is_continued():
+    """The first group has written its memory; it does not run again."""
+
+    def step(x, one):
+        x.mul_(2)
+        y = x.exp()
+        return x.add_(1), y, one.expand(10**7, 10**7) + 1
+
+    x = torch.rand(SHAPE)
+    expected = (x * 2).exp(), x * 2 + 1
+    compiled = torch.compile(step)
+    for _ in range(3):
+        y = None
+        own = x.clone()
+        with pytest.raises(RuntimeError, match="memory"):
+            _, y, _ = compiled(own, torch.ones(1, 1))
+        assert y is None and torch.equal(own, expected[1])
+        background.wait(60)
+
+
+def test_threads_write_to_one_tensor():
+    x = torch.zeros(SHAPE)
+    turn = threading.Lock()
+
+    @torch.compile
+    def step():
+        with turn:
+            x.add_(1).mul_(1)
+            y = x * 2
+        return y
+
+    def work():
+        for _ in range(40):
+            step()
+
+    workers = [threading.Thread(target=work) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert (x == 120).all()
+
+
+def test_gradients_accumulate_in_the_region():
+    def step(x, scale):
+        ((x * scale).tanh() * scale).sum().backward()
+        ((x * scale).sin() * scale).sum().backward()
+        with torch.no_grad():
+            x.grad.mul_(0.5)
+
+    tensors = [torch.rand(SHAPE, requires_grad=True) for _ in range(2)]
+    with torch.no_grad():
+        tensors[1].copy_(tensors[0])
+    scale = torch.rand(SHAPE)
+    compiled = torch.compile(step)
+    for _ in range(4):
+        step(tensors[0], scale)
+        compiled(tensors[1], scale)
+        background.wait(60)
+        assert torch.equal(tensors[0].grad, tensors[1].grad)
+        assert tensors[0].grad._version == tensors[1].grad._version
