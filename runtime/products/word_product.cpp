@@ -102,7 +102,7 @@ class WordProduct {
     groups_[kDepth] = {{words_, {0, kWord, kWord, 0}}};
   }
 
-  // The axes along which an operand's rows of k lie, innermost last, with their places in a copy of all rows.
+  // Visits the axes of an operand's rows of k, the innermost first, with their strides in a copy of all rows.
   template <class Visit>
   int64_t each_axis(int operand, Visit&& visit) {
     int64_t rows = 1;

@@ -3,8 +3,8 @@
 A product of int8 whose sums are int32 is a product of matrices of 32-bit words, k / 4
 of them: panels, tiles and drivers are those of int32. This module has what differs, the
 multiply-add of a word: ``vpdpbusd`` where the target has it, else words are widened to
-two times two int16 for ``vpmaddwd``. Both are exact; sums wrap. Used by ``gemm_tile.py``
-and ``gemm_dot.py``.
+two times two int16 for ``vpmaddwd``. Both are exact; sums wrap. Used by
+``gemm_tile.py`` and ``gemm_dot.py``.
 
 ``vpdpbusd`` multiplies unsigned bytes by signed ones: 128 is added to those of B, so
 that a sum is ``OFFSET`` times the sum of A's row too large. The driver gives what makes
@@ -22,7 +22,7 @@ OFFSET = 128
 
 
 class Factors(Enum):
-    """What an element of A and B stands for, and how two of them are multiplied."""
+    """What an element of A and B is, and how two of them are multiplied."""
 
     ELEMENTS = "elements"  # a number
     DOTS = "dots"  # a word, by vpdpbusd
