@@ -35,7 +35,7 @@ def matrix_norm(x, ord, dim, keepdim, *, dtype=None):
     dims = [d % max(x.dim(), 1) for d in dim]
     require(
         x.dim() >= 2 and len(dims) == 2 and dims[0] != dims[1],
-        "linalg.matrix_norm: dim {} of a tensor with {} dims is no pair of dims",
+        "linalg.matrix_norm: dim {} of a tensor with {} dims is not a pair of dims",
         tuple(dim),
         x.dim(),
     )

@@ -98,7 +98,7 @@ def _opened(data: Tensor, kind: str = "") -> Image:
         image = Image.open(io.BytesIO(_bytes_of(data)))
     except UnidentifiedImageError as error:
         raise RuntimeError(
-            "the bytes are no image that Pillow knows (JPEG, PNG, GIF, WebP, ...)"
+            "the bytes are not an image that Pillow knows (JPEG, PNG, GIF, WebP, ...)"
         ) from error
     if kind and image.format != kind:
         raise RuntimeError(f"the bytes are {image.format}, not {kind}")
