@@ -211,8 +211,8 @@ def norm_except_dim(v, pow, dim):
     """
     if dim == -1:
         return api.linalg.vector_norm(v, pow)
-    kept = wrapped_in(v, dim)
-    others = [d for d in range(v.dim()) if d != kept]
+    along = wrapped_in(v, dim)
+    others = [d for d in range(v.dim()) if d != along]
     return api.linalg.vector_norm(v, pow, others, keepdim=True)
 
 
@@ -227,7 +227,7 @@ def renorm(x, p, dim, maxnorm):
     require(p > 0, "renorm: the order {} is not positive", p)
     require(maxnorm >= 0, "renorm: maxnorm {} is negative", maxnorm)
     require(x.dim() > 1, "renorm takes tensors of 2 or more dims, not {}", x.dim())
-    kept = wrapped_in(x, dim)
-    others = [d for d in range(x.dim()) if d != kept]
+    along = wrapped_in(x, dim)
+    others = [d for d in range(x.dim()) if d != along]
     norms = api.linalg.vector_norm(x, p, others, keepdim=True)
     return x * api.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1.0)
