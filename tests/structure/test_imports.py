@@ -321,6 +321,7 @@ API = {
     "monitor": set(),
     "export": {
         "_ops",
+        "_subclasses",
         "utils/_symbolic",
         "func",
         "fx",
