@@ -191,7 +191,7 @@ def _without_repeats(tensor, names):
 
 
 def _pair(a, names_a, b, names_b, output_names):
-    """The sum over all other names than ``output_names``, as one batched matrix product."""
+    """The sum over all names but ``output_names``, as one batched matrix product."""
     size = {n: 1 for n in (*names_a, *names_b)}
     for tensor, names in ((a, names_a), (b, names_b)):
         for n, extent in zip(names, tensor.shape, strict=True):
