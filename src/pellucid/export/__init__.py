@@ -15,6 +15,7 @@ from pellucid.export.program import ModuleCallEntry as ModuleCallEntry
 from pellucid.export.program import ModuleCallSignature as ModuleCallSignature
 from pellucid.export.stored import load as load
 from pellucid.export.stored import save as save
+from pellucid.export.tracing import default_decompositions as default_decompositions
 from pellucid.export.tracing import export as export
 from pellucid.export.tracing import register_dataclass as register_dataclass
 from pellucid.export.unflatten import UnflattenedModule as UnflattenedModule
@@ -27,6 +28,7 @@ __all__ = [
     "ModuleCallEntry",
     "ModuleCallSignature",
     "UnflattenedModule",
+    "default_decompositions",
     "dims",
     "draft_export",
     "export",

@@ -230,11 +230,13 @@ class ExportedProgram:
         self, decomp_table: Mapping[Any, Any] | None = None
     ) -> ExportedProgram:
         """The program in smaller ops: composites as what they are made of, and those
-        of the table as its functions give.
+        of the table as its functions give. Without a table in Core ATen's
+        (``default_decompositions``), with an empty one in PyTorch's ops.
         """
-        from pellucid.export.tracing import decomposed
+        from pellucid.export.tracing import decomposed, default_decompositions
 
-        return decomposed(self, decomp_table)
+        table = default_decompositions() if decomp_table is None else decomp_table
+        return decomposed(self, table)
 
     def __str__(self) -> str:
         code = self.graph_module.print_readable(print_output=False)

@@ -41,7 +41,13 @@ from pellucid.utils._symbolic.environment import Guard, ShapeEnv, Symbol
 if TYPE_CHECKING:
     from pellucid.export.draft import Assumptions
 
-__all__ = ["decomposed", "export", "exported", "register_dataclass"]
+__all__ = [
+    "decomposed",
+    "default_decompositions",
+    "export",
+    "exported",
+    "register_dataclass",
+]
 
 _FAR = 1 << 40  # represents a size without a maximum, where guards are checked
 
@@ -388,9 +394,14 @@ def _explain(guard: Guard, env: ShapeEnv) -> str:
     )
 
 
-def decomposed(
-    program: ExportedProgram, table: Mapping[Any, Any] | None
-) -> ExportedProgram:
+def default_decompositions() -> dict[Any, Any]:
+    """A table that gives Core ATen ops; rows may be removed and added."""
+    from pellucid._decomp import core_aten_decompositions
+
+    return core_aten_decompositions()
+
+
+def decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedProgram:
     """The program traced again, into the ops that composites are made of."""
     signature, entries = program.graph_signature, program.module_call_graph
     stored = {**program.constants, **program.state_dict}
@@ -415,7 +426,7 @@ def decomposed(
             return tuple(Interpreter(program.graph_module).run(*flat))
 
     graph_module = trace_specialised(
-        run, values, sizes, env, decomposition_table=dict(table or {})
+        run, values, sizes, env, decomposition_table=dict(table)
     )
     specs = [
         InputSpec(s.kind, s.arg, s.target, s.persistent) for s in signature.input_specs
