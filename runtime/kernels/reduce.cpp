@@ -160,7 +160,8 @@ class ReduceRun {
 
   int64_t reduce_at(int64_t outer, int64_t first, int64_t count) const {
     char* pointers[kMaxMapOperands];
-    for (int k = 0; k < num_operands_; ++k) pointers[k] = call_.operands[k].data + first * stored_.stride(k, stored_axis_);
+    for (int k = 0; k < num_operands_; ++k)
+      pointers[k] = call_.operands[k].data + first * stored_.stride(k, stored_axis_);
     locate(stored_, stored_axis_, outer, 0, pointers);
     const int64_t output_strides[2] = {stored_.stride(0, stored_axis_), stored_.stride(1, stored_axis_)};
     return call_kernel(call_.direct, pointers, count, reduced_.extents[run_axis_], 0, output_strides);
@@ -215,8 +216,8 @@ class ReduceRun {
     pointers[0] = values + place * static_cast<int64_t>(partial_item(0));
     if (call_.indexed) pointers[1] = indices + place * static_cast<int64_t>(sizeof(int64_t));
     for (int k = num_outputs_; k < num_operands_; ++k)
-      pointers[k] =
-          call_.operands[k].data + panel.first * stored_.stride(k, stored_axis_) + piece * reduced_.stride(k, run_axis_);
+      pointers[k] = call_.operands[k].data + panel.first * stored_.stride(k, stored_axis_) +
+                    piece * reduced_.stride(k, run_axis_);
     locate(stored_, stored_axis_, panel.first_outer + outer, num_outputs_, pointers);
     locate(reduced_, run_axis_, partial / pieces_, num_outputs_, pointers);
     const int64_t strides[2] = {static_cast<int64_t>(partial_item(0)), static_cast<int64_t>(sizeof(int64_t))};
