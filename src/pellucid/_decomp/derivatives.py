@@ -58,7 +58,7 @@ def _decompositions(op: OpOverload) -> list[_Run]:
     gradient_op = GradientOp(forward, *seen[:2]) if seen[0] else None
     arguments = forward._schema.arguments
     tensors = [a.name for a in arguments if "Tensor" in a.type]
-    # Elements of a list count one by one; after one is a single tensor, as in index_put.
+    # Elements of a list count one by one; behind one is a single tensor (index_put).
     wanted = tuple(tensors[min(number, len(tensors) - 1)] for number in results)
     known = {arguments[index].name: value for index, value in structural}
 
