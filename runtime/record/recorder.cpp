@@ -509,11 +509,11 @@ namespace {
 bool find_recorded(TensorImpl& tensor) {
   Storage& storage = *tensor.storage;
   if (storage.nbytes == 0 || storage.deleter) return false;
-  if (!storage.host) {
-    const auto* value = static_cast<const Value*>(storage.context);
-    if (!value) return false;
-    value->recorder->run("a recorded value is read");
-  }
+  const auto* value = static_cast<const Value*>(storage.context);
+  if (!storage.host && !value) return false;
+  // Another thread's pass may have filled it and still have ops that read it, which the caller may be about to write.
+  const bool is_others = value && value->recorder != &Recorder::of_this_thread();
+  if (!storage.host || is_others) value->recorder->run("a recorded value is read");
   tensor.flags &= static_cast<uint16_t>(~TensorImpl::kNoMemory);
   return true;
 }

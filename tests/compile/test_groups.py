@@ -89,7 +89,9 @@ def trial_of(times):
     trial = Trial()
     for with_region, without in times:
         for _ in range(2):
-            trial.add(without if trial.is_without_region() else with_region)
+            is_without = trial.is_without_region()
+            time = without if is_without else with_region
+            trial.add(time, without=is_without)
     assert trial.is_done()
     return trial
 
@@ -104,10 +106,20 @@ def test_a_trial_sees_both_kinds_of_alternating_calls():
     trial = Trial()
     number = 0
     while not trial.is_done():
-        kinds[trial.is_without_region()].add(number % 2)
-        trial.add(1)
+        is_without = trial.is_without_region()
+        kinds[is_without].add(number % 2)
+        trial.add(1, without=is_without)
         number += 1
     assert kinds == {True: {0, 1}, False: {0, 1}}
+
+
+def test_a_trial_takes_calls_that_threads_make_at_once():
+    trial = Trial()
+    for _ in range(20):  # all began when the first call of a kind was due
+        trial.add(2, without=True)
+    assert not trial.is_done() and not trial.is_without_region()
+    trial.add(1, without=False)
+    assert trial.is_done() and trial.is_won()
 
 
 @pytest.mark.parametrize("rows", [128, 1024])

@@ -124,9 +124,11 @@ def test_threads_write_to_one_tensor():
             y = x * 2
         return y
 
+    doubles = []
+
     def work():
         for _ in range(40):
-            step()
+            doubles.append(step())
 
     workers = [threading.Thread(target=work) for _ in range(3)]
     for worker in workers:
@@ -134,6 +136,8 @@ def test_threads_write_to_one_tensor():
     for worker in workers:
         worker.join()
     assert (x == 120).all()
+    assert sorted(y.min().item() for y in doubles) == [*range(2, 242, 2)]
+    assert all(y.min() == y.max() for y in doubles)
 
 
 def test_gradients_accumulate_in_the_region():

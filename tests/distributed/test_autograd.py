@@ -1,5 +1,6 @@
 """Gradients through calls in other workers, optimizers and modules there."""
 
+import contextlib
 import os
 import signal
 import threading
@@ -213,7 +214,8 @@ def rank_loses_a_worker(rank, size):
             gradients_of(lambda x: rpc.rpc_sync(2, dies_behind, args=(x * 2,)), leaf)
         square = lambda x: rpc.rpc_sync(1, mul, args=(x, x))  # noqa: E731
         assert gradients_of(square, leaf) == [[2.0, 2.0]]
-        rpc.rpc_sync(1, finish)
+        with contextlib.suppress(RuntimeError):  # it may end before it answers
+            rpc.rpc_sync(1, finish)
     elif rank == 1:
         assert finished.wait(60)
     else:

@@ -319,7 +319,9 @@ API = {
     "_guards": {"_subclasses", "utils", "utils/_pytree"},
     "monitor": set(),
     "export": {
+        "_decomp",
         "_ops",
+        "_subclasses",
         "utils/_symbolic",
         "func",
         "fx",

@@ -119,7 +119,7 @@ class Compilation(_C.CompilationBase):
     ) -> Any:
         start = perf_counter_ns()
         result = fn(*args, **kwargs)
-        trial.add(perf_counter_ns() - start)
+        trial.add(perf_counter_ns() - start, without=True)
         return result
 
     def _learn(
@@ -139,10 +139,11 @@ class Compilation(_C.CompilationBase):
 
     def _continue_trial(self, time: int) -> None:
         """A call in a region with enough to group has taken ``time`` nanoseconds."""
-        if self.trial:
-            self.trial.add(time)
-            if self.trial.is_done():
-                self._judge(self.trial)
+        trial = self.trial
+        if trial:
+            trial.add(time, without=False)
+            if trial.is_done():
+                self._judge(trial)
             return
         self.until_trial -= 1
         if self.until_trial <= 0 and background.is_idle():

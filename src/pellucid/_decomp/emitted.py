@@ -11,6 +11,7 @@ float32 between the first op and the last. A scalar op's row says what it is of 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -61,6 +62,56 @@ def emitted(op: OpOverload) -> Callable[[tuple[Any, ...]], list[Tensor]] | None:
         return [_like(value, full, like) for value in values]
 
     return run
+
+
+@dataclass
+class _StandIn:
+    """What specialisation asks of a tensor."""
+
+    dtype: str
+    ndim: int
+    shape: tuple[int, ...]
+
+
+def run_elements(op: Any, args: Sequence[Any], kwargs: Any) -> list[Tensor] | None:
+    """A declared pointwise op by the ops that its function consists of. None for
+    functions of many steps, and where elements are checked.
+    """
+    from pellucid_compiler.declare.key import bind_arguments
+    from pellucid_compiler.ir.elements import element_bodies
+    from pellucid_compiler.ir.expr import walk
+    from pellucid_compiler.specialise.pointwise import declared_pointwise
+
+    given = bind_arguments(op.schema, args, kwargs)
+    at_key = declared_pointwise(op, [_stand_in(value) for value in given])
+    bodies = element_bodies(at_key.graph)
+    steps = walk(*bodies)
+    is_known = len(steps) <= _MOST_STEPS and all(map(_is_known, steps))
+    checked = [e for r in at_key.graph.requirements for e in walk(r.condition)]
+    reads_elements = any(e.op == "load" for e in checked)
+    if not is_known or reads_elements or not at_key.places:
+        return None
+    tensors = [given[place.argument] for place in at_key.places]
+    full = pellucid.broadcast_shapes(*(t.shape for t in tensors))
+    dtypes = [getattr(pellucid, value.dtype) for value in at_key.graph.inputs]
+    operands = [t.to(dtype) for t, dtype in zip(tensors, dtypes, strict=True)]
+    numbers = at_key.number_arguments()
+    names = {name: len(tensors) + k for k, name in enumerate(numbers)}
+    call = _Call(
+        (*operands, *(given[k] for k in numbers.values())),
+        *(names, frozenset(), _is_one_step(steps)),
+        values={},
+    )
+    found = [_like(_value(body, call), full, operands[0]) for body in bodies]
+    results = [getattr(pellucid, value.dtype) for value in at_key.graph.outputs]
+    return [t.to(dtype) for t, dtype in zip(found, results, strict=True)]
+
+
+def _stand_in(value: Any) -> Any:
+    if not isinstance(value, Tensor):
+        return value
+    dtype = str(value.dtype).removeprefix("torch.")
+    return _StandIn(dtype, value.dim(), (1,) * value.dim())
 
 
 def _numbers_for_tensors(op: OpOverload) -> frozenset[int]:

@@ -17,6 +17,7 @@ from typing import Any
 
 from pellucid import _C
 from pellucid._ops.absent import define as define_absent
+from pellucid._ops.core import CORE
 from pellucid._ops.higher_order import HigherOrderOperator as HigherOrderOperator
 from pellucid._ops.higher_order import by_name
 from pellucid._ops.schema import FunctionSchema
@@ -79,6 +80,9 @@ class OpOverload(_C._OpOverloadBase):
         found = [Tag.pt2_compliant_tag]
         if of_kind is not None:
             found.append(of_kind)
+        name = self._full_name.removeprefix("aten::")
+        if name in CORE:
+            found.append(Tag.core)
         if any(a.is_write for a in self._schema.arguments):
             is_out = any(a.is_out for a in self._schema.arguments)
             found.append(Tag.out if is_out else Tag.inplace)

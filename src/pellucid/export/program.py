@@ -17,12 +17,16 @@ from pellucid.utils import _pytree as pytree
 from pellucid.utils._symbolic.environment import INFINITY, Guard
 
 __all__ = [
+    "ConstantArgument",
     "ExportGraphSignature",
     "ExportedProgram",
     "InputKind",
     "InputSpec",
+    "ModuleCallEntry",
+    "ModuleCallSignature",
     "OutputKind",
     "OutputSpec",
+    "TensorArgument",
 ]
 
 
@@ -118,6 +122,40 @@ class CallSpec:
 
 
 @dataclass
+class TensorArgument:
+    """A tensor that a call was given or gave: its node's name."""
+
+    name: str
+
+
+@dataclass
+class ConstantArgument:
+    """Another value that a call was given or gave."""
+
+    name: str
+    value: Any
+
+
+@dataclass
+class ModuleCallSignature:
+    """What a call of a part of the module takes and gives."""
+
+    inputs: list[TensorArgument | ConstantArgument]
+    outputs: list[TensorArgument | ConstantArgument]
+    in_spec: pytree.TreeSpec
+    out_spec: pytree.TreeSpec
+    forward_arg_names: list[str] | None = None
+
+
+@dataclass
+class ModuleCallEntry:
+    """A part of the module; of a further call with ``@`` and its number."""
+
+    fqn: str
+    signature: ModuleCallSignature | None = None
+
+
+@dataclass
 class Range:
     """The sizes that one dimension of an input may have."""
 
@@ -148,6 +186,8 @@ class ExportedProgram:
     ranges: list[Range]
     guards: list[Guard] = field(default_factory=list)
     example_inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None
+    module_call_graph: list[ModuleCallEntry] = field(default_factory=list)
+    _report: Any = None  # of a draft: what it assumes
 
     @property
     def graph(self) -> Graph:
@@ -190,11 +230,13 @@ class ExportedProgram:
         self, decomp_table: Mapping[Any, Any] | None = None
     ) -> ExportedProgram:
         """The program in smaller ops: composites as what they are made of, and those
-        of the table as its functions give.
+        of the table as its functions give. Without a table in Core ATen's
+        (``default_decompositions``), with an empty one in PyTorch's ops.
         """
-        from pellucid.export.tracing import decomposed
+        from pellucid.export.tracing import decomposed, default_decompositions
 
-        return decomposed(self, decomp_table)
+        table = default_decompositions() if decomp_table is None else decomp_table
+        return decomposed(self, table)
 
     def __str__(self) -> str:
         code = self.graph_module.print_readable(print_output=False)
@@ -251,7 +293,7 @@ class ExportedModule(Module):
                 f"given "
                 f"{spec}"
             )
-        _check_sizes(program, leaves)
+        check_sizes(program, leaves)
         own = {**dict(self.named_parameters()), **dict(self.named_buffers())}
         user = iter(leaves)
         given = [
@@ -276,7 +318,17 @@ def _owner(module: Module, name: str) -> tuple[Module, str]:
     return module, last
 
 
-def _check_sizes(program: ExportedProgram, leaves: list[Any]) -> None:
+def program_state(program: ExportedProgram) -> dict[str, tuple[str, Tensor]]:
+    """Names and tensors of parameters, buffers and constants, by placeholder."""
+    values = {**program.constants, **program.state_dict}
+    return {
+        spec.arg: (str(spec.target), values[str(spec.target)])
+        for spec in program.graph_signature.input_specs
+        if spec.kind is not InputKind.USER_INPUT
+    }
+
+
+def check_sizes(program: ExportedProgram, leaves: list[Any]) -> None:
     """Raise RuntimeError where a size is not the example's, or outside its range."""
     count = len(program.graph_signature.input_specs) - len(leaves)
     nodes = program.graph.find_nodes(op="placeholder")[count:]

@@ -14,13 +14,17 @@ import pellucid
 from pellucid._ops.higher_order import HigherOrderOperator
 from pellucid.export.program import (
     CallSpec,
+    ConstantArgument,
     ExportedProgram,
     ExportGraphSignature,
     InputKind,
     InputSpec,
+    ModuleCallEntry,
+    ModuleCallSignature,
     OutputKind,
     OutputSpec,
     Range,
+    TensorArgument,
 )
 from pellucid.fx.graph import Graph
 from pellucid.fx.graph_module import GraphModule
@@ -30,10 +34,11 @@ from pellucid.utils import _pytree as pytree
 
 __all__ = ["load", "save"]
 
-_VERSION = 2
+_VERSION = 3
+_READABLE = (2, 3)  # 2: without the modules that nodes are of
 _PYTHON = {
     name: getattr(operator, name)
-    for name in ("add", "mul", "floordiv", "mod", "getitem")
+    for name in ("add", "mul", "floordiv", "mod", "truediv", "pow", "getitem")
 }
 _CONTAINERS = {"tuple": tuple, "list": list, "dict": dict}
 _NAMED = ("dtype", "memory_format", "layout")
@@ -64,6 +69,7 @@ def save(ep: ExportedProgram, f: Any, **settings: Any) -> None:
             "in_spec": _stored_spec(ep.call_spec.in_spec),
             "out_spec": _stored_spec(ep.call_spec.out_spec),
             "ranges": [[r.name, r.input, r.dim, r.lower, r.upper] for r in ep.ranges],
+            "parts": [_stored_part(entry) for entry in ep.module_call_graph],
         },
         f,
     )
@@ -72,7 +78,7 @@ def save(ep: ExportedProgram, f: Any, **settings: Any) -> None:
 def load(f: Any, **settings: Any) -> ExportedProgram:
     """Read a program that ``save`` wrote; the module's code is not needed."""
     stored = pellucid.load(f, weights_only=True)
-    if not isinstance(stored, dict) or stored.get("version") != _VERSION:
+    if not isinstance(stored, dict) or stored.get("version") not in _READABLE:
         raise ValueError(f"{f} holds no exported program of this version")
     module = _module(stored)
     specs = [InputSpec(InputKind[k], *rest) for k, *rest in stored["inputs"]]
@@ -89,7 +95,47 @@ def load(f: Any, **settings: Any) -> ExportedProgram:
         *(state, stored["constants"]),
         CallSpec(_spec(stored["in_spec"]), _spec(stored["out_spec"])),
         [Range(*r) for r in stored["ranges"]],
+        module_call_graph=[_part(entry) for entry in stored.get("parts", ())],
     )
+
+
+def _stored_part(entry: ModuleCallEntry) -> list[Any]:
+    if entry.signature is None:
+        return [entry.fqn, None]
+    s = entry.signature
+    values = [
+        [
+            ["tensor", a.name]
+            if isinstance(a, TensorArgument)
+            else ["constant", _plain(a.value)]
+            for a in arguments
+        ]
+        for arguments in (s.inputs, s.outputs)
+    ]
+    specs = _stored_spec(s.in_spec), _stored_spec(s.out_spec)
+    return [entry.fqn, [*values, *specs, s.forward_arg_names]]
+
+
+def _part(stored: list[Any]) -> ModuleCallEntry:
+    name, signature = stored
+    if signature is None:
+        return ModuleCallEntry(name)
+    inputs, outputs, in_spec, out_spec, names = signature
+    made = ModuleCallSignature(
+        *(_arguments(inputs), _arguments(outputs)),
+        *(_spec(in_spec), _spec(out_spec)),
+        names,
+    )
+    return ModuleCallEntry(name, made)
+
+
+def _arguments(stored: list[Any]) -> list[TensorArgument | ConstantArgument]:
+    return [
+        TensorArgument(rest)
+        if tag == "tensor"
+        else ConstantArgument("", _value(rest, {}))
+        for tag, rest in stored
+    ]
 
 
 def _stored_graph(module: GraphModule) -> dict[str, Any]:
@@ -114,7 +160,8 @@ def _stored_node(node: Node) -> list[Any]:
             target = f"operator.{target.__name__}" if is_python else str(target)
     expected = node.meta.get("expected")
     args, kwargs = _plain(node.args), _plain(dict(node.kwargs))
-    return [node.op, node.name, target, args, kwargs, _plain(expected)]
+    stack = [[key, *v] for key, v in node.meta.get("nn_module_stack", {}).items()]
+    return [node.op, node.name, target, args, kwargs, _plain(expected), stack]
 
 
 def _plain(value: Any) -> Any:
@@ -171,7 +218,7 @@ def _module(stored: dict[str, Any]) -> GraphModule:
 def _graph(stored: list[Any]) -> Graph:
     graph = Graph()
     nodes: dict[str, Node] = {}
-    for op, name, target, args, kwargs, expected in stored:
+    for op, name, target, args, kwargs, expected, *modules in stored:
         if op not in ("placeholder", "get_attr", "call_function", "output"):
             raise ValueError(f"the file holds a node of {op!r}")
         called = _function(target) if op == "call_function" else target
@@ -179,6 +226,9 @@ def _graph(stored: list[Any]) -> Graph:
             op, called, _value(args, nodes), _value(kwargs, nodes), name
         )
         node.meta["expected"] = _value(expected, nodes)
+        if modules and modules[0]:
+            stack = {key: (part, kind) for key, part, kind in modules[0]}
+            node.meta["nn_module_stack"] = stack
         nodes[name] = node
     return graph
 

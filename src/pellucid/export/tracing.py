@@ -4,33 +4,50 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pellucid import Tensor
 from pellucid.export.dims import symbols_of
 from pellucid.export.program import (
     CallSpec,
+    ConstantArgument,
     ExportedProgram,
     ExportGraphSignature,
     InputKind,
     InputSpec,
+    ModuleCallEntry,
+    ModuleCallSignature,
     OutputKind,
     OutputSpec,
     Range,
+    TensorArgument,
 )
 from pellucid.func import functional_call
+from pellucid.fx.experimental.module_stack import ModuleStack
+from pellucid.fx.experimental.proxy_tensor import trace_once
 from pellucid.fx.experimental.symbolic_trace import (
     SizeError,
     note_guards,
     trace_specialised,
 )
 from pellucid.fx.graph_module import GraphModule
+from pellucid.fx.interpreter import Interpreter
 from pellucid.fx.node import Node
+from pellucid.fx.traceback import preserve_node_meta
 from pellucid.nn import Module
 from pellucid.utils import _pytree as pytree
 from pellucid.utils._symbolic.environment import Guard, ShapeEnv, Symbol
 
-__all__ = ["decomposed", "export", "register_dataclass"]
+if TYPE_CHECKING:
+    from pellucid.export.draft import Assumptions
+
+__all__ = [
+    "decomposed",
+    "default_decompositions",
+    "export",
+    "exported",
+    "register_dataclass",
+]
 
 _FAR = 1 << 40  # represents a size without a maximum, where guards are checked
 
@@ -50,7 +67,8 @@ def export(
     Sizes in ``dynamic_shapes`` (by parameter, then by dimension) stay open within the
     range of their ``Dim``; the program is traced at several sizes of every range, and
     refused, with the line, where it is not one program for all of them. ``strict`` is
-    the same either way: Python runs, ops are recorded.
+    the same either way: Python runs, ops are recorded. ``unflatten`` gives the parts
+    that ``preserve_module_call_signature`` names the arguments and results they had.
 
     Raises TypeError for arguments in no tuple, ValueError where a path of the program
     holds for a part of a range only.
@@ -61,6 +79,18 @@ def export(
         program = export(model, (x,), dynamic_shapes={"x": {0: batch}})
         program.module()(other_x)
     """
+    return exported(mod, args, kwargs, dynamic_shapes, preserve_module_call_signature)
+
+
+def exported(
+    mod: Module,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None,
+    dynamic_shapes: Any,
+    preserve_module_call_signature: Sequence[str],
+    assumed: Assumptions | None = None,
+) -> ExportedProgram:
+    """What ``export`` gives; ``assumed``: what a draft takes as given."""
     if not isinstance(mod, Module):
         raise ValueError(f"Expected `mod` to be an nn.Module, got {type(mod)}.")
     if not isinstance(args, tuple):
@@ -80,16 +110,16 @@ def export(
         out_specs.append(spec)
         return tuple(flat_result)
 
-    env = ShapeEnv()
+    env, modules = ShapeEnv(), ModuleStack(mod, preserve_module_call_signature)
+    options: dict[str, Any] = {"pre_dispatch": True, "modules": modules}
     sizes = symbols_of(mod.forward, args, kwargs, dynamic_shapes, env, len(names))
     values = (*parameters.values(), *buffers.values(), *leaves)
-    try:
-        graph_module = trace_specialised(program, values, sizes, env, pre_dispatch=True)
-    except SizeError:
-        note_guards(program, values, sizes, env, pre_dispatch=True)
-        _check_guards(env)  # the condition says more than the difference
-        raise
-    _check_guards(env)
+    if assumed is not None:
+        sizes = assumed.applied(env, sizes)
+    if assumed is not None and assumed.values_are_examples:
+        graph_module = trace_once(program, _copies(values), None, **options)
+    else:
+        graph_module = _traced(program, values, sizes, env, options)
     specs = _input_specs(mod, list(parameters), list(buffers), leaves, args, kwargs)
     kept = {s.name: s for s in env.symbols.values()}
     ranges = [
@@ -112,7 +142,78 @@ def export(
         ranges,
         env.guards,
         (args, kwargs),
+        _calls_of_parts(mod, modules, in_spec, out_specs[-1]),
     )
+
+
+def _traced(
+    program: Any,
+    values: tuple[Any, ...],
+    sizes: dict[tuple[int, int], Symbol],
+    env: ShapeEnv,
+    options: dict[str, Any],
+) -> GraphModule:
+    try:
+        graph_module = trace_specialised(program, values, sizes, env, **options)
+    except SizeError:
+        note_guards(program, values, sizes, env, **options)
+        _check_guards(env)  # the condition says more than the difference
+        raise
+    _check_guards(env)
+    return graph_module
+
+
+def _copies(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The program runs on them, and may write to them."""
+    return tuple(
+        v.detach().clone().requires_grad_(v.requires_grad)
+        if isinstance(v, Tensor)
+        else v
+        for v in values
+    )
+
+
+def _calls_of_parts(
+    mod: Module,
+    modules: ModuleStack,
+    in_spec: pytree.TreeSpec,
+    out_spec: pytree.TreeSpec,
+) -> list[ModuleCallEntry]:
+    parts = dict(mod.named_modules())
+    names = _argument_names(mod.forward, in_spec)
+    whole = ModuleCallSignature([], [], in_spec, out_spec, names)
+    entries = {name: ModuleCallEntry(name) for name in parts}
+    entries[""] = ModuleCallEntry("", whole)
+    for key, call in modules.calls.items():
+        name = key.removeprefix("L__self__")
+        if name:
+            names = _argument_names(parts[name.split("@")[0]].forward, call.in_spec)
+            given, results = _arguments(call.inputs), _arguments(call.outputs)
+            signature = ModuleCallSignature(
+                given, results, call.in_spec, call.out_spec, names
+            )
+            entries[name] = ModuleCallEntry(name, signature)
+    return list(entries.values())
+
+
+def _argument_names(forward: Any, in_spec: pytree.TreeSpec) -> list[str]:
+    """Names for the positional arguments of a call, then those of its keywords."""
+    args, kwargs = in_spec.children_specs
+    parameters = inspect.signature(forward).parameters.values()
+    plain = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    count = args.num_children
+    names = plain[:count] if len(plain) >= count else [f"arg{i}" for i in range(count)]
+    return [*names, *kwargs.context]
+
+
+def _arguments(values: list[Any]) -> list[TensorArgument | ConstantArgument]:
+    made: list[TensorArgument | ConstantArgument] = []
+    for value in values:
+        if isinstance(value, Node):
+            made.append(TensorArgument(value.meta.get("lifted", value).name))
+        else:
+            made.append(ConstantArgument("", value))
+    return made
 
 
 def register_dataclass(
@@ -213,6 +314,8 @@ def _lift_constants(module: GraphModule, specs: list[InputSpec]) -> dict[str, Te
             with module.graph.inserting_before(before):
                 made = module.graph.placeholder(f"c_{_flat(name)}")
             made.meta = dict(node.meta)
+            made.meta.pop("nn_module_stack", None)
+            node.meta["lifted"] = made  # for who knows the node by a call of a part
             specs.insert(place, InputSpec(InputKind.CONSTANT_TENSOR, made.name, name))
             place += 1
             inputs = module.graph.find_nodes(op="placeholder")
@@ -227,17 +330,23 @@ def _lift_constants(module: GraphModule, specs: list[InputSpec]) -> dict[str, Te
 # Guards
 
 
+class ConstraintError(ValueError):
+    """Conditions of the program are false in a part of the ranges."""
+
+    def __init__(self, guards: list[Guard], env: ShapeEnv) -> None:
+        lines = [_explain(guard, env) for guard in guards[:3]]
+        super().__init__("Constraints violated!\n" + "\n".join(lines))
+        self.guards = guards
+
+
 def _check_guards(env: ShapeEnv) -> None:
-    """Raise ValueError for a condition that is false somewhere in the ranges; an
-    optional symbol's range becomes the part where it is true.
-    """
+    """Raise ConstraintError for conditions that are false somewhere in the ranges."""
     failing = []
     for guard in env.guards:
         if any(not guard.holds(point) for point in _corners(env, guard)):
             failing.append(guard)
     if failing:
-        lines = [_explain(guard, env) for guard in failing[:3]]
-        raise ValueError("Constraints violated!\n" + "\n".join(lines))
+        raise ConstraintError(failing, env)
 
 
 def _corners(env: ShapeEnv, guard: Guard) -> list[dict[str, int]]:
@@ -258,31 +367,43 @@ def _is_within(symbol: Symbol, value: int) -> bool:
     return symbol.lower <= value <= symbol.upper
 
 
+def bound_of(guard: Guard) -> tuple[str, int] | None:
+    """The end of a symbol's range that the condition is: ``("upper", 100)``."""
+    names = guard.left.free_symbols | guard.right.free_symbols
+    if len(names) != 1 or str(guard.left) not in names or not guard.right.is_number:
+        return None
+    limit = guard.right.value({})
+    return {
+        "<": ("upper", limit - 1),
+        "<=": ("upper", limit),
+        ">": ("lower", limit + 1),
+        ">=": ("lower", limit),
+    }.get(guard.sign)
+
+
 def _explain(guard: Guard, env: ShapeEnv) -> str:
     names = sorted(guard.left.free_symbols | guard.right.free_symbols)
     about = ", ".join(f"{n} = {env.symbols[n].source}" for n in names)
-    advice = ""
-    if len(names) == 1 and str(guard.left) == names[0] and guard.right.is_number:
-        limit = guard.right.value({})
-        bound = {
-            "<": f"max={limit - 1}",
-            "<=": f"max={limit}",
-            ">": f"min={limit + 1}",
-            ">=": f"min={limit}",
-        }.get(guard.sign)
-        if bound:
-            advice = f"\n    Suggested fix: {names[0]} = Dim('{names[0]}', {bound})"
+    advice, bound = "", bound_of(guard)
+    if bound:
+        setting = f"{'min' if bound[0] == 'lower' else 'max'}={bound[1]}"
+        advice = f"\n    Suggested fix: {names[0]} = Dim('{names[0]}', {setting})"
     return (
         f"  - Not all values of {about} in the specified range satisfy {guard}\n"
         f"    at {guard.place}{advice}"
     )
 
 
-def decomposed(
-    program: ExportedProgram, table: Mapping[Any, Any] | None
-) -> ExportedProgram:
+def default_decompositions() -> dict[Any, Any]:
+    """A table that gives Core ATen ops; rows may be removed and added."""
+    from pellucid._decomp import core_aten_decompositions
+
+    return core_aten_decompositions()
+
+
+def decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedProgram:
     """The program traced again, into the ops that composites are made of."""
-    signature = program.graph_signature
+    signature, entries = program.graph_signature, program.module_call_graph
     stored = {**program.constants, **program.state_dict}
     if program.example_inputs is None:
         raise ValueError("run_decompositions needs the program's example_inputs")
@@ -299,10 +420,13 @@ def decomposed(
             hint = Tensor.size(leaves[r.input])[r.dim]
             made[r.name] = env.new_symbol(hint, r.name, r.lower, r.upper, r.name)
         sizes[r.input + offset, r.dim] = made[r.name]
+
+    def run(*flat: Any) -> tuple[Any, ...]:
+        with preserve_node_meta():
+            return tuple(Interpreter(program.graph_module).run(*flat))
+
     graph_module = trace_specialised(
-        lambda *flat: tuple(program.graph_module(*flat)),
-        *(values, sizes, env),
-        decomposition_table=dict(table or {}),
+        run, values, sizes, env, decomposition_table=dict(table)
     )
     specs = [
         InputSpec(s.kind, s.arg, s.target, s.persistent) for s in signature.input_specs
@@ -318,4 +442,5 @@ def decomposed(
         program.ranges,
         program.guards,
         program.example_inputs,
+        [ModuleCallEntry(e.fqn, None if e.fqn else e.signature) for e in entries],
     )

@@ -28,10 +28,16 @@ def explain(text: str) -> str:
         return text
     if time.monotonic() - _last < _PAUSE:
         return text
-    _last = start = time.monotonic()
+    try:
+        return _with_holders(text, int(found.group(1)))
+    finally:
+        _last = time.monotonic()
+
+
+def _with_holders(text: str, wanted: int) -> str:
     from pellucid.memory._peak import readable
 
-    wanted = int(found.group(1))
+    start = time.monotonic()
     counts = _C._memory_statistics()
     live = counts["allocated_bytes"]
     cached = max(counts["reserved_bytes"] - live, 0)

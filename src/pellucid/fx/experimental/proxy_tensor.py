@@ -20,11 +20,13 @@ from pellucid import Tensor
 from pellucid._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from pellucid.fx import traceback as fx_traceback
 from pellucid.fx.experimental import function_graphs
+from pellucid.fx.experimental.module_stack import ModuleStack
 from pellucid.fx.experimental.op_tracer import PythonKeyTracer
 from pellucid.fx.graph_module import GraphModule
 from pellucid.fx.node import Node
 from pellucid.fx.passes.shape_prop import _extract_tensor_metadata
 from pellucid.fx.proxy import Proxy
+from pellucid.nn import Module
 from pellucid.utils import _pytree as pytree
 from pellucid.utils._python_dispatch import (
     TorchDispatchMode,
@@ -193,7 +195,8 @@ def make_fx(
 
     ``tracing_mode``: ``real`` runs the ops, ``fake`` runs none, ``symbolic`` also gives
     sizes as expressions of the inputs' sizes. ``decomposition_table`` replaces ops by
-    functions of other ops. Raises AssertionError for another mode.
+    functions of other ops. ``record_module_stack``: for a module, or a method of one,
+    nodes tell the modules that made them. Raises AssertionError for another mode.
 
     Example::
 
@@ -210,6 +213,9 @@ def make_fx(
             "decomposition_table": decomposition_table,
             "pre_dispatch": pre_dispatch,
         }
+        root = f if isinstance(f, Module) else getattr(f, "__self__", None)
+        if record_module_stack and isinstance(root, Module):
+            options["modules"] = ModuleStack(root)
         if tracing_mode == "symbolic":
             from pellucid.fx.experimental.symbolic_trace import trace_all_sizes
 
@@ -229,8 +235,9 @@ def trace_once(
     *,
     decomposition_table: Mapping[Any, Callable[..., Any]] | None = None,
     pre_dispatch: bool = False,
+    modules: ModuleStack | None = None,
 ) -> GraphModule:
-    """One run of ``f``, as a graph."""
+    """One run of ``f``, as a graph. ``modules``: whose calls its nodes tell."""
     tracer = PythonKeyTracer()
     leaves, spec = pytree.tree_flatten(args)
     if fake_mode is not None:
@@ -249,7 +256,8 @@ def trace_once(
     proxy_mode = ProxyTorchDispatchMode(
         tracer, decomposition_table, pre_dispatch=pre_dispatch
     )
-    with fake_mode or contextlib.nullcontext(), proxy_mode:
+    calls = modules.followed(tracer) if modules else contextlib.nullcontext()
+    with fake_mode or contextlib.nullcontext(), proxy_mode, calls:
         result = f(*pytree.tree_unflatten(leaves, spec))
     returned = pytree.tree_map_only(Tensor, tracer.proxy_of, result)
     tracer.create_node("output", "output", (tracer.create_arg(returned),), {})

@@ -23,7 +23,7 @@ from pellucid.fx.node import Node, map_aggregate
 from pellucid.utils import _pytree as pytree
 from pellucid.utils._symbolic.environment import ShapeEnv, Symbol
 from pellucid.utils._symbolic.expressions import Expr
-from pellucid.utils._symbolic.fitting import Points, fit
+from pellucid.utils._symbolic.fitting import Points, Real, fit, fit_real
 
 Sizes = Mapping[tuple[int, int], Symbol]  # (index of the input, dimension) → symbol
 _OPERATORS = {
@@ -31,6 +31,8 @@ _OPERATORS = {
     "mul": operator.mul,
     "floordiv": operator.floordiv,
     "mod": operator.mod,
+    "truediv": operator.truediv,
+    "pow": operator.pow,
 }
 
 
@@ -97,8 +99,31 @@ def trace_symbolic(
     env: ShapeEnv,
     **options: Any,
 ) -> GraphModule:
-    """The graph of ``f`` where the ``sizes`` of inputs are symbols of ``env``."""
-    points = Points(list(dict.fromkeys(sizes.values())), {})
+    """The graph of ``f`` where the ``sizes`` of inputs are symbols of ``env``.
+
+    Where the program takes a size as a plain number (``int(n)``, ``n / 2``), nobody
+    notes what it decides by it: it is traced at many more sizes.
+    """
+    final = _traced(f, args, sizes, env, options)
+    if env.plain_uses:
+        try:
+            final = _traced(f, args, sizes, env, options, thorough=True)
+        except SizeError as error:
+            place = f"A size is taken as a plain number at\n    {env.plain_uses[0]}"
+            raise SizeError(f"{error}\n{place}", error.names) from error
+    return final
+
+
+def _traced(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    sizes: Sizes,
+    env: ShapeEnv,
+    options: dict[str, Any],
+    *,
+    thorough: bool = False,
+) -> GraphModule:
+    points = Points(list(dict.fromkeys(sizes.values())), {}, thorough)
     traces, seen = [], []
     for point in points.all:
         mode = FakeTensorMode(shape_env=env)
@@ -263,6 +288,14 @@ class _Computed:
         symbols = {name: self._symbol(name, env) for name in sorted(expr.free_symbols)}
         return expr.evaluate(symbols, lambda op, a, b: self._apply(op, a, b))
 
+    def real_of(self, real: Real, env: ShapeEnv) -> Any:
+        """The node of a float that is computed of an expression."""
+        operands = (
+            self.node_of(x, env) if isinstance(x, Expr) else x
+            for x in (real.left, real.right)
+        )
+        return self._apply(real.operator, *operands)
+
     def _symbol(self, name: str, env: ShapeEnv) -> Node:
         if name not in self.made:
             if name not in self.sources:
@@ -316,15 +349,20 @@ def _fill_in(
         numbers = [iter(_numbers(other)) for other in others]
 
         def replace(value: Any, numbers: Any = numbers, node: Node = node) -> Any:
-            if type(value) is not int and not isinstance(value, pellucid.SymInt):
+            if not _is_number(value):
                 return value
             values = [next(n) for n in numbers]
-            if all(v == values[0] for v in values):
-                return int(value)
-            expr = fit(values, points)
-            if expr is None:
-                raise SizeError(_unknown(values, points, node), list(points.base))
-            return computed.node_of(expr, env)
+            if all(v == values[0] or v != v for v in values):
+                return value if type(value) is float else int(value)
+            if type(value) is float:
+                real = fit_real(values, points)
+                if real is not None:
+                    return computed.real_of(real, env)
+            else:
+                expr = fit(values, points)
+                if expr is not None:
+                    return computed.node_of(expr, env)
+            raise SizeError(_unknown(values, points, node), list(points.base))
 
         if node.op in ("call_function", "output"):
             node.args = map_aggregate(node.args, replace)
@@ -345,12 +383,16 @@ def _sizes_of(function: GraphModule, env: ShapeEnv) -> Sizes:
     return found
 
 
-def _numbers(node: Node) -> list[int]:
-    found: list[int] = []
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) or isinstance(value, pellucid.SymInt)
+
+
+def _numbers(node: Node) -> list[Any]:
+    found: list[Any] = []
 
     def note(value: Any) -> Any:
-        if type(value) is int or isinstance(value, pellucid.SymInt):
-            found.append(int(value))
+        if _is_number(value):
+            found.append(value if type(value) is float else int(value))
         return value
 
     map_aggregate(node.args, note)

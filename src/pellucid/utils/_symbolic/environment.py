@@ -4,11 +4,13 @@ the trace holds.
 
 from __future__ import annotations
 
+import linecache
 import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 from pellucid.utils._symbolic.expressions import Expr
@@ -72,6 +74,7 @@ class ShapeEnv:
     def __init__(self, **settings: Any) -> None:
         self.symbols: dict[str, Symbol] = {}
         self.guards: list[Guard] = []
+        self.plain_uses: list[str] = []  # where the program took a size as a number
         self._seen: set[str] = set()
         self._is_noting = True
         self.settings = settings
@@ -125,6 +128,14 @@ class ShapeEnv:
         self._seen.add(str(guard))
         guard.place, guard.stack = where()
         self.guards.append(guard)
+
+    def note_plain(self, frame: FrameType) -> None:
+        """Note that the program takes a size as a plain number; called by SymInt."""
+        path, number = frame.f_code.co_filename, frame.f_lineno
+        line = linecache.getline(path, number).strip()
+        place = f"{path}:{number} in {frame.f_code.co_name}: {line}"
+        if self._is_noting and place not in self.plain_uses:
+            self.plain_uses.append(place)
 
     @contextmanager
     def ignore_fresh_unbacked_symbols(self) -> Iterator[None]:

@@ -9,9 +9,11 @@ the sizes; ``fit`` finds the expression.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import isqrt
+from typing import Any, NamedTuple
 
 from pellucid.utils._symbolic.environment import INFINITY, Symbol
 from pellucid.utils._symbolic.expressions import Expr
@@ -19,15 +21,22 @@ from pellucid.utils._symbolic.expressions import Expr
 # Steps from the example's size: uneven, so that floor divisions show, and a large one,
 # where slices end and tables are too short.
 _STEPS = (1, 2, 5, 31, 4099)
+_MANY = 16  # sizes all over a range
 _MOST = 1 << 14  # of a size that is traced; tensors have no memory then
 
 
 class Points:
     """The sizes at which a program is traced: the base, ``len(_STEPS)`` others of each
-    symbol, and one where all differ.
+    symbol, and one where all differ. ``thorough``: also sizes all over the ranges, at
+    which what is found is checked.
     """
 
-    def __init__(self, symbols: Sequence[Symbol], divisors: dict[str, int]) -> None:
+    def __init__(
+        self,
+        symbols: Sequence[Symbol],
+        divisors: dict[str, int],
+        thorough: bool = False,
+    ) -> None:
         self.symbols = list(symbols)
         self.base = {symbol.name: symbol.hint for symbol in symbols}
         self.varied: list[tuple[str, dict[str, int]]] = []
@@ -42,22 +51,39 @@ class Points:
         self.all = [self.base, *(p for _, p in self.varied)]
         if len(symbols) > 1 and everything not in self.all:
             self.all.append(everything)
+        for symbol in symbols if thorough else ():
+            points = ({**self.base, symbol.name: c} for c in _all_over(symbol))
+            self.all += [point for point in points if point not in self.all]
 
 
 def _others(symbol: Symbol, divisor: int) -> list[int]:
     """Other sizes in its range, near the example's and at the range's ends."""
-    lower, upper = symbol.lower, min(symbol.upper, _MOST)
-    if symbol.is_optional:  # a size too small for a kernel must not make it a number
-        lower, upper = symbol.hint, min(upper, symbol.hint + _STEPS[-2])
+    lower, upper = _range(symbol)
     candidates = [symbol.hint + step * divisor for step in _STEPS]
     candidates += [symbol.hint - step * divisor for step in _STEPS]
     if symbol.upper < INFINITY:
         candidates.insert(0, symbol.upper)
     candidates.insert(0, max(lower, 2))
     fit = [c for c in candidates if max(lower, 2) <= c <= upper and c != symbol.hint]
-    if lower <= 1 <= upper and symbol.hint == 1:
+    if symbol.lower <= 1 <= upper and symbol.hint == 1:
         fit.append(1)
     return list(dict.fromkeys(fit))[: len(_STEPS) + 2]
+
+
+def _range(symbol: Symbol) -> tuple[int, int]:
+    """The sizes at which the symbol may be traced."""
+    if symbol.is_optional:  # a size too small for a kernel must not make it a number
+        return symbol.hint, min(symbol.upper, _MOST, symbol.hint + _STEPS[-2])
+    return max(symbol.lower, 2), min(symbol.upper, _MOST)
+
+
+def _all_over(symbol: Symbol) -> list[int]:
+    """Sizes of its range, each greater than the last by the same factor."""
+    lower, upper = _range(symbol)
+    if upper <= lower:
+        return []
+    factor = (upper / lower) ** (1 / _MANY)
+    return [round(lower * factor**k) for k in range(_MANY + 1)]
 
 
 def fit(values: Sequence[int], points: Points) -> Expr | None:
@@ -76,6 +102,66 @@ def fit(values: Sequence[int], points: Points) -> Expr | None:
         ):
             return candidate
     return None
+
+
+class Real(NamedTuple):
+    """A float: ``operator`` of two operands, of which expressions are."""
+
+    operator: str
+    left: Expr | float
+    right: Expr | float
+
+
+_ROOTS = (0.5, -0.5)
+_PARTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 32, 64, 100, 128, 255, 256, 1000)
+
+
+def fit_real(values: Sequence[float], points: Points) -> Real | None:
+    """What computes these floats at ``points.all``, to the last bit: an expression over
+    a number, a number over one, a root, or ``n / (n - 1)``. None where it is none of
+    these.
+    """
+    for inverse, form in _REAL_FORMS:
+        try:
+            inner = [round(inverse(value)) for value in values]
+            found = [_compute(form(number)) for number in inner]
+        except (OverflowError, ValueError, ZeroDivisionError):
+            continue
+        if found == list(values):
+            expr = fit(inner, points)
+            if expr is not None:
+                return form(expr)
+    return None
+
+
+def _compute(real: Real) -> Any:
+    return getattr(operator, real.operator)(real.left, real.right)
+
+
+def _less_one(n: Any) -> Any:
+    return n - (Expr.constant(1) if isinstance(n, Expr) else 1)
+
+
+_Form = tuple[Callable[[float], float], Callable[[Any], Real]]
+
+
+def _over(part: int) -> list[_Form]:
+    return [
+        (lambda v: v * part, lambda n: Real("truediv", n, part)),
+        (lambda v: part / v, lambda n: Real("truediv", part, n)),
+    ]
+
+
+def _root(power: float) -> _Form:
+    return (lambda v: v ** (1 / power), lambda n: Real("pow", n, power))
+
+
+_REAL_FORMS: list[_Form] = [
+    *(form for part in _PARTS for form in _over(part)),
+    *map(_root, _ROOTS),
+    (lambda v: v / (v - 1), lambda n: Real("truediv", n, _less_one(n))),
+]
+"""For a float the integer that it is computed of, and how."""
 
 
 def _candidates(

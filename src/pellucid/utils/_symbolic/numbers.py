@@ -8,6 +8,7 @@ which the trace holds (``environment.py``).
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +69,28 @@ class SymInt(int):
     def __bool__(self) -> bool:
         return self != 0
 
+    def __int__(self) -> int:
+        self._note_plain()
+        return self.node.hint
+
+    def __float__(self) -> float:
+        self._note_plain()
+        return float(self.node.hint)
+
+    def __truediv__(self, other: Any) -> Any:
+        self._note_plain()
+        return int.__truediv__(self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        self._note_plain()
+        return int.__rtruediv__(self, other)
+
+    def _note_plain(self) -> None:
+        """What the program decides by the plain number is not noted; that it may is."""
+        asking = sys._getframe(2)
+        if "/pellucid/" not in asking.f_code.co_filename:
+            self.node.shape_env.note_plain(asking)
+
     def __neg__(self) -> Any:
         return 0 - self
 
@@ -80,6 +103,7 @@ class SymInt(int):
             for _ in range(other):
                 result = self * result
             return result
+        self._note_plain()
         return pow(int(self), other, modulus)
 
 

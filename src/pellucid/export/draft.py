@@ -1,0 +1,157 @@
+"""``draft_export``: a program in any case, and a report of what it was made to assume.
+
+Where ``export`` refuses a program, a draft gives in: a range becomes the part where a
+condition holds, a size becomes the example's number, and values that decide are the
+example's.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from pellucid._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+)
+from pellucid.export.program import ExportedProgram
+from pellucid.export.tracing import ConstraintError, bound_of, exported
+from pellucid.fx.experimental.symbolic_trace import SizeError
+from pellucid.nn import Module
+from pellucid.utils._symbolic.environment import Guard, ShapeEnv, Symbol
+
+__all__ = ["DraftExportReport", "FailureReport", "FailureType", "draft_export"]
+
+_log = logging.getLogger(__name__)
+_Sizes = dict[tuple[int, int], Symbol]
+
+
+class FailureType(Enum):
+    """Why ``export`` would have refused the program."""
+
+    DATA_DEPENDENT_ERROR = 2
+    GUARD_ADDED = 3
+
+
+@dataclass
+class FailureReport:
+    """One assumption: its kind, what was assumed and why."""
+
+    failure_type: FailureType
+    data: dict[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self.data['assumed']}\n    {self.data['because']}"
+
+
+@dataclass
+class DraftExportReport:
+    """What a draft assumes beyond what ``dynamic_shapes`` says."""
+
+    failures: list[FailureReport] = field(default_factory=list)
+
+    def successful(self) -> bool:
+        """Whether ``export`` gives the same program."""
+        return not self.failures
+
+    def __str__(self) -> str:
+        if self.successful():
+            return "No issue: export gives this program"
+        numbered = (f"{k + 1}. {f}" for k, f in enumerate(self.failures))
+        return "The program holds only as follows:\n" + "\n".join(numbered)
+
+
+class Assumptions:
+    """Sizes that are numbers, narrower ranges, and whether values are the example's."""
+
+    def __init__(self) -> None:
+        self.report = DraftExportReport()
+        self.numbers: list[str] = []
+        self.bounds: dict[str, tuple[str, int]] = {}
+        self.values_are_examples = False
+
+    def applied(self, env: ShapeEnv, sizes: _Sizes) -> _Sizes:
+        """The open sizes under what is assumed so far."""
+        if self.values_are_examples:
+            env.symbols.clear()
+            return {}
+        for name in self.numbers:
+            env.symbols.pop(name, None)
+        for name, (end, value) in self.bounds.items():
+            if name in env.symbols:
+                setattr(env.symbols[name], end, value)
+        return {p: s for p, s in sizes.items() if s.name in env.symbols}
+
+    def fix(self, name: str, because: str) -> None:
+        """The size is the example's number."""
+        self.numbers.append(name)
+        self._add(FailureType.GUARD_ADDED, f"{name} is the example's number", because)
+
+    def hold(self, guard: Guard) -> None:
+        """The condition is true: of a part of a range, or of the example's number."""
+        name = min(guard.left.free_symbols | guard.right.free_symbols)
+        bound = bound_of(guard)
+        if bound is None or self.bounds.get(name) == bound:
+            return self.fix(name, f"{guard} at {guard.place}")
+        self.bounds[name] = bound
+        self._add(FailureType.GUARD_ADDED, str(guard), f"at {guard.place}")
+
+    def take_values(self, error: Exception) -> None:
+        """Values are the example's, and all sizes with them."""
+        self.values_are_examples = True
+        assumed = "values that decide, and all sizes, are the example's"
+        self._add(FailureType.DATA_DEPENDENT_ERROR, assumed, str(error))
+
+    def _add(self, kind: FailureType, assumed: str, because: str) -> None:
+        facts = {"assumed": assumed, "because": because}
+        self.report.failures.append(FailureReport(kind, facts))
+
+
+def draft_export(
+    mod: Module,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    dynamic_shapes: Any = None,
+    preserve_module_call_signature: Sequence[str] = (),
+    strict: bool = False,
+    prefer_deferred_runtime_asserts_over_guards: bool = False,
+) -> ExportedProgram:
+    """As ``export``, for programs that it refuses: what the result assumes is in its
+    ``_report``, and logged. Arguments as there. A value that decides makes a program
+    for the example's values and sizes alone.
+
+    Example::
+
+        program = draft_export(model, (x,), dynamic_shapes={"x": {0: Dim("batch")}})
+        print(program._report)
+    """
+    assumed = Assumptions()
+    while True:
+        try:
+            program = exported(
+                *(mod, args, kwargs, dynamic_shapes),
+                preserve_module_call_signature,
+                assumed,
+            )
+        except ConstraintError as error:
+            for guard in error.guards:
+                assumed.hold(guard)
+        except SizeError as error:
+            named = [n for n in error.names if n not in assumed.numbers]
+            if not named:
+                raise
+            assumed.fix(named[0], str(error))
+        except (DataDependentOutputException, DynamicOutputShapeException) as error:
+            if assumed.values_are_examples:
+                raise
+            assumed.take_values(error)
+        else:
+            break
+    program._report = assumed.report
+    if not assumed.report.successful():
+        _log.warning("%s", assumed.report)
+    return program

@@ -1,0 +1,339 @@
+"""``unflatten``: the parts of an exported program as modules again, to be exchanged.
+
+The nodes of a call of a part follow each other, and tell the calls that they belong to
+(``fx/experimental/module_stack.py``). A part takes what its nodes read of others, and
+gives what others read of them; parameters and buffers are where they were. Several
+calls of a part are one module where their graphs are the same.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import pellucid
+from pellucid import SymInt, Tensor
+from pellucid.export.program import (
+    ExportedProgram,
+    ModuleCallSignature,
+    TensorArgument,
+    check_sizes,
+    program_state,
+)
+from pellucid.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
+from pellucid.fx.graph import Graph
+from pellucid.fx.graph_module import GraphModule
+from pellucid.fx.node import Node, map_aggregate
+from pellucid.nn import Module
+from pellucid.utils import _pytree as pytree
+
+__all__ = ["InterpreterModule", "UnflattenedModule", "unflatten"]
+
+
+_SIZE: Any = pellucid.ops.aten.sym_size.int
+
+
+class InterpreterModule(GraphModule):
+    """A part of an unflattened program; another module may take its place."""
+
+
+class UnflattenedModule(InterpreterModule):
+    """An exported program with the modules that it was made of."""
+
+
+def unflatten(module: ExportedProgram, flat_args_adapter: Any = None) -> Any:
+    """A module that computes what the program does, with its parts as submodules under
+    their names. What takes the place of a part is given the tensors that the part read,
+    in order of their first use; for parts that ``preserve_module_call_signature`` named
+    the arguments that they were called with.
+
+    Raises ValueError for a program whose nodes do not tell their modules.
+
+    Example::
+
+        whole = unflatten(export(model, (x,)))
+        whole.head = nn.Linear(64, 10)
+        whole(x)
+    """
+    if flat_args_adapter is not None:
+        raise NotImplementedError(
+            "unflatten(flat_args_adapter=...) is not offered: give arguments in the "
+            "containers that the program was exported with"
+        )
+    if not module.module_call_graph:
+        raise ValueError(
+            "this program does not tell the modules that it was made of; export the "
+            "module again"
+        )
+    made = _Parts(module).whole()
+
+    def check(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        leaves, spec = pytree.tree_flatten((args, kwargs))
+        if spec == module.call_spec.in_spec:  # else the flattening says what differs
+            check_sizes(module, leaves)
+
+    made.register_forward_pre_hook(check, with_kwargs=True)
+    return made
+
+
+class _Part(NamedTuple):
+    module: InterpreterModule
+    inputs: list[Node]  # of the program
+
+
+class _Scope:
+    """The graph of a part that is being made."""
+
+    def __init__(self, path: str, state: dict[str, tuple[str, Tensor]]) -> None:
+        self.path, self.state = path, state
+        self.graph = Graph()
+        self.values: dict[Node, Any] = {}
+        self.attributes: dict[str, Any] = {}
+        self.inputs: list[Node] = []
+
+    def value(self, node: Node) -> Any:
+        """The part's node of one of the program."""
+        if node not in self.values:
+            name, tensor = self.state.get(node.name, ("", None))
+            prefix = f"{self.path}." if self.path else ""
+            if tensor is not None and name.startswith(prefix):
+                own = name.removeprefix(prefix)
+                self.attributes[own] = tensor
+                self.values[node] = self.graph.get_attr(own)
+            elif not self._add_size(node):
+                self.add_input(node)
+        return self.values[node]
+
+    def _add_size(self, node: Node) -> bool:
+        """Compute a size of the program's inputs of the part's own, where these tell
+        it.
+        """
+        size = node.meta.get("val")
+        if not self.path or not isinstance(size, SymInt):
+            return False
+        if node.target != _SIZE:
+            self.values[node] = self.graph.node_copy(node, self.value)
+            return True
+        for given in self.inputs:
+            shape = given.meta.get("val") if isinstance(given, Node) else None
+            for dim, known in enumerate(getattr(shape, "symbolic_shape", None) or ()):
+                if str(known) == str(size):
+                    place = (self.values[given], dim)
+                    self.values[node] = self.graph.call_function(_SIZE, place)
+                    return True
+        return False
+
+    def add_input(self, node: Any) -> None:
+        """Another argument; ``node`` may be a number that the call was given."""
+        last = [n for n in self.graph.nodes if n.op == "placeholder"][-1:]
+        first = next(iter(self.graph.nodes), None)
+        name = node.name if isinstance(node, Node) else f"number_{len(self.inputs)}"
+        place = (
+            self.graph.inserting_after(last[0])
+            if last
+            else self.graph.inserting_before(first)
+        )
+        with place:
+            made = self.graph.placeholder(name)
+        self.inputs.append(node)
+        if isinstance(node, Node):
+            made.meta = dict(node.meta)
+            self.values[node] = made
+
+    def of(self, value: Any) -> Any:
+        """An argument of the program's nodes, as the part's have it."""
+        return map_aggregate(
+            value, lambda x: self.value(x) if isinstance(x, Node) else x
+        )
+
+    def finish(self, outputs: Any, signature: ModuleCallSignature | None) -> None:
+        self.graph.output(outputs)
+        if signature is not None:
+            names = ["self", *(signature.forward_arg_names or [])]
+            info = _PyTreeInfo(names, signature.in_spec, signature.out_spec)
+            self.graph.set_codegen(_PyTreeCodeGen(info))
+
+
+class _Parts:
+    """Makes the modules of one program."""
+
+    def __init__(self, program: ExportedProgram) -> None:
+        self.program = program
+        self.state = program_state(program)
+        self.nodes = {node.name: node for node in program.graph.nodes}
+        entries = {e.fqn: e.signature for e in program.module_call_graph}
+        self.signature = entries.pop("")
+        self.signatures = {f"L__self__{k}": v for k, v in entries.items() if v}
+        self.variants: dict[str, list[tuple[str, InterpreterModule]]] = {}
+
+    def whole(self) -> UnflattenedModule:
+        graph = self.program.graph
+        scope = _Scope("", self.state)
+        for node in graph.find_nodes(op="placeholder"):
+            if node.name not in self.state:
+                scope.add_input(node)
+        body = [n for n in graph.nodes if n.op not in ("placeholder", "output")]
+        self._copy(scope, body, 1)
+        scope.finish(list(scope.of(graph.output_node().args[0])), self.signature)
+        made = UnflattenedModule(scope.attributes, scope.graph, "UnflattenedModule")
+        _unlist_buffers(made, self.program)
+        _order_parts(made, [e.fqn for e in self.program.module_call_graph])
+        return made
+
+    def _copy(self, scope: _Scope, nodes: Sequence[Node], depth: int) -> None:
+        """``depth``: how many of the calls that nodes belong to are outside."""
+
+        def call(node: Node) -> str | None:
+            stack = list(node.meta.get("nn_module_stack", ()))
+            return stack[depth] if len(stack) > depth else None
+
+        for key, run in groupby(nodes, call):
+            if key is not None:
+                self._call(scope, key, list(run), depth)
+                continue
+            for node in run:
+                if node.op == "get_attr":
+                    target = str(node.target)
+                    scope.attributes[target] = getattr(
+                        self.program.graph_module, target
+                    )
+                scope.values[node] = scope.graph.node_copy(node, scope.value)
+
+    def _call(self, scope: _Scope, key: str, run: list[Node], depth: int) -> None:
+        name = run[0].meta["nn_module_stack"][key][0]
+        inside = set(run)
+        read = [n for n in run if any(user not in inside for user in n.users)]
+        signature = self.signatures.get(key)
+        part = None
+        if signature is not None:
+            part = self._with_signature(name, run, read, depth, signature)
+        if part is None:
+            signature, part = None, self._without(name, run, read, depth)
+        module, target = self._shared(name, part.module)
+        prefix = f"{scope.path}." if scope.path else ""
+        if target.startswith(prefix):
+            target = target.removeprefix(prefix)
+        else:  # a part of another that is called here
+            target = target.replace(".", "_")
+        scope.attributes[target] = module
+        given = [scope.of(node) for node in part.inputs]
+        if signature is None:
+            called = scope.graph.call_module(target, tuple(given))
+            self._take(scope, read, called, None if len(read) == 1 else called)
+            return
+        args, kwargs = pytree.tree_unflatten(given, signature.in_spec)
+        called = scope.graph.call_module(target, args, kwargs)
+        results = [self._node(a) for a in signature.outputs]
+        leaves = None
+        if not signature.out_spec.is_leaf():
+            leaves = scope.graph.call_function(pytree.tree_leaves, (called,))
+        self._take(scope, results, called, leaves, inside)
+
+    def _take(
+        self,
+        scope: _Scope,
+        results: Sequence[Any],
+        called: Node,
+        leaves: Node | None,
+        inside: set[Node] | None = None,
+    ) -> None:
+        """The results of a call are values of the part that makes it."""
+        for number, node in enumerate(results):
+            if not isinstance(node, Node) or (inside and node not in inside):
+                continue
+            if leaves is None:
+                scope.values[node] = called
+            else:
+                part = scope.graph.call_function(operator.getitem, (leaves, number))
+                scope.values[node] = part
+            scope.values[node].meta = {
+                k: v for k, v in node.meta.items() if k != "nn_module_stack"
+            }
+
+    def _without(
+        self, name: str, run: list[Node], read: list[Node], depth: int
+    ) -> _Part:
+        scope = _Scope(name, self.state)
+        self._copy(scope, run, depth + 1)
+        outputs = [scope.value(node) for node in read]
+        scope.finish(outputs[0] if len(outputs) == 1 else tuple(outputs), None)
+        return self._made(scope)
+
+    def _with_signature(
+        self,
+        name: str,
+        run: list[Node],
+        read: list[Node],
+        depth: int,
+        signature: ModuleCallSignature,
+    ) -> _Part | None:
+        """None where the part takes or gives more than its call did."""
+        scope = _Scope(name, self.state)
+        for argument in signature.inputs:
+            scope.add_input(self._node(argument))
+        count = len(scope.inputs)
+        self._copy(scope, run, depth + 1)
+        results = [self._node(a) for a in signature.outputs]
+        outputs = scope.of(results)
+        if len(scope.inputs) != count or any(n not in results for n in read):
+            return None
+        scope.finish(list(outputs), signature)
+        return self._made(scope)
+
+    def _node(self, argument: Any) -> Any:
+        if isinstance(argument, TensorArgument):
+            return self.nodes[argument.name]
+        return argument.value
+
+    def _made(self, scope: _Scope) -> _Part:
+        module = InterpreterModule(scope.attributes, scope.graph, "InterpreterModule")
+        return _Part(module, scope.inputs)
+
+    def _shared(
+        self, name: str, made: InterpreterModule
+    ) -> tuple[InterpreterModule, str]:
+        """The module of an earlier call with the same graph, or this, and its name."""
+        variants = self.variants.setdefault(name, [])
+        form = _form(made.graph)
+        for number, (known, module) in enumerate(variants):
+            if known == form:
+                return module, f"{name}@{number}" if number else name
+        variants.append((form, made))
+        number = len(variants) - 1
+        return made, f"{name}@{number}" if number else name
+
+
+def _form(graph: Graph) -> str:
+    """What it computes, without the names of its values."""
+    numbers = {node: f"%{k}" for k, node in enumerate(graph.nodes)}
+
+    def shown(value: Any) -> Any:
+        return map_aggregate(
+            value, lambda x: numbers[x] if isinstance(x, Node) else repr(x)
+        )
+
+    return "\n".join(
+        f"{n.op} {'' if n.op == 'placeholder' else n.target} "
+        f"{'' if n.op == 'placeholder' else (shown(n.args), shown(dict(n.kwargs)))}"
+        for n in graph.nodes
+    )
+
+
+def _unlist_buffers(made: Module, program: ExportedProgram) -> None:
+    """Buffers that were not in the module's ``state_dict`` are not in its."""
+    for part in made.modules():
+        for name, buffer in part._buffers.items():
+            if any(buffer is value for value in program.constants.values()):
+                part._non_persistent_buffers_set.add(name)
+
+
+def _order_parts(made: Module, names: list[str]) -> None:
+    """Submodules come in the order of the original ones."""
+    rank = {name: number for number, name in enumerate(names)}
+    for path, part in list(made.named_modules()):
+        prefix = f"{path}." if path else ""
+        order = {name: rank.get(prefix + name, len(rank)) for name in part._modules}
+        for name in sorted(order, key=order.__getitem__):
+            part._modules[name] = part._modules.pop(name)
