@@ -4,8 +4,8 @@ Registers hold 64 bits: an integer (bools are 0 and 1) or a number (a double). `
 and ``gives`` say which. The first instructions belong to programs as such and are
 listed here. Those of scalar ops follow in the order of the rows that say in C++ what
 they compute (``ir/scalar_ops.py``), under their names; the form on numbers ends in
-".number". The whole table is in ``ir/opcodes.py``. ``lower/registers.py`` writes programs,
-runtime/plan/register_program.cpp runs them.
+".number". The whole table is in ``ir/opcodes.py``. ``lower/registers.py`` writes
+programs, runtime/plan/register_program.cpp runs them.
 """
 
 from __future__ import annotations
