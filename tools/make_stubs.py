@@ -41,7 +41,7 @@ HEADER = '''\
 # mypy: disable-error-code="overload-cannot-match, overload-overlap, override"
 """Made by tools/make_stubs.py from the op table; {what}.
 
-Overloads stand in the order in which calls try them, so one may hide a later one.
+Overloads have the order in which calls try them, so one may hide a later one.
 """
 
 from builtins import (

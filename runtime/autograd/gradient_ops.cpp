@@ -37,7 +37,7 @@ Tensor cast(TensorImpl& grad, DType dtype) {
 
 template <DType dtype>
 void write_eighth(void* data) {
-  using Element = ElementOf<dtype>::Type;
+  using Element = typename ElementOf<dtype>::Type;
   *static_cast<Element*>(data) = Float8Encoder<Element>::of(1);
 }
 

@@ -2,7 +2,7 @@
 //
 // Addresses are numbers of the device's own; nothing in the runtime dereferences them. Every function may be called
 // from any thread, on memory that was written by earlier calls of this interface, and raises by throwing; `release`
-// must not. What a backend does not launch runs on the CPU: device/host_call.h for ops, plan/host_step.h for steps.
+// must not. What a backend does not launch runs on the CPU: ops/device_op.h for ops, plan/host_step.h for steps.
 #pragma once
 
 #include <atomic>

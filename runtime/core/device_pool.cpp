@@ -183,7 +183,7 @@ uint64_t DevicePool::add_segment(Device device, size_t nbytes, size_t size, size
   const int64_t stream = current_stream(device);
   if (address % options_.alignment) {
     backend_.release(device, address, segment);
-    raise(ErrorKind::Runtime, "%s: allocate gave the address 0x%llx, which is no multiple of the alignment %zu",
+    raise(ErrorKind::Runtime, "%s: allocate gave the address 0x%llx, which is not a multiple of the alignment %zu",
           device_name(device).c_str(), static_cast<unsigned long long>(address), options_.alignment);
   }
   const std::lock_guard lock(books.mutex);

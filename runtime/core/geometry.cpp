@@ -13,7 +13,7 @@ int64_t checked_numel(Sizes sizes, size_t item) {
   bool overflow = false, empty = false;
   for (const int64_t size : sizes) {
     if (size < 0) [[unlikely]]
-      raise(ErrorKind::Runtime, "a tensor cannot have the negative size %lld: %s was asked for",
+      raise(ErrorKind::Runtime, "Trying to create tensor with negative dimension %lld: %s",
             static_cast<long long>(size), format_sizes(sizes).c_str());
     empty |= size == 0;
     overflow |= __builtin_mul_overflow(numel, size, &numel);

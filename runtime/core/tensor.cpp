@@ -55,7 +55,7 @@ bool is_off_host(Device device) { return device.type != DeviceType::CPU && devic
 // Memory for a tensor of `ndim` dimensions with its geometry arrays in place, and no storage yet.
 TensorImpl* make_tensor(DType dtype, size_t ndim, Device device) {
   if (ndim > kMaxDims) [[unlikely]]
-    raise(ErrorKind::Runtime, "a tensor has at most %d dimensions; %zu were asked for", kMaxDims, ndim);
+    raise(ErrorKind::Runtime, "a tensor has at most %d dimensions, not %zu", kMaxDims, ndim);
   if (is_off_host(device)) [[unlikely]]
     device = with_index(device);
   TensorImpl* tensor = init_tensor(allocate_fixed<sizeof(TensorImpl)>(), dtype, ndim, device, backend_keys(device));
@@ -283,7 +283,7 @@ namespace {
 void set_geometry(TensorImpl& tensor, Sizes sizes, Sizes strides) {
   if (sizes.size() != tensor.ndim) [[unlikely]] {
     if (sizes.size() > kMaxDims)
-      raise(ErrorKind::Runtime, "a tensor has at most %d dimensions; %zu were asked for", kMaxDims, sizes.size());
+      raise(ErrorKind::Runtime, "a tensor has at most %d dimensions, not %zu", kMaxDims, sizes.size());
     int64_t* old = tensor.flags & TensorImpl::kHeapGeometry ? tensor.sizes : nullptr;
     int64_t* heap = nullptr;
     if (sizes.size() > kInlineDims) {

@@ -1,5 +1,7 @@
 #include "distributed/reduction.h"
 
+#include <immintrin.h>
+
 #include <algorithm>
 #include <bit>
 #include <complex>
@@ -13,6 +15,11 @@ namespace {
 constexpr int64_t kBlock = 512;  // elements: the partial sums of 64 ranks stay in the first cache
 constexpr int kLevels = 18;      // 2**17 ranks, and the block that is being filled
 
+struct Float16 {
+  uint16_t bits;
+  explicit operator float() const { return _cvtsh_ss(bits); }
+  static Float16 of(float value) { return {_cvtss_sh(value, _MM_FROUND_CUR_DIRECTION)}; }
+};
 struct BFloat16 {
   uint16_t bits;
   explicit operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
@@ -29,7 +36,7 @@ struct Wide {
   using Type = T;
 };
 template <>
-struct Wide<_Float16> {
+struct Wide<Float16> {
   using Type = float;
 };
 template <>
@@ -41,7 +48,7 @@ using WideOf = typename Wide<T>::Type;
 
 template <class T>
 T narrow(WideOf<T> value) {
-  if constexpr (std::is_same_v<T, BFloat16>) return BFloat16::of(value);
+  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>) return T::of(value);
   else return static_cast<T>(value);
 }
 
@@ -165,7 +172,7 @@ void combine_as(DType dtype, std::span<const char* const> sources, std::span<con
     case DType::Int16: return run.template operator()<int16_t>();
     case DType::Int32: return run.template operator()<int32_t>();
     case DType::Int64: return run.template operator()<int64_t>();
-    case DType::Float16: return run.template operator()<_Float16>();
+    case DType::Float16: return run.template operator()<Float16>();
     case DType::BFloat16: return run.template operator()<BFloat16>();
     case DType::Float32: return run.template operator()<float>();
     case DType::Float64: return run.template operator()<double>();

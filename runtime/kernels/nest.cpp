@@ -51,19 +51,19 @@ void order_axes(Axes& axes, int num_operands) {
 }
 
 void collapse_axes(Axes& axes, int num_operands) {
-  int kept = 0;  // the axis that the next one may merge into
+  int last = 0;  // the axis that the next one may merge into
   for (int axis = 1; axis < axes.rank; ++axis) {
     bool one = true;
     for (int k = 0; k < num_operands && one; ++k)
-      one = axes.stride(k, kept) == axes.stride(k, axis) * axes.extents[axis];
+      one = axes.stride(k, last) == axes.stride(k, axis) * axes.extents[axis];
     if (one) {
-      axes.extents[kept] *= axes.extents[axis];
+      axes.extents[last] *= axes.extents[axis];
     } else {
-      axes.extents[++kept] = axes.extents[axis];
+      axes.extents[++last] = axes.extents[axis];
     }
-    for (int k = 0; k < num_operands; ++k) axes.stride(k, kept) = axes.stride(k, axis);
+    for (int k = 0; k < num_operands; ++k) axes.stride(k, last) = axes.stride(k, axis);
   }
-  axes.rank = axes.rank ? kept + 1 : 0;
+  axes.rank = axes.rank ? last + 1 : 0;
 }
 
 namespace {

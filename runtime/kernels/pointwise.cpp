@@ -50,12 +50,12 @@ void check_number(const OpCall& call, const ScalarFunction::Parameter& parameter
 
 uint64_t parameter_bits(const OpCall& call, const ScalarFunction::Parameter& parameter) {
   const Value& value = call.args[parameter.argument];
-  using enum ScalarFunction::Part;
+  using Part = ScalarFunction::Part;
   if (value.tag == Tag::Complex) [[unlikely]] {
-    if (parameter.part == Whole)
+    if (parameter.part == Part::Whole)
       raise(ErrorKind::Runtime, "%s: the argument '%s' of real tensors must be a real number, not a complex one",
             call.op->schema.name.c_str(), call.op->schema.arguments[parameter.argument].name.c_str());
-    return std::bit_cast<uint64_t>(parameter.part == Real ? value.complex->real : value.complex->imag);
+    return std::bit_cast<uint64_t>(parameter.part == Part::Real ? value.complex->real : value.complex->imag);
   }
   const bool fits_everywhere = value.tag == Tag::Int && static_cast<uint64_t>(value.integer) <= 1;
   if (parameter.has_range && !fits_everywhere) check_number(call, parameter);
@@ -66,7 +66,7 @@ uint64_t parameter_bits(const OpCall& call, const ScalarFunction::Parameter& par
     if (!number_fits(value, DType::Int64)) raise_unfit_number(call.op->schema.name.c_str(), value, DType::Int64);
     return static_cast<uint64_t>(static_cast<int64_t>(number));
   }
-  if (parameter.part == Imaginary) [[unlikely]]
+  if (parameter.part == Part::Imaginary) [[unlikely]]
     return 0;
   return std::bit_cast<uint64_t>(value.as_double());
 }

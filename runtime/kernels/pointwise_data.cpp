@@ -77,21 +77,21 @@ bool PointwiseData::statics_match(const OpCall& call, const Entry& entry) const 
 
 // Shapes that do not fit and results that the destination cannot hold are named before a dtype that the op refuses.
 void PointwiseData::refuse_shapes(const OpCall& call, PointwiseKey key) const {
-  int64_t joined[kMaxDims], next[kMaxDims];
+  int64_t sizes[kMaxDims], next[kMaxDims];
   size_t rank = 0;
   for (int i = 0; i < num_arguments; ++i) {
     if (roles[i] != Role::Operand || !call.args[i].is_tensor()) continue;
-    rank = static_cast<size_t>(broadcast_sizes({joined, rank}, call.args[i].tensor->shape(), next));
-    std::copy_n(next, rank, joined);
+    rank = static_cast<size_t>(broadcast_sizes({sizes, rank}, call.args[i].tensor->shape(), next));
+    std::copy_n(next, rank, sizes);
   }
   if (call.op->variant != Variant::InPlace) return;
-  const TensorImpl& written = *call.args[result_argument(call.args, 0)].tensor;
-  if (!can_cast(key.common(), written.dtype))
+  const TensorImpl& target = *call.args[result_argument(call.args, 0)].tensor;
+  if (!can_cast(key.common(), target.dtype))
     raise(ErrorKind::Runtime, "result type %s can't be cast to the desired output type %s", type_word(key.common()),
-          type_word(written.dtype));
-  if (!std::ranges::equal(written.shape(), Sizes{joined, rank}))
+          type_word(target.dtype));
+  if (!std::ranges::equal(target.shape(), Sizes{sizes, rank}))
     raise(ErrorKind::Runtime, "output with shape %s doesn't match the broadcast shape %s",
-          format_sizes(written.shape()).c_str(), format_sizes({joined, rank}).c_str());
+          format_sizes(target.shape()).c_str(), format_sizes({sizes, rank}).c_str());
 }
 
 const ScalarFunction* PointwiseData::found(const OpCall& call, PointwiseKey key) const {

@@ -59,8 +59,8 @@ class ReduceRun {
   bool load_axes() {
     for (size_t axis = 0; axis < call_.extents.size(); ++axis) {
       const int64_t extent = call_.extents[axis];
-      Axes& axes = call_.reduced_axes >> axis & 1 ? reduced_ : kept_;
-      if (extent == 0 && &axes == &kept_) return false;
+      Axes& axes = call_.reduced_axes >> axis & 1 ? reduced_ : stored_;
+      if (extent == 0 && &axes == &stored_) return false;
       if (extent == 1) continue;
       append_axis(axes, extent, axis);
     }
@@ -90,9 +90,9 @@ class ReduceRun {
   }
 
   void choose_axes() {
-    order_axes(kept_, num_operands_);
+    order_axes(stored_, num_operands_);
     if (!call_.indexed) order_axes(reduced_, num_operands_);
-    for (Axes* axes : {&kept_, &reduced_}) {
+    for (Axes* axes : {&stored_, &reduced_}) {
       collapse_axes(*axes, num_operands_);
       if (axes->rank == 0) {
         make_empty(*axes);
@@ -103,11 +103,11 @@ class ReduceRun {
     if (!call_.indexed && reduced_.extents[run_axis_] < kShortRun)
       for (int axis = 0; axis < reduced_.rank; ++axis)
         if (reduced_.extents[axis] > reduced_.extents[run_axis_]) run_axis_ = axis;
-    kept_axis_ = kept_.rank - 1;
-    const auto distance = [&](int axis) { return std::abs(kept_.stride(num_outputs_, axis)); };
+    stored_axis_ = stored_.rank - 1;
+    const auto distance = [&](int axis) { return std::abs(stored_.stride(num_outputs_, axis)); };
     if (num_operands_ > num_outputs_)
-      for (int axis = 0; axis < kept_.rank; ++axis)
-        if (distance(axis) && (distance(axis) < distance(kept_axis_) || !distance(kept_axis_))) kept_axis_ = axis;
+      for (int axis = 0; axis < stored_.rank; ++axis)
+        if (distance(axis) && (distance(axis) < distance(stored_axis_) || !distance(stored_axis_))) stored_axis_ = axis;
   }
 
   int64_t other_extents(const Axes& axes, int chosen) const {
@@ -131,7 +131,7 @@ class ReduceRun {
                       const int64_t* output_strides) const {
     int64_t strides[2 * kMaxMapOperands];
     for (int k = 0; k < num_operands_; ++k) {
-      strides[2 * k] = k < num_outputs_ ? output_strides[k] : kept_.stride(k, kept_axis_);
+      strides[2 * k] = k < num_outputs_ ? output_strides[k] : stored_.stride(k, stored_axis_);
       strides[2 * k + 1] = k < num_outputs_ ? 0 : reduced_.stride(k, run_axis_);
     }
     uint64_t params[kMaxParams];
@@ -143,7 +143,7 @@ class ReduceRun {
 
   int64_t reduce_directly() const {
     call_.direct.get();  // resolving may call Python: not from a thread that others wait for
-    const int64_t extent = kept_.extents[kept_axis_], outer = other_extents(kept_, kept_axis_);
+    const int64_t extent = stored_.extents[stored_axis_], outer = other_extents(stored_, stored_axis_);
     const int64_t work = std::max<int64_t>(1, reduced_.extents[run_axis_]);
     if (outer == 1 && extent * work <= kParallelGrain) return reduce_at(0, 0, extent);
     const int64_t chunk = std::min(extent, std::max(kLeastColumns, kParallelGrain / work));
@@ -160,9 +160,10 @@ class ReduceRun {
 
   int64_t reduce_at(int64_t outer, int64_t first, int64_t count) const {
     char* pointers[kMaxMapOperands];
-    for (int k = 0; k < num_operands_; ++k) pointers[k] = call_.operands[k].data + first * kept_.stride(k, kept_axis_);
-    locate(kept_, kept_axis_, outer, 0, pointers);
-    const int64_t output_strides[2] = {kept_.stride(0, kept_axis_), kept_.stride(1, kept_axis_)};
+    for (int k = 0; k < num_operands_; ++k)
+      pointers[k] = call_.operands[k].data + first * stored_.stride(k, stored_axis_);
+    locate(stored_, stored_axis_, outer, 0, pointers);
+    const int64_t output_strides[2] = {stored_.stride(0, stored_axis_), stored_.stride(1, stored_axis_)};
     return call_kernel(call_.direct, pointers, count, reduced_.extents[run_axis_], 0, output_strides);
   }
 
@@ -174,7 +175,7 @@ class ReduceRun {
             std::string(name(call_.accumulator)).c_str(), std::string(name(call_.operands[0].dtype)).c_str());
     call_.partial.get();
     call_.combine.get();
-    const int64_t extent = kept_.extents[kept_axis_], outer = other_extents(kept_, kept_axis_);
+    const int64_t extent = stored_.extents[stored_axis_], outer = other_extents(stored_, stored_axis_);
     const int64_t width = std::max<int64_t>(1, kPanelPartials / partials_);
     const int64_t count = std::min(extent, width), num_outer = std::min(outer, std::max<int64_t>(1, width / extent));
     Buffer values(static_cast<size_t>(partials_ * count * num_outer) * partial_item(0));
@@ -215,9 +216,9 @@ class ReduceRun {
     pointers[0] = values + place * static_cast<int64_t>(partial_item(0));
     if (call_.indexed) pointers[1] = indices + place * static_cast<int64_t>(sizeof(int64_t));
     for (int k = num_outputs_; k < num_operands_; ++k)
-      pointers[k] =
-          call_.operands[k].data + panel.first * kept_.stride(k, kept_axis_) + piece * reduced_.stride(k, run_axis_);
-    locate(kept_, kept_axis_, panel.first_outer + outer, num_outputs_, pointers);
+      pointers[k] = call_.operands[k].data + panel.first * stored_.stride(k, stored_axis_) +
+                    piece * reduced_.stride(k, run_axis_);
+    locate(stored_, stored_axis_, panel.first_outer + outer, num_outputs_, pointers);
     locate(reduced_, run_axis_, partial / pieces_, num_outputs_, pointers);
     const int64_t strides[2] = {static_cast<int64_t>(partial_item(0)), static_cast<int64_t>(sizeof(int64_t))};
     const int64_t first_index = partial / pieces_ * reduced_.extents[run_axis_] + piece;
@@ -285,13 +286,13 @@ class ReduceRun {
 
   void write_output(const Panel& panel, int output, DType dtype, const char* results) const {
     const MapOperand& operand = call_.operands[static_cast<size_t>(output)];
-    const int64_t item = static_cast<int64_t>(item_size(dtype)), stride = kept_.stride(output, kept_axis_);
+    const int64_t item = static_cast<int64_t>(item_size(dtype)), stride = stored_.stride(output, stored_axis_);
     for (int64_t outer = 0; outer < panel.num_outer; ++outer) {
       char* pointers[kMaxMapOperands] = {};
       pointers[output] = operand.data + panel.first * stride;
       for (int k = 0; k < num_operands_; ++k)
         if (k != output) pointers[k] = operand.data;
-      locate(kept_, kept_axis_, panel.first_outer + outer, 0, pointers);
+      locate(stored_, stored_axis_, panel.first_outer + outer, 0, pointers);
       convert(operand.dtype, pointers[output], dtype, results + outer * panel.count * item,
               Run{{panel.count, 1}, {stride, 0}, {item, 0}});
     }
@@ -299,8 +300,8 @@ class ReduceRun {
 
   const ReduceCall& call_;
   const int num_operands_, num_outputs_;
-  Axes kept_, reduced_;
-  int run_axis_ = 0, kept_axis_ = 0;
+  Axes stored_, reduced_;
+  int run_axis_ = 0, stored_axis_ = 0;
   int64_t pieces_ = 1, partials_ = 1;
 };
 

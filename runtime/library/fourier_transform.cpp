@@ -60,9 +60,9 @@ void transform_lanes(const Plan<T>& plan, const T* from, T* to, const Geometry& 
   });
 }
 
-// The columns of a line's matrix, times the roots, into the rows of `turned`.
+// The columns of a line's matrix, times the roots, into the rows of `transposed`.
 template <class T>
-void transform_columns(const Plan<T>& plan, const T* from, T* turned, bool inverse) {
+void transform_columns(const Plan<T>& plan, const T* from, T* transposed, bool inverse) {
   const int64_t rows = plan.rows(), columns = plan.columns(), lanes = kLanes<T>;
   share((columns + lanes - 1) / lanes, rows * lanes, [&](int64_t begin, int64_t end) {
     const Passes<T> passes(rows), roots(rows);
@@ -73,7 +73,7 @@ void transform_columns(const Plan<T>& plan, const T* from, T* turned, bool inver
       Complexes<T>* products = result == passes.first() ? passes.second() : passes.first();
       load_lines(plan.roots() + 2 * column, {rows, columns, 1, count}, roots.first());
       for (int64_t row = 0; row < rows; ++row) products[row] = result[row] * roots.first()[row];
-      store_lines(turned + 2 * column * rows, {rows, 1, rows, count}, products);
+      store_lines(transposed + 2 * column * rows, {rows, 1, rows, count}, products);
     }
   });
 }
@@ -82,15 +82,15 @@ void transform_columns(const Plan<T>& plan, const T* from, T* turned, bool inver
 template <class T>
 void transform_matrix(const Plan<T>& plan, const T* from, T* to, const Geometry& g) {
   const int64_t rows = plan.rows(), columns = plan.columns(), lanes = kLanes<T>;
-  const Workspace<T> turned = numbers<T>(plan.length());
-  transform_columns<T>(plan, from, turned, g.inverse);
+  const Workspace<T> transposed = numbers<T>(plan.length());
+  transform_columns<T>(plan, from, transposed, g.inverse);
   share((rows + lanes - 1) / lanes, columns * lanes, [&](int64_t begin, int64_t end) {
     const Passes<T> passes(columns);
     for (int64_t row = begin * lanes; row < std::min(rows, end * lanes); row += lanes) {
       const Lines source{columns, rows, 1, std::min(lanes, rows - row)};
       Lines target = source;
       target.exchanged = g.inverse;
-      load_lines(static_cast<const T*>(turned) + 2 * row, source, passes.first());
+      load_lines(static_cast<const T*>(transposed) + 2 * row, source, passes.first());
       const Complexes<T>* result = plan.of_rows().run(passes.first(), passes.second());
       store_lines(to + 2 * row, target, result, static_cast<T>(g.factor));
     }

@@ -1,7 +1,7 @@
 // Prepared calls: what remains of a plan once every size, stride and number of its call is known.
 //
 // A small functional call repeated with the same facts runs as a list of kernel launches, fills
-// and views whose arguments stand ready; key, register program and placement are left out. The list is
+// and views with their arguments; key, register program and placement are left out. The list is
 // written down while the plan runs: each launch passes KernelRef::run, which reports it (core/launch.h).
 // What cannot be repeated from the facts alone (work that threads share, copies into scratch memory,
 // operands that share memory, sizes that follow from data) is not prepared and keeps taking the long way.

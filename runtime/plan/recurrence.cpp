@@ -46,7 +46,7 @@ class MovingView {
   Tensor view_;
 };
 
-// A sequence, perhaps shifted by one: beyond its end stands the edge.
+// A sequence, perhaps shifted by one: beyond its end is the edge.
 class Sequence {
  public:
   Sequence(TensorImpl& stack, int64_t shift, Tensor edge)

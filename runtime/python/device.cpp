@@ -31,7 +31,7 @@ Device parse_device(std::string_view text) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
   const bool canonical = digits.size() == 1 || (!digits.empty() && digits[0] != '0');
   if (error != std::errc() || end != digits.data() + digits.size() || index < 0 || index > 127 || !canonical) {
-    raise(ErrorKind::Runtime, "device string '%.*s' has no valid index: expected a number 0..127 after the colon",
+    raise(ErrorKind::Runtime, "Invalid device string: '%.*s': expected a number 0..127 after the colon",
           static_cast<int>(text.size()), text.data());
   }
   device.index = static_cast<int8_t>(index);

@@ -390,7 +390,7 @@ PyObject* derivation(PyObject*, PyObject* name_object) {
     if (!name) raise_python();
     const OpRecord* op = find_op(name);
     const std::optional<Derivation> found = op ? derived_from(*op) : std::nullopt;
-    if (!found) raise(ErrorKind::Runtime, "%s is no derivative of an op", name);
+    if (!found) raise(ErrorKind::Runtime, "%s is not a derivative of an op", name);
     if (!found->op) raise(ErrorKind::Runtime, "the op that %s is the derivative of is forgotten", name);
     Object sources = own(PyList_New(0)), structural = own(PyList_New(0)), results = own(PyList_New(0));
     const auto append = [](Object& list, PyObject* entry) { checked(PyList_Append(list.get(), own(entry).get())); };
@@ -443,7 +443,7 @@ PyObject* origin(PyObject*, PyObject* name_object) {
     if (!name) raise_python();
     const OpRecord* op = find_op(name);
     const std::string* found = op ? derivative_origin(*op) : nullptr;
-    if (!found) raise(ErrorKind::Runtime, "%s is no derivative of an op", name);
+    if (!found) raise(ErrorKind::Runtime, "%s is not a derivative of an op", name);
     return checked(PyBytes_FromStringAndSize(found->data(), static_cast<Py_ssize_t>(found->size())));
   });
 }
@@ -476,7 +476,7 @@ PyMethodDef functions[] = {
     {"_register_decomposition", register_decomposition, METH_VARARGS,
      "_register_decomposition(name, function): what __torch_dispatch__ sees in place of an op."},
     {"_register_dispatch_rule", register_dispatch_rule, METH_VARARGS,
-     "_register_dispatch_rule(name, class, function): what stands for the class's __torch_dispatch__ at an op."},
+     "_register_dispatch_rule(name, class, function): what replaces the class's __torch_dispatch__ at an op."},
     {"_derived_from", derivation, METH_O, "_derived_from(name): what a derivative op is the derivative of."},
     {"_derivative_of", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(derivative_of)),
      METH_FASTCALL | METH_KEYWORDS,
@@ -484,7 +484,7 @@ PyMethodDef functions[] = {
     {"_op_of_origin", op_of_origin, METH_VARARGS, "_op_of_origin(schema, origin): an op of an encoded description."},
     {"_derivative_origin", origin, METH_O, "_derivative_origin(name): what a derivative op was traced from, encoded."},
     {"_exclude_torch_dispatch", exclude_dispatch, METH_O,
-     "Whether ops shall leave __torch_dispatch__ out in this thread; returns what was set before."},
+     "Whether ops leave __torch_dispatch__ out in this thread; returns what was set before."},
     {},
 };
 

@@ -29,7 +29,7 @@ PyObject*& slot(const TensorImpl& tensor, Py_ssize_t offset) {
 
 Py_ssize_t offset_of(PyObject* type, const char* name) {
   Object member = own(PyObject_GetAttrString(type, name));
-  if (Py_TYPE(member.get()) != &PyMemberDescr_Type) raise(ErrorKind::Type, "%s is no slot of the class", name);
+  if (Py_TYPE(member.get()) != &PyMemberDescr_Type) raise(ErrorKind::Type, "%s is not a slot of the class", name);
   return reinterpret_cast<PyMemberDescrObject*>(member.get())->d_member->offset;
 }
 

@@ -174,7 +174,7 @@ PyMethodDef functions[] = {
     {"_leave_region", leave, METH_NOARGS, "Ends what _enter_region began; what is alive has memory afterwards."},
     {"_region_depth", depth, METH_NOARGS, "How many regions this thread is in."},
     {"_region_refuses_reads", refuses, METH_NOARGS, "Whether this thread's region promised one graph."},
-    {"_exclude_recording", exclude, METH_O, "Whether regions shall run ops at once; returns what was set before."},
+    {"_exclude_recording", exclude, METH_O, "Whether regions run ops at once; returns what was set before."},
     {"_recording_counts", counts, METH_NOARGS, "(recorded, grouped, launches, fused, spared) of this thread."},
     {"_watch_recording", watch, METH_O, "Whether events of this thread's regions are written down."},
     {"_recording_events", events, METH_NOARGS, "[(kind, op, count, reason, place)] since they are."},

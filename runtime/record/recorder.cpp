@@ -299,7 +299,7 @@ const char* unfit(const OpCall& call) {
   for (int k = 0; k < call.num_args; ++k) {
     const pellucid::Value& value = call.args[k];
     if (value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList) return "it takes a list of tensors";
-    if (value.tag == Tag::MemoryFormat) return "it is told the layout of its result";
+    if (value.tag == Tag::MemoryFormat) return "an argument gives the layout of its result";
     if (value.tag != Tag::Tensor) continue;
     const TensorImpl& tensor = *value.tensor;
     if (!(tensor.keys - kPlainKeys).empty() || tensor.wrapper || tensor.device != Device{})
@@ -557,7 +557,7 @@ void handle_lazy(OpCall& call, void*) {
   if (!reason) return;
   if (op.kind == OpKind::DataDependent && recorder.refuses_reads() && refuse_read) refuse_read(op.schema.name.c_str());
   if (recorder.is_watched()) recorder.note(Event::Kind::Ran, &op, elements_of(call), reason);
-  if (!is_plain || !is_own(op)) recorder.run("code that is no op of Pellucid runs");
+  if (!is_plain || !is_own(op)) recorder.run("code that is not an op of Pellucid runs");
   const RunningOp running(recorder, &op);
   const ExcludeKeys now(Key::Lazy);
   dispatch(call, below);

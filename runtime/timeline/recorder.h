@@ -19,7 +19,7 @@ class ThreadTimeline {
   // Null when the list is full: the event is counted as lost. `at` is when it began; 0: now.
   [[gnu::always_inline]] TimelineEvent* begin(EventKind kind, const void* what, uint64_t sequence = 0,
                                               uint8_t flags = 0, uint64_t at = 0) {
-    const auto number = static_cast<uint32_t>(events.size());
+    const auto place = static_cast<uint32_t>(events.size());
     TimelineEvent* event = events.append(1);
     if (!event) [[unlikely]] {
       lost.fetch_add(1, std::memory_order_relaxed);
@@ -37,7 +37,7 @@ class ThreadTimeline {
               .kind = kind,
               .flags = flags,
               .detail = 0};
-    open = number;
+    open = place;
     if (!at) event->begin = ticks();
     last_tick = event->begin;
     return event;

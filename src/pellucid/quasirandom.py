@@ -89,8 +89,9 @@ class SobolEngine:
         total = self.num_generated + 2**m
         if total & (total - 1):
             raise ValueError(
-                f"{self.num_generated} points were drawn: with 2^{m} more they are no "
-                "power of two, and not balanced; use draw() for any number of points"
+                f"{self.num_generated} points were drawn: with 2^{m} more they "
+                "are not a power of two, and not balanced; use draw() for any number "
+                "of points"
             )
         return self.draw(2**m, out=out, dtype=dtype)
 

@@ -1,4 +1,6 @@
-"""Comments, docstrings and documents use the glossary's words, in readable lines."""
+"""Comments, docstrings, messages and documents use the glossary's words, in readable
+lines, and name files that exist.
+"""
 
 import ast
 import io
@@ -13,6 +15,21 @@ GLOSSARY = ROOT / "docs" / "glossary.md"
 FOLDERS = ["src", "runtime", "tests", "tools", "benchmarks", "examples", "docs"]
 SUFFIXES = {".py", ".h", ".cpp", ".md"}
 WIDTH = 120
+STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
+# A file that a comment names; a path under a placeholder is none.
+FILE = re.compile(
+    r"(?<![\w./*{<>-])((?:[a-z_]\w*/)*[a-z_]\w*\.(?:py|cpp|h|md))\b(?!\w)"
+)
+OF_USERS = {
+    "setup.py",
+    "train.py",
+    "script.py",
+    "file.py",
+    "fit.py",
+    "hubconf.py",
+    "lltm.cpp",
+}
+MADE_BY_THE_BUILD = {"offers.py", "pellucid_methods.h", "pellucid_functions.h"}
 
 
 def rules():
@@ -22,7 +39,8 @@ def rules():
     for line in re.findall(r"^\| (.+) \|$", table, re.MULTILINE)[1:]:
         bad, _, good = line.partition(" | ")
         for word in bad.split(", "):
-            found[re.compile(rf"(?<!there )\b{word}\b", re.IGNORECASE)] = good
+            text = rf"(?<!there )\b{word}\b(?! longer)"
+            found[re.compile(text, re.IGNORECASE)] = good
     return found
 
 
@@ -58,6 +76,18 @@ def prose(path):
     return [(number, found[0]) for number, found in comments if found]
 
 
+def sentences(path):
+    """(line number, text) of strings with spaces: messages, and docstrings again."""
+    text = path.read_text()
+    if path.suffix == ".py":
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield from ((node.lineno, line) for line in node.value.splitlines())
+    elif path.suffix != ".md":
+        for number, line in enumerate(text.splitlines(), 1):
+            yield from ((number, found) for found in STRING.findall(line))
+
+
 def test_the_glossary_has_rules():
     assert len(rules()) >= 20
     assert any(pattern.search("where it lies") for pattern in rules())
@@ -75,6 +105,40 @@ def test_prose_uses_the_glossarys_words(folder):
         if (found := pattern.search(line))
     ]
     assert wrong == []
+
+
+@pytest.mark.parametrize("folder", ["src", "runtime", "tools"])
+def test_messages_use_the_glossarys_words(folder):
+    patterns = rules()
+    wrong = [
+        f"{path.relative_to(ROOT)}:{number}: {found[0]!r}: write {good}"
+        for path in files()
+        if path.relative_to(ROOT).parts[0] == folder
+        for number, line in sentences(path)
+        if " " in line.strip()
+        for pattern, good in patterns.items()
+        if (found := pattern.search(line))
+    ]
+    assert wrong == []
+
+
+def test_comments_name_files_that_exist():
+    known = {
+        "/".join(path.relative_to(ROOT).parts[start:])
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*.*")
+        for start in range(len(path.relative_to(ROOT).parts))
+    }
+    gone = [
+        f"{path.relative_to(ROOT)}:{number}: {name}"
+        for path in files()
+        if path.suffix != ".md"
+        for number, line in prose(path)
+        for name in FILE.findall(line)
+        if name not in known
+        and name.rpartition("/")[2] not in OF_USERS | MADE_BY_THE_BUILD
+    ]
+    assert len(known) > 2000 and gone == []
 
 
 def test_lines_of_documents_are_short():

@@ -33,7 +33,7 @@ TEST(fresh_tensors_are_row_major) {
 }
 
 TEST(impossible_tensors_are_refused) {
-  CHECK_RAISES("negative size -2", iota({3, -2}));
+  CHECK_RAISES("negative dimension -2", iota({3, -2}));
   CHECK_RAISES("64-bit address", iota({int64_t{1} << 62}));
   CHECK_RAISES("64-bit address", iota({int64_t{1} << 40, int64_t{1} << 40}));
   CHECK(iota({int64_t{1} << 62, 0})->numel == 0);

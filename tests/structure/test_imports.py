@@ -2,6 +2,7 @@
 circle, and what tracing an op imports.
 """
 
+import re
 import subprocess
 import sys
 
@@ -425,6 +426,17 @@ def test_every_folder_and_module_has_a_rule(package):
 def test_folders_use_what_they_may_and_no_rule_is_wider(package, name):
     used = uses_of_rooms(package)[name]
     assert used - BASE == RULES[package][name]
+
+
+def test_the_table_of_the_engine_says_the_same():
+    text = (SOURCES / "pellucid_compiler" / "README.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \|[^|]*\|([^|]*)\|$", text, re.MULTILINE)
+    stated = {name: set(re.findall(r"`(\w+)`", uses)) for name, uses in rows}
+    tops: dict[str, set[str]] = {}
+    for name, uses in ENGINE.items():
+        own = name.partition("/")[0]
+        tops.setdefault(own, set()).update(used.partition("/")[0] for used in uses)
+    assert stated == {name: uses - {name} for name, uses in tops.items()}
 
 
 @pytest.mark.parametrize("name", sorted(BASE))

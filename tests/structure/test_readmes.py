@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TOPS = ("src/pellucid", "src/pellucid_compiler", "runtime", "tools", "tests")
+PRODUCT = ("src/pellucid", "src/pellucid_compiler", "runtime")
+TOPS = (*PRODUCT, "tools", "tests", "benchmarks", "examples")
 SOURCE = {".py", ".pyi", ".cpp", ".h", ".js"}
 MOST_LINES = 40
 MADE = {"_op_types", "__pycache__", "include"}  # by the build; for other projects
@@ -49,6 +50,20 @@ def test_a_folder_of_some_size_has_a_readme(folder):
 @pytest.mark.parametrize("readme", READMES, ids=shown)
 def test_a_readme_is_short(readme):
     assert len(readme.read_text().splitlines()) <= MOST_LINES
+
+
+OF_PRODUCT = [
+    path
+    for path in READMES
+    if not MADE & set(path.parts) and shown(path).startswith(PRODUCT)
+]
+
+
+@pytest.mark.parametrize("readme", OF_PRODUCT, ids=shown)
+def test_a_readme_says_what_to_read_and_what_may_be_imported(readme):
+    text = readme.read_text()
+    assert re.search(r"\bRead\b|[Rr]ead first", text)
+    assert re.search(r"\b(Imports?|imports?|May import|[Mm]ay include)\b", text)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=shown)

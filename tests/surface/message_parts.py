@@ -2,12 +2,21 @@
 
 Libraries decide by the text of PyTorch's errors what went wrong: array-api-compat reads
 its list of devices from one, accelerate tells exhausted memory by another. Those parts
-are the same here; what stands around them is not. Run by test_mistakes.py;
+are the same here; what is around them is not. Run by test_mistakes.py;
 ``tools/check_mistakes.py`` compares them with an installed PyTorch.
 """
 
 MESSAGE_PARTS: list[tuple[str, str]] = [
     ('torch.device("notadevice")', "device type at start of device string: notadevice"),
+    ('torch.device("cuda:x")', "Invalid device string: 'cuda:x'"),
+    (
+        "torch.randn(2, -1)",
+        "Trying to create tensor with negative dimension -1: [2, -1]",
+    ),
+    (
+        "torch.arange(0, 1, -1)",
+        "upper bound and lower bound inconsistent with step sign",
+    ),
     ("torch.ones(2, 3).t().view(6)", "view size is not compatible"),
     ("torch.ones(4).view(3)", "is invalid for input of size 4"),
     (
@@ -20,7 +29,8 @@ MESSAGE_PARTS: list[tuple[str, str]] = [
     ),
     (
         "nn.Linear(3,2).load_state_dict(nn.Linear(4,2).state_dict())",
-        "size mismatch for weight",
+        "size mismatch for weight: copying a param with shape torch.Size([2, 4]) from checkpoint, "
+        "the shape in current model is torch.Size([2, 3])",
     ),
     (
         "nn.Linear(3,2).load_state_dict(nn.Linear(4,2).state_dict())",
@@ -28,11 +38,11 @@ MESSAGE_PARTS: list[tuple[str, str]] = [
     ),
     (
         'nn.Linear(3,2).load_state_dict({"x": torch.ones(1)})',
-        "Unexpected key(s) in state_dict",
+        'Unexpected key(s) in state_dict: "x"',
     ),
     (
         'nn.Linear(3,2).load_state_dict({"x": torch.ones(1)})',
-        "Missing key(s) in state_dict",
+        'Missing key(s) in state_dict: "weight", "bias"',
     ),
     (
         "x = torch.ones(2, requires_grad=True)\ny = (x * x).sum()\ny.backward()\ny.backward()",

@@ -20,7 +20,7 @@ STANCES: Final = (
 )
 # What reports look at (diagnose): all that are in use, and all made while one records.
 _in_use: Final[WeakSet[Any]] = WeakSet()
-_kept: Final[list[list[Any]]] = []
+_observers: Final[list[list[Any]]] = []
 _stance: Final[list[str]] = ["default"]
 _threads: Final = threading.local()
 
@@ -28,19 +28,19 @@ _threads: Final = threading.local()
 def note_compilation(made: Any) -> None:
     """Of every compiled callable, when it is made."""
     _in_use.add(made)
-    for kept in _kept:
-        kept.append(made)
+    for observer in _observers:
+        observer.append(made)
 
 
 @contextmanager
 def compilations() -> Iterator[list[Any]]:
     """A list of those in use and of those that are made inside."""
     found = list(_in_use)
-    _kept.append(found)
+    _observers.append(found)
     try:
         yield found
     finally:
-        _kept[:] = [kept for kept in _kept if kept is not found]
+        _observers[:] = [o for o in _observers if o is not found]
 
 
 def stance() -> str:

@@ -17,7 +17,7 @@ _GAIN: Final = 0.98
 
 class Trial:
     """Times of calls, in nanoseconds. Threads may call at once: then a few calls more
-    than asked for are timed.
+    than requested are timed.
     """
 
     def __init__(self) -> None:

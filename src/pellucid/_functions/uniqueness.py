@@ -21,7 +21,7 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """The different elements in order; which of them each is, and how often it stands.
+    """The different elements in order; which of them each is, and how often it occurs.
 
     Along ``dim`` whole slices are compared.
     """

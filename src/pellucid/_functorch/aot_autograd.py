@@ -335,17 +335,17 @@ def aot_export_joint_simple(
     func: Callable[..., Any], args: Sequence[Any], *, trace_joint: bool
 ) -> GraphModule:
     """The graph of a flat function; with its gradients if ``trace_joint``."""
-    kept: list[GraphModule] = []
+    modules: list[GraphModule] = []
 
     def keep(
         module: GraphModule, num_fwd_outputs: int
     ) -> tuple[GraphModule, GraphModule]:
-        kept.append(module)
+        modules.append(module)
         return default_partition(module, num_fwd_outputs=num_fwd_outputs)
 
     def keep_forward(module: GraphModule, inputs: Any) -> GraphModule:
         if not trace_joint:
-            kept.append(module)
+            modules.append(module)
         return module
 
     def partition(module: GraphModule, inputs: Any, *, num_fwd_outputs: int) -> Any:
@@ -355,4 +355,4 @@ def aot_export_joint_simple(
         lambda *a: pytree.tree_leaves(func(*a)),
         *(list(args), keep_forward, keep_forward, partition, None, None),
     )
-    return kept[0]
+    return modules[0]

@@ -42,11 +42,11 @@ class Transform:
     @property
     def inv(self) -> Transform:
         """The inverse."""
-        kept = self._inverse_of_this() if self._inverse_of_this else None
-        if kept is None:
-            kept = _InverseTransform(self)
-            self._inverse_of_this = weakref.ref(kept)
-        made: Transform = kept
+        inverse = self._inverse_of_this() if self._inverse_of_this else None
+        if inverse is None:
+            inverse = _InverseTransform(self)
+            self._inverse_of_this = weakref.ref(inverse)
+        made: Transform = inverse
         return made
 
     @property

@@ -1,4 +1,4 @@
-"""``Distribution``: what all distributions share. Read ``continuous.py`` next."""
+"""``Distribution``: what all distributions share. Read ``exp_family.py`` next."""
 
 from __future__ import annotations
 

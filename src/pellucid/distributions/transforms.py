@@ -94,12 +94,12 @@ class ComposeTransform(Transform):
 
     @property
     def inv(self) -> Transform:
-        kept = self._inverse_of_this() if self._inverse_of_this else None
-        if kept is None:
-            kept = ComposeTransform([part.inv for part in reversed(self.parts)])
-            self._inverse_of_this = weakref.ref(kept)
-            kept._inverse_of_this = weakref.ref(self)
-        made: Transform = kept
+        inverse = self._inverse_of_this() if self._inverse_of_this else None
+        if inverse is None:
+            inverse = ComposeTransform([part.inv for part in reversed(self.parts)])
+            self._inverse_of_this = weakref.ref(inverse)
+            inverse._inverse_of_this = weakref.ref(self)
+        made: Transform = inverse
         return made
 
     def with_cache(self, cache_size: int = 1) -> Transform:

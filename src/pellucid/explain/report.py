@@ -72,11 +72,11 @@ class Explanation:
         """One line for all ops that were called alike."""
         counts = Counter(section.brief for section in self.sections)
         shown = [(f"{n}x" if n > 1 else "", *brief) for brief, n in counts.items()]
-        kept = shown[: len(shown) if len(shown) <= _LINES else _LINES - 1]
-        widths = [max(map(len, column)) for column in zip_longest(*kept, fillvalue="")]
-        lines = [_aligned(row, widths) for row in kept]
-        if len(kept) < len(shown):
-            lines.append(f"and {len(shown) - len(kept)} more kinds of calls")
+        rows = shown[: len(shown) if len(shown) <= _LINES else _LINES - 1]
+        widths = [max(map(len, column)) for column in zip_longest(*rows, fillvalue="")]
+        lines = [_aligned(row, widths) for row in rows]
+        if len(rows) < len(shown):
+            lines.append(f"and {len(shown) - len(rows)} more kinds of calls")
         found = len(self.kernels)
         head = f"{len(self.sections)} calls, {found} kernels; .more shows all of each"
         return "\n".join([head, *lines])

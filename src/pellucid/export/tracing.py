@@ -121,11 +121,11 @@ def exported(
     else:
         graph_module = _traced(program, values, sizes, env, options)
     specs = _input_specs(mod, list(parameters), list(buffers), leaves, args, kwargs)
-    kept = {s.name: s for s in env.symbols.values()}
+    symbols = {s.name: s for s in env.symbols.values()}
     ranges = [
         Range(s.name, index - len(names), dim, s.lower, s.upper)
         for (index, dim), s in sizes.items()
-        if s.name in kept
+        if s.name in symbols
     ]
     constants = _lift_constants(graph_module, specs)
     stored = {**parameters, **buffers}

@@ -74,11 +74,11 @@ class _Places:
     def __init__(self, module: Any) -> None:
         self.slots: dict[str, _Slot] = {}
         for prefix, owner in module.named_modules(remove_duplicate=False):
-            for kept in (owner._parameters, owner._buffers):
-                for name, value in kept.items():
+            for table in (owner._parameters, owner._buffers):
+                for name, value in table.items():
                     if value is not None:
                         full = f"{prefix}.{name}" if prefix else name
-                        self.slots[full] = (kept, name)
+                        self.slots[full] = (table, name)
 
     def of_state(
         self, state: _State, tie_weights: bool, strict: bool
@@ -109,20 +109,20 @@ class _Places:
         return [(self.slots[name], state[old]) for name, old in sources.items()]
 
     def _identity(self, name: str) -> int:
-        kept, key = self.slots[name]
-        return id(kept[key])
+        table, key = self.slots[name]
+        return id(table[key])
 
 
 @contextmanager
 def _swapped(replaced: Sequence[tuple[_Slot, Tensor]]) -> Iterator[None]:
-    originals = [kept[name] for (kept, name), _ in replaced]
+    originals = [table[name] for (table, name), _ in replaced]
     try:
-        for (kept, name), value in replaced:
-            kept[name] = value
+        for (table, name), value in replaced:
+            table[name] = value
         yield
     finally:
-        for ((kept, name), _), value in zip(replaced, originals, strict=True):
-            kept[name] = value
+        for ((table, name), _), value in zip(replaced, originals, strict=True):
+            table[name] = value
 
 
 def stack_module_state(

@@ -55,8 +55,8 @@ def rearrange(
     _check_names(before, after, axes_lengths, pattern)
     sizes = _sizes(left, tuple(tensor.shape), axes_lengths, pattern)
     split = tensor.reshape([sizes[name] for name in before])
-    turned = split.permute([before.index(name) for name in after])
-    return turned.reshape([prod(sizes[name] for name in group) for group in right])
+    permuted = split.permute([before.index(name) for name in after])
+    return permuted.reshape([prod(sizes[name] for name in group) for group in right])
 
 
 def _sides(pattern: str) -> tuple[list[_Group], list[_Group]]:

@@ -163,7 +163,7 @@ class Statements:
         return f"({inside[0]},)" if len(inside) == 1 else f"({', '.join(inside)})"
 
     def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-        """What stands between the parentheses of a call."""
+        """What is between the parentheses of a call."""
         shown = [self.repr_of(arg) for arg in args]
         shown += [f"{key} = {self.repr_of(value)}" for key, value in kwargs.items()]
         return ", ".join(shown)

@@ -301,7 +301,7 @@ class Tracer(TracerBase):
         self.tensor_attrs: dict[Any, str] = {}
         self._collect_tensors(self.root, [])
         if not isinstance(function, FunctionType):
-            raise AssertionError(f"{function} is no Python function")
+            raise AssertionError(f"{function} is not a Python function")
         names = function.__globals__
         is_module = isinstance(root, Module)
         function, args = self.create_args_for_root(function, is_module, concrete_args)

@@ -99,7 +99,7 @@ class Node:
         return_type: Any | None = None,
     ) -> None:
         if op not in _KINDS:
-            raise AssertionError(f"{op!r} is no kind of node: {sorted(_KINDS)}")
+            raise AssertionError(f"{op!r} is not a kind of node: {sorted(_KINDS)}")
         if op == "call_function":
             if not callable(target):
                 raise ValueError(

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from pellucid import Tensor
-from pellucid.masked._reductions import as_dtype, kept, norm
+from pellucid.masked._reductions import as_dtype, filled, norm
 
 __all__ = ["log_softmax", "normalize", "softmax", "softmin"]
 
@@ -15,14 +15,14 @@ def softmax(
     input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """The softmax along ``dim`` of the elements that the mask names; 0 elsewhere."""
-    return kept(as_dtype(input, dtype), mask, -math.inf, "softmax").softmax(dim)
+    return filled(as_dtype(input, dtype), mask, -math.inf, "softmax").softmax(dim)
 
 
 def log_softmax(
     input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """The logarithm of ``softmax``."""
-    values = kept(as_dtype(input, dtype), mask, -math.inf, "log_softmax")
+    values = filled(as_dtype(input, dtype), mask, -math.inf, "log_softmax")
     return values.log_softmax(dim)
 
 
@@ -30,7 +30,7 @@ def softmin(
     input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """The softmax of ``-input``."""
-    return (-kept(as_dtype(input, dtype), mask, math.inf, "softmin")).softmax(dim)
+    return (-filled(as_dtype(input, dtype), mask, math.inf, "softmin")).softmax(dim)
 
 
 def normalize(
@@ -43,6 +43,6 @@ def normalize(
     mask: Tensor | None = None,
 ) -> Tensor:
     """The elements that the mask names over their norm, taken as >= ``eps``."""
-    values = kept(as_dtype(input, dtype), mask, 0, "normalize")
+    values = filled(as_dtype(input, dtype), mask, 0, "normalize")
     length = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
     return values / length.clamp(min=eps)

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-def kept(input: Tensor, mask: Tensor | None, fill: Any, name: str) -> Tensor:
+def filled(input: Tensor, mask: Tensor | None, fill: Any, name: str) -> Tensor:
     """``input`` with ``fill`` where the mask is false."""
     if mask is None:
         return input
@@ -86,7 +86,7 @@ def sum(
     mask: Tensor | None = None,
 ) -> Tensor:
     """The sum of the elements that the mask names, over ``dim``."""
-    values = kept(as_dtype(input, dtype, widen=True), mask, 0, "sum")
+    values = filled(as_dtype(input, dtype, widen=True), mask, 0, "sum")
     return values.sum(all_dims(dim, input.dim()), keepdim=bool(keepdim))
 
 
@@ -99,7 +99,7 @@ def prod(
     mask: Tensor | None = None,
 ) -> Tensor:
     """The product of the elements that the mask names, over ``dim``."""
-    values = kept(as_dtype(input, dtype, widen=True), mask, 1, "prod")
+    values = filled(as_dtype(input, dtype, widen=True), mask, 1, "prod")
     for d in reversed(all_dims(dim, input.dim())):
         values = values.prod(d, keepdim=bool(keepdim))
     return values
@@ -109,14 +109,14 @@ def cumsum(
     input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """The running sum along ``dim``; elements outside the mask add nothing."""
-    return kept(as_dtype(input, dtype), mask, 0, "cumsum").cumsum(dim, dtype=dtype)
+    return filled(as_dtype(input, dtype), mask, 0, "cumsum").cumsum(dim, dtype=dtype)
 
 
 def cumprod(
     input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """The running product along ``dim``; elements outside the mask count as 1."""
-    return kept(as_dtype(input, dtype), mask, 1, "cumprod").cumprod(dim, dtype=dtype)
+    return filled(as_dtype(input, dtype), mask, 1, "cumprod").cumprod(dim, dtype=dtype)
 
 
 def amax(
@@ -129,7 +129,7 @@ def amax(
 ) -> Tensor:
     """The greatest element that the mask names, over ``dim``."""
     values = as_dtype(input, dtype)
-    values = kept(values, mask, _least(values.dtype), "amax")
+    values = filled(values, mask, _least(values.dtype), "amax")
     return values.amax(all_dims(dim, input.dim()), keepdim=bool(keepdim))
 
 
@@ -143,7 +143,7 @@ def amin(
 ) -> Tensor:
     """The least element that the mask names, over ``dim``."""
     values = as_dtype(input, dtype)
-    values = kept(values, mask, _greatest(values.dtype), "amin")
+    values = filled(values, mask, _greatest(values.dtype), "amin")
     return values.amin(all_dims(dim, input.dim()), keepdim=bool(keepdim))
 
 
@@ -157,7 +157,7 @@ def argmax(
 ) -> Tensor:
     """The place of the greatest element that the mask names, in the input's dtype."""
     values = as_dtype(input, dtype)
-    values = kept(values, mask, _least(values.dtype), "argmax")
+    values = filled(values, mask, _least(values.dtype), "argmax")
     return values.argmax(dim, keepdim=bool(keepdim)).to(values.dtype)
 
 
@@ -171,14 +171,14 @@ def argmin(
 ) -> Tensor:
     """The place of the least element that the mask names, in the input's dtype."""
     values = as_dtype(input, dtype)
-    values = kept(values, mask, _greatest(values.dtype), "argmin")
+    values = filled(values, mask, _greatest(values.dtype), "argmin")
     return values.argmin(dim, keepdim=bool(keepdim)).to(values.dtype)
 
 
 def _count(input: Tensor, mask: Tensor | None, dims: list[int], keepdim: bool) -> Any:
     """How many elements the mask names."""
     named = pellucid.ones(input.shape, dtype=pellucid.int64, device=input.device)
-    return kept(named, mask, 0, "mean").sum(dims, keepdim=keepdim)
+    return filled(named, mask, 0, "mean").sum(dims, keepdim=keepdim)
 
 
 def mean(
@@ -194,7 +194,7 @@ def mean(
     if not (values.is_floating_point() or values.is_complex()):
         raise ValueError(f"masked.mean takes floats, not {values.dtype}; give dtype")
     dims = all_dims(dim, input.dim())
-    total = kept(values, mask, 0, "mean").sum(dims, keepdim=bool(keepdim))
+    total = filled(values, mask, 0, "mean").sum(dims, keepdim=bool(keepdim))
     return total / _count(input, mask, dims, bool(keepdim))  # type: ignore[no-any-return]
 
 
@@ -216,7 +216,7 @@ def median(
         return values.median(dim, keepdim=keepdim).values
     if not values.is_floating_point():
         raise ValueError(f"masked.median takes floats, not {values.dtype}")
-    masked = kept(values, mask, math.nan, "median")
+    masked = filled(values, mask, math.nan, "median")
     return masked.nanmedian(dim, keepdim=keepdim).values
 
 
@@ -230,7 +230,7 @@ def logsumexp(
 ) -> Tensor:
     """``log(sum(exp))`` of the elements that the mask names, over ``dim``."""
     values = as_dtype(input, dtype)
-    values = kept(values, mask, _least(values.dtype), "logsumexp")
+    values = filled(values, mask, _least(values.dtype), "logsumexp")
     return values.logsumexp(all_dims(dim, input.dim()), keepdim=keepdim)
 
 
@@ -243,8 +243,8 @@ def logaddexp(
     other_mask: Tensor | None = None,
 ) -> Tensor:
     """``log(exp(input) + exp(other))``; what a mask leaves out adds nothing."""
-    left = kept(as_dtype(input, dtype), input_mask, -math.inf, "logaddexp")
-    right = kept(as_dtype(other, dtype), other_mask, -math.inf, "logaddexp")
+    left = filled(as_dtype(input, dtype), input_mask, -math.inf, "logaddexp")
+    right = filled(as_dtype(other, dtype), other_mask, -math.inf, "logaddexp")
     return pellucid.logaddexp(left, right)
 
 
@@ -259,7 +259,7 @@ def norm(
 ) -> Tensor:
     """The norm of order ``ord`` of the elements that the mask names."""
     fill = math.inf if ord < 0 else 0
-    values = kept(as_dtype(input, dtype), mask, fill, "norm")
+    values = filled(as_dtype(input, dtype), mask, fill, "norm")
     dims = all_dims(dim, input.dim())
     return pellucid.linalg.vector_norm(values, ord, dims, bool(keepdim), dtype=dtype)
 
@@ -284,8 +284,8 @@ def var(
         values = values.to(pellucid.get_default_dtype())
     dims = all_dims(dim, input.dim())
     count = _count(input, mask, dims, True)
-    sums = kept(values, mask, 0, "var").sum(dims, keepdim=True)
-    gaps = kept(values - sums / count.to(values.dtype), mask, 0, "var")
+    sums = filled(values, mask, 0, "var").sum(dims, keepdim=True)
+    gaps = filled(values - sums / count.to(values.dtype), mask, 0, "var")
     total = (gaps * gaps.conj()).sum(dims, keepdim=bool(keepdim))
     count = count if keepdim else count.reshape(total.shape)
     freedom = (count - less).clamp(min=0)

@@ -54,7 +54,7 @@ class Peak:
         """Bytes by "line", "module", "op", "phase" or "role", the most first."""
         if what not in ("line", "module", "op", "phase", "role"):
             raise ValueError(
-                f"by({what!r}): the bytes are told by line, module, op, phase, role"
+                f"by({what!r}): the bytes are known by line, module, op, phase, role"
             )
         sums: dict[str, int] = defaultdict(int)
         for row in self.rows:

@@ -4,8 +4,9 @@ replay under a policy.
     trace = memory.record_trace(step)
     print(memory.replay(trace, memory.BestFit()))
 
-A policy is a class with ``take(nbytes)`` and ``give(address, nbytes)``; ``policies.py``
-has six, ``current.py`` the allocator that runs here, whose counters it gives exactly.
+A policy is a class with ``take(nbytes)`` and ``give(address, nbytes)``;
+``_policies.py`` has six, ``_current.py`` the allocator that runs here, whose counters
+it gives exactly.
 """
 
 from __future__ import annotations

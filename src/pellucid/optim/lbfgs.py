@@ -178,8 +178,8 @@ class _Memory:
         if product <= 1e-10:
             return
         if len(self.changes) == self.size:
-            for kept in (self.changes, self.steps, self.weights):
-                kept.pop(0)
+            for column in (self.changes, self.steps, self.weights):
+                column.pop(0)
         self.changes.append(change)
         self.steps.append(step)
         self.weights.append(pellucid.tensor(1.0 / product, dtype=gradient.dtype))

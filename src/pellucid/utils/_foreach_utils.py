@@ -21,9 +21,9 @@ def _group_tensors_by_device_and_dtype(
         empty: tuple[list[list[Tensor | None]], list[int]]
         empty = ([[] for _ in tensorlistlist], [])
         lists, indices = groups.setdefault((leading.device, leading.dtype), empty)
-        for kept, given in zip(lists, tensorlistlist, strict=True):
+        for group, given in zip(lists, tensorlistlist, strict=True):
             if given:
-                kept.append(given[index])
+                group.append(given[index])
         if with_indices:
             indices.append(index)
     return groups

@@ -136,16 +136,16 @@ def create_selective_checkpoint_contexts(
                     f"call {number} of {func} in a recomputed checkpoint did not "
                     "happen the first time: the function must do the same each time"
                 )
-            kept = record.calls[func][number]
-            if kept is None:
+            cached = record.calls[func][number]
+            if cached is None:
                 return func(*args, **(kwargs or {}))
-            if kept is _USED:
+            if cached is _USED:
                 raise RuntimeError(
                     "a selective checkpoint can be differentiated once: its saved "
                     "outputs are gone"
                 )
             record.calls[func][number] = _USED
-            return tree_map(lambda entry: entry.get(allow_cache_entry_mutation), kept)
+            return tree_map(lambda entry: entry.get(allow_cache_entry_mutation), cached)
 
     record = _Record()
     return Keeping(), GivingBack()

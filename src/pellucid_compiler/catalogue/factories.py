@@ -150,7 +150,8 @@ def range_step(start, end, step, dtype, layout, device, pin_memory):
     require(step != 0, "range: step must not be 0")
     require(
         ((step > 0) & (end >= start)) | ((step < 0) & (end <= start)),
-        "range: step {} does not lead from {} to {}",
+        "range: upper bound and lower bound inconsistent with step sign: step {} does "
+        "not lead from {} to {}",
         step,
         start,
         end,
@@ -180,7 +181,8 @@ def _range(start, end, step, dtype):
     require(step != 0, "arange: step must not be 0")
     require(
         ((step > 0) & (end >= start)) | ((step < 0) & (end <= start)),
-        "arange: step {} does not lead from {} to {}",
+        "arange: upper bound and lower bound inconsistent with step sign: step {} does "
+        "not lead from {} to {}",
         step,
         start,
         end,

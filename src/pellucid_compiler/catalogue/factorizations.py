@@ -378,8 +378,8 @@ def _eig_tangents(a, values, vectors, da):
 
     d_vectors = matmul(vectors, tabulate(inner.shape, rotation))
     growth = real_part(_diagonal(matmul(adjoint(vectors), d_vectors)))
-    kept = tabulate(vectors.shape, lambda *p: vectors[p] * growth[[*p[:-2], p[-1]]])
-    return _diagonal(inner), d_vectors - kept
+    radial = tabulate(vectors.shape, lambda *p: vectors[p] * growth[[*p[:-2], p[-1]]])
+    return _diagonal(inner), d_vectors - radial
 
 
 ROUTINES["eig"] = Routine(

@@ -63,9 +63,11 @@ def _tangents(a, b, rcond, x, rank, da, db, _):
         moved = -matmul(da, x) if db is None else db - matmul(da, x)
     found = matmul(inverse, moved)
     if da is not None:
-        gap, turned = b - matmul(a, x), adjoint(da)
-        found = found + matmul(matmul(inverse, adjoint(inverse)), matmul(turned, gap))
-        normal = matmul(turned, matmul(adjoint(inverse), x))
+        gap, adjoint_a = b - matmul(a, x), adjoint(da)
+        found = found + matmul(
+            matmul(inverse, adjoint(inverse)), matmul(adjoint_a, gap)
+        )
+        normal = matmul(adjoint_a, matmul(adjoint(inverse), x))
         found = found + normal - matmul(matmul(inverse, a), normal)
     return found, None
 

@@ -116,8 +116,8 @@ def native_group_norm(x, weight, bias, samples, channels, pixels, groups, eps):
     for size, said in zip(sizes, (samples, channels, pixels), strict=True):
         require(size == said, "native_group_norm: {} is said of a size {}", said, size)
     rows = reshape(x, [samples, groups, channels // groups * pixels])
-    kept = _statistics(rows, [2], eps)
-    return y, *(reshape(t, [samples, groups]) for t in kept)
+    statistics = _statistics(rows, [2], eps)
+    return y, *(reshape(t, [samples, groups]) for t in statistics)
 
 
 def _declare_nll(dims, rank):

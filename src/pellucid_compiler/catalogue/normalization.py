@@ -63,7 +63,7 @@ def _as_float(name, x, dtype):
     x = to(x, dtype)
     require(
         x.is_floating,
-        f"{name}: exponentials of {x.dtype} are no {x.dtype}; convert with "
+        f"{name}: exponentials of {x.dtype} are not {x.dtype}; convert with "
         ".to(torch.float32) or pass a float dtype",
         error=NotImplementedError,
     )

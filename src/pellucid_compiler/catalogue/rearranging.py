@@ -141,14 +141,14 @@ def pixel_shuffle(x, upscale_factor):
         f"pixel_shuffle: {{}} channels do not divide by {r}² = {r * r}",
         channels,
     )
-    kept = channels // (r * r)
-    split = reshape(x, [*leading, kept, r, r, height, width])
+    channels_out = channels // (r * r)
+    split = reshape(x, [*leading, channels_out, r, r, height, width])
     return reshape(
         tabulate(
-            [*leading, kept, height, r, width, r],
+            [*leading, channels_out, height, r, width, r],
             lambda *p: split[[*p[:-4], p[-3], p[-1], p[-4], p[-2]]],
         ),
-        [*leading, kept, height * r, width * r],
+        [*leading, channels_out, height * r, width * r],
     )
 
 
@@ -203,11 +203,11 @@ def channel_shuffle(x, groups):
         groups,
     )
     split = reshape(x, [batch, groups, channels // groups, *rest])
-    turned = tabulate(
+    rotated = tabulate(
         [batch, channels // groups, groups, *rest],
         lambda *p: split[[p[0], p[2], p[1], *p[3:]]],
     )
-    return reshape(turned, x.shape)
+    return reshape(rotated, x.shape)
 
 
 @loop("tril(Tensor self, SymInt diagonal=0) -> Tensor", inplace=True)

@@ -55,7 +55,7 @@ def _averaged(name, x, dtype):
     x = to(x, dtype)
     require(
         x.is_floating,
-        f"{name}: the mean of {x.dtype} is no {x.dtype}; give dtype=torch.float32 or "
+        f"{name}: the mean of {x.dtype} is not {x.dtype}; give dtype=torch.float32 or "
         "convert the tensor",
     )
     return x

@@ -23,7 +23,7 @@ Lowering: TypeAlias = Callable[..., Value]
 """``lowering(function, dtype, *operands)``; ``dtype`` is the operands'."""
 
 FORMS: dict[str, Callable[..., Value]] = {}
-"""What rows may name; a form that takes a word more stands before it in the row."""
+"""What rows may name; a form that takes a word more comes before it in the row."""
 
 
 def _lowers(name: str) -> Callable[[Lowering], Lowering]:

@@ -23,8 +23,8 @@ def tensordot(a, b, dims_a, dims_b):
     for p, q in zip(dims_a, dims_b, strict=True):
         names_b[q] = names_a[p]
     summed = {names_a[p] for p in dims_a}
-    kept = [n for n in (*names_a, *names_b) if n not in summed]
-    return _pair(a, names_a, b, names_b, kept)
+    output_names = [n for n in (*names_a, *names_b) if n not in summed]
+    return _pair(a, names_a, b, names_b, output_names)
 
 
 @composite("inner(Tensor self, Tensor other) -> Tensor", out=True)
@@ -77,8 +77,8 @@ def einsum(equation, operands, *, path):
         places = sorted((steps.pop(0), steps.pop(0))) if steps else (0, 1)
         (b, names_b), (a, names_a) = rest.pop(places[1]), rest.pop(places[0])
         needed = {*output, *(n for _, term in rest for n in term)}
-        kept = [n for n in dict.fromkeys((*names_a, *names_b)) if n in needed]
-        joined = _pair(a, names_a, b, names_b, kept), kept
+        output_names = [n for n in dict.fromkeys((*names_a, *names_b)) if n in needed]
+        joined = _pair(a, names_a, b, names_b, output_names), output_names
         rest.insert(len(rest) if path else 0, joined)
     result, names = rest[0]
     gone = [k for k, n in enumerate(names) if n not in output]
@@ -190,16 +190,16 @@ def _without_repeats(tensor, names):
 # Products of two
 
 
-def _pair(a, names_a, b, names_b, kept):
-    """The sum over all names that are not kept, as one batched matrix product."""
+def _pair(a, names_a, b, names_b, output_names):
+    """The sum over all names but ``output_names``, as one batched matrix product."""
     size = {n: 1 for n in (*names_a, *names_b)}
     for tensor, names in ((a, names_a), (b, names_b)):
         for n, extent in zip(names, tensor.shape, strict=True):
             size[n] = max(size[n], extent) if extent else 0
-    a, in_a = _summed_alone(a, names_a, {*names_b, *kept})
-    b, in_b = _summed_alone(b, names_b, {*names_a, *kept})
-    batch = [n for n in in_a if n in in_b and n in kept]
-    summed = [n for n in in_a if n in in_b and n not in kept]
+    a, in_a = _summed_alone(a, names_a, {*names_b, *output_names})
+    b, in_b = _summed_alone(b, names_b, {*names_a, *output_names})
+    batch = [n for n in in_a if n in in_b and n in output_names]
+    summed = [n for n in in_a if n in in_b and n not in output_names]
     rows = [n for n in in_a if n not in in_b]
     columns = [n for n in in_b if n not in in_a]
 
@@ -211,7 +211,7 @@ def _pair(a, names_a, b, names_b, kept):
     product = matrix(a, in_a, rows, summed) @ matrix(b, in_b, summed, columns)
     found = [*batch, *rows, *columns]
     product = product.reshape([size[n] for n in found])
-    return product.permute([found.index(n) for n in kept])
+    return product.permute([found.index(n) for n in output_names])
 
 
 def _summed_alone(tensor, names, needed):

@@ -35,7 +35,7 @@ def matrix_norm(x, ord, dim, keepdim, *, dtype=None):
     dims = [d % max(x.dim(), 1) for d in dim]
     require(
         x.dim() >= 2 and len(dims) == 2 and dims[0] != dims[1],
-        "linalg.matrix_norm: dim {} of a tensor with {} dims is no pair of dims",
+        "linalg.matrix_norm: dim {} of a tensor with {} dims is not a pair of dims",
         tuple(dim),
         x.dim(),
     )
@@ -211,8 +211,8 @@ def norm_except_dim(v, pow, dim):
     """
     if dim == -1:
         return api.linalg.vector_norm(v, pow)
-    kept = wrapped_in(v, dim)
-    others = [d for d in range(v.dim()) if d != kept]
+    along = wrapped_in(v, dim)
+    others = [d for d in range(v.dim()) if d != along]
     return api.linalg.vector_norm(v, pow, others, keepdim=True)
 
 
@@ -227,7 +227,7 @@ def renorm(x, p, dim, maxnorm):
     require(p > 0, "renorm: the order {} is not positive", p)
     require(maxnorm >= 0, "renorm: maxnorm {} is negative", maxnorm)
     require(x.dim() > 1, "renorm takes tensors of 2 or more dims, not {}", x.dim())
-    kept = wrapped_in(x, dim)
-    others = [d for d in range(x.dim()) if d != kept]
+    along = wrapped_in(x, dim)
+    others = [d for d in range(x.dim()) if d != along]
     norms = api.linalg.vector_norm(x, p, others, keepdim=True)
     return x * api.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1.0)

@@ -50,10 +50,10 @@ def _crossed(a, b, dim):
         a, b = api.broadcast_tensors(a, b)
     require(a.shape[dim] == 3, "cross: dim {} has size {}, not 3", dim, a.shape[dim])
 
-    def turned(x, by):
+    def rolled(x, by):
         return x.roll(by, dim)
 
-    return turned(a, -1) * turned(b, -2) - turned(a, -2) * turned(b, -1)
+    return rolled(a, -1) * rolled(b, -2) - rolled(a, -2) * rolled(b, -1)
 
 
 @composite(

@@ -101,8 +101,8 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
     """
     if left:
         return api._linalg_solve_triangular(A, B, upper, unitriangular)
-    turned = api._linalg_solve_triangular(A.mT, B.mT, not upper, unitriangular)
-    return turned.mT
+    transposed = api._linalg_solve_triangular(A.mT, B.mT, not upper, unitriangular)
+    return transposed.mT
 
 
 @composite(

@@ -43,7 +43,7 @@ def _operands(x, n):
         t if isinstance(t, api.Tensor) else api.tensor(t, device=tensors[0].device)
         for t in (x, n)
     )
-    return api.broadcast_tensors(x.to(dtype), n.trunc().long())
+    return api.broadcast_tensors(x.to(dtype), n.long())
 
 
 def _greatest(degrees):

@@ -91,10 +91,10 @@ def _quantile(x, q, dim, keepdim, how, skip_nan):
         found = found.masked_fill(invalid.any(-1, keepdim=True), math.nan)
     found = found.movedim(-1, 0)
     if keepdim:
-        kept = [1] * x.dim() if dim is None else list(x.shape)
-        if dim is not None and kept:
-            kept[dim] = 1
-        found = found.reshape(-1, *kept)
+        result_shape = [1] * x.dim() if dim is None else list(x.shape)
+        if dim is not None and result_shape:
+            result_shape[dim] = 1
+        found = found.reshape(-1, *result_shape)
     return found[0] if q.dim() == 0 else found
 
 

@@ -68,12 +68,12 @@ def over_dims(
     with size 1.
     """
     reduced = wrap_dims(dims, x.rank)
-    kept = [d for d in range(x.rank) if d not in reduced]
+    remaining = [d for d in range(x.rank) if d not in reduced]
     shape = reduced_shape(x, reduced, keepdim)
 
     def outer(*point: Expr) -> Any:
-        places = [point[d] for d in kept] if keepdim else point
-        fixed = dict(zip(kept, places, strict=True))
+        places = [point[d] for d in remaining] if keepdim else point
+        fixed = dict(zip(remaining, places, strict=True))
 
         def inner(*free: Expr) -> Any:
             rest = dict(zip(reduced, free, strict=True))
@@ -154,20 +154,22 @@ def unsqueeze(x: Tensor, dim: int) -> Tensor:
 
 def squeeze_dims(x: Tensor, dims: Sequence[int]) -> Tensor:
     """``x`` without ``dims``, which have size 1."""
-    kept = [d for d in range(x.rank) if d not in dims]
+    remaining = [d for d in range(x.rank) if d not in dims]
     return tabulate(
-        [x.shape[d] for d in kept],
-        lambda *p: x[[p[kept.index(d)] if d in kept else 0 for d in range(x.rank)]],
+        [x.shape[d] for d in remaining],
+        lambda *p: x[
+            [p[remaining.index(d)] if d in remaining else 0 for d in range(x.rank)]
+        ],
     )
 
 
 def restore_dims(x: Tensor, dims: Sequence[int], rank: int) -> Tensor:
     """The inverse of ``squeeze_dims``: ``x`` with ``dims`` back, with size 1."""
-    kept = [d for d in range(rank) if d not in dims]
+    remaining = [d for d in range(rank) if d not in dims]
     shape: list[Expr] = [const(1)] * rank
-    for k, d in enumerate(kept):
+    for k, d in enumerate(remaining):
         shape[d] = x.shape[k]
-    return tabulate(shape, lambda *p: x[[p[d] for d in kept]])
+    return tabulate(shape, lambda *p: x[[p[d] for d in remaining]])
 
 
 def expand_to(x: Tensor, shape: Sequence[Expr]) -> Tensor:

@@ -7,7 +7,7 @@ key.
 
 makes an Op and enters it in ``REGISTRY`` under its full name. Its Python function is
 its meaning; Graphs of tensors and of elements, derivatives and in-place forms follow
-from it. Read next: declare.py (the decorators), key.py, ir/elements.py.
+from it. Read next: decorators.py, key.py, ir/elements.py.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Traced(NamedTuple):
 
 
 class Options(NamedTuple):
-    """What a declaration says beside its schema and body; see declare.py."""
+    """What a declaration says beside its schema and body; see decorators.py."""
 
     int_to_float: bool = False
     unpromoted: tuple[str, ...] = ()

@@ -354,11 +354,11 @@ def _store(run: _Run, elements: Evaluator, store: Store, target: Any) -> None:
 def _search(run: _Run, elements: Evaluator, store: Store) -> None:
     """The first best point of each element, which the leading axes number."""
     np = run.np
-    kept = 1 + max((a for i in store.index for a in axes_of(i)), default=-1)
+    num_stored = 1 + max((a for i in store.index for a in axes_of(i)), default=-1)
 
     def flat(e: Expr) -> Any:
         value = np.broadcast_to(elements.value(e), run.extents)
-        return value.reshape(*run.extents[:kept], -1)
+        return value.reshape(*run.extents[:num_stored], -1)
 
     assert store.payload is not None
     best = getattr(np, run.form.combine)(flat(store.value), -1)[..., None]

@@ -131,12 +131,12 @@ def emit_filled(
 
 def emit_copy(graph: Graph, value: Value) -> Value:
     """A loop that copies ``value``, which ``emit_map`` would leave out."""
-    kept = [d for d, n in enumerate(value.shape) if not is_const(n, 1)]
+    wide = [d for d, n in enumerate(value.shape) if not is_const(n, 1)]
     place = [const(0, "int64")] * value.rank
-    for k, d in enumerate(kept):
+    for k, d in enumerate(wide):
         place[d] = axis(k)
     store = Store(tuple(place), load(0, place, value.dtype))
-    extents = tuple(value.shape[d] for d in kept)
+    extents = tuple(value.shape[d] for d in wide)
     return graph.emit(LOOP, [value], LoopAttrs(extents, (store,), "sum", value.shape))[
         0
     ]
@@ -156,13 +156,13 @@ def emit_scan(
     given = [*carries, *sequences, *constants]
     used, num_carries = set(step.used_inputs()), len(carries)
     end = num_carries + len(sequences)
-    kept = [k for k in range(len(given)) if k < num_carries or k in used]
-    step.inputs = [step.inputs[k] for k in kept]
-    num_constants = sum(k >= end for k in kept)
+    read = [k for k in range(len(given)) if k < num_carries or k in used]
+    step.inputs = [step.inputs[k] for k in read]
+    num_constants = sum(k >= end for k in read)
     made = attrs._replace(
         step=step, num_carries=num_carries, num_constants=num_constants
     )
-    return graph.emit(SCAN, [given[k] for k in kept], made)
+    return graph.emit(SCAN, [given[k] for k in read], made)
 
 
 def zeros_like(graph: Graph, value: Value) -> Value:

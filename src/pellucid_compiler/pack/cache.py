@@ -5,7 +5,7 @@ fingerprint of all that made it besides what its name is a hash of. Kernels are 
 their id, and the compiler's sources, LLVM's version and the ISA level are the
 fingerprint; builds also name them by their LLVM text (``text_id``), so that a
 change of the compiler compiles again only the kernels whose text it changed. A damaged
-or foreign entry counts as absent and is rewritten. Called by ``pack.py`` and the
+or foreign entry counts as absent and is rewritten. Called by tools/freeze.py and the
 run-time compiler; ``runtime/kernels`` may map entries without Python, for the code
 follows the header at an aligned place.
 """

@@ -1,7 +1,7 @@
 """Kernel to machine code: the compiler's front door.
 
 ``kernel_text`` chooses the schedule by the form and prints LLVM; ``compile_kernel``
-gives the blob that packs and caches hold. Called by ``pack.py``, ``cache.py`` and the
+gives the blob that packs and caches hold. Called by ``cache.py`` and the
 run-time compiler. Read next: ``kernel.py``, then ``schedules/map.py``.
 """
 

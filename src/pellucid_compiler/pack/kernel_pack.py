@@ -3,7 +3,7 @@
 ``compile_kernels`` makes the blobs in several processes; ``write_pack`` lays them out
 as ``runtime/kernels/pack.h`` reads them: a header, an index sorted by kernel id, then
 the blobs, each aligned to 64 bytes. All numbers are little-endian. ``read_pack`` is the
-same for tools and tests. Called by ``tools/pack.py``. Read next: ``cache.py``.
+same for tools and tests. Called by tools/freeze.py. Read next: ``cache.py``.
 """
 
 from __future__ import annotations

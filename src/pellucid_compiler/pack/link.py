@@ -121,7 +121,7 @@ def _relocate(
         if symbol.section == _UNDEFINED:
             raise LinkError(f"undefined symbol {symbol.name!r}: a library call")
         if symbol.section not in places:
-            raise LinkError(f"symbol {symbol.name!r} lies in a section left out")
+            raise LinkError(f"symbol {symbol.name!r} is in a section that is left out")
         if kind not in (_PC32, _PLT32, _PC64):
             raise LinkError(f"relocation type {kind} of {symbol.name!r} is absolute")
         place = places[section.info] + offset

@@ -124,7 +124,7 @@ class CaptureMode(TorchFunctionMode):
             written = [n for n, t in tensors.items() if t._version != versions[n]]
             given, results = segment.take_results(result)
             if results is None and not written:
-                raise NotRecordable("its result is no tensor")
+                raise NotRecordable("its result is not a tensor")
         except BaseException:
             segment.forget(before)
             raise

@@ -98,7 +98,7 @@ def _opened(data: Tensor, kind: str = "") -> Image:
         image = Image.open(io.BytesIO(_bytes_of(data)))
     except UnidentifiedImageError as error:
         raise RuntimeError(
-            "the bytes are no image that Pillow knows (JPEG, PNG, GIF, WebP, ...)"
+            "the bytes are not an image that Pillow knows (JPEG, PNG, GIF, WebP, ...)"
         ) from error
     if kind and image.format != kind:
         raise RuntimeError(f"the bytes are {image.format}, not {kind}")
@@ -132,24 +132,24 @@ def _pixels(image: Image) -> Tensor:
     return _tensor_of(data).view(shape).permute(2, 0, 1)
 
 
-def _decoded(data: Tensor, mode: int, turned: bool, kind: str) -> Tensor:
+def _decoded(data: Tensor, mode: int, upright: bool, kind: str) -> Tensor:
     from PIL import ImageOps
 
     image = _opened(data, kind)
     found = _loaded(image, mode)
-    return _pixels(ImageOps.exif_transpose(found) if turned else found)
+    return _pixels(ImageOps.exif_transpose(found) if upright else found)
 
 
 @_op("decode_png(Tensor data, int mode, bool apply_exif_orientation=False) -> Tensor")
-def decode_png(data: Tensor, mode: int, turned: bool) -> Tensor:
+def decode_png(data: Tensor, mode: int, upright: bool) -> Tensor:
     """The pixels of a PNG file."""
-    return _decoded(data, mode, turned, "PNG").contiguous()
+    return _decoded(data, mode, upright, "PNG").contiguous()
 
 
 @_op("decode_jpeg(Tensor data, int mode, bool apply_exif_orientation=False) -> Tensor")
-def decode_jpeg(data: Tensor, mode: int, turned: bool) -> Tensor:
+def decode_jpeg(data: Tensor, mode: int, upright: bool) -> Tensor:
     """The pixels of a JPEG file."""
-    return _decoded(data, mode, turned, "JPEG")
+    return _decoded(data, mode, upright, "JPEG")
 
 
 @_op("decode_webp(Tensor encoded_data, int mode) -> Tensor")
@@ -159,12 +159,12 @@ def decode_webp(data: Tensor, mode: int) -> Tensor:
 
 
 @_op("decode_image(Tensor data, int mode, bool apply_exif_orientation=False) -> Tensor")
-def decode_image(data: Tensor, mode: int, turned: bool) -> Tensor:
+def decode_image(data: Tensor, mode: int, upright: bool) -> Tensor:
     """The pixels of a file of any kind; of a GIF all frames."""
     if _opened(data).format == "GIF":
         frames: Tensor = decode_gif(data)
         return frames
-    return _decoded(data, mode, turned, "")
+    return _decoded(data, mode, upright, "")
 
 
 @_op("decode_gif(Tensor encoded_data) -> Tensor")

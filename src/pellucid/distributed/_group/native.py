@@ -293,8 +293,8 @@ class NativeGroup(ProcessGroup):
 
         target = 0 if whole is None else whole.data_ptr()
         call = (kind, count, code, 0, root)
-        kept = outputs, input, whole
-        work = self._run(call, input.data_ptr(), target, opts, kept, after=after)
+        alive = outputs, input, whole
+        work = self._run(call, input.data_ptr(), target, opts, alive, after=after)
         work._tensors = outputs
         return work
 
@@ -309,8 +309,8 @@ class NativeGroup(ProcessGroup):
         _check_sizes("all_gather_into_tensor", output, input, self._size)
         call = (codes.ALL_GATHER, input.numel(), self._code(input), 0, -1)
         self._code(output)
-        kept = [output, input]
-        return self._run(call, input.data_ptr(), output.data_ptr(), opts, kept)
+        alive = [output, input]
+        return self._run(call, input.data_ptr(), output.data_ptr(), opts, alive)
 
     def gather(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
         """Copies every rank's tensor to the root."""
@@ -360,8 +360,8 @@ class NativeGroup(ProcessGroup):
         call = (codes.REDUCE_SCATTER, output.numel(), self._code(input, op.code))
         self._code(output)
         addresses = input.data_ptr(), output.data_ptr()
-        kept = [output, input]
-        return self._run((*call, op.code, -1), *addresses, opts, kept, op.factor)
+        alive = [output, input]
+        return self._run((*call, op.code, -1), *addresses, opts, alive, op.factor)
 
     def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
         """Copies tensor r of every rank's list to rank r."""

@@ -30,7 +30,7 @@ def receive_fields(connection: socket.socket) -> list[bytes]:
     """Reads a message."""
     (total,) = _LENGTH.unpack(read_exactly(connection, _LENGTH.size))
     if total > LARGEST:
-        raise ConnectionError("this is no message of a store")
+        raise ConnectionError("this is not a message of a store")
     body, fields, place = read_exactly(connection, total), [], 0
     while place < total:
         (length,) = _LENGTH.unpack_from(body, place)

@@ -121,7 +121,7 @@ def _make_states(optimizer: torch.optim.Optimizer) -> None:
     if any(p.grad is not None for p in parameters):
         raise RuntimeError(
             "the optimizer has no state yet, and parameters have gradients: call "
-            "zero_grad() before its state is asked for"
+            "zero_grad() before its state is requested"
         )
     rates = [group["lr"] for group in optimizer.param_groups]
     decays = [group.get("weight_decay") for group in optimizer.param_groups]

@@ -401,7 +401,7 @@ class Agent:
         if not caller.is_known:
             key = caller.reader.read(len(self._key))
             if not hmac.compare_digest(key, self._key):
-                raise ConnectionError("this is no worker of the job")
+                raise ConnectionError("this is not a worker of the job")
             number, caller.reads_ours = _GREETING.unpack(
                 caller.reader.read(_GREETING.size)
             )

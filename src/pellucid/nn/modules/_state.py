@@ -183,8 +183,8 @@ class StateMixin(ModuleBase):
             value = value[0]  # files of PyTorch before 0.4 hold scalars this way
         if value.shape != tensor.shape:
             error_msgs.append(
-                f"size mismatch for {key}: shape {tuple(value.shape)} in the state "
-                f"dict, {tuple(tensor.shape)} in the model"
+                f"size mismatch for {key}: copying a param with shape {value.shape} "
+                f"from checkpoint, the shape in current model is {tensor.shape}"
             )
             return
         try:
@@ -284,6 +284,6 @@ class _Loading:
 
 
 def _key_list(title: str, keys: list[str]) -> str:
-    shown = ", ".join(map(repr, itertools.islice(keys, 8)))
+    shown = ", ".join(f'"{key}"' for key in itertools.islice(keys, 8))
     more = f", ... and {len(keys) - 8} more" if len(keys) > 8 else ""
     return f"{title}: {shown}{more}"

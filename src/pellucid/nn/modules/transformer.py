@@ -118,8 +118,8 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        turned = self.batch_first and query.dim() == 3
-        if turned:
+        transposes = self.batch_first and query.dim() == 3
+        if transposes:
             query, key, value = _transposed_together(query, key, value)
         output, weights = functional.multi_head_attention_forward(
             query,
@@ -146,7 +146,7 @@ class MultiheadAttention(Module):
             average_attn_weights=average_attn_weights,
             is_causal=is_causal,
         )
-        return (output.transpose(0, 1) if turned else output), weights
+        return (output.transpose(0, 1) if transposes else output), weights
 
 
 def _transposed_together(*inputs: Tensor) -> list[Tensor]:

@@ -209,7 +209,7 @@ def _rebuild_quantized(
 def _layout_named(name: str) -> Any:
     found = getattr(pellucid, str(name).removeprefix("torch."), None)
     if not isinstance(found, pellucid.layout):
-        raise pickle.UnpicklingError(f"{name!r:.100} is no layout of a tensor")
+        raise pickle.UnpicklingError(f"{name!r:.100} is not a layout of a tensor")
     return found
 
 

@@ -2,7 +2,8 @@
 
 Four pickles in a row (a magic number, the format's version, facts about the machine,
 the object), a fifth with the keys of the storages, and then each storage: its number of
-elements and its bytes. ``serialization.py`` and ``storage._load_from_bytes`` call it.
+elements and its bytes. Called by ``serialization/__init__.py`` and by
+``storage._load_from_bytes``.
 """
 
 from __future__ import annotations

@@ -199,7 +199,7 @@ def to_sparse(
     if sparse_dims is not None:
         raise RuntimeError("to_sparse: sparse_dims is for the layout sparse_coo")
     if layout is pellucid.strided:
-        raise RuntimeError("to_sparse: strided is no sparse layout; use to_dense()")
+        raise RuntimeError("to_sparse: strided is not a sparse layout; use to_dense()")
     return _to_compressed(self, layout, blocksize, dense_dim)
 
 

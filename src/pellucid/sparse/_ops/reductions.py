@@ -42,13 +42,13 @@ def sum_(
         values = values.sum(dense, keepdim, dtype=dtype) if dense else values.to(dtype)
     if len(gone) == parts.sparse_dims and not keepdim:
         return values.sum(0)
-    kept = [d for d in range(parts.sparse_dims) if d not in gone]
+    remaining = [d for d in range(parts.sparse_dims) if d not in gone]
     if not values.is_floating_point() and not values.is_complex() and gone:
         values = values.to(dtype or pellucid.int64)
     size = _size(parts, dims, keepdim)
     if not gone:
         return coo(parts.indices, values, size, parts.is_coalesced)
-    return _over_sparse(parts, kept, values, size, keepdim)
+    return _over_sparse(parts, remaining, values, size, keepdim)
 
 
 def _size(parts: Parts, dims: Sequence[int], keepdim: bool) -> tuple[int, ...]:
@@ -58,13 +58,17 @@ def _size(parts: Parts, dims: Sequence[int], keepdim: bool) -> tuple[int, ...]:
 
 
 def _over_sparse(
-    parts: Parts, kept: list[int], values: Tensor, size: tuple[int, ...], keepdim: bool
+    parts: Parts,
+    remaining: list[int],
+    values: Tensor,
+    size: tuple[int, ...],
+    keepdim: bool,
 ) -> Tensor:
-    sizes = [parts.size[d] for d in kept]
-    indices, summed = coalesced_pair(parts.indices[kept], values, sizes)
+    sizes = [parts.size[d] for d in remaining]
+    indices, summed = coalesced_pair(parts.indices[remaining], values, sizes)
     if keepdim:
         whole = indices.new_zeros((parts.sparse_dims, indices.shape[1]))
-        whole[kept] = indices
+        whole[remaining] = indices
         indices = whole
     return coo(indices, summed, size, True)
 

@@ -2,7 +2,7 @@
 
 ``numpy.linalg`` converts float32 and complex64 to double precision before it calls
 LAPACK; the ufuncs below it have a loop for every dtype, at half the time and memory.
-Only its QR has none. Used by numpy_linalg.py and linalg.py.
+Only its QR has none. Used by linalg.py.
 """
 
 from typing import Any

@@ -35,7 +35,7 @@ class IValue {
  private:
   template <class T>
   T get(const char* name) const {
-    TORCH_CHECK(std::holds_alternative<T>(value_), "the value is no ", name);
+    TORCH_CHECK(std::holds_alternative<T>(value_), "the value is not a ", name);
     return std::get<T>(value_);
   }
   std::variant<std::monostate, at::Tensor, double, int64_t, bool, std::string, std::vector<int64_t>> value_;
