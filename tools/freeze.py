@@ -52,7 +52,13 @@ from pellucid_compiler.abi.records import (
     OpRow,
 )
 from pellucid_compiler.codegen.kernel import Kernel, Map
-from pellucid_compiler.codegen.targets.x86 import TARGETS, host_target, target_named
+from pellucid_compiler.codegen.targets.x86 import (
+    PRODUCT_TARGETS,
+    TARGETS,
+    host_product_targets,
+    host_target,
+    target_named,
+)
 from pellucid_compiler.composites import all_composites
 from pellucid_compiler.declare.intrinsics import INTRINSICS
 from pellucid_compiler.declare.late_forms import (
@@ -69,7 +75,7 @@ from pellucid_compiler.declare.variants import inplace_schema, out_schema
 from pellucid_compiler.ir.dtypes import is_float
 from pellucid_compiler.ir.expr import Expr, cast, intern_expr, load
 from pellucid_compiler.ir.opcodes import OPCODE_DIGEST
-from pellucid_compiler.lower.contraction import product_kernels
+from pellucid_compiler.lower.contraction import product_kernels, word_kernels
 from pellucid_compiler.lower.registers import LoweringError
 from pellucid_compiler.lower.tile import (
     elementary_kernels,
@@ -488,12 +494,13 @@ def freeze_catalogue(cache: TraceCache) -> tuple[bytes, dict[bytes, Kernel]]:
 
 
 def write_packs(kernels: dict[bytes, Kernel], levels: list[str]) -> None:
-    """One pack per ISA level, beside the frozen file."""
+    """One pack per ISA level, beside the frozen file; small ones have products."""
     for level in levels:
+        held = word_kernels() if level in PRODUCT_TARGETS else kernels
         target = target_named(level)
         folder = BUILD / "kernels" / level
         blobs = compile_kernels(
-            kernels.values(),
+            held.values(),
             target,
             processes=PROCESSES,
             cache=KernelCache(folder, fingerprint(target)),
@@ -526,7 +533,9 @@ def main() -> int:
         f"froze {len(REGISTRY)} ops in {traced - start:.1f} s ({len(data) >> 10} KiB)"
     )
     if not arguments.no_packs:
-        levels = list(TARGETS) if arguments.all_levels else [host_target().name]
+        levels = [host_target().name, *(t.name for t in host_product_targets())]
+        if arguments.all_levels:
+            levels = [*TARGETS, *PRODUCT_TARGETS]
         write_packs(kernels, levels)
         seconds = time.monotonic() - traced
         print(

@@ -152,6 +152,10 @@ GIVEN = {  # where the schema does not tell what fits together
     "_linalg_cholesky": [(RAMP.T @ RAMP + np.eye(2),)],
     "scatter.reduce": [(RAMP, 0, np.array([[2, 0]]), RAMP[:1] + 3.0, "add")],
     "scatter.value_reduce": [(RAMP, 0, np.array([[2, 0]]), 2.0, "multiply")],
+    "_int_mm": [
+        (np.arange(-6, 9, dtype="i1").reshape(3, 5), np.full((5, 2), -3, "i1")),
+        (np.arange(250, 256, dtype="u1").reshape(2, 3), np.full((3, 4), 7, "i1")),
+    ],
     "addmv": [(np.ones(2), np.linspace(0, 1, 6).reshape(2, 3), np.linspace(1, 2, 3))],
     "upsample_bilinear2d": [
         (np.linspace(0, 1, 32).reshape(1, 2, 4, 4), [3, 6], False),

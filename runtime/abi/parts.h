@@ -30,6 +30,6 @@ enum Part : uint64_t {
 
 // What kDescribe writes.
 struct Described {
-  int64_t rows, lanes, vectors, vectors_of_a, element_bytes, depth, is_narrow;
+  int64_t rows, lanes, vectors, vectors_of_a, element_bytes, depth, is_narrow, offset;
 };
 }  // namespace pellucid

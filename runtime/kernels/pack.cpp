@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <vector>
@@ -76,6 +77,25 @@ std::array<uint32_t, 256> make_crc_table() {
   return table;
 }
 
+// v3 is what the module's init asks for.
+constexpr const char* kLevels[] = {"x86-64-v3", "x86-64-v4", "x86-64-v4-dot"};
+
+int allowed_level() {
+  static const int allowed = [] {
+    const CpuLevel cpu = level_of(this_cpu());
+    const int best = cpu.dot ? 2 : cpu.v4 ? 1 : 0;
+    const char* const asked = std::getenv("PELLUCID_ISA");
+    if (!asked || !*asked) return best;
+    std::string known;
+    for (int level = 0; level <= best; ++level) {
+      if (std::strcmp(asked, kLevels[level]) == 0) return level;
+      known += (level ? ", " : "") + std::string(kLevels[level]);
+    }
+    raise(ErrorKind::Runtime, "PELLUCID_ISA is %s; this processor has the levels %s", asked, known.c_str());
+  }();
+  return allowed;
+}
+
 }  // namespace
 
 uint32_t crc32(const void* data, size_t nbytes) {
@@ -85,10 +105,9 @@ uint32_t crc32(const void* data, size_t nbytes) {
   return ~crc;
 }
 
-const char* isa_level() {
-  static const bool has_v4 = level_of(this_cpu()).v4;  // v3 is what the module's init asks for
-  return has_v4 ? "x86-64-v4" : "x86-64-v3";
-}
+const char* isa_level() { return kLevels[std::min(allowed_level(), 1)]; }
+
+const char* product_level() { return allowed_level() == 2 ? kLevels[2] : nullptr; }
 
 void open_pack(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);

@@ -13,9 +13,12 @@
 
 namespace pellucid {
 
-// "x86-64-v4" or "x86-64-v3": the best level that both processor and system support.
-// Raises a Runtime error on processors below v3.
+// "x86-64-v4" or "x86-64-v3": the best level that both processor and system support and that the environment
+// variable PELLUCID_ISA, if it is set, allows. Raises a Runtime error where it names no level that they support.
 const char* isa_level();
+
+// "x86-64-v4-dot", whose pack holds products alone, where it is supported and allowed; else null.
+const char* product_level();
 
 // Maps the pack at `path`; later packs are searched before earlier ones. Raises a Runtime error that
 // names the file when it is damaged or of another version.

@@ -2,6 +2,7 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace pellucid {
@@ -11,6 +12,24 @@ const float* floats(const char* from) { return reinterpret_cast<const float*>(fr
 float* floats(char* to) { return reinterpret_cast<float*>(to); }
 const double* doubles(const char* from) { return reinterpret_cast<const double*>(from); }
 double* doubles(char* to) { return reinterpret_cast<double*>(to); }
+
+// Rows i and i + 8 are merged byte by byte, four times: then row i has what were the bytes i.
+struct Block1 {
+  static constexpr int kSide = 16;
+  static constexpr size_t kItem = 1;
+  static void run(char* to, int64_t to_stride, const char* from, int64_t from_stride) {
+    __m128i v[16], merged[16];
+    for (int i = 0; i < 16; ++i) v[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i * from_stride));
+    for (int round = 0; round < 4; ++round) {
+      for (int i = 0; i < 8; ++i) {
+        merged[2 * i] = _mm_unpacklo_epi8(v[i], v[i + 8]);
+        merged[2 * i + 1] = _mm_unpackhi_epi8(v[i], v[i + 8]);
+      }
+      std::copy_n(merged, 16, v);
+    }
+    for (int i = 0; i < 16; ++i) _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i * to_stride), v[i]);
+  }
+};
 
 // Butterfly over 8 vectors: exchange singles, pairs, then halves.
 struct Block4 {
@@ -70,7 +89,8 @@ void run_blocks(char* to, int64_t to_stride, const char* from, int64_t from_stri
 
 void transpose(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t rows, int64_t columns,
                size_t item) {
-  if (item == Block4::kItem) run_blocks<Block4>(to, to_stride, from, from_stride, rows, columns);
+  if (item == Block1::kItem) run_blocks<Block1>(to, to_stride, from, from_stride, rows, columns);
+  else if (item == Block4::kItem) run_blocks<Block4>(to, to_stride, from, from_stride, rows, columns);
   else run_blocks<Block8>(to, to_stride, from, from_stride, rows, columns);
 }
 

@@ -1,4 +1,4 @@
-// Transposed copies of small rectangles of 4- and 8-byte elements, in registers.
+// Transposed copies of small rectangles of elements of 1, 4 and 8 bytes, in registers.
 #pragma once
 
 #include <cstddef>
@@ -6,6 +6,7 @@
 
 namespace pellucid {
 
+// Whether copies of tensors had better go this way.
 constexpr bool can_transpose(size_t item) { return item == 4 || item == 8; }
 
 // Element (row, column) from `from + column * from_stride + row * item` to

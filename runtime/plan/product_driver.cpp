@@ -11,6 +11,7 @@
 #include "kernels/conversion.h"
 #include "plan/reach.h"
 #include "products/contraction.h"
+#include "products/word_product.h"
 
 namespace pellucid {
 namespace {
@@ -148,6 +149,7 @@ bool describe_beyond(const Reaches& reaches, int k, ContractionCall& call) {
 int64_t run_product(const Step& step, Placement& nest, bool accumulates, CachedPanels* panel_cache) {
   const Tensor bias = gathered_bias(nest);
   ContractionCall call = contraction_call(step, nest, accumulates);
+  if (nest.dtypes[kA] != nest.dtypes[kC]) return run_word_product(call);
   call.panel_cache = panel_cache;
   return run_contraction(call);
 }

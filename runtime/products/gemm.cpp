@@ -144,8 +144,8 @@ bool reads_columns(const GemmCall& call) {
   const bool strides_fit = s[1] == item && s[4] == item && s[5] != item && can_transpose(static_cast<size_t>(item));
   const bool fills_vectors =
       (bytes + kTransposed.vector - 1) / kTransposed.vector * kTransposed.vector - bytes <= kTransposed.waste;
-  return strides_fit && fills_vectors && !call.accumulates && call.m > kDots.rows && call.m <= kTransposed.rows &&
-         call.n >= kTransposed.columns * call.m && call.k >= kTransposed.depth;
+  return strides_fit && fills_vectors && !call.accumulates && !call.is_ordered && call.m > kDots.rows &&
+         call.m <= kTransposed.rows && call.n >= kTransposed.columns * call.m && call.k >= kTransposed.depth;
 }
 
 bool is_small(const GemmCall& call) {

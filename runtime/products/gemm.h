@@ -25,6 +25,7 @@ struct GemmCall {
   char* data[4];
   int64_t strides[8];
   bool accumulates = false;  // C holds a sum to add to
+  bool is_ordered = false;   // A and B may not change places, and columns of C are contiguous
 };
 // Whether the kernels of this dtype can accumulate into C: their sums have its dtype.
 bool adds_to_result(DType dtype);

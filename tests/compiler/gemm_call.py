@@ -18,6 +18,11 @@ _buffer = np.empty(WORKSPACE_BYTES + 64, np.uint8)
 _workspace = _buffer[-_buffer.ctypes.data % 64 :][:WORKSPACE_BYTES]
 
 
+def workspace() -> int:
+    """The address of what a kernel copies blocks into, aligned."""
+    return int(_workspace.ctypes.data)
+
+
 @functools.cache
 def gemm_kernel(level: str, dtype: str) -> Any:
     kernel = Kernel(Gemm(), (dtype, dtype, dtype), (dtype,), ("int64", "int64"))

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from pellucid_compiler.abi.parts import DESCRIBED
 from pellucid_compiler.codegen.schedules.gemm_parts import (
     DESCRIBE,
     MULTIPLY,
@@ -100,7 +101,7 @@ def test_dots_of_rows_with_places_of_another_operand(level: str, step: int) -> N
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_windows_have_zeros_where_their_lanes_are_outside(level: str) -> None:
-    description = np.zeros(7, np.int64)
+    description = np.zeros(len(DESCRIBED), np.int64)
     run_part(level, DESCRIBE, [description], [], [])
     lanes = int(description[1])
     random = np.random.default_rng(0)
@@ -122,7 +123,7 @@ def test_windows_have_zeros_where_their_lanes_are_outside(level: str) -> None:
 @pytest.mark.parametrize("level", LEVELS)
 def test_runs_of_k_in_a_copy_that_taps_share(level: str) -> None:
     random = np.random.default_rng(0)
-    fields = np.zeros(7, np.int64)
+    fields = np.zeros(len(DESCRIBED), np.int64)
     run_part(level, DESCRIBE, [fields], [], [])
     tile, lanes, vectors, vectors_of_a = (int(x) for x in fields[:4])
     width, step = lanes * vectors, 2
@@ -148,7 +149,7 @@ def test_runs_of_k_in_a_copy_that_taps_share(level: str) -> None:
 @pytest.mark.parametrize("level", LEVELS)
 def test_panels_of_a_are_read_in_place(level: str) -> None:
     random = np.random.default_rng(0)
-    fields = np.zeros(7, np.int64)
+    fields = np.zeros(len(DESCRIBED), np.int64)
     run_part(level, DESCRIBE, [fields], [], [])
     tile, lanes, vectors = (int(x) for x in fields[:3])
     width = lanes * vectors
@@ -169,7 +170,7 @@ def test_panels_of_a_are_read_in_place(level: str) -> None:
 @pytest.mark.parametrize("level", LEVELS)
 def test_rows_of_b_are_read_in_place(level: str) -> None:
     random = np.random.default_rng(0)
-    fields = np.zeros(7, np.int64)
+    fields = np.zeros(len(DESCRIBED), np.int64)
     run_part(level, DESCRIBE, [fields], [], [])
     tile, lanes, vectors, vectors_of_a = (int(x) for x in fields[:4])
     width = lanes * vectors

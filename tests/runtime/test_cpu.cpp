@@ -36,8 +36,11 @@ TEST(levels_follow_features_and_saved_registers) {
   CHECK(level_of(haswell()).v3 && !level_of(haswell()).v4);
   CHECK(level_of(skylake_server()).v4);
   CpuWords cpu = skylake_server();
+  CHECK(!level_of(cpu).dot);
+  cpu.leaf7_ecx |= bit(11);
+  CHECK(level_of(cpu).dot);
   cpu.saved_state = 0x7;  // the system saves no ZMM registers
-  CHECK(level_of(cpu).v3 && !level_of(cpu).v4);
+  CHECK(level_of(cpu).v3 && !level_of(cpu).v4 && !level_of(cpu).dot);
   cpu.leaf7_ebx &= ~bit(5);
   CHECK(!level_of(cpu).v3);
 }

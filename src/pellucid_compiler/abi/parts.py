@@ -44,4 +44,5 @@ DESCRIBED: Final = (
     "element_bytes",
     "depth",
     "is_narrow",
+    "offset",
 )

@@ -18,6 +18,7 @@ from pellucid_compiler.declare import (
     tabulate,
     total,
 )
+from pellucid_compiler.ir.dtypes import shown_dtype
 
 
 def _require_ranks(name, **operands):
@@ -62,6 +63,38 @@ bmm.gradients_seen_as(
     self=lambda grad, mat2: grad.bmm(adjoint(mat2)),
     mat2=lambda grad, self: adjoint(self).bmm(grad),
 )
+
+
+@contraction("_int_mm(Tensor self, Tensor mat2) -> Tensor", method=False)
+def _int_mm(a, b):
+    """The product of two matrices of int8, whose sums are int32; the first may be
+    uint8."""
+    for word, tensor in (("self", a), ("mat2", b)):
+        require(
+            tensor.rank == 2,
+            f"_int_mm: Expected {word} to be of dimension 2 but got {tensor.rank}",
+        )
+    require(
+        a.dtype in ("int8", "uint8"),
+        "_int_mm: Expected self dtype to be int8 or uint8 but got "
+        f"{shown_dtype(a.dtype)}",
+    )
+    require(
+        b.dtype == "int8",
+        "_int_mm: Expected mat2 dtype to be of type int8 but got "
+        f"{shown_dtype(b.dtype)}",
+    )
+    (m, k), (depth, n) = a.shape, b.shape
+    require(
+        k == depth,
+        "_int_mm: self.size(1) needs to match mat2.size(0) but got {} and {}",
+        *(k, depth),
+    )
+
+    def element(i, j):
+        return total([k], lambda p: cast(a[i, p], "int32") * cast(b[p, j], "int32"))
+
+    return tabulate([m, n], element)
 
 
 @contraction("mv(Tensor self, Tensor vec) -> Tensor", refuses=("bool",))

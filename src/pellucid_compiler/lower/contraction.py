@@ -39,6 +39,9 @@ GEMM_DTYPES = (
 )
 
 
+WORDS = "int8", "int32"  # factors and sums whose factors are converted as they are read
+
+
 @dataclass(frozen=True, eq=False)
 class Factor:
     """One operand of the product: a value and the axis of each of its dims."""
@@ -74,6 +77,11 @@ class Contraction:
         return self.first.value.dtype
 
     @property
+    def has_words(self) -> bool:
+        """Whether int8 factors have int32 products."""
+        return (self.dtype, self.node.outputs[0].dtype) == WORDS
+
+    @property
     def is_matrix(self) -> bool:
         """Whether the product has rows and columns; others are as well sums of rows."""
         return bool(self.rows and self.columns)
@@ -82,6 +90,16 @@ class Contraction:
 @lru_cache(256)  # asked before a node is lowered and when it is
 def match_contraction(node: Node) -> Contraction | None:
     """The loop as a matrix product; None if it is none."""
+    found = _matched(node)
+    if found is None or not found.has_words:
+        return found
+    groups = found.rows, found.columns, found.depth  # the driver's are matrices
+    is_plain = all(len(group) <= 1 for group in groups)
+    padded = found.first.padded or found.second.padded
+    return found if is_plain and not padded else None
+
+
+def _matched(node: Node) -> Contraction | None:
     if node.primitive is not LOOP:
         return None
     attrs: LoopAttrs = node.attrs
@@ -99,7 +117,9 @@ def _factors(node: Node, body: Expr) -> tuple[Factor, Factor] | None:
         return None
     found = []
     for e in body.args:
-        if e.op == "cast" and e.args[0].dtype in HALF:
+        if e.op == "cast" and (
+            e.args[0].dtype in HALF or (e.args[0].dtype, e.dtype) == WORDS
+        ):
             e = e.args[0]
         if e.op not in LOADS or e.dtype not in GEMM_DTYPES:
             return None
@@ -260,7 +280,7 @@ def emit_contraction(
     attrs: LoopAttrs = contraction.node.attrs
     dtype = contraction.dtype
     result = contraction.result if epilogue is None else epilogue.node.outputs[0]
-    if result.dtype != dtype:
+    if result.dtype != dtype and not contraction.has_words:
         return False
     groups = (
         contraction.batch,
@@ -285,7 +305,7 @@ def emit_contraction(
     output = operand(builder.define(result), plain_maps(axes), builder.registers)
     builder.steps.append(
         GemmStep(
-            kernel=builder.use(product_kernel(dtype), ()),
+            kernel=builder.use(product_kernel(dtype, result.dtype), ()),
             extents=builder.sizes(attrs.extents[axis] for axis in order),
             groups=tuple(map(len, groups)),
             output=output,
@@ -296,12 +316,19 @@ def emit_contraction(
     return True
 
 
-def product_kernel(dtype: str) -> Kernel:
+def product_kernel(dtype: str, result: str) -> Kernel:
     """The matrix product of ``dtype``; the driver fills its parameters."""
-    return Kernel(Gemm(), (dtype,) * 3, (dtype,), ("int64", "int64"))
+    inputs = dtype, dtype, result
+    return Kernel(Gemm(), inputs, (result,), ("int64", "int64"))
 
 
 def product_kernels() -> dict[bytes, Kernel]:
     """The matrix products that every pack holds."""
-    made = map(product_kernel, GEMM_DTYPES)
-    return {kernel.kernel_id: kernel for kernel in made}
+    made = [product_kernel(dtype, dtype) for dtype in GEMM_DTYPES]
+    return {kernel.kernel_id: kernel for kernel in made} | word_kernels()
+
+
+def word_kernels() -> dict[bytes, Kernel]:
+    """Those of them that levels with small packs of their own have."""
+    kernel = product_kernel(*WORDS)
+    return {kernel.kernel_id: kernel}

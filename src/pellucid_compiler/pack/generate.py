@@ -30,7 +30,7 @@ def kernel_text(kernel: Kernel, target: Target, *, checked: bool | None = None) 
     kind = CheckedModule if checked else Module
     module = kind(has_avx512=target.has_masks)
     if isinstance(kernel.form, Gemm):
-        emit_gemm(module, kernel.outputs[0], target)
+        emit_gemm(module, kernel.inputs[0], kernel.outputs[0], target)
     elif isinstance(kernel.form, Map):
         emit_map(module, kernel, kernel.form, target)
     elif isinstance(kernel.form, Reduce):

@@ -39,7 +39,7 @@ def _target_machine(name: str, level: int) -> Any:
     target = target_named(name)
     _start_llvm()
     return llvm.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.name, features="", opt=level, reloc="pic", codemodel="small"
+        cpu=target.cpu, features="", opt=level, reloc="pic", codemodel="small"
     )
 
 

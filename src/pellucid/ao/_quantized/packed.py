@@ -13,6 +13,7 @@ from pellucid import Tensor
 from pellucid.ao._quantized.parts import is_quantized, split
 
 _EXACT_TERMS = 512  # 255 * 128 * 512 < 2**24
+_MOST_TERMS = 65_000  # 255 * 128 * 65_000 < 2**31
 
 
 class Packed:
@@ -51,6 +52,11 @@ class Packed:
         """The sums of products of integers, of the layer that the weight is of."""
         raise NotImplementedError
 
+    def sums(self, places: Tensor, zero_point: int) -> Tensor:
+        """``product`` of eight-bit numbers (of any dtype) less their zero point: the
+        integer sums, rounded to float32."""
+        return self.product(places.to(self.dtype) - zero_point).float()
+
     def unpack(self) -> tuple[Tensor, Tensor | None]:
         """(weight, bias)"""
         return self._weight, self._bias
@@ -74,17 +80,54 @@ class Packed:
 
 
 class LinearPackedParams(Packed):
-    """The weight ``[outputs, inputs]`` of a linear layer."""
+    """The weight ``[outputs, inputs]`` of a linear layer.
+
+    A weight whose zero points are 0 stays int8, and so are its products' inputs.
+    """
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        super().__init__(weight, bias)
+        parts = split(weight)
+        is_signed = not parts.zero_points.any().item()
+        self._bytes = None
+        if is_signed and parts.integers.dim() == 2 and weight.shape[1] <= _MOST_TERMS:
+            self._bytes = parts.integers.contiguous()
+            self._totals = self._bytes.sum(1, dtype=pellucid.int32)
+            self.integers = self._bytes
+
+    def sums(self, places: Tensor, zero_point: int) -> Tensor:
+        """See ``Packed``."""
+        if self._bytes is None:
+            return super().sums(places, zero_point)
+        self._check_inputs(places)
+        outputs, inputs = self._bytes.shape
+        shift = 0 if places.dtype is pellucid.int8 else 128
+        rows = _as_int8(places).reshape(-1, inputs)
+        made = pellucid._int_mm(rows, self._bytes.t())
+        made += self._totals * (shift - zero_point)
+        return made.float().view(*places.shape[:-1], outputs)
 
     def product(self, x: Tensor) -> Tensor:
         """``x @ weight.T`` of integers."""
+        self._check_inputs(x)
+        made: Tensor = pellucid.matmul(x, self.integers.t())
+        return made
+
+    def _check_inputs(self, x: Tensor) -> None:
         if x.dim() == 0 or x.shape[-1] != self.integers.shape[1]:
             raise RuntimeError(
                 f"The dimension of the input's last dim must be K: input "
                 f"{list(x.shape)}, weight {list(self.integers.shape)}"
             )
-        made: Tensor = pellucid.matmul(x, self.integers.t())
-        return made
+
+
+def _as_int8(places: Tensor) -> Tensor:
+    """int8 numbers, or ones from 0 to 255 less 128."""
+    if places.dtype is pellucid.int8:
+        return places
+    if places.dtype is pellucid.uint8:
+        return (places ^ 128).view(pellucid.int8)
+    return (places - 128).to(pellucid.int8)
 
 
 class LinearPackedParamsFloat16:

@@ -36,8 +36,7 @@ def sums(x: Tensor, packed: Any, channel: int) -> tuple[Tensor, Tensor, Any]:
             "a quantized product needs an input of one scale, torch.quint8 or "
             f"torch.qint8; this one is {parts.dtype}, {parts.scheme}"
         )
-    centred = parts.integers.to(packed.dtype) - parts.zero_point
-    made = packed.product(centred).float()
+    made = packed.sums(parts.integers, parts.zero_point)
     shape = [1] * made.dim()
     shape[channel] = -1
     unit = pellucid.tensor(parts.scale) * _along(packed.scales, shape)
@@ -82,12 +81,12 @@ def dynamic(x: Tensor, packed: Packed, channel: int, reduce_range: bool) -> Tens
     reduce_range = reduce_range and _engine() != "qnnpack"
     scale, zero_point = choose(x, pellucid.quint8, reduce_range)
     inverse = 1 / pellucid.tensor(scale)
-    places = ((x * inverse).round() + zero_point).clamp(0, 255) - zero_point
-    made = packed.product(places.to(packed.dtype)).float()
+    places = (x * inverse).round_().add_(zero_point).clamp_(0, 255)
+    made = packed.sums(places, zero_point)
     shape = [1] * made.dim()
     shape[channel] = -1
-    made = made * (pellucid.tensor(scale) * _along(packed.scales, shape))
+    made *= pellucid.tensor(scale) * _along(packed.scales, shape)
     bias = packed.bias()
     if bias is not None:
-        made = made + bias.detach().reshape(shape)
+        made += bias.detach().reshape(shape)
     return made

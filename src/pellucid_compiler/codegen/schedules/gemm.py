@@ -17,7 +17,8 @@ of every kernel, ``kernel(data, sizes, strides, params)``:
 
 ``k == 0`` gives zeros (or the bias). NaN and infinities go where mathematics sends
 them. float16 and bfloat16 are summed in float32, int8, int16 and uint8 in int32, and
-converted once, at the end, bias included; integers wrap.
+converted once, at the end, bias included; integers wrap. int8 factors of an int32
+product are words (``gemm_words.py``): ``k``, strides and panels are those of int32.
 
 **Same bits.** An element's products are added in ascending k within blocks of k, and
 the blocks' sums in ascending order; a kernel never asks how much of C it was given,
@@ -108,9 +109,9 @@ _DOT_GROUPS = 3
 _NARROW_ROWS = 3 * ROW_SPLIT
 
 
-def emit_gemm(module: Module, dtype: str, target: Target) -> None:
+def emit_gemm(module: Module, dtype: str, result: str, target: Target) -> None:
     """Write the kernel for matrices of ``dtype`` into ``module``."""
-    _KernelWriter(module, tiling(target, dtype)).write()
+    _KernelWriter(module, tiling(target, dtype, result)).write()
 
 
 class _KernelWriter:
@@ -144,8 +145,10 @@ class _KernelWriter:
         self.pack_panels = pack_panels(module, tiling, tiling.vectors_of_a)
         self.round_sums = round_function(module, tiling) if tiling.is_narrow else None
         self.parts = part_functions(module, tiling)
-        self.parts[LANES] = lanes_function(module, tiling)
-        self.singles = single_functions(module, tiling)
+        self.singles = {}
+        if not tiling.has_words:
+            self.parts[LANES] = lanes_function(module, tiling)
+            self.singles = single_functions(module, tiling)
         self.runs = run_functions(module, tiling) if tiling.element.is_float else []
         if tiling.element.is_float and not tiling.is_narrow:
             self.parts |= winograd_functions(module, tiling)
@@ -155,7 +158,9 @@ class _KernelWriter:
         f.branch(mode.differs(PRODUCT), lambda: self._part(mode))
         f.return_if(mode.differs(PRODUCT), self.zero)
         problem = read_problem(f, tiling.stored_bytes, WORKSPACE_BYTES)
-        self.problem = transposed_if_column(problem, tiling.stored_bytes)
+        if not tiling.has_words:  # their A and B may not change places
+            problem = transposed_if_column(problem, tiling.stored_bytes)
+        self.problem = problem
 
     def write(self) -> None:
         f = self.f
@@ -185,7 +190,7 @@ class _KernelWriter:
             f.branch(
                 mode.equals(number), functools.partial(self._call, function, f.args)
             )
-        for number in (TAPS, DOTS):
+        for number in (TAPS, DOTS) if self.singles else ():
             f.branch(mode.equals(number), functools.partial(self._single, number))
         f.branch(mode.equals(MULTIPLY), self._multiply)
         f.branch(mode.equals(PACK_MATRIX), self._pack_matrix)

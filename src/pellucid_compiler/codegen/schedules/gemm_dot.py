@@ -13,10 +13,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from pellucid_compiler.codegen.builder import PTR, Function, Module, Value
-from pellucid_compiler.codegen.schedules.gemm_tile import (
-    Panel,
-    Tiling,
-    multiply_add,
+from pellucid_compiler.codegen.schedules.gemm_tile import Panel, Tiling
+from pellucid_compiler.codegen.schedules.gemm_words import (
+    add_products,
+    left_parts,
+    right_parts,
 )
 
 Load = Callable[[Value], Value]
@@ -134,10 +135,12 @@ class _DotWriter:
         zero = f.constant(0, tiling.vector)
 
         def add(at: Value, sums: list[Value], load: Load) -> list[Value]:
-            left = [load(f.offset(row, at * tiling.element_bytes)) for row in rows]
-            right = [load(f.offset(x, at * tiling.element_bytes)) for x in columns]
+            here, kind = at * tiling.element_bytes, tiling.factors
+            left = [left_parts(kind, load(f.offset(row, here))) for row in rows]
+            right = [right_parts(kind, load(f.offset(x, here))) for x in columns]
             products = [(x, y) for x in left for y in right]
-            return [multiply_add(*p, s) for p, s in zip(products, sums, strict=True)]
+            pairs = zip(products, sums, strict=True)
+            return [add_products(kind, *p, s) for p, s in pairs]
 
         def load_vector(address: Value) -> Value:
             return f.load(address, tiling.vector)

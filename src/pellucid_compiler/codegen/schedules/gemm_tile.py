@@ -15,6 +15,13 @@ from typing import NamedTuple
 
 from pellucid_compiler.codegen.builder import I64, PTR, Function, Module, Type, Value
 from pellucid_compiler.codegen.formats import memory_type, register_type
+from pellucid_compiler.codegen.schedules.gemm_words import (
+    OFFSET,
+    Factors,
+    add_products,
+    left_parts,
+    right_parts,
+)
 from pellucid_compiler.codegen.targets.x86 import Target
 
 # Steps of k per turn of the loop of a full tile.
@@ -73,6 +80,16 @@ class Tiling:
     vectors: int
     depth: int
     columns: int
+    factors: Factors = Factors.ELEMENTS
+
+    @property
+    def has_words(self) -> bool:
+        return self.factors is not Factors.ELEMENTS
+
+    @property
+    def offset(self) -> int:
+        """By how many times the sum of A's row a sum is too large."""
+        return OFFSET if self.factors is Factors.DOTS else 0
 
     @property
     def is_narrow(self) -> bool:
@@ -129,13 +146,30 @@ class Tiling:
         return wide if wide > self.vectors else 0
 
 
-def tiling(target: Target, dtype: str) -> Tiling:
-    """Tiles that fill the target's registers; blocks that fit a 1 MiB L2 cache."""
+# Rows and vectors of a tile, by registers and by whether words are widened in them.
+_TILES = {(32, False): (14, 2), (32, True): (12, 2), (16, False): (6, 2)}
+_TILES[16, True] = (4, 2)
+
+
+def tiling(target: Target, dtype: str, result: str | None = None) -> Tiling:
+    """Tiles that fill the target's registers; blocks that fit a 1 MiB L2 cache.
+    ``result``: the dtype of the product, else that of its factors."""
+    factors = Factors.ELEMENTS
+    if result not in (None, dtype):
+        assert (dtype, result) == ("int8", "int32")
+        factors = Factors.DOTS if target.has_dots else Factors.PAIRS
+        dtype = "int32"
     accumulator = _ACCUMULATORS.get(dtype, dtype)
     element = register_type(accumulator)
-    rows, vectors = (14, 2) if target.num_vector_registers == 32 else (6, 2)
+    widens = factors is Factors.PAIRS
+    rows, vectors = _TILES[target.num_vector_registers, widens]
     lanes = target.lanes(element)
-    return Tiling(dtype, accumulator, lanes, rows, vectors, BLOCK_DEPTH, columns=512)
+    return Tiling(
+        *(dtype, accumulator, lanes, rows, vectors),
+        depth=BLOCK_DEPTH,
+        columns=512,
+        factors=factors,
+    )
 
 
 class Panel(NamedTuple):
@@ -166,12 +200,6 @@ class Panel(NamedTuple):
     def parameters() -> list[tuple[str, Type]]:
         pointers = {"a", "b", "c", "bias"}
         return [(name, PTR if name in pointers else I64) for name in Panel._fields]
-
-
-def multiply_add(a: Value, b: Value, c: Value) -> Value:
-    """``a * b + c``, rounded once for floats; integers wrap."""
-    f = c.function
-    return f.fma(a, b, c) if c.type.is_float else f.add(f.mul(a, b), c)
 
 
 def panel_function(
@@ -345,16 +373,19 @@ class PanelWriter:
             if self.foresees_b:
                 self._prefetch(f.offset(b, self.b_ahead), vectors)
         row_of_b = [
-            self._load(f.offset(b, i * tiling.vector_bytes), mask)
+            right_parts(
+                tiling.factors, self._load(f.offset(b, i * tiling.vector_bytes), mask)
+            )
             for i, mask in enumerate(masks)
         ]
         result = []
         for row in range(self.rows):
             place = f.offset(a, self._row_of_a(row))
-            left = f.splat(f.load(place, tiling.element), tiling.lanes)
+            word = f.splat(f.load(place, tiling.element), tiling.lanes)
+            left = left_parts(tiling.factors, word)
             old = sums[row * vectors : (row + 1) * vectors]
             pairs = zip(row_of_b, old, strict=True)
-            result += [multiply_add(left, right, sum_) for right, sum_ in pairs]
+            result += [add_products(tiling.factors, left, *pair) for pair in pairs]
         return result
 
     def _row_of_a(self, row: int) -> Value | int:

@@ -1,9 +1,10 @@
 """The x86-64 ISA levels kernels are built for, and what schedules may assume of each.
 
 ``x86-64-v3`` has AVX2, FMA and F16C (16 registers of 32 bytes); ``x86-64-v4`` adds
-AVX-512 F, BW, CD, DQ, VL (32 registers of 64 bytes and masks). The CPU name is LLVM's
-own name of the level, so no feature string is ever assembled by hand: LLVM aborts the
-process on a malformed one. Read next: ``pack/jit.py``.
+AVX-512 F, BW, CD, DQ, VL (32 registers of 64 bytes and masks). ``x86-64-v4-dot`` adds
+VNNI, the sums of products of bytes; its pack holds only the products that have it. The
+CPU is LLVM's own name of the level, so no feature string is ever assembled by hand:
+LLVM aborts the process on a malformed one. Read next: ``pack/jit.py``.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from pellucid_compiler.codegen.builder import Type
 
 @dataclass(frozen=True)
 class Target:
-    """One ISA level. ``name`` is also LLVM's CPU name and the kernel pack's suffix."""
+    """One ISA level. ``name`` is also the kernel pack's suffix, ``cpu`` LLVM's name."""
 
     name: str
+    cpu: str
     vector_bits: int
     num_vector_registers: int
     has_masks: bool
+    has_dots: bool = False
     triple: str = "x86_64-unknown-linux-gnu"
 
     def lanes(self, type_: Type) -> int:
@@ -38,27 +41,44 @@ class Target:
         )
 
 
-X86_64_V3 = Target("x86-64-v3", 256, 16, has_masks=False)
-X86_64_V4 = Target("x86-64-v4", 512, 32, has_masks=True)
+X86_64_V3 = Target("x86-64-v3", "x86-64-v3", 256, 16, has_masks=False)
+X86_64_V4 = Target("x86-64-v4", "x86-64-v4", 512, 32, has_masks=True)
+X86_64_V4_DOT = Target(
+    "x86-64-v4-dot", "cascadelake", 512, 32, has_masks=True, has_dots=True
+)
 
+# Levels with packs of their own, and those with small packs beside another's.
 TARGETS = {target.name: target for target in (X86_64_V3, X86_64_V4)}
+PRODUCT_TARGETS = {X86_64_V4_DOT.name: X86_64_V4_DOT}
+_ALL = {**TARGETS, **PRODUCT_TARGETS}
 
 
 def target_named(name: str) -> Target:
     """The target of an ISA level; the only way a level's name reaches LLVM."""
-    if name not in TARGETS:
-        raise ValueError(f"unknown ISA level {name!r}; expected one of {list(TARGETS)}")
-    return TARGETS[name]
+    if name not in _ALL:
+        raise ValueError(f"unknown ISA level {name!r}; expected one of {list(_ALL)}")
+    return _ALL[name]
 
 
 def host_target() -> Target:
     """The highest level this machine runs, from the kernel's list of CPU features."""
-    with open("/proc/cpuinfo", encoding="ascii") as lines:
-        flags = next((line for line in lines if line.startswith("flags")), "").split()
-    if {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"} <= set(flags):
+    flags = _host_flags()
+    if {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"} <= flags:
         return X86_64_V4
-    if {"avx2", "fma", "f16c", "bmi2"} <= set(flags):
+    if {"avx2", "fma", "f16c", "bmi2"} <= flags:
         return X86_64_V3
     raise RuntimeError(
         "this CPU lacks AVX2, FMA, F16C or BMI2; kernels need x86-64-v3 or higher"
     )
+
+
+def host_product_targets() -> list[Target]:
+    """The levels that this machine runs of those whose packs hold products alone."""
+    dots = host_target() is X86_64_V4 and "avx512_vnni" in _host_flags()
+    return [X86_64_V4_DOT] if dots else []
+
+
+def _host_flags() -> set[str]:
+    with open("/proc/cpuinfo", encoding="ascii") as lines:
+        line = next((line for line in lines if line.startswith("flags")), "")
+    return set(line.split())

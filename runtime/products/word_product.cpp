@@ -1,0 +1,218 @@
+#include "products/word_product.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "core/thread_pool.h"
+#include "kernels/axes.h"
+#include "kernels/transpose.h"
+#include "products/gemm.h"
+#include "products/product_panels.h"
+#include "timeline/routes.h"
+
+namespace pellucid {
+namespace {
+
+constexpr int64_t kWord = 4;               // bytes: elements of a factor, or one of C
+constexpr int64_t kCopiedBytes = 1 << 15;  // of a copy that are worth a block of work
+constexpr int64_t kStrip = 64;             // rows that are transposed together: a line of the caches
+
+// Where panels that all pieces of C share pay off: words,
+constexpr int64_t kPackedExtent = 64, kPackedProducts = 1 << 21;
+
+// `count` elements `stride` bytes apart, for each of `rows` rows that are `row` bytes apart, into rows of words.
+void copy_rows(char* to, int64_t to_row, const char* from, int64_t row, int64_t rows, int64_t stride, int64_t count) {
+  if (stride == 1) {
+    for (; rows--; to += to_row, from += row) {
+      std::memcpy(to, from, static_cast<size_t>(count));
+      std::memset(to + count, 0, static_cast<size_t>(to_row - count));
+    }
+    return;
+  }
+  if (row == 1) transpose(to, to_row, from, stride, rows, count, 1);
+  for (int64_t r = 0; r < rows; ++r, to += to_row, from += row) {
+    for (int64_t k = 0; row != 1 && k < count; ++k) to[k] = from[k * stride];
+    std::memset(to + count, 0, static_cast<size_t>(to_row - count));
+  }
+}
+
+int32_t sum_of(const char* row, int64_t count) {
+  const auto* const from = reinterpret_cast<const int8_t*>(row);
+  int32_t sum = 0;
+  for (int64_t k = 0; k < count; ++k) sum += from[k];
+  return sum;
+}
+
+class WordProduct {
+ public:
+  explicit WordProduct(const ContractionCall& call) : kernel_(call.kernel), accumulates_(call.accumulates) {
+    std::copy_n(call.data, kProductOperands, data_);
+    size_t next = 0;
+    for (int group = 0; group < kProductGroups; ++group)
+      for (int k = call.group_sizes[group]; k--; ++next) add_axis(group, call, next);
+    const AxisList& rows = groups_[kRows];
+    const bool row_fits = rows.empty() || rows[0].strides[kC] == kWord;
+    if (groups_[kColumns].empty() ? !rows.empty() && row_fits : !has_contiguous_columns() && row_fits) swap_factors();
+    if (!has_contiguous_columns()) {
+      groups_[kBatch].push_back(groups_[kColumns][0]);
+      groups_[kColumns].clear();
+    }
+  }
+
+  int64_t run() {
+    for (int group : {kBatch, kRows, kColumns})
+      if (points(groups_[group]) == 0) return 0;
+    kernel_.get();  // resolving may call Python: not from a thread that others wait for
+    take_words();
+    add_offset();
+    const int64_t m = points(groups_[kRows]), n = points(groups_[kColumns]), k = words_;
+    if (std::min(m, n) >= kPackedExtent && m * n * k > kPackedProducts) {
+      note_route(ProductRoute::Panels);
+      return run_packed_product(as_product());
+    }
+    note_route(ProductRoute::InPlace);
+    return run_each(m, n);
+  }
+
+ private:
+  void add_axis(int group, const ContractionCall& call, size_t number) {
+    Axis axis{call.extents[number], {}};
+    for (int operand : {kC, kA, kB}) axis.strides[operand] = call.strides[operand][number];
+    if (axis.extent != 1) groups_[group].push_back(axis);
+  }
+
+  bool has_contiguous_columns() const { return groups_[kColumns].empty() || groups_[kColumns][0].strides[kC] == kWord; }
+
+  // C^T = B^T A^T.
+  void swap_factors() {
+    std::swap(data_[kA], data_[kB]);
+    std::swap(groups_[kRows], groups_[kColumns]);
+    for (AxisList& axes : groups_)
+      for (Axis& axis : axes) std::swap(axis.strides[kA], axis.strides[kB]);
+  }
+
+  // ------------------------------------------------------------ words of A and B
+
+  void take_words() {
+    const Axis depth = groups_[kDepth].empty() ? Axis{1, {0, 1, 1, 0}} : groups_[kDepth][0];
+    words_ = ceil_div(depth.extent, kWord);
+    for (int operand : {kA, kB})
+      if (depth.strides[operand] != 1 || depth.extent % kWord != 0) copy(operand, depth);
+    groups_[kDepth] = {{words_, {0, kWord, kWord, 0}}};
+  }
+
+  // Visits the axes of an operand's rows of k, the innermost first, with their strides in a copy of all rows.
+  template <class Visit>
+  int64_t each_axis(int operand, Visit&& visit) {
+    int64_t rows = 1;
+    const int own = operand == kA ? kRows : kColumns;
+    for (int group : {own, static_cast<int>(kBatch)})
+      for (size_t k = groups_[group].size(); k--;) {
+        Axis& axis = groups_[group][k];
+        if (axis.strides[operand] == 0) continue;
+        visit(axis, rows);
+        rows *= axis.extent;
+      }
+    return rows;
+  }
+
+  AxisList axes_of(int operand) {
+    AxisList axes;
+    each_axis(operand, [&](Axis& axis, int64_t) { axes.insert(axes.begin(), axis); });
+    return axes;
+  }
+
+  void copy(int operand, const Axis& depth) {
+    AxisList axes = axes_of(operand);
+    const int64_t row_bytes = words_ * kWord, rows = points(axes),
+                  elements[] = {std::max<int64_t>(rows * row_bytes, 1)};
+    Axis inner{1, {}};
+    if (!axes.empty()) inner = axes.back(), axes.pop_back();
+    Tensor& made = copies_[operand];
+    made = empty(elements, DType::UInt8);
+    const int64_t strips = ceil_div(inner.extent, kStrip), outer = points(axes);
+    const int64_t together = std::max<int64_t>(kCopiedBytes / std::max<int64_t>(kStrip * row_bytes, 1), 1);
+    parallel_blocks(ceil_div(outer * strips, together), [&](int64_t block) -> int64_t {
+      for (int64_t i = block * together; i < std::min(outer * strips, (block + 1) * together); ++i) {
+        const int64_t first = i % strips * kStrip, count = std::min(kStrip, inner.extent - first);
+        const char* const from = data_[operand] + place_of(axes, operand, i / strips) + first * inner.strides[operand];
+        char* const to = made->host() + (i / strips * inner.extent + first) * row_bytes;
+        copy_rows(to, row_bytes, from, inner.strides[operand], count, depth.strides[operand], depth.extent);
+      }
+      return 0;
+    });
+    data_[operand] = made->host();
+    each_axis(operand, [&](Axis& axis, int64_t place) { axis.strides[operand] = place * row_bytes; });
+  }
+
+  // What kernels add to a sum too much, times -1, for every row of A.
+  void add_offset() {
+    const int64_t offset = describe(kernel_).offset;
+    if (offset == 0) return;
+    const AxisList axes = axes_of(kA);
+    const int64_t rows = points(axes), count[] = {rows}, row_bytes = words_ * kWord;
+    copies_[kBias] = empty(count, DType::Int32);
+    auto* const sums = copies_[kBias]->host_as<int32_t>();
+    const int64_t together = std::max<int64_t>(kCopiedBytes / std::max<int64_t>(row_bytes, 1), 1);
+    parallel_blocks(ceil_div(rows, together), [&](int64_t block) -> int64_t {
+      for (int64_t row = block * together; row < std::min(rows, (block + 1) * together); ++row)
+        sums[row] = static_cast<int32_t>(-offset) * sum_of(data_[kA] + place_of(axes, kA, row), row_bytes);
+      return 0;
+    });
+    data_[kBias] = copies_[kBias]->host();
+    each_axis(kA, [](Axis& axis, int64_t place) { axis.strides[kBias] = place * kWord; });
+  }
+
+  // ------------------------------------------------------------ the products
+
+  PackedProduct as_product() {
+    PackedProduct product{kernel_, DType::Int32, {}, {}, accumulates_};
+    std::copy_n(data_, kProductOperands, product.data);
+    std::ranges::copy(groups_, product.groups);
+    return product;
+  }
+
+  int64_t stride(int group, int operand) const {
+    return groups_[group].empty() ? 0 : groups_[group][0].strides[operand];
+  }
+
+  int64_t run_each(int64_t m, int64_t n) {
+    GemmCall one{kernel_, m, n, words_, kWord, {}, {}, accumulates_, true};
+    const int64_t strides[] = {
+        stride(kRows, kC),      kWord, stride(kRows, kA), kWord, kWord, stride(kColumns, kB), stride(kRows, kBias),
+        stride(kColumns, kBias)};
+    std::copy_n(strides, std::size(strides), one.strides);
+    const auto run_at = [&](int64_t place) {
+      GemmCall call = one;
+      std::copy_n(data_, kProductOperands, call.data);
+      move_to(call.data, groups_[kBatch], place);
+      return run_gemm(call);
+    };
+    const int64_t batch = points(groups_[kBatch]);
+    if (batch == 1 || !is_small(one)) {
+      for (int64_t place = 0; place < batch; ++place)
+        if (const int64_t status = run_at(place)) return status;
+      return 0;
+    }
+    const int64_t together = std::max<int64_t>(kGrainProducts / std::max<int64_t>(m * n * words_, 1), 1);
+    return parallel_blocks(ceil_div(batch, together), [&](int64_t block) -> int64_t {
+      for (int64_t place = block * together; place < std::min(batch, (block + 1) * together); ++place)
+        if (const int64_t status = run_at(place)) return status;
+      return 0;
+    });
+  }
+
+  KernelRef& kernel_;
+  const bool accumulates_;
+  char* data_[kProductOperands];
+  AxisList groups_[kProductGroups];
+  int64_t words_ = 0;  // of a row of A
+  Tensor copies_[kProductOperands];
+};
+
+}  // namespace
+
+int64_t run_word_product(const ContractionCall& call) { return WordProduct(call).run(); }
+
+}  // namespace pellucid
