@@ -74,6 +74,7 @@ from pellucid_compiler.declare.seen import seen_rows
 from pellucid_compiler.declare.variants import inplace_schema, out_schema
 from pellucid_compiler.ir.dtypes import is_float
 from pellucid_compiler.ir.expr import Expr, cast, intern_expr, load
+from pellucid_compiler.ir.opcodes import OPCODE_DIGEST
 from pellucid_compiler.lower.contraction import product_kernels, word_kernels
 from pellucid_compiler.lower.registers import LoweringError
 from pellucid_compiler.lower.tile import (
@@ -347,7 +348,8 @@ def machinery() -> list[Path]:
     # Further schemas, headers, documents and reports: nothing is traced by these.
     names = (
         *("variants.py", "late_forms.py", "seen.py", "intrinsics.py", "named_ops.py"),
-        *("headers.py", "pages.py", "pack_file.py", "cost.py", "plan_cost.py"),
+        *("headers.py", "pages.py", "pack_file.py", "register_code.py"),
+        *("cost.py", "plan_cost.py"),
     )
     found = [
         path
@@ -488,7 +490,7 @@ def freeze_catalogue(cache: TraceCache) -> tuple[bytes, dict[bytes, Kernel]]:
         late=encode_late_ops(late_ops(REGISTRY, all_composites())),
         seen=tuple(seen_rows(REGISTRY.values())),
     )
-    return FROZEN_MAGIC + encode(encode_record(file)), kernels
+    return FROZEN_MAGIC + OPCODE_DIGEST + encode(encode_record(file)), kernels
 
 
 def write_packs(kernels: dict[bytes, Kernel], levels: list[str]) -> None:

@@ -27,6 +27,7 @@ sys.path.insert(0, str(SOURCES))
 
 import pellucid  # noqa: E402
 from pellucid import _C  # noqa: E402
+from pellucid._package.offers import FUNCTIONS  # noqa: E402
 
 # Modules of ops alone, on which those of the package are built.
 _C_MODULES = {
@@ -336,6 +337,15 @@ def write_functions(
     stub.write(STUBS / f"{file}.pyi", what, f"__all__ = [\n{named}]\n")
 
 
+def write_offered() -> None:
+    """The functions that are written in Python and imported when first used."""
+    lines = [f"from pellucid.{FUNCTIONS[n]} import {n} as {n}" for n in FUNCTIONS]
+    head = '"""Made by tools/make_stubs.py from the marks of offered functions."""'
+    text, path = "\n".join([head, "", *lines, ""]), STUBS / "offered.pyi"
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
 def main() -> None:
     """Writes the stubs; files that would not change keep their times."""
     STUBS.mkdir(exist_ok=True)
@@ -348,6 +358,7 @@ def main() -> None:
     for module in sorted({op.module for op in ops if op.is_function and op.module}):
         written = vars(importlib.import_module(f"pellucid.{module}"))
         write_functions(module.replace(".", "_"), module, ops, written)
+    write_offered()
     initial = STUBS / "__init__.pyi"
     if not initial.exists():
         initial.write_text('"""Types of ops; see tools/make_stubs.py."""\n')

@@ -1,10 +1,11 @@
 // The instructions of register programs.
 //
-// Generated from src/pellucid_compiler/abi/opcodes.py by tools/build.py: change it there.
+// Generated from src/pellucid_compiler/ir/opcodes.py by tools/build.py: change it there.
 // clang-format off
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include "abi/codes.h"
 
 namespace pellucid {
@@ -16,64 +17,66 @@ enum class Opcode : uint8_t {
   Imaginary,  // imaginary: a: argument, b: element of a list or -1
   Guard,  // guard: a, value: what the plan is for
   Require,  // require: a, b: number of the message
-  Add,  // add: a b
-  Sub,  // sub: a b
-  Mul,  // mul: a b
-  FloorDiv,  // floordiv: a b
-  Mod,  // mod: a b
-  Min,  // minimum: a b
-  Max,  // maximum: a b
-  Neg,  // neg: a
-  Abs,  // abs: a
-  Sign,  // sign: a
-  Lt,  // lt: a b
-  Le,  // le: a b
-  Eq,  // eq: a b
-  Ne,  // ne: a b
-  And,  // and: a b
-  Or,  // or: a b
-  Not,  // not: a
   Select,  // select: a ? b : c
-  BitAnd,  // bitand: a b
-  BitOr,  // bitor: a b
-  BitXor,  // bitxor: a b
-  Shl,  // shl: a b
-  Shr,  // shr: a b
-  NAdd,  // add.number: a b
-  NSub,  // sub.number: a b
-  NMul,  // mul.number: a b
-  NDiv,  // div.number: a b
-  NFloorDiv,  // floordiv.number: a b
-  NMod,  // mod.number: a b
-  NMin,  // minimum.number: a b
-  NMax,  // maximum.number: a b
-  NNeg,  // neg.number: a
-  NAbs,  // abs.number: a
-  NSign,  // sign.number: a
-  NPow,  // pow.number: a b
-  NLt,  // lt.number: a b
-  NLe,  // le.number: a b
-  NEq,  // eq.number: a b
-  NNe,  // ne.number: a b
-  NFloor,  // floor.number: a
-  NCeil,  // ceil.number: a
-  NTrunc,  // trunc.number: a
-  NRound,  // round.number: a
-  NSqrt,  // sqrt.number: a
-  NExp,  // exp.number: a
-  NLog,  // log.number: a
-  NIsNan,  // isnan.number: a
-  NIsInf,  // isinf.number: a
   ToNumber,  // to_number: a
   ToInteger,  // to_integer: a
   ToSingle,  // to_single: a, rounded to float32
   NotZero,  // not_zero: a
   NumberNotZero,  // not_zero.number: a
+  Add,  // add: a b
+  NumberAdd,  // add.number: a b
+  Sub,  // sub: a b
+  NumberSub,  // sub.number: a b
+  Mul,  // mul: a b
+  NumberMul,  // mul.number: a b
+  NumberDiv,  // div.number: a b
+  Floordiv,  // floordiv: a b
+  NumberFloordiv,  // floordiv.number: a b
+  Mod,  // mod: a b
+  NumberMod,  // mod.number: a b
+  NumberPow,  // pow.number: a b
+  Maximum,  // maximum: a b
+  NumberMaximum,  // maximum.number: a b
+  Minimum,  // minimum: a b
+  NumberMinimum,  // minimum.number: a b
+  Neg,  // neg: a
+  NumberNeg,  // neg.number: a
+  Abs,  // abs: a
+  NumberAbs,  // abs.number: a
+  Sign,  // sign: a
+  NumberSign,  // sign.number: a
+  NumberFloor,  // floor.number: a
+  NumberCeil,  // ceil.number: a
+  NumberTrunc,  // trunc.number: a
+  NumberRound,  // round.number: a
+  NumberSqrt,  // sqrt.number: a
+  NumberExp,  // exp.number: a
+  NumberLog,  // log.number: a
+  Lt,  // lt: a b
+  NumberLt,  // lt.number: a b
+  Le,  // le: a b
+  NumberLe,  // le.number: a b
+  Eq,  // eq: a b
+  NumberEq,  // eq.number: a b
+  Ne,  // ne: a b
+  NumberNe,  // ne.number: a b
+  And,  // and: a b
+  Or,  // or: a b
+  Not,  // not: a
+  NumberIsnan,  // isnan.number: a
+  NumberIsinf,  // isinf.number: a
+  Bitand,  // bitand: a b
+  Bitor,  // bitor: a b
+  Bitxor,  // bitxor: a b
+  Shl,  // shl: a b
+  Shr,  // shr: a b
 };
 template <>
 inline constexpr int kNumCodes<Opcode> = 60;
+// Behind the magic number of frozen.bin: other codes are refused.
+constexpr std::string_view kOpcodeDigest = "fc99c3e9";
 // Whether it gives a double; Select gives what its operands are.
-inline constexpr bool kGivesNumber[] = {false, false, false, true, true, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, true, true, true, true, true, true, true, true, true, true, true, true, false, false, false, false, true, true, true, true, true, true, true, false, false, true, false, true, false, false};
+inline constexpr bool kGivesNumber[] = {false, false, false, true, true, false, false, false, true, false, true, false, false, false, true, false, true, false, true, true, false, true, false, true, true, false, true, false, true, false, true, false, true, false, true, true, true, true, true, true, true, true, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false};
 // How many of a, b and c are registers.
-inline constexpr uint8_t kNumRegisters[] = {0, 0, 0, 0, 0, 1, 1, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 1, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+inline constexpr uint8_t kNumRegisters[] = {0, 0, 0, 0, 0, 1, 1, 3, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 2, 2, 2, 2, 2};
 }  // namespace pellucid

@@ -115,10 +115,11 @@ OpRecord* define_frozen(const encoded::OpRow& given) {
 
 void load_op_table(const std::string& path, std::span<const Intrinsic> kernels) {
   const std::span<const uint8_t> file = map_file(path);
-  if (file.size() < kFrozenMagic.size() || std::memcmp(file.data(), kFrozenMagic.data(), kFrozenMagic.size()) != 0)
+  const std::string start = std::string(kFrozenMagic) + std::string(kOpcodeDigest);
+  if (file.size() < start.size() || std::memcmp(file.data(), start.data(), start.size()) != 0)
     raise(ErrorKind::Value, "%s is not an op table of this version of pellucid.\nRebuild or reinstall pellucid.",
           path.c_str());
-  Decoder in(file.subspan(kFrozenMagic.size()));
+  Decoder in(file.subspan(start.size()));
   const auto given = in.record<encoded::FrozenFile>();
   {
     std::lock_guard lock(table().mutex);

@@ -15,8 +15,6 @@ namespace {
 constexpr int64_t kBlockBytes = 1 << 20;  // of the local values of a block: they stay in the L2 cache
 constexpr int64_t kGroupBytes = 1 << 17;  // of those of a group of points: one call then does for all of them
 constexpr int64_t kFewRows = 112;         // a product of fewer rows packs its other factor too often
-constexpr int64_t kTriangleRows = 64;     // rows of a piece of a triangle, at least:
-constexpr int64_t kTrianglePieces = 8;    // with so many pieces it does little for nothing
 constexpr int64_t kManyUnits = 8;         // more of them gain little, and pack factors again
 constexpr int64_t kFewUnits = 4;          // of so few, each uses all threads in its steps
 constexpr int64_t kAlignment = 64;
@@ -107,7 +105,7 @@ class BlockRun {
     for (size_t bytes : slots) row_bytes += bytes;
     const int64_t extent = extents_[static_cast<size_t>(cut_)];
     int64_t rows = std::max(kBlockBytes / static_cast<int64_t>(row_bytes), kFewRows);
-    if (body_.triangle >= 0) rows = std::min(rows, std::max(kTriangleRows, extent / kTrianglePieces));
+    if (body_.triangle >= 0) rows = std::min(rows, std::max<int64_t>(kTriangleRows, extent / kTrianglePieces));
     pieces_ = ceil_div(extent, rows);
     piece_ = ceil_div(extent, pieces_);
     pieces_ = ceil_div(extent, piece_);

@@ -1,6 +1,6 @@
 // The records of plans and of frozen.bin, as they are encoded.
 //
-// Generated from src/pellucid_compiler/abi/plan.py and records.py by tools/build.py: change it there.
+// Generated from src/pellucid_compiler/abi/plan.py and abi/records.py by tools/build.py: change it there.
 // clang-format off
 #pragma once
 

@@ -12,7 +12,7 @@ namespace pellucid {
 namespace {
 
 // Pieces of an ordinary product. Every piece of rows copies the block of B that it reads, but a small one:
-// that is read in place (`_packs_b` of codegen/schedules/gemm.py).
+// that is read in place (kSmallBElements).
 struct {
   int64_t panel = 14;  // rows of the highest tile; of lower ones, a piece's last two are not full
   int64_t rows = 84;
@@ -20,8 +20,7 @@ struct {
   int64_t from_rows = 1008;   // from here on
   int64_t columns = 512;      // a block of columns of the kernel
   int64_t column_step = 128;  // a multiple of every tile's width
-  int64_t small_b = 40'000;   // elements of B that tiles read in place,
-  int64_t small_tiles = 4;    // so many, at least, of two panels or more
+  int64_t small_tiles = 4;    // that read a small B in place: at least, of two panels or more
 } constexpr kOrdinary;
 
 // Small M, and a B contiguous along k: dot products, without packing.
@@ -77,7 +76,7 @@ bool is_c_column_major(const GemmCall& call) {
 
 bool reads_small_b(const GemmCall& call) {
   const int64_t item = call.item_size, *s = call.strides;
-  return s[3] == item && s[5] == item && s[4] % kCacheLine == 0 && call.n * call.k <= kOrdinary.small_b;
+  return s[3] == item && s[5] == item && s[4] % kCacheLine == 0 && call.n * call.k <= kSmallBElements;
 }
 
 Cut row_tiles(const GemmCall& call) {

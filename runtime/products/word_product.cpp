@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kWord = 4;               // bytes: elements of a factor, or one of C
 constexpr int64_t kCopiedBytes = 1 << 15;  // of a copy that are worth a block of work
-constexpr int64_t kStrip = 64;             // rows that are transposed together: a line of the caches
+constexpr int64_t kStrip = 64;             // rows and k that are transposed together: a line of the caches
 
 // Where panels that all pieces of C share pay off: words,
 constexpr int64_t kPackedExtent = 64, kPackedProducts = 1 << 21;
@@ -30,7 +30,8 @@ void copy_rows(char* to, int64_t to_row, const char* from, int64_t row, int64_t 
     }
     return;
   }
-  if (row == 1) transpose(to, to_row, from, stride, rows, count, 1);
+  for (int64_t k = 0; row == 1 && k < count; k += kStrip)
+    transpose(to + k, to_row, from + k * stride, stride, rows, std::min(kStrip, count - k), 1);
   for (int64_t r = 0; r < rows; ++r, to += to_row, from += row) {
     for (int64_t k = 0; row != 1 && k < count; ++k) to[k] = from[k * stride];
     std::memset(to + count, 0, static_cast<size_t>(to_row - count));

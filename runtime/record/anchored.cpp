@@ -294,7 +294,8 @@ class Trial {
       for (size_t k = 0; k < trial.memory_.size(); ++k) segment.inputs[k].storage = trial.memory_[k];
       for (Value& value : segment.values) {
         const auto extent = static_cast<size_t>(extent_of(segment.spaces[value.space].shape(), value.strides));
-        value.storage = make_unfilled_storage(extent * item_size(value.dtype));
+        value.nbytes = extent * item_size(value.dtype);
+        storage_to_fill(value);
       }
       SegmentPlan plan;
       plan.live.assign(segment.values.size(), true);

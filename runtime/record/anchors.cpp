@@ -97,8 +97,8 @@ size_t keep_arguments(Segment& segment, const OpCall& call) {
 namespace {
 
 // The memory of `result`, or what is in it, becomes that of the value.
-void place_result(const Segment& segment, const Value& value, Tensor result) {
-  Storage& storage = *value.storage;
+void place_result(const Segment& segment, Value& value, Tensor result) {
+  Storage& storage = storage_to_fill(value);
   const std::span<const int64_t> sizes = segment.spaces[value.space].shape();
   const std::span<const int64_t> strides{value.strides, sizes.size()};
   if (result->dtype != value.dtype || !std::ranges::equal(result->shape(), sizes))

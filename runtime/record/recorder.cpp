@@ -174,9 +174,10 @@ uint8_t Recorder::space_of(std::span<const int64_t> sizes) {
   return static_cast<uint8_t>(segment_->spaces.size() - 1);
 }
 
+// Whether the segment has to run before it takes more: also what is left of an interrupted pass.
 bool Recorder::is_full() const {
-  return segment_->nodes.size() == kMaxNodes || segment_->values.size() + kMaxGroupOutputs > kMaxValues ||
-         segment_->spaces.size() > 200;
+  return segment_->done.any() || segment_->nodes.size() == kMaxNodes ||
+         segment_->values.size() + kMaxGroupOutputs > kMaxValues || segment_->spaces.size() > 200;
 }
 
 Node& Recorder::add_node(const OpRecord& op, uint8_t space) {
@@ -260,14 +261,12 @@ bool Recorder::add_write(OpCall& call, const ScalarFunction& function, const uin
 }
 
 // Value numbers are those of contents: what is written in place is the next value of the same storage. The former one
-// gets a storage of its own, which its readers in the segment may need.
+// gets a storage of its own if an op fills it.
 void Recorder::overwrite(pellucid::Value& result, TensorImpl& self, uint8_t space) {
   Value& former = *static_cast<Value*>(self.storage->context);
   const int16_t taken = std::exchange(former.taken, int16_t{-1});
-  Tensor stand_in = empty_without_memory(self.shape(), self.stride(), self.dtype);
-  former.storage = Ref<Storage>::share(stand_in->storage);
-  former.storage->context = &former;
-  former.tensor = std::move(stand_in);
+  const Tensor held = std::move(former.tensor);
+  const Ref<Storage> own = std::move(former.storage);
   give_result(result, Tensor::share(&self), space);
   segment_->values.back().taken = taken;
   self.bump_version();
@@ -282,6 +281,7 @@ void Recorder::give_result(pellucid::Value& result, Tensor tensor, uint8_t space
   value.dtype = tensor->dtype;
   std::copy_n(tensor->strides, tensor->ndim, value.strides);
   value.storage = Ref<Storage>::share(tensor->storage);
+  value.nbytes = value.storage->nbytes;
   value.storage->context = &value;
   value.tensor = Tensor::share(tensor.get());
   result = pellucid::Value::of(tensor.leak());
@@ -472,6 +472,7 @@ const char* Recorder::record_anchor(OpCall& call) {
 void Recorder::clear() {
   for (Input& input : segment_->inputs) input.storage->awaited.fetch_sub(1, std::memory_order_relaxed);
   for (Value& value : segment_->values) {
+    if (!value.tensor) continue;  // overwritten
     value.storage->context = nullptr;
     if (value.tensor->storage == value.storage.get() && value.storage->host)
       value.tensor->flags &= static_cast<uint16_t>(~TensorImpl::kNoMemory);
@@ -558,6 +559,8 @@ void handle_lazy(OpCall& call, void*) {
   if (op.kind == OpKind::DataDependent && recorder.refuses_reads() && refuse_read) refuse_read(op.schema.name.c_str());
   if (recorder.is_watched()) recorder.note(Event::Kind::Ran, &op, elements_of(call), reason);
   if (!is_plain || !is_own(op)) recorder.run("code that is not an op of Pellucid runs");
+  // A call that is prepared is watched: launches of what it reads are none of its own.
+  if (preparation_request_of(call)) recorder.run("a call is being prepared for repeats");
   const RunningOp running(recorder, &op);
   const ExcludeKeys now(Key::Lazy);
   dispatch(call, below);

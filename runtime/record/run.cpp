@@ -32,7 +32,8 @@ class ResultBlocks {
 
   // `former`: whose memory it gets; null for new memory.
   char* add(uint16_t value, Storage* former) {
-    void* start = former ? former->host : allocate_block(segment_.values[value].storage->nbytes, class_of(value));
+    storage_to_fill(segment_.values[value]);
+    void* start = former ? former->host : allocate_block(segment_.values[value].nbytes, class_of(value));
     blocks_.push_back({value, start, former});
     return static_cast<char*>(start);
   }
@@ -45,7 +46,7 @@ class ResultBlocks {
   }
 
  private:
-  int class_of(uint16_t value) const { return size_class(segment_.values[value].storage->nbytes); }
+  int class_of(uint16_t value) const { return size_class(segment_.values[value].nbytes); }
 
   Segment& segment_;
   struct Block {
@@ -356,9 +357,9 @@ class SegmentRun {
   void drop_after(uint16_t number) {
     const Node& node = segment_.nodes[number];
     const auto drop = [&](uint16_t value) {
-      Storage& storage = *segment_.values[value].storage;
-      if (plan_.live[value] || plan_.last_reader[value] > plan_.position[number] || !storage.host) return;
-      empty_storage(storage);
+      const Ref<Storage>& storage = segment_.values[value].storage;
+      const bool is_needed = plan_.live[value] || plan_.last_reader[value] > plan_.position[number];
+      if (!is_needed && storage && storage->host) empty_storage(*storage);
     };
     for (const Operand& operand : segment_.operands_of(node))
       if (operand.is_value) drop(operand.number);

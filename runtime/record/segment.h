@@ -44,15 +44,23 @@ struct Value {
   DType dtype;
   int16_t taken = -1;  // of memory that is written in place: the input that has it until then
   int64_t strides[kInlineDims];
-  Tensor tensor;  // as it was made; it may be given other memory since
-  Ref<Storage> storage;
+  Tensor tensor;         // as it was made; it may be given other memory since. Null once it is overwritten
+  Ref<Storage> storage;  // of what is overwritten: null until an op fills it
+  size_t nbytes = 0;
 
   // Whether anybody else still has it.
   bool is_live() const {
+    if (!tensor) return false;
     const int held = tensor->storage == storage.get() ? 2 : 1;
     return !tensor->unique() || storage->refs.load(std::memory_order_acquire) > held;
   }
 };
+
+// The value's, which is made where it has none.
+inline Storage& storage_to_fill(Value& value) {
+  if (!value.storage) value.storage = make_unfilled_storage(value.nbytes);
+  return *value.storage;
+}
 
 struct Operand {
   bool is_value;

@@ -135,27 +135,17 @@ bind_ops(globals())
 legacy_contiguous_format = contiguous_format
 chalf = complex32
 
-from pellucid._functions import forms as _forms
-from pellucid._functions import products as _products
-from pellucid._functions import shapes as _shapes
-from pellucid._functions import uniqueness as _uniqueness
-from pellucid._functions.forms import *
-from pellucid._functions.products import *
 from pellucid._functions.queries import *
-from pellucid._functions.shapes import *
-from pellucid._functions.uniqueness import *
 from pellucid._package.lazy_exports import bind_lazy
-from pellucid._package.calls.overridable import make_overridable
 from pellucid.torch_version import TorchVersion
 from pellucid.version import __version__ as _version
 
 __version__ = TorchVersion(_version)
-for _part in (_forms, _products, _shapes, _uniqueness):
-    make_overridable(globals(), _part.__all__)
 bind_lazy(globals())
 
 if TYPE_CHECKING:  # what the op table gives
     from pellucid import linalg as linalg
     from pellucid._C._op_types.functions import *
+    from pellucid._C._op_types.offered import *
 
     def __getattr__(name: str) -> Any: ...

@@ -1,5 +1,7 @@
 """Writes in place to memory that exists: recorded where a tensor has it alone."""
 
+import copy
+import pickle
 import threading
 
 import numpy as np
@@ -158,3 +160,81 @@ def test_gradients_accumulate_in_the_region():
         background.wait(60)
         assert torch.equal(tensors[0].grad, tensors[1].grad)
         assert tensors[0].grad._version == tensors[1].grad._version
+
+
+def _in_thread(function):
+    worker = threading.Thread(target=function)
+    worker.start()
+    worker.join()
+
+
+def _masked(x):
+    x[x > 1] = 0
+    return x.add_(1)
+
+
+def _deleted(x):
+    y = x * 2
+    x.add_(1)
+    del x
+    return y
+
+
+ACTIONS = {
+    "copy": copy.deepcopy,
+    "pickle": lambda x: pickle.loads(pickle.dumps(x)),
+    "data": lambda x: x.data.mul_(2),
+    "set data": lambda x: setattr(x, "data", torch.full(SHAPE, 3.0)),
+    "array": lambda x: x.numpy().__setitem__(0, 7),
+    "bytes": lambda x: torch.tensor(x.untyped_storage().nbytes()),
+    "resize": lambda x: x.resize_(4, 4),
+    "set": lambda x: x.set_(torch.ones(SHAPE)).mul_(2),
+    "address": lambda x: x.mul_(float(x.data_ptr() > 0)).add_(1),
+    "row": lambda x: x[0].fill_(9),
+    "alias": lambda x: x.detach().add_(x.add_(1)),
+    "flat": lambda x: [x.view(-1), x.mul_(3)][0] * 2,
+    "row before": lambda x: [x[:1].expand(SHAPE) * 2, x.mul_(0.5)][0],
+    "across": lambda x: [x.t() + 1, x.sub_(1), x.t() * 2],
+    "overwritten": lambda x: [x * 2, x.copy_(x.flip(0)).mul_(2)][0],
+    "filled": lambda x: x.fill_(3).mul_(x * 2).zero_().add_(1),
+    "itself": lambda x: x.add_(x).mul_(x),
+    "drawn": lambda x: x.mul_(2).normal_().add_(1),
+    "masked": _masked,
+    "deleted": _deleted,
+    "read by a thread": lambda x: _in_thread(lambda: x.sum().item()),
+    "written by a thread": lambda x: _in_thread(lambda: x.add_(1)),
+    "to a destination": lambda x: torch.add(x, 1, out=x).mul_(2),
+    "to double": lambda x: x.double().add_(x),
+    "to half": lambda x: x.half().add_(x).mul_(2),
+    "stride": lambda x: x.t().contiguous().t().mul_(2).add_(x),
+    "lists": lambda x: torch._foreach_mul_([x, x.clone()], 2),
+    "history": lambda x: [x * k for k in range(3) if x.mul_(1.1) is x],
+}
+
+
+def leaves(result):
+    if isinstance(result, torch.Tensor):
+        return [result.detach().clone()]
+    return [t for r in result for t in leaves(r)] if isinstance(result, list) else []
+
+
+@pytest.mark.parametrize("name", ACTIONS)
+def test_what_follows_a_write_finds_it(name):
+    @torch.no_grad()
+    def step(x):
+        x.mul_(1.5).add_(0.25)
+        return leaves(ACTIONS[name](x))
+
+    compiled = torch.compile(step)
+    for _ in range(3):
+        found = []
+        for function in (step, compiled):
+            torch.manual_seed(1)
+            x = torch.randn(SHAPE)
+            result = function(x)
+            found.append(([*result, x.detach().clone()], x._version))
+        background.wait(60)
+        (expected, version), (own, own_version) = found
+        assert version == own_version
+        for a, b in zip(expected, own, strict=True):
+            assert torch.equal(a, b) and a.dtype == b.dtype

@@ -4,15 +4,15 @@ A derivative of a pointwise op is a function of one element of each operand. Whe
 watch, it runs here one op after another on whole tensors: they see ``mul``, ``neg`` and
 ``div`` in place of one op without a name. There is no table of formulas: the function
 is the one that the derivative's kernel is compiled from, with its casts: halves are
-float32 between the first op and the last. Used by derivatives.py.
+float32 between the first op and the last. A scalar op's row says what it is of tensors
+(``emitted``, ``with_number``). Used by derivatives.py.
 """
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pellucid
@@ -24,29 +24,6 @@ from pellucid._ops import OpOverload, ops
 if TYPE_CHECKING:
     from pellucid_compiler.ir.expr import Expr
 
-# The scalar ops without functions of the same name; others are.
-_OPERATORS: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "div": operator.truediv,
-    "floordiv": operator.floordiv,
-    "mod": operator.mod,
-    "pow": operator.pow,
-    "neg": operator.neg,
-    "lt": operator.lt,
-    "le": operator.le,
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "and": operator.and_,
-    "or": operator.or_,
-    "not": pellucid.logical_not,
-    "sign": pellucid.sgn,
-    "trigamma": lambda x: pellucid.polygamma(1, x),
-    "with_partials": lambda x, *slopes: x,
-    "select": lambda condition, a, b: _chosen(condition, a, b),
-}
-
 
 def _chosen(condition: Any, a: Any, b: Any) -> Any:
     if isinstance(condition, Tensor):
@@ -54,14 +31,6 @@ def _chosen(condition: Any, a: Any, b: Any) -> Any:
     return a if condition else b  # of numbers alone
 
 
-# Those that PyTorch's formulas apply to a number by an overload of its own; with the
-# number first, the op of the exchanged operands.
-_WITH_NUMBER = {
-    **{name: name for name in ("add", "sub", "mul", "div", "eq", "ne", "lt", "le")},
-    "pow": "pow",
-}
-_NUMBER_FIRST = {"add": "add", "mul": "mul", "eq": "eq", "ne": "ne"}
-_NUMBER_FIRST |= {"lt": "gt", "le": "ge"}
 _LEAVES = ("const", "sym", "load", "cast")
 _MOST_STEPS = 64
 
@@ -164,8 +133,16 @@ def _is_known(e: Expr) -> bool:
 
 def _meaning(name: str) -> Callable[..., Any] | None:
     """A scalar op on whole tensors."""
-    found: Callable[..., Any] | None
-    found = _OPERATORS.get(name) or getattr(pellucid, name, None)
+    if name == "select":
+        return _chosen
+    if name == "with_partials":
+        return lambda x, *slopes: x
+    from pellucid_compiler.ir.scalar_ops import SCALAR_OPS
+
+    row = SCALAR_OPS.get(name)
+    if row is not None and row.emitted is not None:
+        return partial(row.emitted, pellucid)
+    found: Callable[..., Any] | None = getattr(pellucid, name, None)
     return found
 
 
@@ -210,20 +187,23 @@ def _by_number(
     name: str, parts: Sequence[Expr], operands: Sequence[Any], call: _Call
 ) -> Tensor | None:
     """The op on a tensor and a number of the formula, by the overload for numbers."""
+    from pellucid_compiler.ir.scalar_ops import SCALAR_OPS
+
     if len(operands) != 2 or sum(isinstance(x, Tensor) for x in operands) != 1:
         return None
     number_first = isinstance(operands[1], Tensor)
-    found = (_NUMBER_FIRST if number_first else _WITH_NUMBER).get(name)
+    row = SCALAR_OPS.get(name)
+    overloads = row.with_number[number_first:] if row else ()
     number = parts[0 if number_first else 1]
     while number.op == "cast":
         number = number.args[0]
-    if found is None or (
+    if not overloads or (
         number.op == "sym" and call.names[number.attr] in call.for_tensors
     ):
         return None
     tensor, value = reversed(operands) if number_first else operands
-    overload = "Tensor_Scalar" if found == "pow" else "Scalar"
-    result: Tensor = getattr(getattr(ops.aten, found), overload)(tensor, value)
+    packet, overload = overloads[0].split(".")
+    result: Tensor = getattr(getattr(ops.aten, packet), overload)(tensor, value)
     return result
 
 

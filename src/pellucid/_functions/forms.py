@@ -1,20 +1,20 @@
 """Functions of a tensor that are more than one op: norm, asarray, questions.
 
-Used by ``pellucid/__init__.py`` through ``__all__``. Read next: products.py.
+Read next: products.py.
 """
 
 from __future__ import annotations
 
 from pellucid import _C
+from pellucid._package.calls import offered
 from pellucid._tensor import Tensor
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["asarray", "is_floating_point", "is_inference", "norm", "numel", "zero_"]
 
-
+@offered.function
 def asarray(
     obj: Any,
     *,
@@ -45,16 +45,19 @@ def asarray(
     return result if result.requires_grad else result.requires_grad_(requires_grad)
 
 
+@offered.function
 def is_floating_point(input: Tensor) -> bool:
     """Whether the dtype is floating point."""
     return input.is_floating_point()
 
 
+@offered.function
 def is_inference(input: Tensor) -> bool:
     """Whether the tensor was made in inference mode."""
     return input.is_inference()
 
 
+@offered.function
 def norm(
     input: Tensor,
     p: Any = "fro",
@@ -79,27 +82,13 @@ def norm(
     return result
 
 
-def _norm_method(
-    self: Tensor,
-    p: Any = "fro",
-    dim: Any = None,
-    keepdim: bool = False,
-    dtype: Any = None,
-) -> Tensor:
-    """The p-norm of the elements over `dim`."""
-    return norm(self, p, dim, keepdim, dtype=dtype)
-
-
-_norm_method.__name__ = "norm"
-_norm_method.__qualname__ = "Tensor.norm"
-Tensor.norm = _norm_method  # type: ignore[method-assign, assignment]
-
-
+@offered.function
 def numel(input: Tensor) -> int:
     """The number of elements."""
     return input.numel()
 
 
+@offered.function
 def zero_(input: Tensor) -> Tensor:
     """``input`` with zero in every element."""
     return input.zero_()

@@ -1,8 +1,7 @@
 """Functions over ops of their names that say what no schema does: operands or dims in
 several forms, choices by name.
 
-Used by ``pellucid/__init__.py`` through ``__all__``; the ops are
-``pellucid_compiler/composites``'s.
+The ops are ``pellucid_compiler/composites``'s.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 
 from pellucid._C import _op_named
+from pellucid._package.calls import offered
 from pellucid._package.calls.argument_checks import require_tensors
 from pellucid._package.calls.deprecation import deprecated
 from pellucid._package.calls.out_argument import write_out
@@ -19,11 +19,10 @@ TYPE_CHECKING = False  # importing typing takes a fifth of all of this
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["cdist", "einsum", "lu", "tensordot"]
-
 _op = cache(_op_named)
 
 
+@offered.function
 def einsum(*args: Any) -> Tensor:
     """Einstein's sum: ``einsum("ij,jk->ik", a, b)``; also ``einsum(a, [0, 1], ...)``.
 
@@ -75,6 +74,7 @@ def _letter(number: int) -> str:
     return chr(ord("A") + number if number < 26 else ord("a") + number - 26)
 
 
+@offered.function
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     """The sum of products over pairs of dims; a number: the last and first ones."""
     if isinstance(dims, Tensor):
@@ -100,6 +100,7 @@ _CDIST_MODES = (
 )
 
 
+@offered.function
 def cdist(
     x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None
 ) -> Tensor:
@@ -119,6 +120,8 @@ def cdist(
     return result
 
 
+@offered.function
+@offered.method
 def lu(
     A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None
 ) -> tuple[Tensor, ...]:
@@ -129,6 +132,3 @@ def lu(
     factors, pivots, info = linalg.lu_factor_ex(A, pivot=pivot)
     found = (factors, pivots, info) if get_infos else (factors, pivots)
     return write_out(found, out)
-
-
-setattr(Tensor, "lu", lu)  # noqa: B010 - the stub lists it as the method it becomes

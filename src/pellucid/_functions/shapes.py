@@ -1,13 +1,13 @@
 """Functions of places whose arguments no schema expresses: meshgrid, nonzero.
 
-Thin forms of declared ops, as in PyTorch. Used by ``pellucid/__init__.py`` through
-``__all__``.
+Thin forms of declared ops, as in PyTorch.
 """
 
 from __future__ import annotations
 
 import pellucid
 from pellucid import _C
+from pellucid._package.calls import offered
 from pellucid._package.calls.argument_checks import require_tensors
 from pellucid._package.calls.deprecation import deprecated
 from pellucid._tensor import Tensor
@@ -16,12 +16,11 @@ TYPE_CHECKING = False  # importing typing takes a fifth of all of this
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["meshgrid", "nonzero", "unravel_index"]
-
 
 _meshgrid = _C._op_named("meshgrid.indexing")
 
 
+@offered.function
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """For each vector a grid of its elements along its own dim, the same for all.
 
@@ -37,21 +36,21 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     return grids
 
 
-_nonzero = pellucid.nonzero
+_nonzero, _nonzero_out = map(_C._op_named, ("nonzero", "nonzero.out"))
 
 
+@offered.function
+@offered.method
 def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
     """The indices of the elements that are not zero: one row each, or with
     ``as_tuple`` one vector per dim.
     """
     if as_tuple:
         return tuple(pellucid.nonzero_numpy(input))
-    return _nonzero(input) if out is None else _nonzero(input, out=out)
+    return _nonzero(input) if out is None else _nonzero_out(input, out=out)
 
 
-Tensor.nonzero = nonzero  # type: ignore[assignment, method-assign]
-
-
+@offered.function
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """Flat places in a tensor of ``shape`` as one index tensor per dim."""
     sizes = [shape] if isinstance(shape, int) else [int(n) for n in shape]
@@ -60,11 +59,3 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
         found.append(indices % size)
         indices = indices // size
     return tuple(reversed(found))
-
-
-def _where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
-    """``self`` where ``condition``, else ``other``: the function puts it second."""
-    return pellucid.where(condition, self, other)
-
-
-Tensor.where = _where  # type: ignore[assignment, method-assign]

@@ -1,21 +1,19 @@
-"""Sets of values: unique. Which results there are depends on what a call asks.
-
-Used by ``pellucid/__init__.py`` through ``__all__``.
-"""
+"""Sets of values: unique. Which results there are depends on what a call asks."""
 
 from __future__ import annotations
 
 import pellucid
 from pellucid import _C
+from pellucid._package.calls import offered
 from pellucid._tensor import Tensor
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["unique", "unique_consecutive"]
 
-
+@offered.function
+@offered.method
 def unique(
     input: Tensor,
     sorted: bool = True,
@@ -38,6 +36,8 @@ def unique(
     return parts[0] if len(parts) == 1 else tuple(parts)
 
 
+@offered.function
+@offered.method
 def unique_consecutive(
     input: Tensor,
     return_inverse: bool = False,
@@ -50,7 +50,3 @@ def unique_consecutive(
     parts = found[: 1 + return_inverse]
     parts += found[2:] if return_counts else ()
     return parts[0] if len(parts) == 1 else parts
-
-
-Tensor.unique = unique  # type: ignore[method-assign, assignment]
-Tensor.unique_consecutive = unique_consecutive  # type: ignore[method-assign, assignment]

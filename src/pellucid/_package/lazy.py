@@ -110,15 +110,19 @@ class LazyValue:
     ) -> None:
         self._place = namespace, module, name
         self._is_overridable = is_overridable
+        self._value: Any = None
 
     @property
     def __wrapped__(self) -> Any:
+        if self._value is not None:  # whoever imported the name calls it through this
+            return self._value
         namespace, module, name = self._place
         value = getattr(import_module(f"{_PACKAGE}.{module}"), name)
         if self._is_overridable:
             value = overridable(value, _PACKAGE)
         if namespace.get(name) is self:
             namespace[name] = value
+        self._value = value
         return value
 
     @property

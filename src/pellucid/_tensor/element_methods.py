@@ -57,3 +57,21 @@ def polygamma(self: Tensor, n: int) -> Tensor:
 def polygamma_(self: Tensor, n: int) -> Tensor:
     """``polygamma`` in place."""
     return self.copy_(pellucid.polygamma(n, self))
+
+
+@offered.method
+def norm(
+    self: Tensor,
+    p: Any = "fro",
+    dim: Any = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+) -> Tensor:
+    """The p-norm of the elements over `dim`."""
+    return pellucid.norm(self, p, dim, keepdim, dtype=dtype)
+
+
+@offered.method
+def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """``self`` where ``condition``, else ``other``: the function puts it second."""
+    return pellucid.where(condition, self, other)

@@ -1,8 +1,9 @@
 """The C++ side of the border: headers written from the tables of this folder.
 
 ``tools/build.py`` writes them before it compiles; the files are checked in, so that
-editors and reviewers see them, and a test holds that they are current. Read
-next: ``pages.py``, which writes the page of the formats.
+editors and reviewers see them, and a test holds that they are current. The header of
+the opcodes is ``ir/register_code.py``'s. Read next: ``pages.py``, which writes the page
+of the formats.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from pellucid_compiler.abi import (
     dtypes,
     limits,
     named_ops,
-    opcodes,
     pack_file,
     parts,
     plan,
@@ -29,7 +29,7 @@ from pellucid_compiler.abi.fields import Alternatives, fields_of
 _TOP: Final = """\
 // {summary}
 //
-// Generated from src/pellucid_compiler/abi/{source} by tools/build.py: change it there.
+// Generated from src/pellucid_compiler/{source} by tools/build.py: change it there.
 // clang-format off
 #pragma once
 
@@ -41,12 +41,11 @@ namespace pellucid {{
 
 
 def headers() -> dict[str, str]:
-    """Every generated header: its path in ``runtime`` and its text."""
+    """Every header of this folder's tables: its path in ``runtime`` and its text."""
     return {
         "abi/dtypes.h": _dtypes(),
         "abi/codes.h": _codes(),
         "abi/limits.h": _limits(),
-        "abi/opcodes.h": _opcodes(),
         "abi/parts.h": _parts(),
         "abi/named_ops.h": _named_ops(),
         "kernels/pack_file.h": _pack_file(),
@@ -55,7 +54,8 @@ def headers() -> dict[str, str]:
     }
 
 
-def _header(summary: str, source: str, includes: str, body: Iterable[str]) -> str:
+def header(summary: str, source: str, includes: str, body: Iterable[str]) -> str:
+    """The text of a header; ``source``: the file in the engine that it is made from."""
     lines = "".join(f"#include {name}\n" for name in includes.split())
     return _TOP.format(
         summary=summary, source=source, includes=lines, body="\n".join(body)
@@ -74,7 +74,7 @@ def _codes() -> str:
     for enumeration in codes.ALL:
         body += ["", *_enumeration(enumeration)]
     summary = "The enumerations that Python and C++ share; a place is a code."
-    return _header(summary, "codes.py", "<cstdint> <string_view>", body)
+    return header(summary, "abi/codes.py", "<cstdint> <string_view>", body)
 
 
 def _enumeration(enumeration: codes.Codes) -> Iterator[str]:
@@ -146,7 +146,7 @@ def _dtypes() -> str:
     ]
     summary = "The dtypes: names, sizes, categories, formats, PyTorch's promotion."
     included = '<cmath> <cstdint> "abi/codes.h"'
-    return _header(summary, "dtypes.py", included, body)
+    return header(summary, "abi/dtypes.py", included, body)
 
 
 def _element(row: dtypes.DType) -> str:
@@ -208,7 +208,7 @@ def _table(name: str, joined: Callable[[str, str], str | None]) -> Iterator[str]
     yield "};"
 
 
-# --------------------------------------------------------------- limits, opcodes, parts
+# ------------------------------------------------------------------------ limits, parts
 
 
 def _limits() -> str:
@@ -227,27 +227,7 @@ def _limits() -> str:
             type_, shown = "std::string_view", f'"{value.decode()}"'
         body.append(f"constexpr {type_} {symbol} = {shown};{_comment(reason)}")
     summary = "Limits and layouts that the compiler and the runtime agree on."
-    return _header(summary, "limits.py", "<string_view>", body)
-
-
-def _opcodes() -> str:
-    rows = opcodes.OPCODES
-    gives = ", ".join("true" if r.gives == opcodes.NUMBER else "false" for r in rows)
-    taken = ", ".join(str(row.registers) for row in rows)
-    body = [
-        "enum class Opcode : uint8_t {",
-        *(f"  {r.symbol},  // {r.name}: {r.operands}" for r in rows),
-        "};",
-        "template <>",
-        f"inline constexpr int kNumCodes<Opcode> = {len(rows)};",
-        "// Whether it gives a double; Select gives what its operands are.",
-        f"inline constexpr bool kGivesNumber[] = {{{gives}}};",
-        "// How many of a, b and c are registers.",
-        f"inline constexpr uint8_t kNumRegisters[] = {{{taken}}};",
-    ]
-    summary = "The instructions of register programs."
-    included = '<cstdint> "abi/codes.h"'
-    return _header(summary, "opcodes.py", included, body)
+    return header(summary, "abi/limits.py", "<string_view>", body)
 
 
 def _parts() -> str:
@@ -266,7 +246,7 @@ def _parts() -> str:
         f"struct Described {{\n  int64_t {fields};\n}};",
     ]
     summary = "The parts of a matrix product's kernel."
-    return _header(summary, "parts.py", "<cstdint>", body)
+    return header(summary, "abi/parts.py", "<cstdint>", body)
 
 
 def _named_ops() -> str:
@@ -285,7 +265,7 @@ def _named_ops() -> str:
         "};",
     ]
     summary = "The ops that C++ calls by name."
-    return _header(summary, "named_ops.py", "<cstdint>", body)
+    return header(summary, "abi/named_ops.py", "<cstdint>", body)
 
 
 def _pack_file() -> str:
@@ -300,7 +280,7 @@ def _pack_file() -> str:
         body += ["};", f"static_assert(sizeof({name}) == {size});"]
     summary = "The layout of a kernel pack: the header and the entries of its index."
     included = '<cstdint> "kernels/kernel_ref.h"'
-    return _header(summary, "pack_file.py", included, body)
+    return header(summary, "abi/pack_file.py", included, body)
 
 
 # ---------------------------------------------------------------------------- records
@@ -316,7 +296,7 @@ def _records() -> str:
     body.append("}  // namespace encoded")
     summary = "The records of plans and of frozen.bin, as they are encoded."
     included = '<optional> <utility> <variant> <vector> "abi/opcodes.h" "plan/decode.h"'
-    return _header(summary, "plan.py and records.py", included, body)
+    return header(summary, "abi/plan.py and abi/records.py", included, body)
 
 
 def _struct(record: type) -> Iterator[str]:
@@ -380,7 +360,7 @@ def _requests() -> str:
         body += ["", *_request(record)]
     summary = "Requests: what the runtime asks Python for, encoded."
     included = '<concepts> <string> "abi/dtypes.h" "plan/decode.h"'
-    return _header(summary, "requests.py", included, body)
+    return header(summary, "abi/requests.py", included, body)
 
 
 def _request(record: type) -> Iterator[str]:

@@ -31,8 +31,11 @@ KEY_STATIC: Final = 255  # the value follows the key
 STATUS_SHIFT: Final = 48  # a kernel returns code << STATUS_SHIFT | detail
 OUTSIDE_BITS: Final = 21  # of the element and of the extent in OUTSIDE_OPERAND's detail
 
+TRIANGLE_ROWS: Final = 64  # of a piece of a triangle's rows, at least
+TRIANGLE_PIECES: Final = 8  # with so many a triangle does little for nothing
+SMALL_B_ELEMENTS: Final = 40_000  # of a B whose rows are aligned: read in place
 WORKSPACE_BYTES: Final = 3 << 19  # that a driver lends a product's kernel
-FROZEN_MAGIC: Final = b"PLCDFRZ3"  # begins frozen.bin, with its version
+FROZEN_MAGIC: Final = b"PLCDFRZ4"  # begins frozen.bin, with its version
 PACK_MAGIC: Final = b"PLCDPACK"  # begins a kernel pack
 PACK_VERSION: Final = 1
 PACK_ALIGNMENT: Final = 64  # of a kernel in a pack, as pack/link.py aligns it

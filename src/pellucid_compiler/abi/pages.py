@@ -1,7 +1,6 @@
 """docs/file-formats.md, written from the tables of this folder.
 
-``python -m pellucid_compiler.abi.pages`` prints it; ``tools/build.py`` writes it, and a
-test holds that it is current.
+``tools/build.py`` writes it, and a test holds that it is current.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from pellucid_compiler.abi import (
 from pellucid_compiler.abi.dtypes import CATEGORIES, DTYPES
 from pellucid_compiler.abi.fields import Alternatives, fields_of
 from pellucid_compiler.abi.limits import FROZEN_MAGIC, PACK_MAGIC, PACK_VERSION
+from pellucid_compiler.abi.opcodes import Opcode
 
 PAGE: Final = "docs/file-formats.md"
 
@@ -37,12 +37,13 @@ refused, and nothing is converted.
 
 ## Encoding
 
-`frozen.bin` is the magic number `{FROZEN_MAGIC.decode()}` and one value, a
-`FrozenFile`. A value is a tag byte and its payload. An unsigned integer has 7 bits in
-each byte, the low ones first, and the top bit set in all bytes but the last. Integers
-are zigzag: 0, -1, 1, -2 are written as 0, 1, 2, 3. A *record* is a list of its fields,
-in order. A *code* is an integer, the place of a member in its table. *Bytes of X* are
-an X that was encoded on its own, to be decoded when it is needed.
+`frozen.bin` is the magic number `{FROZEN_MAGIC.decode()}`, eight digits that tell the
+table of instructions, and one value, a `FrozenFile`. A value is a tag byte and its
+payload. An unsigned integer has 7 bits in each byte, the low ones first, and the top
+bit set in all bytes but the last. Integers are zigzag: 0, -1, 1, -2 are written as 0,
+1, 2, 3. A *record* is a list of its fields, in order. A *code* is an integer, the place
+of a member in its table. *Bytes of X* are an X that was encoded on its own, to be
+decoded when it is needed.
 
 The reader (`runtime/plan/decode.h`) checks every tag, length, range and code, and that
 numbers of registers, values and slots are within their tables; damaged data raises
@@ -50,8 +51,8 @@ ValueError.
 """
 
 
-def page() -> str:
-    """The text of ``docs/file-formats.md``."""
+def page(instructions: Iterable[Opcode]) -> str:
+    """The text of ``docs/file-formats.md``; ``instructions``: all, by their codes."""
     lines = [_START, *_enumeration(codes.TAG), *_dtypes()]
     lines += ["## frozen.bin", "", _about(records), ""]
     lines += _records(records.RECORDS)
@@ -59,7 +60,7 @@ def page() -> str:
     lines += _records(plan.RECORDS)
     lines += ["## Requests", "", _about(requests), ""]
     lines += _records(requests.REQUESTS)
-    lines += ["## Instructions", "", _about(opcodes), "", *_opcodes()]
+    lines += ["## Instructions", "", _about(opcodes), "", *_opcodes(instructions)]
     lines += ["## Codes", ""]
     for enumeration in codes.ALL:
         if enumeration is not codes.TAG:
@@ -135,10 +136,10 @@ def _record(record: type) -> Iterator[str]:
     yield from _table("field|what it is", rows)
 
 
-def _opcodes() -> Iterator[str]:
+def _opcodes(instructions: Iterable[Opcode]) -> Iterator[str]:
     rows = (
-        (str(code), f"`{row.name}`", row.operands, row.takes, row.gives)
-        for code, row in enumerate(opcodes.OPCODES)
+        (str(row.code), f"`{row.name}`", row.operands, row.takes, row.gives)
+        for row in instructions
     )
     yield from _table("code|name|operands|takes|gives", rows)
 
@@ -154,7 +155,3 @@ def _pack() -> Iterator[str]:
     for name, members in (("header", pack_file.HEADER), ("entry", pack_file.ENTRY)):
         rows = ((f"`{m.cpp}`", m.meaning) for m in members)
         yield from _table(f"{name}|meaning", rows)
-
-
-if __name__ == "__main__":
-    print(page(), end="")

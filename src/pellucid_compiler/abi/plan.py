@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Annotated, Any, Final, TypeAlias
 
 from pellucid_compiler.abi.codes import ERROR, STEP
@@ -32,13 +33,13 @@ from pellucid_compiler.abi.fields import (
     encode_record,
 )
 from pellucid_compiler.abi.fields import Register as Register
-from pellucid_compiler.abi.opcodes import CODES
+from pellucid_compiler.abi.opcodes import Opcode
 
 NO_REGISTER: Final[Register] = -1
 
 
-OpcodeName = Annotated[
-    str, Field("Opcode", "in.code<Opcode>()", "opcode", CODES.__getitem__)
+InstructionOp = Annotated[
+    Opcode, Field("Opcode", "in.code<Opcode>()", "opcode", attrgetter("code"))
 ]
 ErrorName = Annotated[str, code(ERROR)]
 Number: TypeAlias = Annotated[bool | int | float | complex, LITERAL]
@@ -61,7 +62,7 @@ class Instruction:
     ``require`` (a = condition, b = message number) check a register and set none.
     """
 
-    op: OpcodeName
+    op: InstructionOp
     a: Register = NO_REGISTER
     b: Register = NO_REGISTER
     c: Register = NO_REGISTER

@@ -14,6 +14,7 @@ from typing import Any
 from pellucid_compiler.ir.affine import Bounds
 from pellucid_compiler.ir.dtypes import stored_dtype
 from pellucid_compiler.ir.expr import (
+    AXES,
     LOADED,
     LOADS,
     Expr,
@@ -206,7 +207,9 @@ def _emit(
     for store in stores:
         body = store.body if payload is not None else cast(store.body, dtype)
         index = tuple(rewrite(as_index(i), leaf, memo) for i in store.place)
-        settled = settle(rewrite(body, leaf, memo), bounds)
+        settled = rewrite(body, leaf, memo, LOADED | AXES)
+        if space:
+            settled = settle(settled, bounds)
         final.append(Store(index, settled, _drops(store, index, shape, bounds)))
     if init is not None and init not in operands:
         operands.append(init)

@@ -173,6 +173,11 @@ class ScalarOp(NamedTuple):
     ``integers`` and ``numbers`` are that in C++, of registers ``a`` and ``b``, where
     register programs of plans compute it.
 
+    ``emitted(torch, *tensors)`` is the op as functions of whole tensors, in which modes
+    see it where it is a step of a derivative, if not the function of its name.
+    ``with_number`` names the overloads that are seen where one operand is a number, as
+    the second and, with the operands exchanged, as the first.
+
     ``lowering`` names how ``codegen/lowerings.py`` makes instructions of it, if not as
     the op itself is named. ``function`` names it in op bodies, if not as itself; empty
     where Python has an operator or a function for it.
@@ -191,6 +196,8 @@ class ScalarOp(NamedTuple):
     is_step: bool = False
     integers: str | None = None
     numbers: str | None = None
+    emitted: Callable[..., Any] | None = None
+    with_number: tuple[str, ...] = ()
     lowering: str = ""
     function: str = ""
 

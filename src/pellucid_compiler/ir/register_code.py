@@ -1,7 +1,7 @@
-"""The C++ of scalar ops in register programs: the cases of the runtime's interpreter.
+"""The C++ side of the opcodes: their header and the cases of scalar ops.
 
-``tools/build.py`` writes them to runtime/plan/scalar_cases.inc, which
-register_program.cpp includes in its switch.
+``tools/build.py`` writes both; register_program.cpp includes the cases in the switch of
+its interpreter.
 """
 
 from __future__ import annotations
@@ -10,20 +10,44 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from pellucid_compiler.abi.opcodes import CODES, NUMBER, OPCODES
+from pellucid_compiler.abi.headers import header
+from pellucid_compiler.abi.opcodes import NUMBER
+from pellucid_compiler.ir.opcodes import OF_NUMBERS, OPCODE_DIGEST, OPCODES
 from pellucid_compiler.ir.scalar_ops import SCALAR_OPS
 
-PATH: Final = "plan/scalar_cases.inc"
-_HEAD: Final = """\
+_CASES: Final = """\
 // What scalar ops compute of registers: cases of the switch in run_program.
 //
 // Generated from src/pellucid_compiler/ir/scalar_ops.py by tools/build.py.
 """
 
 
-def scalar_cases() -> str:
-    """The text of ``PATH``; LookupError for a row without an instruction."""
-    return _HEAD + "".join(f"{line}\n" for line in _cases())
+def register_code() -> dict[str, str]:
+    """The generated files: their paths in ``runtime`` and their texts."""
+    cases = "".join(f"{line}\n" for line in _cases())
+    return {"abi/opcodes.h": _opcodes(), "plan/scalar_cases.inc": _CASES + cases}
+
+
+def _opcodes() -> str:
+    rows = OPCODES.values()
+    gives = ", ".join("true" if row.gives == NUMBER else "false" for row in rows)
+    taken = ", ".join(str(row.registers) for row in rows)
+    body = [
+        "enum class Opcode : uint8_t {",
+        *(f"  {row.symbol},  // {row.name}: {row.operands}" for row in rows),
+        "};",
+        "template <>",
+        f"inline constexpr int kNumCodes<Opcode> = {len(rows)};",
+        "// Behind the magic number of frozen.bin: other codes are refused.",
+        f'constexpr std::string_view kOpcodeDigest = "{OPCODE_DIGEST.decode()}";',
+        "// Whether it gives a double; Select gives what its operands are.",
+        f"inline constexpr bool kGivesNumber[] = {{{gives}}};",
+        "// How many of a, b and c are registers.",
+        f"inline constexpr uint8_t kNumRegisters[] = {{{taken}}};",
+    ]
+    summary = "The instructions of register programs."
+    included = '<cstdint> <string_view> "abi/codes.h"'
+    return header(summary, "ir/opcodes.py", included, body)
 
 
 def _cases() -> Iterator[str]:
@@ -31,15 +55,11 @@ def _cases() -> Iterator[str]:
         if op.integers is not None:
             yield _case(op.name, op.integers, "integer")
         if op.numbers is not None:
-            yield _case(f"{op.name}.number", op.numbers, "number")
+            yield _case(op.name + OF_NUMBERS, op.numbers, "number")
 
 
 def _case(name: str, code: str, field: str) -> str:
-    if name not in CODES:
-        raise LookupError(
-            f"{name} has C++ and no instruction: name it in abi/opcodes.py"
-        )
-    row = OPCODES[CODES[name]]
+    row = OPCODES[name]
     value = re.sub(r"\b([ab])\b", rf"r[i.\1].{field}", code)
     out = "number" if row.gives == NUMBER else "integer"
     return f"case Opcode::{row.symbol}: out.{out} = {value}; break;"

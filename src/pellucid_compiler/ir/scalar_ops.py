@@ -37,8 +37,15 @@ def _declare(
     evaluate: Callable[..., Any],
     slopes: Callable[..., Any] | None = None,
     symbol: str | None = None,
+    python: Callable[..., Any] | None = None,
     **facts: Any,
 ) -> None:
+    """A row; ``python``: the operator that it is of tensors, and of numbers where no
+    ``value`` is given.
+    """
+    if python is not None:
+        facts.setdefault("value", python)
+        facts["emitted"] = lambda torch, *tensors: python(*tensors)
     if result == "float":
         facts.setdefault("domain", "floats")
     if result in ("compare", "logic"):
@@ -166,28 +173,35 @@ def _tetragamma(x: Expr) -> Expr:
 # ------------------------------------------------------------------ arithmetic
 
 _declare("add", 2, "same", _numpy("add"), lambda a, b, y: (1.0, 1.0), "+",
-    cost="arithmetic", value=operator.add, folds="all",
-    integers="wrapping(uint64_t(a) + uint64_t(b))", numbers="a + b")
+    cost="arithmetic", python=operator.add, folds="all",
+    integers="wrapping(uint64_t(a) + uint64_t(b))", numbers="a + b",
+    with_number=("add.Scalar", "add.Scalar"))
 _declare("sub", 2, "number", _numpy("subtract"), lambda a, b, y: (1.0, -1.0), "-",
-    cost="arithmetic", value=operator.sub, folds="all",
-    integers="wrapping(uint64_t(a) - uint64_t(b))", numbers="a - b")
+    cost="arithmetic", python=operator.sub, folds="all",
+    integers="wrapping(uint64_t(a) - uint64_t(b))", numbers="a - b",
+    with_number=("sub.Scalar",))
 _declare("mul", 2, "same", _numpy("multiply"), lambda a, b, y: (b, a), "*",
-    cost="arithmetic", value=operator.mul, folds="all",
-    integers="wrapping(uint64_t(a) * uint64_t(b))", numbers="a * b")
+    cost="arithmetic", python=operator.mul, folds="all",
+    integers="wrapping(uint64_t(a) * uint64_t(b))", numbers="a * b",
+    with_number=("mul.Scalar", "mul.Scalar"))
 _declare("div", 2, "float", _numpy("true_divide"), lambda a, b, y: (1 / b, -y / b), "/",
     cost="division", value=number_values.divide, folds="all",
-    numbers="a / b")
+    numbers="a / b", python=operator.truediv,
+    with_number=("div.Scalar",))
 _declare("floordiv", 2, "number", _float_floordiv, lambda a, b, y: (FLAT, FLAT), "//",
     cost="division", value=number_values.floor_divide, folds="integers",
-    integers="floor_div(a, b)", numbers="std::floor(a / b)")
+    integers="floor_div(a, b)", numbers="std::floor(a / b)",
+    python=operator.floordiv)
 _declare("mod", 2, "number", _by_integer_zero("mod"), lambda a, b, y: (1.0,
     -make("floor", a / b)), "%", cost="division", value=number_values.remainder,
     folds="integers",
-    integers="floor_mod(a, b)", numbers="floor_mod(a, b)")
+    integers="floor_mod(a, b)", numbers="floor_mod(a, b)",
+    python=operator.mod)
 _declare("fmod", 2, "number", _by_integer_zero("fmod"), lambda a, b, y: (1.0,
     -make("trunc", a / b)), cost="division")
-_declare("pow", 2, "number", _power, _power_slopes, "**", value=operator.pow,
-    function="power", numbers="std::pow(a, b)")
+_declare("pow", 2, "number", _power, _power_slopes, "**", python=operator.pow,
+    function="power", numbers="std::pow(a, b)",
+    with_number=("pow.Tensor_Scalar",))
 _declare("maximum", 2, "same", _numpy("maximum"), lambda a, b, y: (_half_tie(b, a),
     _half_tie(a, b)), cost="arithmetic", value=max, folds="integers",
     integers="std::max(a, b)", numbers="a != a || a > b ? a : b")
@@ -198,7 +212,7 @@ _declare("atan2", 2, "float", _numpy("arctan2"), _angle_slopes)
 _declare("copysign", 2, "float", _numpy("copysign"), lambda a, b, y: (select(a == 0,
     0.0, y / a), FLAT), cost="arithmetic")
 _declare("neg", 1, "number", _numpy("negative"), lambda x, y: (-1.0,), "-",
-    cost="arithmetic", value=operator.neg, folds="all",
+    cost="arithmetic", python=operator.neg, folds="all",
     integers="wrapping(-uint64_t(a))", numbers="-a")
 _declare("abs", 1, "real", _numpy("abs"), lambda x, y: (make("sign", x),),
     cost="arithmetic", value=abs, folds="all",
@@ -216,7 +230,8 @@ _declare("complex", 2, "complex", _of_parts, lambda a, b, y: (1.0, 1j), cost=Non
 # ------------------------------------------------------------------ steps
 
 _declare("sign", 1, "number", _sign, cost="arithmetic", is_step=True,
-    integers="(a > 0) - (a < 0)", numbers="(a > 0) - (a < 0)")
+    integers="(a > 0) - (a < 0)", numbers="(a > 0) - (a < 0)",
+    emitted=lambda torch, x: torch.sgn(x))
 _declare("floor", 1, "number", _numpy("floor"), cost="arithmetic", domain="floats",
     is_step=True, value=number_values.rounded(math.floor), folds="literals",
     lowering="unary floor", numbers="std::floor(a)")
@@ -279,30 +294,38 @@ _declare("lgamma", 1, "float", special.elementwise(special.lgamma), lambda x, y:
 _declare("digamma", 1, "float", special.elementwise(special.digamma), lambda x, y:
     (make("trigamma", x),))
 _declare("trigamma", 1, "float", special.elementwise(special.trigamma), lambda x, y:
-    (_tetragamma(x),))
+    (_tetragamma(x),), emitted=lambda torch, x: torch.polygamma(1, x))
 
 # ------------------------------------------------------------------ comparison and logi
 
-_declare("lt", 2, "compare", _numpy("less"), symbol="<", value=operator.lt, folds="all",
-    lowering="compare lt", integers="a < b", numbers="a < b")
-_declare("le", 2, "compare", _numpy("less_equal"), symbol="<=", value=operator.le,
+_declare("lt", 2, "compare", _numpy("less"), symbol="<", python=operator.lt,
     folds="all",
-    lowering="compare le", integers="a <= b", numbers="a <= b")
-_declare("eq", 2, "compare", _numpy("equal"), symbol="==", value=operator.eq,
+    lowering="compare lt", integers="a < b", numbers="a < b",
+    with_number=("lt.Scalar", "gt.Scalar"))
+_declare("le", 2, "compare", _numpy("less_equal"), symbol="<=", python=operator.le,
     folds="all",
-    lowering="compare eq", integers="a == b", numbers="a == b")
-_declare("ne", 2, "compare", _numpy("not_equal"), symbol="!=", value=operator.ne,
+    lowering="compare le", integers="a <= b", numbers="a <= b",
+    with_number=("le.Scalar", "ge.Scalar"))
+_declare("eq", 2, "compare", _numpy("equal"), symbol="==", python=operator.eq,
     folds="all",
-    lowering="compare ne", integers="a != b", numbers="a != b")
+    lowering="compare eq", integers="a == b", numbers="a == b",
+    with_number=("eq.Scalar", "eq.Scalar"))
+_declare("ne", 2, "compare", _numpy("not_equal"), symbol="!=", python=operator.ne,
+    folds="all",
+    lowering="compare ne", integers="a != b", numbers="a != b",
+    with_number=("ne.Scalar", "ne.Scalar"))
 _declare("and", 2, "logic", _numpy("logical_and"), symbol="&", value=number_values.both,
     folds="all",
-    lowering="bitand", function="logical_and", integers="a && b")
+    lowering="bitand", function="logical_and", integers="a && b",
+    python=operator.and_)
 _declare("or", 2, "logic", _numpy("logical_or"), symbol="|", value=number_values.either,
     folds="all",
-    lowering="bitor", function="logical_or", integers="a || b")
+    lowering="bitor", function="logical_or", integers="a || b",
+    python=operator.or_)
 _declare("not", 1, "logic", _numpy("logical_not"), symbol="~", value=operator.not_,
     folds="all",
-    function="logical_not", integers="!a")
+    function="logical_not", integers="!a",
+    emitted=lambda torch, x: torch.logical_not(x))
 _declare("isnan", 1, "compare", _numpy("isnan"), domain="floats", value=lambda x: x !=
     x,
     numbers="std::isnan(a)")

@@ -121,7 +121,7 @@ class _Lanes:
         counts = {
             register
             for register, i in enumerate(self.body.program)
-            if i.op == "size" and self.dims.get(i.a) == i.b
+            if i.op.name == "size" and self.dims.get(i.a) == i.b
         }
         if any(_registers(i) & counts for i in self.body.program):
             return False
@@ -162,11 +162,8 @@ def _operands(step: Step) -> tuple[Operand, ...] | None:
 
 def _registers(instruction: Instruction) -> set[Register]:
     """What the instruction reads."""
-    if instruction.op in ("guard", "require"):
-        return {instruction.a}
-    if instruction.op in ("const", "size", "number", "imaginary"):
-        return set()
-    return {instruction.a, instruction.b, instruction.c}
+    operands = (instruction.a, instruction.b, instruction.c)
+    return set(operands[: instruction.op.registers])
 
 
 def _num_outputs(step: Step) -> int:

@@ -110,22 +110,22 @@ def _values(numbers: Sequence[int]) -> str:
 def _show_instruction(
     number: int, instruction: Instruction, messages: Sequence[Message]
 ) -> str:
-    i = instruction
-    if i.op == "guard":
+    i, name = instruction, instruction.op.name
+    if name == "guard":
         return f"guard r{i.a} is {i.value}"
-    if i.op == "require":
+    if name == "require":
         message = messages[i.b]
         text = "".join(p if isinstance(p, str) else f"{{r{p}}}" for p in message.parts)
         return f"require r{i.a}, {message.error}({text!r})"
-    if i.op == "const":
+    if name == "const":
         return f"r{number} = {i.value}"
-    if i.op == "size":
+    if name == "size":
         return f"r{number} = size(v{i.a}, {i.b})"
-    if i.op.startswith("number"):
+    if name in ("integer", "number", "imaginary"):
         element = "" if i.b == NO_REGISTER else f"[{i.b}]"
-        return f"r{number} = {i.op}(argument {i.a}{element})"
+        return f"r{number} = {name}(argument {i.a}{element})"
     operands = ", ".join(f"r{r}" for r in (i.a, i.b, i.c) if r != NO_REGISTER)
-    return f"r{number} = {i.op}({operands})"
+    return f"r{number} = {name}({operands})"
 
 
 def _show_dim(dim: DimMap) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
+from pellucid_compiler.abi.limits import TRIANGLE_PIECES, TRIANGLE_ROWS
 from pellucid_compiler.abi.plan import (
     NO_REGISTER,
     BlockStep,
@@ -55,10 +56,6 @@ from pellucid_compiler.ir.expr import (
 )
 from pellucid_compiler.lower.plan import step_inputs, step_outputs
 from pellucid_compiler.lower.register_values import register_values
-
-# The rows of a triangle's piece, and into how many it is cut at least
-# (runtime/plan/block_driver.cpp).
-_TRIANGLE_ROWS, _TRIANGLE_PIECES = 64, 8
 
 
 @dataclass
@@ -309,7 +306,7 @@ def _triangle_share(self: _Counter, step: BlockStep, axes: Sequence[int]) -> flo
         return 1.0
     extents = self.extents(step)
     rows, columns = extents[cut], extents[step.triangle]
-    piece = max(_TRIANGLE_ROWS, -(-rows // _TRIANGLE_PIECES))
+    piece = max(TRIANGLE_ROWS, -(-rows // TRIANGLE_PIECES))
     ends = [min(begin + piece, rows) for begin in range(0, rows, piece)]
     begins = [0, *ends[:-1]]
     done = sum(

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pellucid_compiler.abi.opcodes import OPCODES
+from pellucid_compiler.abi.opcodes import INTEGER
 from pellucid_compiler.abi.plan import Instruction, Plan, Register
 from pellucid_compiler.ir.expr import const, make
+from pellucid_compiler.ir.opcodes import scalar_op
 from pellucid_compiler.ir.sizes import size_value
-
-_SCALAR = {row.name: row for row in OPCODES}
 
 
 def register_values(
@@ -42,23 +41,23 @@ def _value(
     shapes: Sequence[Sequence[int]],
     arguments: Sequence[Any],
 ) -> Any:
-    if i.op in ("guard", "require"):
+    name = i.op.name
+    if name in ("guard", "require"):
         return None
-    if i.op == "const":
+    if name == "const":
         return i.value
-    if i.op == "size":
+    if name == "size":
         return shapes[i.a][i.b]
-    if i.op in ("integer", "number", "imaginary"):
+    if name in ("integer", "number", "imaginary"):
         return _number(i, arguments)
-    operands = [values[r] for r in (i.a, i.b, i.c)[: _SCALAR[i.op].registers]]
-    if i.op == "select":
+    operands = [values[r] for r in (i.a, i.b, i.c)[: i.op.registers]]
+    if name == "select":
         return operands[1] if operands[0] else operands[2]
-    if i.op in _CONVERSIONS:
-        return _CONVERSIONS[i.op](operands[0])
-    kind = "float64" if i.op.endswith(".number") else "int64"
-    cast = float if kind == "float64" else int
+    if name in _CONVERSIONS:
+        return _CONVERSIONS[name](operands[0])
+    cast, kind = (int, "int64") if i.op.takes == INTEGER else (float, "float64")
     leaves = [const(cast(operand), kind) for operand in operands]
-    return size_value(make(_SCALAR[i.op].scalar_op, *leaves), {})
+    return size_value(make(scalar_op(name).name, *leaves), {})
 
 
 def _number(i: Instruction, arguments: Sequence[Any]) -> Any:
@@ -66,10 +65,10 @@ def _number(i: Instruction, arguments: Sequence[Any]) -> Any:
     if isinstance(value, list) and i.b >= 0:
         value = value[i.b if len(value) > 1 else 0]
     if isinstance(value, complex):
-        return value.imag if i.op == "imaginary" else value.real
-    if i.op == "imaginary":
+        return value.imag if i.op.name == "imaginary" else value.real
+    if i.op.name == "imaginary":
         return 0.0
-    return int(value) if i.op == "integer" else float(value)
+    return int(value) if i.op.name == "integer" else float(value)
 
 
 _CONVERSIONS: dict[str, Any] = {

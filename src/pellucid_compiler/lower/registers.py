@@ -11,11 +11,18 @@ import string
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pellucid_compiler.abi.plan import NO_REGISTER, Instruction, Message, Register
+from pellucid_compiler.abi.plan import (
+    NO_REGISTER,
+    Instruction,
+    Message,
+    Number,
+    Register,
+)
 from pellucid_compiler.ir.complex_parts import IMAGINARY, is_part
 from pellucid_compiler.ir.dtypes import is_complex, is_float, is_real_float
 from pellucid_compiler.ir.expr import SCALAR_OPS, Expr, const
 from pellucid_compiler.ir.graph import Graph, Requirement
+from pellucid_compiler.ir.opcodes import OF_NUMBERS, OPCODES
 
 
 class LoweringError(Exception):
@@ -88,7 +95,7 @@ class RegisterBuilder:
 
     def deferred(self, e: Expr) -> Register:
         """A register for ``e`` that a step sets while the plan runs."""
-        self._registers[e] = self._append(Instruction("const", value=0))
+        self._registers[e] = self._append("const", value=0)
         return self._registers[e]
 
     def require(
@@ -98,7 +105,7 @@ class RegisterBuilder:
         resolved = tuple(p if isinstance(p, str) else self.of(p) for p in parts)
         self.messages.append(Message(error, resolved))
         number = len(self.messages) - 1
-        self._append(Instruction("require", self.of(condition), number))
+        self._append("require", self.of(condition), number)
 
     def check(self, requirement: Requirement) -> None:
         """As ``require``, with the values that the message names."""
@@ -115,10 +122,17 @@ class RegisterBuilder:
 
     def guard(self, condition: Expr, expected: bool) -> None:
         """The plan is for calls where ``condition`` is ``expected``."""
-        self._append(Instruction("guard", self.of(condition), value=expected))
+        self._append("guard", self.of(condition), value=expected)
 
-    def _append(self, instruction: Instruction) -> Register:
-        self.program.append(instruction)
+    def _append(
+        self,
+        name: str,
+        a: Register = NO_REGISTER,
+        b: Register = NO_REGISTER,
+        c: Register = NO_REGISTER,
+        value: Number | None = None,
+    ) -> Register:
+        self.program.append(Instruction(OPCODES[name], a, b, c, value))
         return len(self.program) - 1
 
     def _emit(self, e: Expr) -> Register:
@@ -126,7 +140,7 @@ class RegisterBuilder:
             raise LoweringError(f"a size or number cannot be complex: {e}")
         if e.op == "const":
             value = float(e.attr) if is_float(e.dtype) else int(e.attr)
-            return self._append(Instruction("const", value=value))
+            return self._append("const", value=value)
         if e.op == "sym":
             return self._emit_sym(e)
         if e.op == "with_partials":
@@ -135,7 +149,7 @@ class RegisterBuilder:
             return self._emit_cast(e)
         registers = [self.of(a) for a in e.args]
         name = self._instruction_name(e)
-        return self._append(Instruction(name, *registers))
+        return self._append(name, *registers)
 
     def _emit_sym(self, e: Expr) -> Register:
         source = self.sources.get(e.attr)
@@ -143,21 +157,21 @@ class RegisterBuilder:
             stem, _, part = e.attr.rpartition(".")
             return self._emit_part(self.sources.get(stem), part)
         if source is None and self.is_open:
-            self.free[e] = self._append(Instruction("const", value=_zero(e)))
+            self.free[e] = self._append("const", value=_zero(e))
             return self.free[e]
         if source is None:
             raise LoweringError(f"the symbol {e.attr} has no source")
         if isinstance(source, SizeSource):
-            return self._append(Instruction("size", source.position, source.dim))
+            return self._append("size", source.position, source.dim)
         kind = "number" if is_float(e.dtype) else "integer"
-        return self._append(Instruction(kind, source.argument, source.element))
+        return self._append(kind, source.argument, source.element)
 
     def _emit_part(self, source: Source | None, part: str) -> Register:
         """The real or imaginary part of a complex number of the call."""
         if not isinstance(source, NumberSource):
             raise LoweringError("a size has no real and imaginary part")
         kind = "imaginary" if part == IMAGINARY else "number"
-        return self._append(Instruction(kind, source.argument, source.element))
+        return self._append(kind, source.argument, source.element)
 
     def _emit_cast(self, e: Expr) -> Register:
         source = e.args[0]
@@ -165,15 +179,15 @@ class RegisterBuilder:
         from_number = is_real_float(source.dtype)
         if e.dtype == "bool":
             name = "not_zero.number" if from_number else "not_zero"
-            return self._append(Instruction(name, register))
+            return self._append(name, register)
         if not is_float(e.dtype):
             if not from_number:
                 return register
-            return self._append(Instruction("to_integer", register))
+            return self._append("to_integer", register)
         if not from_number:
-            register = self._append(Instruction("to_number", register))
+            register = self._append("to_number", register)
         if e.dtype == "float32":
-            register = self._append(Instruction("to_single", register))
+            register = self._append("to_single", register)
         elif e.dtype not in ("float64", "weakfloat"):
             raise LoweringError(f"sizes and numbers are not rounded to {e.dtype}: {e}")
         return register
@@ -185,7 +199,7 @@ class RegisterBuilder:
         if operand == "float32":
             raise LoweringError(f"numbers are computed in float64, not float32: {e}")
         if not is_complex(operand) and _has_instruction(e.op, operand):
-            return f"{e.op}.number" if is_float(operand) else e.op
+            return e.op + OF_NUMBERS if is_float(operand) else e.op
         raise LoweringError(f"the register program has no {e.op} of {operand}: {e}")
 
 

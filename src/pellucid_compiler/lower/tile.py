@@ -13,6 +13,8 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import attrgetter
+from typing import Any
 
 from pellucid_compiler.abi import records
 from pellucid_compiler.abi.encode import Encodable, encode
@@ -55,12 +57,12 @@ from pellucid_compiler.ir.expr import (
     RESULT_RULES,
     SCALAR_OPS,
     Expr,
+    bottom_up,
     intern_expr,
     load,
     load_fill,
     load_index,
     make,
-    walk,
 )
 
 
@@ -185,7 +187,7 @@ class _ProgramBuilder:
     loading: dict[Expr, bool] = field(default_factory=dict)
 
     def slot(self, e: Expr, mask: Expr | None) -> int:
-        if not self._loads(e):
+        if mask is not None and not self._loads(e):
             mask = None
         key = (e, mask)
         if key not in self.numbers:
@@ -195,9 +197,12 @@ class _ProgramBuilder:
         return self.numbers[key]
 
     def _loads(self, e: Expr) -> bool:
-        if e not in self.loading:
-            self.loading[e] = any(n.op in LOADS and n.args for n in walk(e))
-        return self.loading[e]
+        known = self.loading
+
+        def found(e: Expr) -> bool:
+            return any(known[a] for a in e.args) or (e.op in LOADS and bool(e.args))
+
+        return bottom_up(e, known, attrgetter("args"), found)
 
     def _describe(self, e: Expr, mask: Expr | None) -> Encodable:
         if e.op == "const":
@@ -238,9 +243,7 @@ class _ProgramBuilder:
 
     def _kernel(self, e: Expr) -> bytes:
         """The map kernel of this op on whole operands."""
-        loads = tuple(load(k, (), a.dtype) for k, a in enumerate(e.args))
-        body = intern_expr(e.op, loads, e.attr, e.dtype)
-        kernel = Kernel(Map((body,)), tuple(a.dtype for a in e.args), (e.dtype,))
+        kernel = _elementary(e.op, tuple(a.dtype for a in e.args), e.dtype, e.attr)
         self.kernels[kernel.kernel_id] = kernel
         return kernel.kernel_id
 
@@ -276,9 +279,13 @@ def _scalar_kernels() -> Iterator[Kernel]:
         yield _elementary("select", ("bool", whole, whole), whole)
 
 
-def _elementary(op: str, operands: tuple[str, ...], dtype: str) -> Kernel:
+@lru_cache(4096)
+def _elementary(
+    op: str, operands: tuple[str, ...], dtype: str, attr: Any = None
+) -> Kernel:
+    """One op of whole operands. Every program is made of these: each is named once."""
     loads = tuple(load(k, (), d) for k, d in enumerate(operands))
-    return Kernel(Map((intern_expr(op, loads, None, dtype),)), operands, (dtype,))
+    return Kernel(Map((intern_expr(op, loads, attr, dtype),)), operands, (dtype,))
 
 
 def _conversion_kernels() -> Iterator[Kernel]:

@@ -132,18 +132,22 @@ def number_rules(op: Op, graph: Graph, common: str) -> dict[str, NumberRule]:
     A number that the op stores as it is must fit the result, one that it computes with
     must fit what it computes in.
     """
-    stored = _stored_numbers(element_bodies(graph))
+    names = [
+        argument.name
+        for argument in op.schema.arguments
+        if argument.type == "Scalar"
+        and argument.name != "self"
+        and argument.length is None
+    ]
+    stored = _stored_numbers(element_bodies(graph)) if names else {}
     rules = {}
-    for argument in op.schema.arguments:
-        name = argument.name
-        if argument.type == "Scalar" and name != "self" and argument.length is None:
-            fits = stored.get(name, wide_dtype(common))
-            options = op.options
-            rules[name] = NumberRule(
-                name in options.exact,
-                name in options.nonnegative,
-                None if is_complex(fits) else fits,
-            )
+    for name in names:
+        fits = stored.get(name, wide_dtype(common))
+        rules[name] = NumberRule(
+            name in op.options.exact,
+            name in op.options.nonnegative,
+            None if is_complex(fits) else fits,
+        )
     return rules
 
 

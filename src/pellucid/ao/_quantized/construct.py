@@ -22,7 +22,7 @@ from pellucid.ao._quantized.ranges import choose
 @offered.function
 def quantize_per_tensor(
     input: Any, scale: Any, zero_point: Any, dtype: Any
-) -> Tensor | list[Tensor]:
+) -> Any:  # a list of tensors for a list
     """The float32 tensor as integers of one scale: ``round(x / scale + zero_point)``.
 
     ``dtype`` is ``qint8``, ``quint8`` or ``qint32``; ``scale`` and ``zero_point`` are

@@ -36,7 +36,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Sequence
 
-from pellucid_compiler.abi.limits import WORKSPACE_BYTES
+from pellucid_compiler.abi.limits import SMALL_B_ELEMENTS, WORKSPACE_BYTES
 from pellucid_compiler.codegen.builder import I1, I64, PTR, Function, Module, Value
 from pellucid_compiler.codegen.schedules.gemm_dot import (
     DOT_DEPTH,
@@ -96,7 +96,6 @@ COLUMN_SPLIT = 128
 _PACK_B_ROWS = 29
 _PACK_B_ELEMENTS = 8192
 _PACK_ALIGNED_B_ROWS = 256
-_PACK_ALIGNED_B_ELEMENTS = 40_000
 _CACHE_LINE = 64
 _PACK_A_ROWS = 6
 _PACK_A_COLUMNS = 128
@@ -424,7 +423,7 @@ class _KernelWriter:
         many = (self.problem.m >= _PACK_B_ROWS) & (num_elements > _PACK_B_ELEMENTS)
         unaligned = (self.problem.b.row & (_CACHE_LINE - 1)).differs(0)
         larger = (self.problem.m > _PACK_ALIGNED_B_ROWS) | (
-            num_elements > _PACK_ALIGNED_B_ELEMENTS
+            num_elements > SMALL_B_ELEMENTS
         )
         prefetches = self._packs_a() | self._a_is_row_major()
         return scattered | (many & (unaligned | larger | prefetches))
