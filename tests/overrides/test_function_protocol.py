@@ -3,6 +3,8 @@
 import copy
 import inspect
 import pickle
+import subprocess
+import sys
 from typing import Any, ClassVar
 
 import pytest
@@ -399,6 +401,7 @@ class Named(TorchFunctionMode):
         (lambda x: torch.nn.functional.mse_loss(x, x), "torch.nn.functional.mse_loss"),
         (lambda x: torch.autograd.grad(x.sum(), x), "torch.autograd.grad"),
         (lambda x: x.norm(), "torch.Tensor.norm"),
+        (lambda x: x.polygamma(1), "torch.Tensor.polygamma"),
         (lambda x: x[0], "torch.Tensor.__getitem__"),
     ],
 )
@@ -539,3 +542,21 @@ def test_what_does_not_fit_is_refused_before_overrides():
         torch.add(Tells(), "text")
     with pytest.raises(TypeError, match=r"add\(\)"):
         torch.add(Tells(), torch.ones(2), 3, 4)
+
+
+def test_a_method_that_is_bound_at_its_first_use_may_be_overridden():
+    program = """
+import pellucid as torch
+calls = []
+class Own(torch.Tensor):
+    def polygamma(self, n):
+        calls.append(n)
+        return super().polygamma(n)
+torch.ones(2).as_subclass(Own).polygamma(1)
+assert calls == [1], calls
+assert callable(torch.Tensor.polygamma_)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr

@@ -194,7 +194,10 @@ class LazyMethod:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         function = _value_of(self.module, self.name)
         setattr(self.cls, self.name, function)
-        return function.__get__(instance, owner)
+        if getattr(type(instance), self.name, None) is function:
+            # Looked up again: modes are asked there, as at every later use.
+            return getattr(instance, self.name)
+        return function.__get__(instance, owner)  # super(), or of the class
 
 
 def put_modules(
