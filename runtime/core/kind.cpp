@@ -35,6 +35,10 @@ void raise_without_memory(const TensorImpl& tensor) {
           "a quantized tensor of shape %s has no elements to read without its scale.\n"
           "Convert it first: tensor.dequantize(), or tensor.int_repr()",
           format_sizes(tensor.shape()).c_str());
+  if (tensor.keys.has(Key::Nested))
+    raise(ErrorKind::Runtime,
+          "a nested tensor has no memory of its own to read: its elements are in its values.\n"
+          "Take its examples, tensor.unbind(), its values, or torch.nested.to_padded_tensor(tensor, padding)");
   raise(ErrorKind::Runtime,
         "a sparse tensor of shape %s has no memory of its own to read: its elements are in its indices and values.\n"
         "Convert it first: tensor.to_dense()",

@@ -1,7 +1,7 @@
 // Tensors of kinds for Python, and the one fallback of their keys: an op on them is an op on their components.
 //
-// The fallback asks the kind's answer (pellucid.sparse._ops.answer, pellucid.ao._quantized.answer), which computes the op
-// with ops on components, seen by autograd and by everything below it. What it leaves and is made of other ops
+// The fallback asks the kind's answer (pellucid.sparse._ops.answer, ao._quantized.answer, nested._ops.answer), which computes the
+// op with ops on components, seen by autograd and by everything below it. What it leaves and is made of other ops
 // (composites, late overloads) runs as these.
 #include <mutex>
 
@@ -37,6 +37,12 @@ Kind& checked_kind(PyObject* object) {
           "Could not run '%s' with arguments from the 'QuantizedCPU' backend: the op has no form for quantized "
           "tensors.\nCompute it in floats: tensor.dequantize()",
           call.op->qualified_name.c_str());
+  if ((keys & kKinds).highest() == Key::Nested)
+    raise(
+        ErrorKind::NotImplemented,
+        "Could not run '%s' with arguments from the 'NestedTensorCPU' backend: the op has no meaning for each example "
+        "alone.\nTake the examples, tensor.unbind(), or torch.nested.to_padded_tensor(tensor, padding)",
+        call.op->qualified_name.c_str());
   raise(ErrorKind::NotImplemented,
         "Could not run '%s' with arguments from the '%s' backend: the op keeps no pattern that its result would have.\n"
         "Compute it densely: tensor.to_dense()",
@@ -72,6 +78,15 @@ std::vector<Tensor> tensors_of(PyObject* list) {
   return tensors;
 }
 
+std::vector<int64_t> sizes_of(PyObject* object) {
+  Object sequence = own(PySequence_Fast(object, "expected a sequence of sizes"));
+  std::vector<int64_t> sizes;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence.get()); ++i)
+    sizes.push_back(PyLong_AsLongLong(PySequence_Fast_GET_ITEM(sequence.get(), i)));
+  if (PyErr_Occurred()) raise_python();
+  return sizes;
+}
+
 // _make_sparse(layout, sizes, sparse_dims, is_coalesced, components): all of it was checked.
 PyObject* make_sparse(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
@@ -83,11 +98,7 @@ PyObject* make_sparse(PyObject*, PyObject* args) {
     if (!PyArg_ParseTuple(args, "O!OipO:_make_sparse", &layout_type, &layout, &sizes_object, &sparse_dims,
                           &is_coalesced, &components))
       return nullptr;
-    Object sequence = own(PySequence_Fast(sizes_object, "expected a sequence of sizes"));
-    std::vector<int64_t> sizes;
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence.get()); ++i)
-      sizes.push_back(PyLong_AsLongLong(PySequence_Fast_GET_ITEM(sequence.get(), i)));
-    if (PyErr_Occurred()) raise_python();
+    const std::vector<int64_t> sizes = sizes_of(sizes_object);
     Kind kind{static_cast<Layout>(reinterpret_cast<ConstantObject*>(layout)->value), static_cast<uint8_t>(sparse_dims),
               is_coalesced != 0, tensors_of(components)};
     const DType dtype = kind.components.back()->dtype;
@@ -116,6 +127,49 @@ PyObject* make_quantized(PyObject*, PyObject* args) {
     Tensor tensor = make_tensor_of_kind(std::move(kind), Key::Quantized, integers->shape(), dtype_of(dtype));
     set_geometry(*tensor, integers->shape(), integers->stride());
     return wrap(std::move(tensor));
+  });
+}
+
+std::shared_ptr<void> shared_object(PyObject* object) {
+  return {new_reference(object), [](void* held) {
+            if (!Py_IsInitialized()) return;
+            HoldGil gil;
+            Py_DECREF(static_cast<PyObject*>(held));
+          }};
+}
+
+// _make_nested(layout, sizes, axis, structure, numel, values): `sizes` are those of the longest example.
+PyObject* make_nested(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    static std::once_flag installed;
+    static LateImport answer("pellucid.nested._ops.answer", "answer");
+    std::call_once(installed, [] { register_fallback(Key::Nested, {run_on_components, &answer}); });
+    PyObject *layout, *sizes_object, *structure, *values;
+    int axis;
+    long long numel;
+    if (!PyArg_ParseTuple(args, "O!OiOLO:_make_nested", &layout_type, &layout, &sizes_object, &axis, &structure, &numel,
+                          &values))
+      return nullptr;
+    TensorImpl& held = checked_tensor(values);
+    Kind kind{static_cast<Layout>(reinterpret_cast<ConstantObject*>(layout)->value),
+              0,
+              false,
+              {detach(held)},
+              static_cast<int8_t>(axis),
+              shared_object(structure)};
+    Tensor tensor = make_tensor_of_kind(std::move(kind), Key::Nested, sizes_of(sizes_object), held.dtype);
+    tensor->numel = numel;
+    return wrap(std::move(tensor));
+  });
+}
+
+// _nested_kind(tensor): (axis, structure, values); None for any other tensor.
+PyObject* nested_kind(PyObject*, PyObject* object) {
+  return guarded([&]() -> PyObject* {
+    const Kind* kind = kind_of(checked_tensor(object));
+    if (!kind || !checked_tensor(object).keys.has(Key::Nested)) return none();
+    const Object values = own(wrap(kind->components.back()));
+    return Py_BuildValue("(iOO)", kind->axis, static_cast<PyObject*>(kind->structure.get()), values.get());
   });
 }
 
@@ -175,6 +229,8 @@ PyMethodDef functions[] = {
     {"_make_sparse", make_sparse, METH_VARARGS, "_make_sparse(layout, sizes, sparse_dims, is_coalesced, components)"},
     {"_make_quantized", make_quantized, METH_VARARGS, "_make_quantized(dtype, axis, components)"},
     {"_quantized_kind", quantized_kind, METH_O, "_quantized_kind(tensor): (axis, components), or None."},
+    {"_make_nested", make_nested, METH_VARARGS, "_make_nested(layout, sizes, axis, structure, numel, values)"},
+    {"_nested_kind", nested_kind, METH_O, "_nested_kind(tensor): (axis, structure, values), or None."},
     {"_sparse_kind", sparse_kind, METH_O, "_sparse_kind(tensor): (sparse_dims, is_coalesced, components), or None."},
     {"_write_sparse", write_sparse, METH_VARARGS, "_write_sparse(tensor, source): takes the source's components."},
     {"_set_coalesced", set_coalesced, METH_VARARGS, "_set_coalesced(tensor, is_coalesced): marks the indices."},

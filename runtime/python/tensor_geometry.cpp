@@ -31,10 +31,17 @@ int64_t to_int(PyObject* object, const char* function, const char* name) {
   return value;
 }
 
+// What a nested tensor answers to `question` ("size", "stride", ...), of a dim or of all (pellucid.nested._ops.sizes).
+PyObject* nested_geometry(PyObject* self, const char* question, PyObject* dim) {
+  static LateImport answer("pellucid.nested._ops.sizes", "geometry");
+  return checked(PyObject_CallFunction(answer.get(), "OsO", self, question, dim ? dim : Py_None));
+}
+
 PyObject* size(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&] {
     const TensorImpl& tensor = *tensor_of(self);
     PyObject* dim = optional_argument("size", "dim", args, count, keywords);
+    if (tensor.keys.has(Key::Nested)) return nested_geometry(self, "size", dim);
     if (!dim) return size_object(tensor.shape());
     if (!tensor.ndim) raise(ErrorKind::Index, "size(): a 0-dimensional tensor has no dimensions to index");
     return checked(PyLong_FromLongLong(tensor.sizes[wrap_dim(to_int(dim, "size", "dim"), tensor.ndim)]));
@@ -45,6 +52,7 @@ PyObject* stride(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObje
   return guarded([&] {
     const TensorImpl& tensor = *tensor_of(self);
     PyObject* dim = optional_argument("stride", "dim", args, count, keywords);
+    if (tensor.keys.has(Key::Nested)) return nested_geometry(self, "stride", dim);
     if (dim) {
       if (!tensor.ndim) raise(ErrorKind::Index, "stride(): a 0-dimensional tensor has no dimensions to index");
       return checked(PyLong_FromLongLong(tensor.strides[wrap_dim(to_int(dim, "stride", "dim"), tensor.ndim)]));
@@ -93,6 +101,7 @@ PyObject* is_contiguous(PyObject* self, PyObject* const* args, Py_ssize_t count,
   return guarded([&]() -> PyObject* {
     const TensorImpl& tensor = *tensor_of(self);
     PyObject* format = optional_argument("is_contiguous", "memory_format", args, count, keywords);
+    if (tensor.keys.has(Key::Nested)) return nested_geometry(self, "is_contiguous", format);
     if (!format) return PyBool_FromLong(tensor.is_contiguous());
     if (Py_TYPE(format) != &memory_format_type) {
       raise(ErrorKind::Type, "is_contiguous(): argument 'memory_format' must be memory_format, not %s",

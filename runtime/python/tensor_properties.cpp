@@ -25,7 +25,10 @@ PyObject* shape_of(PyObject* self) {
 }
 
 PyObject* get_shape(PyObject* self, void*) {
-  return guarded([&] { return new_reference(shape_of(self)); });
+  return guarded([&] {
+    if (tensor_of(self)->keys.has(Key::Nested)) return checked(PyObject_CallMethod(self, "size", nullptr));
+    return new_reference(shape_of(self));
+  });
 }
 PyObject* get_dtype(PyObject* self, void*) { return new_reference(dtype_object(tensor_of(self)->dtype)); }
 PyObject* get_device(PyObject* self, void*) {
@@ -64,6 +67,8 @@ PyObject* is_on(PyObject* self, void*) {
 }
 PyObject* always_false(PyObject*, void*) { Py_RETURN_FALSE; }
 PyObject* is_quantized(PyObject* self, void*) { return PyBool_FromLong(tensor_of(self)->keys.has(Key::Quantized)); }
+
+PyObject* is_nested(PyObject* self, void*) { return PyBool_FromLong(tensor_of(self)->keys.has(Key::Nested)); }
 
 PyObject* get_requires_grad(PyObject* self, void*) {
   return PyBool_FromLong(requires_grad(*innermost_value(tensor_of(self))));
@@ -147,7 +152,7 @@ PyGetSetDef attributes[] = {
     READ_ONLY("is_maia", is_on<DeviceType::MAIA>, nullptr),
     READ_ONLY("is_mtia", is_on<DeviceType::MTIA>, nullptr),
     READ_ONLY("is_vulkan", is_on<DeviceType::Vulkan>, nullptr),
-    READ_ONLY("is_nested", always_false, nullptr),
+    READ_ONLY("is_nested", is_nested, "Whether its examples have sizes of their own."),
     READ_ONLY("is_leaf", get_is_leaf, "Whether no op made this tensor (as far as gradients know)."),
     READ_ONLY("output_nr", get_output_number, "Which result of its op this tensor is."),
     READ_ONLY("retains_grad", get_retains_grad, "Whether backward fills the grad of this non-leaf."),

@@ -164,6 +164,7 @@ OTHERS = {
         "numpy",
         "share_memory_",
     ),
+    *("_nested_view_from_buffer", "_nested_view_from_jagged"),
     # Of quantized tensors: PyTorch has no Meta kernels of these.
     *("_choose_qparams_per_tensor", "_empty_affine_quantized", "quantize_per_channel"),
     *("_empty_per_channel_affine_quantized", "_make_per_channel_quantized_tensor"),

@@ -83,6 +83,8 @@ API = {
     "ao/_quantized": {"autograd", "backends", "ops"},
     "sparse/_ops": {"autograd", "linalg", "ops", "pellucid_compiler"},
     "sparse": {"sparse/_ops"},
+    "nested/_ops": {"autograd", "ops", "sparse/_ops", "utils/_symbolic"},
+    "nested": {"nested/_ops"},
     # Functions of tensors
     "return_types": set(),
     "fft": set(),

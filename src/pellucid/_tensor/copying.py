@@ -57,7 +57,8 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
             "only tensors that the user made can be deep-copied, not results of "
             "ops with a gradient: use detach() or clone()"
         )
-    is_strided = _C._sparse_kind(tensor) is None and not tensor.is_quantized
+    has_kind = tensor.is_nested or tensor.is_quantized
+    is_strided = not has_kind and _C._sparse_kind(tensor) is None
     if is_strided and not tensor.is_meta:  # which has nothing to share
         result = _rebuild_tensor(*_facts(tensor, _copied_storage(tensor, memo)))
     else:
@@ -81,6 +82,10 @@ def reduced(tensor: Tensor, is_plain: bool) -> Any:
         from pellucid._tensor.sparse_parts import reduced as reduced_parts
 
         return reduced_parts(tensor)
+    if tensor.is_nested:
+        from pellucid._tensor.nested_parts import reduced as reduced_examples
+
+        return reduced_examples(tensor)
     if tensor.is_quantized:
         from pellucid._tensor.quantized_parts import reduced as reduced_integers
 

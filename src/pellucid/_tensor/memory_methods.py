@@ -5,7 +5,7 @@ Imported lazily (``_package/calls/offered.py``).
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 import pellucid
 from pellucid import _C
@@ -40,26 +40,6 @@ def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
 def is_distributed(self: Tensor) -> bool:
     """False: tensors are on one machine."""
     return False
-
-
-# Of nested tensors
-
-
-def _needs(kind: str, name: str, error: type[Exception] = RuntimeError) -> Any:
-    def refused(self: Tensor, *args: Any, **kwargs: Any) -> NoReturn:
-        raise error(
-            f"{name} needs a {kind} tensor, which Pellucid does not have; this one is "
-            f"{self.layout}, {self.dtype}"
-        )
-
-    refused.__name__ = refused.__qualname__ = name
-    refused.__doc__ = f"Refuses: there are no {kind} tensors."
-    return refused
-
-
-to_padded_tensor = offered.method(
-    _needs("nested", "to_padded_tensor", NotImplementedError)
-)
 
 
 @offered.method

@@ -280,6 +280,10 @@ def _str(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
     suffixes = []
     if tensor.device.type != "cpu":
         suffixes.append(f"device='{tensor.device}'")
+    if tensor.is_nested:
+        from pellucid._tensor.nested_parts import text_of
+
+        return text_of(tensor, _gradient_suffix(tensor))
     is_sparse = tensor.layout is not pellucid.strided
     has_parts = is_sparse or tensor.is_quantized
     suffixes += _suffixes_of_parts(tensor) if has_parts else _size_and_dtype(tensor)

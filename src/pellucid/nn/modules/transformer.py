@@ -118,6 +118,14 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
+        if query.is_nested:
+            others = (key_padding_mask, attn_mask)
+            if need_weights or any(mask is not None for mask in others):
+                raise RuntimeError(
+                    "MultiheadAttention of a nested tensor takes no masks, which its "
+                    "sizes replace, and gives no weights: pass need_weights=False"
+                )
+            return self._attend_ragged(query, key, value, is_causal), None
         transposes = self.batch_first and query.dim() == 3
         if transposes:
             query, key, value = _transposed_together(query, key, value)
@@ -147,6 +155,38 @@ class MultiheadAttention(Module):
             is_causal=is_causal,
         )
         return (output.transpose(0, 1) if transposes else output), weights
+
+    def _attend_ragged(
+        self, query: Tensor, key: Tensor, value: Tensor, is_causal: bool
+    ) -> Tensor:
+        """Attention within each example of a nested tensor."""
+        if not self.batch_first or self.bias_k is not None or self.add_zero_attn:
+            raise RuntimeError(
+                "MultiheadAttention of a nested tensor needs batch_first=True, without "
+                "add_bias_kv and add_zero_attn"
+            )
+        if self._qkv_same_embed_dim:
+            weights: Any = self.in_proj_weight.chunk(3)
+        else:
+            weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+        bias = self.in_proj_bias
+        biases: Any = (None,) * 3 if bias is None else bias.chunk(3)
+        given = zip((query, key, value), weights, biases, strict=True)
+        q, k, v = (
+            functional.linear(x, w, b)
+            .unflatten(-1, (self.num_heads, -1))
+            .transpose(1, 2)
+            for x, w, b in given
+        )
+        attended = functional.scaled_dot_product_attention(
+            q,
+            k,
+            v,
+            dropout_p=self.dropout if self.training else 0.0,
+            is_causal=is_causal,
+        )
+        result: Tensor = self.out_proj(attended.transpose(1, 2).flatten(2))
+        return result
 
 
 def _transposed_together(*inputs: Tensor) -> list[Tensor]:

@@ -190,6 +190,20 @@ def _rebuild_sparse(layout: Any, facts: Any) -> Tensor:
     return rebuild(layout, facts)
 
 
+def _rebuild_nested(*facts: Any) -> Tensor:
+    """A strided nested tensor of its elements, sizes, strides and starts."""
+    from pellucid._tensor.nested_parts import rebuild_pieces
+
+    return rebuild_pieces(*facts)
+
+
+def _rebuild_ragged(facts: Any) -> Tensor:
+    """A jagged tensor of what PyTorch's class is made of."""
+    from pellucid._tensor.nested_parts import rebuild_ragged
+
+    return rebuild_ragged(facts)
+
+
 def _rebuild_quantized(
     storage: TypedStorage,
     offset: int,
@@ -246,6 +260,8 @@ def _rebuild_subclass(function: Any, kind: Any, arguments: Any, state: Any) -> A
     """A tensor of a class of the program's, or one with attributes."""
     kind = known_function(kind)
     rebuild = known_function(function)
+    if rebuild is _rebuild_ragged:  # its attributes are caches
+        return _rebuild_ragged(*arguments)
     makes = rebuild in (rebuild_tensor, _rebuild_of_dtype, _rebuild_sparse)
     if not makes or not issubclass(kind, Tensor):
         raise pickle.UnpicklingError(
@@ -283,6 +299,9 @@ def constructors() -> dict[str, Any]:
         "torch._utils _rebuild_tensor_v3": _rebuild_of_dtype,
         "torch._utils _rebuild_sparse_tensor": _rebuild_sparse,
         "torch._utils _rebuild_qtensor": _rebuild_quantized,
+        "torch._utils _rebuild_nested_tensor": _rebuild_nested,
+        "torch.nested._internal.nested_tensor _rebuild_njt": _rebuild_ragged,
+        "torch.nested._internal.nested_tensor NestedTensor": Tensor,
         "torch.serialization _get_layout": _layout_named,
         "torch._utils _rebuild_parameter": _rebuild_parameter,
         "torch._utils _rebuild_parameter_with_state": _rebuild_parameter,

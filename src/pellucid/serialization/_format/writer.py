@@ -44,6 +44,8 @@ _REBUILD_TENSOR = _Name("torch._utils", "_rebuild_tensor_v2")
 _REBUILD_OF_DTYPE = _Name("torch._utils", "_rebuild_tensor_v3")
 _REBUILD_QUANTIZED = _Name("torch._utils", "_rebuild_qtensor")
 _REBUILD_SPARSE = _Name("torch._utils", "_rebuild_sparse_tensor")
+_REBUILD_NESTED = _Name("torch._utils", "_rebuild_nested_tensor")
+_REBUILD_RAGGED = _Name("torch.nested._internal.nested_tensor", "_rebuild_njt")
 _LAYOUT = _Name("torch.serialization", "_get_layout")
 _REBUILD_PARAMETER = _Name("torch._utils", "_rebuild_parameter")
 _REBUILD_PARAMETER_WITH_STATE = _Name("torch._utils", "_rebuild_parameter_with_state")
@@ -129,6 +131,11 @@ class Writer(_Pickler):  # type: ignore[misc]
             raise ValueError(
                 f"a tensor on {tensor.device} has no values to save; move it to the CPU"
             )
+        if tensor.is_nested:
+            from pellucid._tensor.nested_parts import facts_of as facts_of_nested
+
+            rebuild = _REBUILD_RAGGED if tensor.layout is pellucid.jagged else None
+            return rebuild or _REBUILD_NESTED, facts_of_nested(tensor)
         if tensor.layout is not pellucid.strided:
             from pellucid._tensor.sparse_parts import facts_of
 

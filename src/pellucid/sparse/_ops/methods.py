@@ -101,7 +101,6 @@ def indices(self: Tensor) -> Tensor:
     return _indices(self)
 
 
-@offered.method
 def values(self: Tensor) -> Tensor:
     """The values of a sparse tensor; gradients pass to it."""
     if not is_sparse(self):

@@ -16,6 +16,7 @@ from pellucid.autograd import Function
 
 COO, CSR = pellucid.sparse_coo, pellucid.sparse_csr
 ROW_LAYOUTS = (pellucid.sparse_csr, pellucid.sparse_bsr)
+_DENSE = (pellucid.strided, pellucid.jagged)
 BLOCK_LAYOUTS = (pellucid.sparse_bsr, pellucid.sparse_bsc)
 
 
@@ -54,7 +55,7 @@ class Parts(NamedTuple):
 
 def is_sparse(value: Any) -> bool:
     """Whether it is a tensor of any sparse layout."""
-    return isinstance(value, Tensor) and value.layout is not pellucid.strided
+    return isinstance(value, Tensor) and value.layout not in _DENSE
 
 
 def split(tensor: Tensor) -> Parts:

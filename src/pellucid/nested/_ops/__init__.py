@@ -1,0 +1,1 @@
+"""Nested tensors: how they are stored, and what ops on them are."""

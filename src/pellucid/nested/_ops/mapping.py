@@ -1,0 +1,238 @@
+"""Any other op on a nested tensor: the op on each example, or on all rows at once.
+
+The batch is dim 0, so a dim of an example is one less. An op along dims that are not
+ragged treats each row alone, whatever it does: it is the op on the values.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pellucid
+from pellucid import Tensor
+from pellucid.nested._ops.parts import Parts, is_nested, join, joined, split
+from pellucid.nested._ops.pointwise import call
+
+_DIMS = ("dim", "dims", "dim0", "dim1", "axis", "start_dim", "end_dim")
+
+
+def apply(op: Any, bound: dict[str, Any]) -> Any:
+    """The result of an overload without a rule of its own."""
+    found = _nested_arguments(bound)
+    parts = split(found[0])
+    dims = _dims(bound, parts.dim)
+    if dims is None:
+        return mapped(op, bound, parts)
+    is_reduction = any(a.name == "keepdim" for a in op._schema.arguments)
+    names = {
+        name: _shifted(bound[name], parts.dim)
+        for name in _DIMS
+        if names_dims(bound, name)
+    }
+    if 0 in dims:
+        return _over_batch(op, bound, parts, dims, is_reduction)
+    shifted = {**bound, **names}
+    if parts.is_jagged and parts.axis not in dims and len(found) == 1:
+        return _on_values(op, shifted, parts, dims)
+    return mapped(op, shifted, parts, is_reduction and parts.axis in dims)
+
+
+def names_dims(bound: dict[str, Any], name: str) -> bool:
+    """Whether the argument ``name`` is given as dims."""
+    value = bound.get(name)
+    if isinstance(value, list | tuple):
+        return bool(value) and all(isinstance(each, int) for each in value)
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _nested_arguments(bound: dict[str, Any]) -> list[Tensor]:
+    found = []
+    for value in bound.values():
+        if is_nested(value):
+            found.append(value)
+        elif isinstance(value, list | tuple):
+            found += [each for each in value if is_nested(each)]
+    return found
+
+
+def wrapped(dim: int, rank: int) -> int:
+    """A dim counted from the left; IndexError out of range."""
+    if not -rank <= dim < rank:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}],"
+            f" but got {dim})"
+        )
+    return int(dim) % rank
+
+
+def _dims(bound: dict[str, Any], rank: int) -> list[int] | None:
+    """The dims that the op names; None if it names none."""
+    found: list[int] | None = None
+    for name in _DIMS:
+        if names_dims(bound, name):
+            value = bound[name]
+            given = [value] if isinstance(value, int) else value
+            found = (found or []) + [wrapped(each, rank) for each in given]
+    return found
+
+
+def _shifted(value: Any, rank: int) -> Any:
+    if isinstance(value, int):
+        return wrapped(value, rank) - 1
+    return [wrapped(each, rank) - 1 for each in value]
+
+
+def _over_batch(
+    op: Any, bound: dict[str, Any], parts: Parts, dims: list[int], is_reduction: bool
+) -> Any:
+    name = op._schema.name.partition("::")[2]
+    if not is_reduction or not parts.is_jagged:
+        raise RuntimeError(f"{name}(): not supported for NestedTensor on dim=0")
+    if parts.axis not in dims:
+        raise RuntimeError(
+            f"{name}(): reducing along the batch dimension but not the ragged "
+            "dimension is not supported for nested tensors"
+        )
+    if bound.get("keepdim"):
+        raise RuntimeError(
+            f"{name}(): keepdim=True is not supported along batch and ragged dims"
+        )
+    inner = [dim - 1 for dim in dims if dim]
+    whole = without_holes(parts).values
+    return call(op, {**bound, "self": whole, "dim": inner})
+
+
+def without_holes(parts: Parts) -> Parts:
+    """The same examples without holes."""
+    if not parts.has_holes:
+        return parts
+    return split(joined(parts.pieces(), None, parts.axis))
+
+
+def _on_values(op: Any, bound: dict[str, Any], parts: Parts, dims: list[int]) -> Any:
+    given = {k: parts.values if is_nested(v) else v for k, v in bound.items()}
+    found = call(op, given)
+    return _each(found, lambda value: _wrapped_values(value, parts, dims))
+
+
+def _wrapped_values(value: Tensor, parts: Parts, dims: list[int]) -> Tensor:
+    removed = 0
+    if value.dim() < parts.values.dim():
+        removed = sum(dim < parts.axis for dim in dims)
+    return parts.with_values(value, parts.axis - removed)
+
+
+def _each(found: Any, function: Any) -> Any:
+    if isinstance(found, Tensor):
+        return function(found)
+    if isinstance(found, list | tuple):
+        made = [_each(value, function) for value in found]
+        kind = type(found)
+        return (
+            kind(made)
+            if kind in (list, tuple) or hasattr(kind, "n_fields")
+            else tuple(made)
+        )
+    return found
+
+
+def examples(value: Any, parts: Parts) -> list[Any]:
+    """An argument for each example: a nested tensor's, a dense tensor's with a batch
+    dim, or the same for all.
+    """
+    batch = parts.batch
+    if is_nested(value):
+        other = split(value)
+        if other.batch != batch:
+            raise RuntimeError(
+                f"nested tensors of {batch} and {other.batch} examples: both must "
+                "have as many"
+            )
+        return other.pieces()
+    if isinstance(value, Tensor) and value.dim() == parts.dim:
+        if value.shape[0] == batch:
+            return list(value.unbind())
+        if value.shape[0] == 1:
+            return [value[0]] * batch
+    if isinstance(value, list | tuple) and any(is_nested(each) for each in value):
+        columns = [examples(each, parts) for each in value]
+        return [list(row) for row in zip(*columns, strict=True)]
+    return [value] * batch
+
+
+def results(op: Any, bound: dict[str, Any], parts: Parts) -> list[Any]:
+    """What the op gives for each example."""
+    columns = {name: examples(value, parts) for name, value in bound.items()}
+    return [
+        call(op, {name: column[k] for name, column in columns.items()})
+        for k in range(parts.batch)
+    ]
+
+
+def mapped(op: Any, bound: dict[str, Any], parts: Parts, reduced: bool = False) -> Any:
+    """The op on each example; ``reduced``: along the ragged dim."""
+    found = results(op, bound, parts)
+    if not found:
+        raise RuntimeError(f"{op} of a nested tensor without examples")
+    if isinstance(found[0], Tensor):
+        return gathered(found, parts, reduced)
+    if not isinstance(found[0], list | tuple):
+        return NotImplemented
+    columns = [list(each) for each in zip(*found, strict=True)]
+    made = [gathered(each, parts, reduced) for each in columns]
+    kind = type(found[0])
+    return kind(made) if hasattr(kind, "n_fields") else tuple(made)
+
+
+def gathered(pieces: list[Tensor], parts: Parts, reduced: bool) -> Tensor:
+    """Results of examples in one tensor: dense where the ragged dim is gone."""
+    if not parts.is_jagged:
+        return joined(pieces, None, -1)
+    if reduced or pieces[0].dim() == 0:
+        return pellucid.stack(pieces)
+    return joined(pieces, parts, ragged_dim(pieces, parts) + 1)
+
+
+def ragged_dim(pieces: list[Tensor], parts: Parts) -> int:
+    """The dim of the results in which examples differ: where the operand had it, if
+    the sizes leave it open.
+    """
+    ranks = range(pieces[0].dim())
+    differing = [d for d in ranks if len({piece.shape[d] for piece in pieces}) > 1]
+    if len(differing) > 1:
+        raise RuntimeError(
+            "the results of the examples differ in several dims, and a jagged tensor "
+            "has one ragged dim: use layout=torch.strided"
+        )
+    if differing:
+        return differing[0]
+    counts = parts.structure.counts
+    likely = [d for d in ranks if pieces[0].shape[d] == counts[0]]
+    return parts.axis - 1 if not likely or parts.axis - 1 in likely else likely[0]
+
+
+def over_all(op: Any, bound: dict[str, Any]) -> Any:
+    """A reduction of all elements."""
+    parts = without_holes(split(bound["self"]))
+    return call(op, {**bound, "self": parts.values})
+
+
+def flat(op: Any, bound: dict[str, Any]) -> Any:
+    """An op that treats each element, or each row, alone: the op on the values. What
+    gives its argument back does so here.
+    """
+    nested = next(v for v in bound.values() if is_nested(v))
+    parts = split(nested)
+    given = {
+        name: parts.values if v is nested else split(v).values if is_nested(v) else v
+        for name, v in bound.items()
+    }
+    found = call(op, given)
+    if found is parts.values:
+        return nested
+    return _each(found, lambda value: join(parts._replace(values=value)))
+
+
+def dense(op: Any, bound: dict[str, Any]) -> Any:
+    """An op that reads the dtype and device alone (``new_zeros``)."""
+    return call(op, {**bound, "self": split(bound["self"]).values})

@@ -1,0 +1,250 @@
+"""Rules of ops that move dims of nested tensors, or join and part them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import pellucid
+from pellucid import Tensor
+from pellucid.nested._ops.mapping import apply as along_dims
+from pellucid.nested._ops.mapping import wrapped
+from pellucid.nested._ops.parts import Parts, is_nested, joined, split
+
+_Bound = dict[str, Any]
+
+
+def unbind(op: Any, bound: _Bound) -> Any:
+    """The examples, as views."""
+    parts = split(bound["self"])
+    if wrapped(bound.get("dim", 0), parts.dim) != 0:
+        raise RuntimeError("unbind(): only supported for NestedTensor on dim=0")
+    return tuple(parts.pieces())
+
+
+def select(op: Any, bound: _Bound) -> Any:
+    """An example, or a slice along a dim that is not ragged."""
+    parts = split(bound["self"])
+    dim, index = wrapped(bound["dim"], parts.dim), int(bound["index"])
+    if dim == 0:
+        if not -parts.batch <= index < parts.batch:
+            raise IndexError(f"index {index} of {parts.batch} examples is out of range")
+        return parts.pieces()[index]
+    if dim == parts.axis:
+        raise RuntimeError("select(): not supported for NestedTensor on ragged dim")
+    return along_dims(op, bound)
+
+
+def reorder(op: Any, bound: _Bound) -> Any:
+    """``transpose`` and ``permute``: the batch stays the first dim."""
+    parts = split(bound["self"])
+    rank = parts.dim
+    if "dims" in bound:
+        order = [wrapped(d, rank) for d in bound["dims"]]
+    else:
+        order = list(range(rank))
+        a, b = wrapped(bound["dim0"], rank), wrapped(bound["dim1"], rank)
+        order[a], order[b] = order[b], order[a]
+    if sorted(order) != list(range(rank)):
+        raise RuntimeError(f"permute(): {bound['dims']} is not an order of {rank} dims")
+    if order[0] != 0:
+        kind = ValueError if "dims" not in bound else RuntimeError
+        raise kind("Transpose is not supported on the batch dimension for jagged NT")
+    inner = [d - 1 for d in order[1:]]
+    if parts.is_jagged:
+        return parts.with_values(parts.values.permute(inner), order.index(parts.axis))
+    return joined([each.permute(inner) for each in parts.pieces()], None, -1)
+
+
+def unsqueeze(op: Any, bound: _Bound) -> Any:
+    """A dim of size 1 beside the others."""
+    parts = split(bound["self"])
+    dim = wrapped(bound["dim"], parts.dim + 1)
+    if dim == 0:
+        raise RuntimeError("unsqueeze(): not supported for NestedTensor on dim=0")
+    if not parts.is_jagged:
+        return joined([each.unsqueeze(dim - 1) for each in parts.pieces()], None, -1)
+    axis = parts.axis + (dim <= parts.axis)
+    return parts.with_values(parts.values.unsqueeze(dim - 1), axis)
+
+
+def squeeze(op: Any, bound: _Bound) -> Any:
+    """Without a dim of size 1."""
+    parts = split(bound["self"])
+    if "dim" not in bound:
+        raise RuntimeError("squeeze(): a nested tensor needs a dim to be given")
+    given = bound["dim"] if isinstance(bound["dim"], list | tuple) else [bound["dim"]]
+    dims = sorted({wrapped(each, parts.dim) for each in given})
+    if 0 in dims or parts.axis in dims:
+        raise RuntimeError("squeeze(): not supported for NestedTensor on ragged dim")
+    inner = [d - 1 for d in dims]
+    if not parts.is_jagged:
+        return joined([each.squeeze(inner) for each in parts.pieces()], None, -1)
+    gone = sum(d < parts.axis and parts.values.shape[d - 1] == 1 for d in dims)
+    return parts.with_values(parts.values.squeeze(inner), parts.axis - gone)
+
+
+def view(op: Any, bound: _Bound) -> Any:
+    """``view`` and ``reshape`` to sizes with the batch and the ragged dim."""
+    sizes = list(bound["size"] if "size" in bound else bound["shape"])
+    parts = split(bound["self"])
+    if not sizes or sizes[0] not in (parts.batch, -1):
+        raise RuntimeError(
+            f"view(): the sizes {tuple(sizes)} must start with the number of "
+            f"examples, {parts.batch}"
+        )
+    if not parts.is_jagged:
+        return joined(
+            [each.reshape(_own(sizes[1:], each)) for each in parts.pieces()], None, -1
+        )
+    place = _ragged_place(sizes, parts)
+    inner = [*sizes[1:place], parts.values.shape[parts.axis - 1], *sizes[place + 1 :]]
+    name = op._schema.name.partition("::")[2]
+    values = parts.values
+    moved = values.reshape(inner) if name == "reshape" else values.view(inner)
+    return parts.with_values(moved, place)
+
+
+def _own(sizes: Sequence[int], piece: Tensor) -> list[int]:
+    """-1 keeps the size of an example where it has such a dim."""
+    if sum(size == -1 for size in sizes) < 2:
+        return list(sizes)
+    return [piece.shape[k] if s == -1 else s for k, s in enumerate(sizes)]
+
+
+def _ragged_place(sizes: Sequence[int], parts: Parts) -> int:
+    before = prod(parts.values.shape[: parts.axis - 1])
+    for wanted in (True, False):
+        for place in range(1, len(sizes)):
+            size = sizes[place]
+            ragged = type(size) is not int or size == parts.structure.longest
+            if (ragged if wanted else size == -1) and prod(sizes[1:place]) == before:
+                return place
+    raise RuntimeError(
+        f"view(): cannot view a nested tensor of {parts.dim} dims as {tuple(sizes)}: "
+        "the ragged dim must stay, as -1 or as its size, with the same dims before it"
+    )
+
+
+def expand(op: Any, bound: _Bound) -> Any:
+    """Dims of size 1 made larger; the batch and the ragged dim stay."""
+    parts = split(bound["self"])
+    sizes = list(bound["size"])
+    if len(sizes) != parts.dim or not parts.is_jagged:
+        raise RuntimeError("expand(): a nested tensor is expanded to as many dims")
+    sizes[parts.axis] = -1
+    return parts.with_values(parts.values.expand(sizes[1:]))
+
+
+def joins(op: Any, bound: _Bound) -> Any:
+    """``cat`` along dims that are not ragged, or of batches; ``stack``."""
+    tensors = list(bound["tensors"])
+    name = op._schema.name.partition("::")[2]
+    if not all(map(is_nested, tensors)):
+        raise RuntimeError(f"{name}(): all tensors must be nested, or none")
+    given = [split(each) for each in tensors]
+    first = given[0]
+    dim = wrapped(bound.get("dim", 0), first.dim + (name == "stack"))
+    if dim == 0 and name == "stack":
+        raise RuntimeError("stack(): not supported for NestedTensor on dim=0")
+    if dim == 0:
+        return joined([p for each in given for p in each.pieces()], None, first.axis)
+    if dim == first.axis and name == "cat":
+        raise RuntimeError("cat(): not supported for NestedTensor on ragged dim")
+    if not first.is_jagged:
+        rows = zip(*(each.pieces() for each in given), strict=True)
+        return joined([op(list(row), dim - 1) for row in rows], None, -1)
+    if any(each.structure is not first.structure for each in given):
+        raise RuntimeError(
+            f"{name}(): the nested tensors have different ragged sizes: make them of "
+            "one structure, torch.nested.nested_tensor_from_jagged(values, offsets)"
+        )
+    moved = name == "stack" and dim <= first.axis
+    values = op([each.values for each in given], dim - 1)
+    return first.with_values(values, first.axis + moved)
+
+
+def parting(op: Any, bound: _Bound) -> Any:
+    """``chunk`` and ``split``: along the batch, or a dim that is not ragged."""
+    parts = split(bound["self"])
+    name = op._schema.name.partition("::")[2]
+    dim = wrapped(bound.get("dim", 0), parts.dim)
+    if dim == parts.axis:
+        raise RuntimeError(f"{name}(): not supported for NestedTensor on ragged dim")
+    if dim:
+        return along_dims(op, {**bound, "dim": dim})
+    pieces = parts.pieces()
+    places = pellucid.arange(len(pieces))
+    rest = [v for k, v in bound.items() if k not in ("self", "dim")]
+    groups = [group.tolist() for group in op(places, *rest)]
+    return tuple(
+        joined([pieces[k] for k in group], None, parts.axis) for group in groups
+    )
+
+
+def slice_(op: Any, bound: _Bound) -> Any:
+    """A slice along a dim that is not ragged."""
+    parts = split(bound["self"])
+    dim = wrapped(bound.get("dim", 0), parts.dim)
+    start, end = bound.get("start"), bound.get("end")
+    everything = start in (None, 0) and (end is None or end >= 2**62)
+    if everything and bound.get("step", 1) == 1:
+        return parts.with_values(parts.values)
+    if dim in (0, parts.axis):
+        place = "dim=0" if dim == 0 else "ragged dim"
+        raise RuntimeError(f"slice(): not supported for NestedTensor on {place}")
+    return along_dims(op, {**bound, "dim": dim})
+
+
+def flatten(op: Any, bound: _Bound) -> Any:
+    """Neighbouring dims in one; neither the batch nor the ragged dim."""
+    parts = split(bound["self"])
+    start = wrapped(bound.get("start_dim", 0), parts.dim)
+    end = wrapped(bound.get("end_dim", -1), parts.dim)
+    if start <= parts.axis <= end and start != end:
+        raise RuntimeError("flatten(): not supported for NestedTensor on ragged dim")
+    if start == 0 and end != 0:
+        raise RuntimeError("flatten(): not supported for NestedTensor on dim=0")
+    values = parts.values
+    if not parts.is_jagged:
+        flat = [each.flatten(start - 1, end - 1) for each in parts.pieces()]
+        return joined(flat, None, -1)
+    merged = end - start if end < parts.axis else 0
+    return parts.with_values(values.flatten(start - 1, end - 1), parts.axis - merged)
+
+
+def unflatten(op: Any, bound: _Bound) -> Any:
+    """A dim in several; neither the batch nor the ragged dim."""
+    parts = split(bound["self"])
+    dim = wrapped(bound["dim"], parts.dim)
+    sizes = bound["sizes"]
+    if dim in (0, parts.axis):
+        raise RuntimeError("unflatten(): not supported for NestedTensor on ragged dim")
+    if not parts.is_jagged:
+        made = [each.unflatten(dim - 1, sizes) for each in parts.pieces()]
+        return joined(made, None, -1)
+    axis = parts.axis + (len(sizes) - 1 if dim < parts.axis else 0)
+    return parts.with_values(parts.values.unflatten(dim - 1, sizes), axis)
+
+
+RULES: dict[str, Callable[[Any, _Bound], Any]] = {
+    "unbind": unbind,
+    "select": select,
+    "transpose": reorder,
+    "swapaxes": reorder,
+    "permute": reorder,
+    "unsqueeze": unsqueeze,
+    "squeeze": squeeze,
+    "view": view,
+    "reshape": view,
+    "expand": expand,
+    "cat": joins,
+    "stack": joins,
+    "chunk": parting,
+    "split": parting,
+    "split_with_sizes": parting,
+    "slice": slice_,
+    "flatten": flatten,
+    "unflatten": unflatten,
+}

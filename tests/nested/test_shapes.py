@@ -1,0 +1,155 @@
+"""Constructors, sizes, views, printing and files of nested tensors."""
+
+import copy
+import io
+import pickle
+
+import pytest
+
+import pellucid as torch
+
+VALUES = torch.arange(12.0).view(6, 2)
+OFFSETS = torch.tensor([0, 2, 6])
+
+
+def _jagged(**given):
+    return torch.nested.nested_tensor_from_jagged(VALUES.clone(), OFFSETS, **given)
+
+
+def test_sizes_of_a_jagged_tensor():
+    x = _jagged()
+    batch, rows, columns = x.shape
+    assert (batch, columns, x.dim(), x.numel()) == (2, 2, 3, 12)
+    assert isinstance(rows, torch.SymInt)
+    assert rows == (x + 1).shape[1] and rows != 4 and rows >= 2
+    assert rows != _jagged(lengths=torch.tensor([2, 4])).shape[1]
+    assert str(x.shape).startswith("torch.Size([2, j")
+    assert x.stride()[1:] == (2, 1)
+    assert x.layout is torch.jagged and x.is_nested and not torch.ones(1).is_nested
+
+
+def test_sizes_of_a_strided_tensor():
+    x = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)])
+    assert (x.size(0), x.size(2), x.dim(), x.numel()) == (2, 3, 3, 18)
+    assert x._nested_tensor_size().tolist() == [[2, 3], [4, 3]]
+    for refused in (lambda: x.shape, lambda: x.size(1), lambda: x.stride()):
+        with pytest.raises(RuntimeError):
+            refused()
+
+
+@pytest.mark.parametrize("layout", [torch.strided, torch.jagged])
+def test_constructors_copy_or_pass_gradients(layout):
+    leaf = torch.ones(2, 3, requires_grad=True)
+    copied = torch.nested.nested_tensor([leaf, leaf], layout=layout)
+    assert not copied.requires_grad
+    made = torch.nested.as_nested_tensor([leaf, leaf * 2], layout=layout)
+    sum(each.sum() for each in made.unbind()).backward()
+    assert leaf.grad.tolist() == [[3.0] * 3] * 2
+
+
+def test_examples_are_views():
+    x = _jagged()
+    x.unbind()[1].zero_()
+    assert x.values()[2:].sum() == 0 and x[0].tolist() == VALUES[:2].tolist()
+
+
+def test_holes_are_left_out():
+    x = _jagged(lengths=torch.tensor([1, 3]))
+    assert [len(each) for each in x.unbind()] == [1, 3]
+    assert x.sum(1).tolist() == [[0.0, 1.0], [18.0, 21.0]]
+    assert x.sum() == 40 and not x.is_contiguous()
+    assert x.numel() == 8 and x.lengths().tolist() == [1, 3]
+
+
+def test_a_ragged_dim_that_is_not_the_second():
+    x = torch.nested.nested_tensor_from_jagged(VALUES.t(), OFFSETS, jagged_dim=2)
+    assert [tuple(each.shape) for each in x.unbind()] == [(2, 2), (2, 4)]
+    assert x.sum(2).tolist() == [[2.0, 4.0], [28.0, 32.0]]
+
+
+def test_narrow_and_masked_select():
+    dense = torch.arange(20.0).view(2, 5, 2)
+    starts, lengths = torch.tensor([0, 1]), torch.tensor([2, 3])
+    x = torch.nested.narrow(dense, 1, starts, lengths, layout=torch.jagged)
+    assert [e.tolist() for e in x.unbind()] == [
+        dense[0, :2].tolist(),
+        dense[1, 1:4].tolist(),
+    ]
+    mask = torch.tensor([[True, False, True], [False, True, False]])
+    picked = torch.nested.masked_select(torch.arange(6.0).view(2, 3), mask)
+    assert [e.tolist() for e in picked.unbind()] == [[0.0, 2.0], [4.0]]
+
+
+def test_padding_and_its_gradient():
+    values = VALUES.clone().requires_grad_()
+    x = torch.nested.nested_tensor_from_jagged(values, OFFSETS)
+    padded = torch.nested.to_padded_tensor(x, -1.0, (2, 5, 2))
+    assert padded.shape == (2, 5, 2) and padded[0, 2:].unique().tolist() == [-1.0]
+    (padded * 3).sum().backward()
+    assert values.grad.unique().tolist() == [3.0]
+    with pytest.raises(RuntimeError, match="padded size"):
+        x.to_padded_tensor(0.0, (2, 3, 2))
+    with pytest.raises(NotImplementedError):
+        torch.nested.to_padded_tensor(torch.ones(2), 0.0)
+
+
+def test_printing():
+    shown = repr(_jagged())
+    assert shown.startswith("NestedTensor(size=(2, j")
+    assert shown.endswith("offsets=tensor([0, 2, 6]), contiguous=True)")
+    strided = torch.nested.nested_tensor([[1, 2], [3]])
+    assert repr(strided) == "nested_tensor([\n  tensor([1, 2]),\n  tensor([3])\n])"
+
+
+def _saved(x):
+    file = io.BytesIO()
+    torch.save(x, file)
+    file.seek(0)
+    return torch.load(file)
+
+
+@pytest.mark.parametrize(
+    "through", [_saved, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
+@pytest.mark.parametrize("layout", [torch.strided, torch.jagged])
+def test_copies_and_files(through, layout):
+    x = torch.nested.nested_tensor(list(VALUES.split([2, 4])), layout=layout)
+    found = through(x)
+    assert found.layout is layout
+    assert [e.tolist() for e in found.unbind()] == [e.tolist() for e in x.unbind()]
+    found.unbind()[0].zero_()
+    assert x.unbind()[0].sum() == 6
+
+
+REFUSED = {
+    "no list": (TypeError, lambda: torch.nested.nested_tensor(3)),
+    "ranks": (
+        RuntimeError,
+        lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(2, 2)]),
+    ),
+    "no offsets": (
+        RuntimeError,
+        lambda: torch.nested.nested_tensor_from_jagged(VALUES),
+    ),
+    "outside": (
+        RuntimeError,
+        lambda: torch.nested.nested_tensor_from_jagged(VALUES, torch.tensor([0, 9])),
+    ),
+    "backwards": (
+        RuntimeError,
+        lambda: torch.nested.nested_tensor_from_jagged(VALUES, torch.tensor([4, 2, 6])),
+    ),
+    "batch moved": (ValueError, lambda: _jagged().transpose(0, 1)),
+    "ragged cat": (RuntimeError, lambda: torch.cat([_jagged()] * 2, 1)),
+    "ragged flatten": (RuntimeError, lambda: _jagged().flatten(1, 2)),
+    "ragged slice": (RuntimeError, lambda: _jagged()[:, 0]),
+    "dim": (IndexError, lambda: _jagged().sum(7)),
+    "memory": (RuntimeError, lambda: _jagged().numpy()),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals(name):
+    error, call = REFUSED[name]
+    with pytest.raises(error):
+        call()
