@@ -139,6 +139,20 @@ REFUSED = {
         RuntimeError,
         lambda: torch.nested.nested_tensor_from_jagged(VALUES, torch.tensor([4, 2, 6])),
     ),
+    "list of values": (
+        TypeError,
+        lambda: torch.nested.nested_tensor_from_jagged([1.0], OFFSETS),
+    ),
+    "size plus one": (NotImplementedError, lambda: _jagged().shape[1] + 1),
+    "order of sizes": (ValueError, lambda: _jagged().shape[1] > 3),
+    "vmap": (
+        NotImplementedError,
+        lambda: torch.func.vmap(lambda x: x.sum())(_jagged()),
+    ),
+    "jvp": (
+        NotImplementedError,
+        lambda: torch.func.jvp(lambda x: x * 2, (_jagged(),), (_jagged(),)),
+    ),
     "batch moved": (ValueError, lambda: _jagged().transpose(0, 1)),
     "ragged cat": (RuntimeError, lambda: torch.cat([_jagged()] * 2, 1)),
     "ragged flatten": (RuntimeError, lambda: _jagged().flatten(1, 2)),

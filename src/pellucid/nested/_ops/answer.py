@@ -138,7 +138,8 @@ def _choose(op: Any) -> tuple[_Rule, list[str]]:
     names = [a.name for a in schema.arguments]
     name = schema.name.partition("::")[2]
     written = [a for a in schema.arguments if a.is_write]
-    if name in _REFUSED or len(written) > 1:
+    of_transforms = schema.name.startswith("derivative::")  # whose dims are others
+    if of_transforms or name in _REFUSED or len(written) > 1:
         return _refused, names
     if name in RULES:
         return (RULES[name] if not written or name == "copy_" else _refused), names

@@ -138,6 +138,12 @@ def nested_tensor_from_jagged(
     result, 1 by default. ``min_seqlen`` and ``max_seqlen`` are accepted: the lengths
     are read when they are needed.
     """
+    for name, given in (("values", values), ("offsets", offsets), ("lengths", lengths)):
+        if not isinstance(given, Tensor) and (given is not None or name == "values"):
+            raise TypeError(
+                f"nested_tensor_from_jagged(): {name} must be a Tensor, not "
+                f"{type(given).__name__}"
+            )
     if offsets is None and lengths is None:
         raise RuntimeError(
             "nested_tensor_from_jagged(): At least one of offsets or lengths is "

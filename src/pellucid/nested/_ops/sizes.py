@@ -27,6 +27,15 @@ class NestedInt(SymInt):
         made.structure, made.factor = structure, factor
         return made
 
+    @property
+    def node(self) -> Any:  # type: ignore[override]
+        """Refuses: what arithmetic of other SymInts reads."""
+        raise NotImplementedError(
+            f"{self!r} is the size of a ragged dim, one for each example: it can be "
+            "compared, multiplied and given as a size. Read "
+            "tensor.offsets().diff() for the numbers of rows"
+        )
+
     def __repr__(self) -> str:
         number = f"j{self.structure.number}"
         return number if self.factor == 1 else f"{self.factor}*{number}"

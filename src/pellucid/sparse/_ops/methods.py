@@ -32,7 +32,7 @@ _LAYOUT_NAMES = {
 
 
 def _expected(name: str, kind: str, tensor: Tensor) -> RuntimeError:
-    found = _LAYOUT_NAMES[tensor.layout]
+    found = _LAYOUT_NAMES.get(tensor.layout, str(tensor.layout))
     return RuntimeError(f"{name} expected {kind} tensor layout but got {found}")
 
 
