@@ -167,3 +167,27 @@ def test_refusals(name):
     error, call = REFUSED[name]
     with pytest.raises(error):
         call()
+
+
+ORDERS = [
+    (lambda t: t.movedim(1, 2), 2),
+    (lambda t: t.movedim((1, 2), (3, 1)), 3),
+    (lambda t: t.swapaxes(1, 2), 2),
+    (lambda t: t.transpose(1, 3), 3),
+    (lambda t: t.rot90(1, (1, 2)), 2),
+    (lambda t: t.flip(2), 1),
+    (lambda t: t.cumsum(2), 1),
+    (lambda t: t.mT, 1),
+]
+
+
+@pytest.mark.parametrize(("function", "axis"), ORDERS)
+@pytest.mark.parametrize("lengths", [(3,), (3, 3), (2, 4)])
+def test_the_ragged_dim_is_found_where_other_dims_have_its_size(
+    function, axis, lengths
+):
+    examples = [torch.randn(n, 3, 3) for n in lengths]
+    found = function(torch.nested.nested_tensor(examples, layout=torch.jagged))
+    assert [d for d in range(4) if isinstance(found.shape[d], torch.SymInt)] == [axis]
+    for example, part in zip(examples, found.unbind(), strict=True):
+        torch.testing.assert_close(part, function(example[None])[0])

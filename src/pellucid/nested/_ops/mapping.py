@@ -6,6 +6,9 @@ ragged treats each row alone, whatever it does: it is the op on the values.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pellucid
@@ -13,7 +16,10 @@ from pellucid import Tensor
 from pellucid.nested._ops.parts import Parts, is_nested, join, joined, split
 from pellucid.nested._ops.pointwise import call
 
-_DIMS = ("dim", "dims", "dim0", "dim1", "axis", "start_dim", "end_dim")
+_DIMS = (
+    *("dim", "dims", "dim0", "dim1", "dim2", "dimension", "start_dim", "end_dim"),
+    *("axis", "axis0", "axis1", "source", "destination"),
+)
 
 
 def apply(op: Any, bound: dict[str, Any]) -> Any:
@@ -174,28 +180,56 @@ def mapped(op: Any, bound: dict[str, Any], parts: Parts, reduced: bool = False) 
     found = results(op, bound, parts)
     if not found:
         raise RuntimeError(f"{op} of a nested tensor without examples")
+
+    def longer() -> Any:
+        with pellucid.no_grad():
+            return call(op, {name: _longer(v, parts) for name, v in bound.items()})
+
     if isinstance(found[0], Tensor):
-        return gathered(found, parts, reduced)
+        return gathered(found, parts, reduced, longer)
     if not isinstance(found[0], list | tuple):
         return NotImplemented
     columns = [list(each) for each in zip(*found, strict=True)]
-    made = [gathered(each, parts, reduced) for each in columns]
+    made = [
+        gathered(each, parts, reduced, partial(_element, longer, k))
+        for k, each in enumerate(columns)
+    ]
     kind = type(found[0])
     return kind(made) if hasattr(kind, "n_fields") else tuple(made)
 
 
-def gathered(pieces: list[Tensor], parts: Parts, reduced: bool) -> Tensor:
+def _element(made: Callable[[], Any], number: int) -> Any:
+    return made()[number]
+
+
+def _longer(value: Any, parts: Parts) -> Any:
+    """An argument for the first example, without elements and longer by one."""
+    if is_nested(value):
+        own = split(value)
+        sizes = list(own.pieces()[0].shape)
+        sizes[own.axis - 1] += 1
+        return pellucid.empty(sizes, dtype=value.dtype, device="meta")
+    if isinstance(value, list | tuple):
+        return [_longer(each, parts) for each in value]
+    first = examples(value, parts)[0]
+    return first.to("meta") if isinstance(first, Tensor) else first
+
+
+def gathered(
+    pieces: list[Tensor], parts: Parts, reduced: bool, longer: Callable[[], Any]
+) -> Tensor:
     """Results of examples in one tensor: dense where the ragged dim is gone."""
     if not parts.is_jagged:
         return joined(pieces, None, -1)
     if reduced or pieces[0].dim() == 0:
         return pellucid.stack(pieces)
-    return joined(pieces, parts, ragged_dim(pieces, parts) + 1)
+    return joined(pieces, parts, ragged_dim(pieces, parts, longer) + 1)
 
 
-def ragged_dim(pieces: list[Tensor], parts: Parts) -> int:
-    """The dim of the results in which examples differ: where the operand had it, if
-    the sizes leave it open.
+def ragged_dim(pieces: list[Tensor], parts: Parts, longer: Callable[[], Any]) -> int:
+    """The dim of the results in which examples differ. If they have one length, that
+    in which the result of a longer one does (``longer``, which ops that read elements
+    refuse), or where the operand had it.
     """
     ranks = range(pieces[0].dim())
     differing = [d for d in ranks if len({piece.shape[d] for piece in pieces}) > 1]
@@ -208,6 +242,10 @@ def ragged_dim(pieces: list[Tensor], parts: Parts) -> int:
         return differing[0]
     counts = parts.structure.counts
     likely = [d for d in ranks if pieces[0].shape[d] == counts[0]]
+    if len(likely) > 1:
+        with contextlib.suppress(RuntimeError, NotImplementedError):
+            sizes = longer().shape
+            likely = [d for d in likely if sizes[d] != pieces[0].shape[d]] or likely
     return parts.axis - 1 if not likely or parts.axis - 1 in likely else likely[0]
 
 

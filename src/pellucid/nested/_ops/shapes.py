@@ -36,18 +36,33 @@ def select(op: Any, bound: _Bound) -> Any:
     return along_dims(op, bound)
 
 
+def _order(bound: _Bound, rank: int) -> list[int]:
+    """Which dim comes where, by the arguments of ``permute`` and its like."""
+    given = {name: value for name, value in bound.items() if name != "self"}
+    if "dims" in given:
+        return [wrapped(d, rank) for d in given["dims"]]
+    first, second = (
+        [wrapped(d, rank) for d in ([value] if isinstance(value, int) else value)]
+        for value in given.values()
+    )
+    order = list(range(rank))
+    if "source" not in given:
+        (a,), (b,) = first, second
+        order[a], order[b] = b, a
+        return order
+    order = [d for d in order if d not in first]
+    for place, dim in sorted(zip(second, first, strict=True)):
+        order.insert(place, dim)
+    return order
+
+
 def reorder(op: Any, bound: _Bound) -> Any:
-    """``transpose`` and ``permute``: the batch stays the first dim."""
+    """``transpose``, ``movedim`` and ``permute``: the batch stays the first dim."""
     parts = split(bound["self"])
     rank = parts.dim
-    if "dims" in bound:
-        order = [wrapped(d, rank) for d in bound["dims"]]
-    else:
-        order = list(range(rank))
-        a, b = wrapped(bound["dim0"], rank), wrapped(bound["dim1"], rank)
-        order[a], order[b] = order[b], order[a]
+    order = _order(bound, rank)
     if sorted(order) != list(range(rank)):
-        raise RuntimeError(f"permute(): {bound['dims']} is not an order of {rank} dims")
+        raise RuntimeError(f"permute(): {order} is not an order of {rank} dims")
     if order[0] != 0:
         kind = ValueError if "dims" not in bound else RuntimeError
         raise kind("Transpose is not supported on the batch dimension for jagged NT")
@@ -233,6 +248,9 @@ RULES: dict[str, Callable[[Any, _Bound], Any]] = {
     "select": select,
     "transpose": reorder,
     "swapaxes": reorder,
+    "swapdims": reorder,
+    "movedim": reorder,
+    "moveaxis": reorder,
     "permute": reorder,
     "unsqueeze": unsqueeze,
     "squeeze": squeeze,
