@@ -21,8 +21,6 @@ from pellucid.fx.node import Node, map_arg
 __all__ = ["default_partition", "min_cut_rematerialization_partition"]
 
 Pair = tuple[GraphModule, GraphModule]
-_VIEWS = frozenset({"t", "view", "expand", "permute", "transpose", "slice", "select"})
-_CHEAP = _VIEWS | {"unsqueeze", "squeeze", "detach", "alias", "clone", "_to_copy"}
 
 
 class _Joint:
@@ -155,8 +153,7 @@ def _is_cheap(node: Node) -> bool:
     target: Any = node.target
     if node.is_impure() or not hasattr(target, "tags"):
         return getattr(target, "__name__", "") == "getitem" and _is_cheap(node.args[0])
-    name = getattr(target, "_opname", "")
-    return name in _CHEAP or pellucid.Tag.pointwise in target.tags
+    return bool(target.is_view) or pellucid.Tag.pointwise in target.tags
 
 
 def _bytes(node: Node) -> int | None:
