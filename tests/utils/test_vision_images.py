@@ -73,7 +73,7 @@ def test_the_orientation_is_applied_on_request():
 def test_what_is_not_an_image_is_refused():
     nothing = torch.zeros(40, dtype=torch.uint8)
     for decode in (ops.decode_image, ops.decode_png, ops.decode_jpeg):
-        with pytest.raises(RuntimeError, match="no image"):
+        with pytest.raises(RuntimeError, match="not an image"):
             decode(nothing, 0, False)
     with pytest.raises(RuntimeError, match="PNG, not JPEG"):
         ops.decode_jpeg(encoded(picture(), "PNG"), 0, False)
