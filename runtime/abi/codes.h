@@ -61,7 +61,7 @@ inline constexpr std::string_view kKernelStatusNames[] = {"ok", "out_of_bounds",
 enum class OpKind : uint8_t {
   View,  // shares memory with its operand
   Factory,  // makes a tensor of no operand
-  Pointwise,  // a ScalarFunction over one element of each operand
+  Pointwise,  // an ElementFunction over one element of each operand
   Reduction,
   Scan,
   Fused,  // a Graph of several loops
@@ -178,10 +178,11 @@ enum class SlotKind : uint8_t {
   Op,  // one scalar op, by the kernel of it
   Bitcast,  // the same bits
   Gather,  // an operand's element at computed indices
+  Check,  // the value of a slot, where another one holds
 };
 template <>
-inline constexpr int kNumCodes<SlotKind> = 8;
-inline constexpr std::string_view kSlotKindNames[] = {"input", "const", "param", "row", "axis", "op", "bitcast", "gather"};
+inline constexpr int kNumCodes<SlotKind> = 9;
+inline constexpr std::string_view kSlotKindNames[] = {"input", "const", "param", "row", "axis", "op", "bitcast", "gather", "check"};
 
 // The loops that a tile program runs in.
 enum class TileForm : uint8_t {
@@ -256,4 +257,15 @@ enum class NumberPart : uint8_t {
 template <>
 inline constexpr int kNumCodes<NumberPart> = 3;
 inline constexpr std::string_view kNumberPartNames[] = {"whole", "real", "imaginary"};
+
+// What an access of a kernel for GPUs that runs on the CPU touches.
+enum class GridAccess : uint8_t {
+  ReadGlobal,
+  WriteGlobal,
+  ReadShared,
+  WriteShared,
+};
+template <>
+inline constexpr int kNumCodes<GridAccess> = 4;
+inline constexpr std::string_view kGridAccessNames[] = {"read_global", "write_global", "read_shared", "write_shared"};
 }  // namespace pellucid

@@ -1,4 +1,4 @@
-// The kernels of this folder's ops; module/intrinsics.cpp names the ops.
+// The kernels of this folder's ops; catalogue/intrinsics.py names them.
 #pragma once
 
 #include "core/op_record.h"

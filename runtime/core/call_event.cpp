@@ -80,7 +80,8 @@ void CallEvent::write_facts(const OpCall& call, bool keeps_begin) {
   place[0] = words.size() + 1;
   std::ranges::copy(words, place + 1);
   event->facts = static_cast<uint32_t>(facts.size() - words.size());
-  if (!keeps_begin) event->begin = ticks();  // what was written is not the op's time
+  // What was written is not the op's time.
+  if (!keeps_begin) scope_.timeline()->last_tick = event->begin = ticks();
 }
 
 }  // namespace pellucid

@@ -113,7 +113,7 @@ struct DevicePool::Books {
            (next == parts.end() || next->second.starts_segment);
   }
 
-  // Takes the free segments out of the books.
+  // Removes the free segments from the lists.
   std::vector<std::pair<uint64_t, size_t>> take_free_segments() {
     std::vector<std::pair<uint64_t, size_t>> taken;
     for (auto part = parts.begin(); part != parts.end();) {

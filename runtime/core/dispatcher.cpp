@@ -52,17 +52,29 @@ Registry& registry() {
 
 // Own entry, fall-through, the key's fallback, catch-all: the first that exists serves the key. At Decompose there
 // are own entries only: an op without a decomposition is seen as itself.
+KernelEntry serving(const Registry& all, const Registration& entries, int key) {
+  KernelEntry chosen = entries.own[key];
+  if (!chosen.function && !entries.fall_through.has(static_cast<Key>(key))) {
+    chosen = all.fallbacks[key];
+    if (!chosen.function && static_cast<Key>(key) != Key::Decompose) chosen = entries.catch_all;
+  }
+  return chosen;
+}
+
+// After a change of what is registered for one key.
+void refresh(Registry& all, OpRecord& op, Key key) {
+  const int place = static_cast<int>(key);
+  op.table[place] = serving(all, all.registrations[op.id], place);
+  op.registered = op.table[place].function ? op.registered | key : op.registered - KeySet(key);
+  op.epoch.fetch_add(1, std::memory_order_relaxed);
+}
+
 void rebuild(Registry& all, OpRecord& op) {
   const Registration& entries = all.registrations[op.id];
   uint64_t bits = 0;
   for (int key = 0; key < kNumKeys; ++key) {
-    KernelEntry chosen = entries.own[key];
-    if (!chosen.function && !entries.fall_through.has(static_cast<Key>(key))) {
-      chosen = all.fallbacks[key];
-      if (!chosen.function && static_cast<Key>(key) != Key::Decompose) chosen = entries.catch_all;
-    }
-    op.table[key] = chosen;
-    if (chosen.function) bits |= uint64_t{1} << key;
+    op.table[key] = serving(all, entries, key);
+    if (op.table[key].function) bits |= uint64_t{1} << key;
   }
   op.registered = KeySet::from_bits(bits);
   op.epoch.fetch_add(1, std::memory_order_relaxed);
@@ -217,7 +229,7 @@ void register_kernel(OpRecord& op, Key key, KernelEntry entry, bool replace) {
           std::string(name(key)).c_str());
   slot = entry;
   entries.fall_through = entries.fall_through - KeySet(key);
-  rebuild(all, op);
+  refresh(all, op, key);
 }
 
 void register_catch_all(OpRecord& op, KernelEntry entry) {
@@ -233,7 +245,7 @@ void register_fallback(Key key, KernelEntry entry) {
   Registry& all = registry();
   std::lock_guard lock(all.mutex);
   all.fallbacks[static_cast<int>(key)] = entry;
-  for (OpRecord& op : all.records) rebuild(all, op);
+  for (OpRecord& op : all.records) refresh(all, op, key);
 }
 
 KeyEntry entry_at(const OpRecord& op, Key key) {
@@ -249,7 +261,7 @@ void set_entry(OpRecord& op, Key key, KeyEntry entry) {
   Registration& entries = all.registrations[op.id];
   entries.own[static_cast<int>(key)] = entry.kernel;
   entries.fall_through = entry.falls_through ? entries.fall_through | key : entries.fall_through - KeySet(key);
-  rebuild(all, op);
+  refresh(all, op, key);
 }
 
 KernelEntry catch_all_of(const OpRecord& op) {

@@ -52,13 +52,14 @@ struct OpRecord {
   uint32_t id = 0;
   std::string qualified_name;      // "aten::add.Tensor"
   mutable void* python = nullptr;  // its callable in torch.ops, made at first use; python/op_overload.cpp
+  std::string tags;                // PyTorch's, of the declaration: "core pointwise"
   bool is_defined = true;          // until `undefine_op`
   std::weak_ptr<OpRecord> self;    // of a record that lives as long as it is owned (`define_owned_op`)
   // Where Python finds it; read by the bindings, from the declaration.
   bool is_method = false;      // Tensor.name
   bool is_function = false;    // a function of `python_module`
   bool loose_tensors = false;  // its last positional list of tensors may come loose: f(a, b) for f([a, b])
-  std::string python_module;   // "": pellucid itself; "nn.functional", "special", "linalg", ...
+  std::string python_module;   // "": pellucid itself; "nn", "special", "linalg", ...
 };
 
 }  // namespace pellucid

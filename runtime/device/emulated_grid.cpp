@@ -155,9 +155,10 @@ class Grid {
   static void touch(GridMachine* machine, char* address, int64_t nbytes, int64_t access) {
     Fiber& fiber = fiber_of(machine);
     Grid& grid = *fiber.grid;
-    const bool is_shared = access == kReadShared || access == kWriteShared;
-    is_shared ? grid.touch_shared(fiber, address, nbytes, access == kWriteShared)
-              : grid.touch_global(fiber, reinterpret_cast<uint64_t>(address), nbytes, access == kWriteGlobal);
+    const auto kind = static_cast<GridAccess>(access);
+    const bool is_shared = kind == GridAccess::ReadShared || kind == GridAccess::WriteShared;
+    is_shared ? grid.touch_shared(fiber, address, nbytes, kind == GridAccess::WriteShared)
+              : grid.touch_global(fiber, reinterpret_cast<uint64_t>(address), nbytes, kind == GridAccess::WriteGlobal);
     if (!grid.fault_.empty()) grid.give_way(fiber, State::Done);  // it does not come back
   }
 

@@ -9,19 +9,10 @@
 #include <span>
 #include <string>
 
+#include "abi/codes.h"
+#include "device/grid_machine.h"
+
 namespace pellucid {
-
-// What a kernel is given besides its arguments; pellucid_compiler/gpu/builder.py knows the offsets.
-struct GridMachine {
-  int64_t thread, block, blocks;
-  void (*barrier)(GridMachine*);
-  uint64_t (*shuffle)(GridMachine*, uint64_t word,
-                      int64_t mask);  // the word of the lane whose number differs in `mask`
-  void (*touch)(GridMachine*, char* address, int64_t nbytes, int64_t access);
-  char* shared;
-};
-
-enum GridAccess : int64_t { kReadGlobal, kWriteGlobal, kReadShared, kWriteShared };
 
 struct GridCall {
   using Entry = void (*)(GridMachine*, const uint64_t* words);

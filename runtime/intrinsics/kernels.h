@@ -1,4 +1,4 @@
-// The kernels of this folder's ops; module/intrinsics.cpp names the ops. They choose memory and numbers themselves.
+// The kernels of this folder's ops; catalogue/intrinsics.py names them. They choose memory and numbers themselves.
 #pragma once
 
 #include "core/op_record.h"

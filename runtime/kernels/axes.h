@@ -73,7 +73,7 @@ inline int64_t place_of(std::span<const Axis> axes, int operand, int64_t index) 
   return place;
 }
 
-// Moves to point number `index` of the axes.
+// Seeks to linear index `index`.
 inline void move_to(char* (&data)[kProductOperands], std::span<const Axis> axes, int64_t index) {
   for (int operand = 0; operand < kProductOperands; ++operand)
     if (data[operand]) data[operand] += place_of(axes, operand, index);

@@ -13,7 +13,7 @@ namespace {
 
 // One element of the lists that the kernel reads without a copy.
 struct Task {
-  const ScalarFunction* function;
+  const ElementFunction* function;
   int64_t numel;
   int64_t first_block;
   int num_operands;
@@ -99,7 +99,7 @@ class ForeachRun {
     element_arguments(element, args);
     OpCall one{call_.op, args, rets, call_.num_args, call_.keys};
     const Gathered gathered = Gatherer(one, data_).gather();
-    const ScalarFunction& function = data_.function_for(one, gathered.key);
+    const ElementFunction& function = data_.function_for(one, gathered.key);
     const bool in_place = call_.op->variant == Variant::InPlace;
     if (in_place && add_task(one, gathered, function)) return;
     run_general(one, data_, function);
@@ -110,7 +110,7 @@ class ForeachRun {
   }
 
   // False when this element needs the general way.
-  bool add_task(const OpCall& one, const Gathered& gathered, const ScalarFunction& function) {
+  bool add_task(const OpCall& one, const Gathered& gathered, const ElementFunction& function) {
     const TensorImpl* shaped = gathered.shaped;
     if (!gathered.regular || !shaped) return false;
     if (shaped->device.type != DeviceType::CPU || !function.is_plain) return false;
@@ -144,7 +144,7 @@ class ForeachRun {
   }
 
   // Memory of a result under another tensor: refused, or read from a copy.
-  bool shares_a_result(const OpCall& one, const ScalarFunction& function, const TensorImpl& input) const {
+  bool shares_a_result(const OpCall& one, const ElementFunction& function, const TensorImpl& input) const {
     for (int k = 0; k < function.num_outputs; ++k) {
       const TensorImpl& result = *one.args[data_.result_argument(one.args, k)].tensor;
       if (&input != &result && input.storage == result.storage) return true;

@@ -218,14 +218,14 @@ class OutputList {
 Generator& generator_of(const OpCall& call);
 
 // The 64-bit slot of a number argument; raises when it does not fit.
-uint64_t parameter_bits(const OpCall& call, const ScalarFunction::Parameter& parameter);
+uint64_t parameter_bits(const OpCall& call, const ElementFunction::Parameter& parameter);
 
-inline void check_status(const OpCall& call, const ScalarFunction& function, int64_t status) {
+inline void check_status(const OpCall& call, const ElementFunction& function, int64_t status) {
   if (status) [[unlikely]]
     raise_status(*call.op, status, function.requirements);
 }
 
 // Any pointwise call: broadcasting, other layouts and dtypes, out=, Meta, many elements, random words.
-void run_general(OpCall& call, const PointwiseData& data, const ScalarFunction& function);
+void run_general(OpCall& call, const PointwiseData& data, const ElementFunction& function);
 
 }  // namespace pellucid

@@ -27,7 +27,7 @@ namespace pellucid {
 namespace {
 
 // Raises for a number that the op does not take.
-void check_number(const OpCall& call, const ScalarFunction::Parameter& parameter) {
+void check_number(const OpCall& call, const ElementFunction::Parameter& parameter) {
   const Value& value = call.args[parameter.argument];
   const char* op = call.op->schema.name.c_str();
   const char* argument = call.op->schema.arguments[parameter.argument].name.c_str();
@@ -48,9 +48,9 @@ void check_number(const OpCall& call, const ScalarFunction::Parameter& parameter
 
 }  // namespace
 
-uint64_t parameter_bits(const OpCall& call, const ScalarFunction::Parameter& parameter) {
+uint64_t parameter_bits(const OpCall& call, const ElementFunction::Parameter& parameter) {
   const Value& value = call.args[parameter.argument];
-  using Part = ScalarFunction::Part;
+  using Part = ElementFunction::Part;
   if (value.tag == Tag::Complex) [[unlikely]] {
     if (parameter.part == Part::Whole)
       raise(ErrorKind::Runtime, "%s: the argument '%s' of real tensors must be a real number, not a complex one",
@@ -81,7 +81,7 @@ namespace {
 
 // Contiguous operands of one shape and dtype, 0-d operands and numbers; one kernel call.
 // False when the call is not of that kind (nothing was done).
-bool run_fast(OpCall& call, const PointwiseData& data, const Gathered& gathered, const ScalarFunction& function) {
+bool run_fast(OpCall& call, const PointwiseData& data, const Gathered& gathered, const ElementFunction& function) {
   if (!gathered.regular || !gathered.shaped) return false;
   TensorImpl& shaped = *gathered.shaped;
   if (shaped.numel >= kParallelGrain || shaped.device.type != DeviceType::CPU || call.op->variant == Variant::Out)
@@ -98,7 +98,7 @@ bool run_fast(OpCall& call, const PointwiseData& data, const Gathered& gathered,
   alignas(16) char slots[kMaxMapInputs][16];  // 0-d operands of another dtype, converted
   const bool has_extent = shaped.ndim != 0;
   for (int k = 0; k < function.num_inputs; ++k) {
-    const ScalarFunction::Input& input = function.inputs[k];
+    const ElementFunction::Input& input = function.inputs[k];
     TensorImpl& tensor = *call.args[input.argument].tensor;
     const int operand = function.num_outputs + k;
     const bool is_broadcast = has_extent && gathered.broadcast_numbers >> input.argument & 1;
@@ -130,7 +130,7 @@ bool run_fast(OpCall& call, const PointwiseData& data, const Gathered& gathered,
 }
 
 // One kernel call over dense memory. False when the call is not of that kind (nothing was done).
-bool run_uniform(OpCall& call, const PointwiseData& data, TensorImpl& shaped, const ScalarFunction& function) {
+bool run_uniform(OpCall& call, const PointwiseData& data, TensorImpl& shaped, const ElementFunction& function) {
   if (shaped.numel >= kParallelGrain || !shaped.numel || !function.is_plain) return false;
   const bool in_place = call.op->variant == Variant::InPlace;
   TensorImpl* self = in_place ? call.args[data.written[0]].tensor : nullptr;
@@ -163,7 +163,7 @@ bool run_uniform(OpCall& call, const PointwiseData& data, TensorImpl& shaped, co
 // the result is stored, as PyTorch draws them.
 class RandomWords {
  public:
-  RandomWords(const ScalarFunction& function, TensorImpl* result, const OpCall& call) {
+  RandomWords(const ElementFunction& function, TensorImpl* result, const OpCall& call) {
     if (!function.num_draws) return;
     dense_strides_like(result->shape(), result->stride(), strides_);
     for (int axis = 0; axis < result->ndim; ++axis) strides_[axis] *= function.num_draws * int64_t{sizeof(uint32_t)};
@@ -174,7 +174,7 @@ class RandomWords {
     generator.fill_locked({words_->host_as<uint32_t>(), static_cast<size_t>(words_->numel)});
   }
 
-  MapOperand operand(const ScalarFunction::Input& input) const {
+  MapOperand operand(const ElementFunction::Input& input) const {
     return {words_->host() + place_of(input), DType::Int32, input.dtype, strides_};
   }
 
@@ -183,12 +183,12 @@ class RandomWords {
     if (words_.get()) copy.words_ = copy_to_device(*words_, device);
     return copy;
   }
-  LaunchOperand launch_operand(const ScalarFunction::Input& input, Sizes shape) const {
+  LaunchOperand launch_operand(const ElementFunction::Input& input, Sizes shape) const {
     return {words_->address() + static_cast<uint64_t>(place_of(input)), DType::Int32, shape, {strides_, shape.size()}};
   }
 
  private:
-  static int64_t place_of(const ScalarFunction::Input& input) {
+  static int64_t place_of(const ElementFunction::Input& input) {
     return (input.argument - kFirstDraw) * int64_t{sizeof(uint32_t)};
   }
 
@@ -199,7 +199,7 @@ class RandomWords {
 // Everything else: broadcasting, other layouts and dtypes, out=, Meta, many elements.
 class GeneralRun {
  public:
-  GeneralRun(OpCall& call, const PointwiseData& data, const ScalarFunction& function)
+  GeneralRun(OpCall& call, const PointwiseData& data, const ElementFunction& function)
       : call_(call), data_(data), function_(function) {}
 
   void run() {
@@ -387,7 +387,7 @@ class GeneralRun {
 
   OpCall& call_;
   const PointwiseData& data_;
-  const ScalarFunction& function_;
+  const ElementFunction& function_;
   TensorImpl* operands_[kMaxPointwiseArguments];
   int num_operands_ = 0, ndim_ = 0;
   int64_t shape_[kMaxDims];
@@ -399,13 +399,13 @@ class GeneralRun {
 
 }  // namespace
 
-void run_general(OpCall& call, const PointwiseData& data, const ScalarFunction& function) {
+void run_general(OpCall& call, const PointwiseData& data, const ElementFunction& function) {
   GeneralRun(call, data, function).run();
 }
 
 namespace {
 
-void run_gathered(OpCall& call, const PointwiseData& data, const Gathered& gathered, const ScalarFunction& function) {
+void run_gathered(OpCall& call, const PointwiseData& data, const Gathered& gathered, const ElementFunction& function) {
   if (!run_fast(call, data, gathered, function)) run_general(call, data, function);
 }
 
@@ -443,7 +443,7 @@ void handle_pointwise(OpCall& call, void*) {
   if (prepared && prepared->run(call, facts.tensors())) [[likely]]
     return;
   const Gathered gathered = Gatherer(call, data).gather();
-  const ScalarFunction& function = data.function_for(call, gathered.key);
+  const ElementFunction& function = data.function_for(call, gathered.key);
   if (!may_repeat || !(request || data.prepared.wants(facts))) return run_gathered(call, data, gathered, function);
   MapRecorder recorder(function);
   run_gathered(call, data, gathered, function);
@@ -461,7 +461,7 @@ void handle_pointwise_on_device(OpCall& call, void*) {
 
 DType common_dtype(const OpCall& call) { return Gatherer(call, pointwise_data(*call.op)).gather().key.common(); }
 
-void raise_status(const OpRecord& op, int64_t status, std::span<const ScalarFunction::Requirement> requirements) {
+void raise_status(const OpRecord& op, int64_t status, std::span<const ElementFunction::Requirement> requirements) {
   const char* name = op.schema.name.c_str();
   const int64_t detail = status_detail(status);
   switch (status_code(status)) {
@@ -471,7 +471,7 @@ void raise_status(const OpRecord& op, int64_t status, std::span<const ScalarFunc
       raise(ErrorKind::Index, "%s: an index is out of bounds (at element %lld)", name, static_cast<long long>(detail));
     case KernelStatus::Requirement:
       if (static_cast<size_t>(detail) < requirements.size()) {
-        const ScalarFunction::Requirement& broken = requirements[static_cast<size_t>(detail)];
+        const ElementFunction::Requirement& broken = requirements[static_cast<size_t>(detail)];
         throw Error(broken.kind, broken.message);
       }
       break;

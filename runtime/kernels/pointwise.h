@@ -1,15 +1,15 @@
 // The handler of pointwise ops, all of them: promotion, broadcasting, layout, destination, kernel.
 //
 // It serves the functional, in-place and out= variants on the CPU and Meta backends. What it knows
-// of an op is its PointwiseData and, per specialisation key, a ScalarFunction.
+// of an op is its PointwiseData and, per specialisation key, an ElementFunction.
 #pragma once
 
 #include <atomic>
 #include <mutex>
 #include <vector>
 
+#include "kernels/element_function.h"
 #include "kernels/prepared_map.h"
-#include "kernels/scalar_function.h"
 
 namespace pellucid {
 
@@ -44,20 +44,20 @@ class PointwiseData : public KindData {
 
   CallCache<PreparedMap> prepared;
 
-  // Cached; on a miss find_scalar_function's, which lives as long as the op.
-  const ScalarFunction& function_for(const OpCall& call, PointwiseKey key);
+  // Cached; on a miss find_element_function's, which lives as long as the op.
+  const ElementFunction& function_for(const OpCall& call, PointwiseKey key);
 
  private:
   struct Entry {
     PointwiseKey key;
-    const ScalarFunction* function;
+    const ElementFunction* function;
     std::vector<Value> statics;  // strings owned by `text`
     std::vector<std::string> text;
     const Entry* next;
   };
   bool statics_match(const OpCall& call, const Entry& entry) const;
-  const ScalarFunction& add_entry(const OpCall& call, PointwiseKey key);
-  const ScalarFunction* found(const OpCall& call, PointwiseKey key) const;
+  const ElementFunction& add_entry(const OpCall& call, PointwiseKey key);
+  const ElementFunction* found(const OpCall& call, PointwiseKey key) const;
   void refuse_shapes(const OpCall& call, PointwiseKey key) const;
 
   std::atomic<const Entry*> entries_{nullptr};  // only ever grows: readers take no lock
@@ -78,6 +78,6 @@ DType common_dtype(const OpCall& call);
 
 // Turns a kernel's status into the error it means, in the words of the call.
 [[noreturn]] void raise_status(const OpRecord& op, int64_t status,
-                               std::span<const ScalarFunction::Requirement> requirements);
+                               std::span<const ElementFunction::Requirement> requirements);
 
 }  // namespace pellucid

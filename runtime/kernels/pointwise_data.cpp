@@ -10,7 +10,7 @@ namespace pellucid {
 
 namespace {
 
-void set_dense_strides(const ScalarFunction& function) {
+void set_dense_strides(const ElementFunction& function) {
   for (int k = 0; k < function.num_outputs + function.num_inputs; ++k) {
     const bool is_output = k < function.num_outputs;
     const DType dtype = is_output ? function.outputs[k] : function.inputs[k - function.num_outputs].dtype;
@@ -55,7 +55,7 @@ PointwiseData::~PointwiseData() {
   for (const Entry* entry = entries_.load(); entry;) delete std::exchange(entry, entry->next);
 }
 
-const ScalarFunction& PointwiseData::function_for(const OpCall& call, PointwiseKey key) {
+const ElementFunction& PointwiseData::function_for(const OpCall& call, PointwiseKey key) {
   for (const Entry* entry = entries_.load(std::memory_order_acquire); entry; entry = entry->next)
     if (entry->key == key && (!has_statics || statics_match(call, *entry))) return *entry->function;
   return add_entry(call, key);
@@ -94,17 +94,17 @@ void PointwiseData::refuse_shapes(const OpCall& call, PointwiseKey key) const {
           format_sizes(target.shape()).c_str(), format_sizes({sizes, rank}).c_str());
 }
 
-const ScalarFunction* PointwiseData::found(const OpCall& call, PointwiseKey key) const {
+const ElementFunction* PointwiseData::found(const OpCall& call, PointwiseKey key) const {
   try {
-    return find_scalar_function(call, key);
+    return find_element_function(call, key);
   } catch (...) {  // the compiler's refusal, which may be an exception of Python's
     refuse_shapes(call, key);
     throw;
   }
 }
 
-const ScalarFunction& PointwiseData::add_entry(const OpCall& call, PointwiseKey key) {
-  const ScalarFunction* function = found(call, key);
+const ElementFunction& PointwiseData::add_entry(const OpCall& call, PointwiseKey key) {
+  const ElementFunction* function = found(call, key);
   auto* entry = new Entry{.key = key, .function = function, .statics = {}, .text = {}, .next = nullptr};
   entry->text.reserve(num_arguments);  // short strings must not move once a Value points into them
   for (int i = 0; i < num_arguments; ++i) {

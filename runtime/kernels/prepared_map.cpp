@@ -75,7 +75,7 @@ bool PreparedMap::run_in_place(OpCall& call, std::span<TensorImpl* const> tensor
   return true;
 }
 
-MapRecorder::MapRecorder(const ScalarFunction& function) : function_(function), outer_(thread_state.launch_recorder) {
+MapRecorder::MapRecorder(const ElementFunction& function) : function_(function), outer_(thread_state.launch_recorder) {
   thread_state.launch_recorder = this;
 }
 

@@ -12,12 +12,12 @@
 #include "core/call_facts.h"
 #include "core/launch.h"
 #include "core/tensor.h"
-#include "kernels/scalar_function.h"
+#include "kernels/element_function.h"
 
 namespace pellucid {
 
 struct PreparedMap final : Prepared {
-  PreparedMap(const CallFacts& facts, const ScalarFunction& of)
+  PreparedMap(const CallFacts& facts, const ElementFunction& of)
       : words(facts.words().begin(), facts.words().end()), function(of) {}
   // False when operands share memory with what is written in place.
   bool run(OpCall& call, std::span<TensorImpl* const> tensors) const override;
@@ -26,7 +26,7 @@ struct PreparedMap final : Prepared {
   static bool (*record)(const PreparedMap& map, OpCall& call, std::span<TensorImpl* const> tensors);
 
   std::vector<uint64_t> words;
-  const ScalarFunction& function;
+  const ElementFunction& function;
   std::optional<Geometry> geometry;      // of the results; none where an argument is written in place
   int written = -1;                      // that argument
   bool is_small = true;                  // the geometry is: its copies are the cheapest
@@ -43,7 +43,7 @@ struct PreparedMap final : Prepared {
 // Follows a run of a call, in its scope.
 class MapRecorder final : public LaunchRecorder {
  public:
-  explicit MapRecorder(const ScalarFunction& function);
+  explicit MapRecorder(const ElementFunction& function);
   ~MapRecorder();
   MapRecorder(const MapRecorder&) = delete;
   MapRecorder& operator=(const MapRecorder&) = delete;
@@ -59,7 +59,7 @@ class MapRecorder final : public LaunchRecorder {
   bool leads_to_operands(const OpCall& call) const;
   size_t num_operands() const { return size_t{function_.num_outputs} + function_.num_inputs; }
 
-  const ScalarFunction& function_;
+  const ElementFunction& function_;
   LaunchRecorder* const outer_;
   bool possible_ = true;
   int launches_ = 0;

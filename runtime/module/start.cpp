@@ -14,7 +14,7 @@
 #include "library/lapack.h"
 #include "library/linear_algebra.h"
 #include "library/sort.h"
-#include "module/intrinsics.h"
+#include "module/intrinsic_kernels.h"
 #include "ops/call_log.h"
 #include "ops/op_table.h"
 #include "ops/trace.h"
@@ -123,7 +123,7 @@ PyObject* start(PyObject*, PyObject* directory) {
     if (const char* level = product_level()) open_pack_if_there(folder + "/kernels-" + level + ".pack");
     register_autograd();
     register_transforms();
-    load_op_table(folder + "/frozen.bin", intrinsic_kernels());
+    load_op_table(folder + "/frozen.bin", kIntrinsics);
     composite::install_in_place_views();
     register_strided_rule();
     find_named_ops();

@@ -307,12 +307,13 @@ void run_graph_op_on(OpCall& call, Device device) { run(call, device); }
 
 namespace {
 
-// 0: there are steps of other kinds.
+// 0: there are steps of other kinds, or such as may fail by their elements.
 size_t count_passes(const Plan& plan) {
   size_t count = 0;
   for (const Step& step : plan.steps) {
     if (step.kind == StepKind::Compute) continue;
     if (step.kind != StepKind::Map && step.kind != StepKind::Reduce && step.kind != StepKind::Rows) return 0;
+    if (!step.kernel->messages.empty()) return 0;
     ++count;
   }
   return count;

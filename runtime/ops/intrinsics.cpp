@@ -46,6 +46,7 @@ OpRecord& define(const encoded::IntrinsicRow& given, BoxedKernel kernel) {
   op.is_method = given.is_method;
   op.is_function = given.is_function;
   op.cast_rule = given.autocast;
+  op.tags = given.tags;
   register_kernels(op, given, kernel);
   return op;
 }

@@ -1,4 +1,4 @@
-// Ops that C++ carries out: the frozen file declares them, one table names their kernels (module/intrinsics.cpp).
+// Ops that C++ carries out: the frozen file declares them, a generated table has their kernels (module/intrinsic_kernels.h).
 #pragma once
 
 #include <span>

@@ -158,6 +158,7 @@ void define_late(const encoded::LateRow& given) {
   record.is_method = given.is_method;
   record.is_function = given.is_function;
   record.loose_tensors = given.is_variadic;
+  record.tags = given.tags;
   if (body == LateBody::Composite) {
     const size_t colon = named.find(':');
     register_catch_all(record, {run_composite, new CompositeBody{named.substr(0, colon), named.substr(colon + 1)}});

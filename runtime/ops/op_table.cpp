@@ -20,10 +20,11 @@
 #include "kernels/conversion.h"
 #include "kernels/pointwise.h"
 #include "ops/derivation.h"
+#include "ops/documentation.h"
+#include "ops/element_functions.h"
 #include "ops/graph_op.h"
 #include "ops/join.h"
 #include "ops/late_ops.h"
-#include "ops/scalar_functions.h"
 #include "plan/decode.h"
 #include "plan/records.h"
 #include "plan/tile_program.h"
@@ -78,7 +79,7 @@ void register_handlers(OpRecord& op, FrozenOp& frozen) {
   if (op.kind == OpKind::Factory) register_fall_through(op, Key::Autograd);
   else register_kernel(op, Key::Autograd, {frozen.saves ? saving_handler : autograd_handler, nullptr});
   if (is_scalar(op.kind)) {
-    frozen.scalar_functions = std::make_unique<ScalarFunctions>();
+    frozen.element_functions = std::make_unique<ElementFunctions>();
     if (!op.functional) op.kind_data = std::make_unique<PointwiseData>(op.schema, frozen.promoted, frozen.int_to_float);
     const BoxedKernel handler = op.kind == OpKind::Foreach ? handle_foreach : handle_pointwise;
     register_kernel(op, Key::CPU, {handler, nullptr});
@@ -99,6 +100,7 @@ OpRecord* define_frozen(const encoded::OpRow& given) {
   record.is_method = given.is_method;
   record.is_function = given.is_function;
   record.python_module = given.module;
+  record.tags = given.tags;
   op.int_to_float = given.int_to_float;
   op.promoted = given.promoted;
   op.inverse = given.inverse;
@@ -120,7 +122,7 @@ void load_op_table(const std::string& path, std::span<const Intrinsic> kernels) 
     raise(ErrorKind::Value, "%s is not an op table of this version of pellucid.\nRebuild or reinstall pellucid.",
           path.c_str());
   Decoder in(file.subspan(start.size()));
-  const auto given = in.record<encoded::FrozenFile>();
+  auto given = in.record<encoded::FrozenFile>();
   {
     std::lock_guard lock(table().mutex);
     for (const encoded::OpRow& op : given.ops) table().records.push_back(define_frozen(op));
@@ -130,6 +132,7 @@ void load_op_table(const std::string& path, std::span<const Intrinsic> kernels) 
   install_late_ops(given.late);
   for (const auto& [op, gradient, keywords, composed, composed_gradients, numbers] : given.seen)
     table().seen.push_back({op, gradient, keywords, composed, composed_gradients, numbers});
+  install_documentation(std::move(given.documentation), given.texts);
   define_missing_ops = define_late_ops;
   define_intrinsics(given.intrinsics, kernels);
 }
@@ -179,7 +182,7 @@ void recycle_retired_ops() {
 
 // Plans are decoded later: they point into a copy that lives as long as the op.
 void add_keys(OpRecord& op, FrozenOp& frozen, std::span<const uint8_t> keys) {
-  if (is_scalar(op.kind)) return add_scalar_functions(*frozen.scalar_functions, keys);
+  if (is_scalar(op.kind)) return add_element_functions(*frozen.element_functions, keys);
   frozen.own_keys.assign(keys.begin(), keys.end());
   add_plans(op, static_cast<GraphData&>(*op.kind_data), frozen.own_keys);
 }

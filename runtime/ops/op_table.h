@@ -1,7 +1,7 @@
 // The op table: records made from the frozen file at import.
 //
 // The file holds, per op overload, its schema, kind, exposure and an undecoded block of keys with
-// their plans, scalar functions and derivatives. A record's block is read when the op first misses.
+// their plans, element functions and derivatives. A record's block is read when the op first misses.
 #pragma once
 
 #include <memory>
@@ -12,9 +12,9 @@
 
 #include "core/op_record.h"
 #include "ops/derivatives.h"
+#include "ops/element_functions.h"
 #include "ops/graph_op.h"
 #include "ops/intrinsics.h"
-#include "ops/scalar_functions.h"
 
 namespace pellucid {
 
@@ -28,8 +28,8 @@ struct FrozenOp {
   bool saves = false;                    // the declaration saves values for its gradient
   std::string inverse;                   // of a join: the view that takes its result apart
   ResultLayout layout = ResultLayout::RowMajor;
-  std::string origin;                                 // of a derivative op: how to trace it again
-  std::unique_ptr<ScalarFunctions> scalar_functions;  // of pointwise ops
+  std::string origin;                                   // of a derivative op: how to trace it again
+  std::unique_ptr<ElementFunctions> element_functions;  // of pointwise ops
   std::unique_ptr<Derivatives> derivative_plans;
   std::vector<uint8_t> own_keys;  // of a derivative op, whose key did not come with the file
 };
@@ -53,7 +53,7 @@ std::span<const SeenOp> seen_ops();
 FrozenOp& frozen_op(const OpRecord& op);
 const std::string* derivative_origin(const OpRecord& op);  // null: an op with a name of its own
 
-// The record of a derivative with its one key: plans or scalar functions, as its kind says. It is found by its name or
+// The record of a derivative with its one key: plans or element functions, as its kind says. It is found by its name or
 // made, and lives as long as it is owned; records that nobody owned any more are emptied first.
 std::shared_ptr<const OpRecord> derivative_op(const std::string& schema, OpKind kind, uint32_t promoted,
                                               std::string origin, ResultLayout layout, std::span<const uint8_t> keys);

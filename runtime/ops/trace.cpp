@@ -118,7 +118,7 @@ std::string pointwise_request(const OpCall& call, PointwiseKey key) {
 }
 
 Traced trace_pointwise(const OpCall& call, PointwiseKey key) {
-  return ask_python("scalar_function", call, pointwise_request(call, key));
+  return ask_python("element_function", call, pointwise_request(call, key));
 }
 
 std::string plan_request(const OpCall& call, int64_t mask) {

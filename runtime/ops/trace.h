@@ -10,13 +10,13 @@
 #include <string_view>
 
 #include "core/op_record.h"
-#include "kernels/scalar_function.h"
+#include "kernels/element_function.h"
 #include "plan/decode.h"
 #include "plan/tile_program.h"
 
 namespace pellucid {
 
-// `what`: "plan", "scalar_function", or the rule of a derivative: "vjp", "jvp" or "batch". Returns the encoded answer; raises what Python raised.
+// `what`: "plan", "element_function", or the rule of a derivative: "vjp", "jvp" or "batch". Returns the encoded answer; raises what Python raised.
 using TraceFunction = std::string (*)(std::string_view what, std::string_view request);
 extern TraceFunction trace_function;
 

@@ -152,6 +152,16 @@ class Encoder {
   void text(std::string_view value);
   void bytes(std::string_view value);
   void list(size_t size);
+  // What the generated records write.
+  template <class T, class Write>
+  void list_of(const T& items, Write write) {
+    list(items.size());
+    for (const auto& item : items) write(item);
+  }
+  template <class Record>
+  void record(const Record& value) {
+    value.write(*this);
+  }
   const std::string& data() const { return data_; }
 
  private:

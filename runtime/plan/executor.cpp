@@ -252,6 +252,12 @@ void check_status(const Plan& plan, const OpCall& call, const Step& step, int64_
     case KernelStatus::IndexOutOfBounds: raise_index_error(call, plan.index_error, status_detail(status));
     case KernelStatus::ZeroDivision: raise(ErrorKind::Runtime, "ZeroDivisionError: %s divided an integer by zero", op);
     case KernelStatus::OutsideOperand: raise_outside_operand(op, status);
+    case KernelStatus::Requirement:
+      if (const auto number = static_cast<size_t>(status_detail(status)); number < step.kernel->messages.size()) {
+        const Message& message = step.kernel->messages[number];
+        throw Error(message.error, message.parts.at(0).text);
+      }
+      [[fallthrough]];
     default:
       raise(ErrorKind::Runtime, "%s(): the kernel %s failed with status %llx", op, step.kernel->label.c_str(),
             static_cast<unsigned long long>(status));

@@ -59,6 +59,7 @@ std::unique_ptr<KernelUse> make_use(encoded::KernelUse&& given) {
     raise(ErrorKind::Value, "a kernel of a plan takes %zu numbers; at most %d fit", out->params.size(), kMaxStepParams);
   attach_program(out->kernel);
   out->label = given.label;
+  out->messages = make_messages(given.messages);
   return out;
 }
 

@@ -44,6 +44,7 @@ struct KernelUse {
   KernelRef kernel;
   std::vector<uint16_t> params;
   std::string label;
+  std::vector<Message> messages;  // of what it checks of elements: status detail n is message n
 };
 
 // What a filled value or an accumulated output starts as.

@@ -86,10 +86,11 @@ inline Operand Operand::read(Decoder& in) {
 }
 
 struct KernelUse {
-  static constexpr size_t kFields = 3;
+  static constexpr size_t kFields = 4;
   KernelId id;
   std::vector<uint16_t> params;
   std::string_view label;
+  std::vector<Message> messages;
   static KernelUse read(Decoder& in);
 };
 inline KernelUse KernelUse::read(Decoder& in) {
@@ -97,6 +98,7 @@ inline KernelUse KernelUse::read(Decoder& in) {
       .id = in.kernel_id(),
       .params = in.list_of<uint16_t>([&] { return in.register_number(); }),
       .label = in.text(),
+      .messages = in.list_of<Message>([&] { return in.record<Message>(); }),
   };
 }
 
@@ -420,7 +422,7 @@ inline Plan Plan::read(Decoder& in) {
 }
 
 struct OpRow {
-  static constexpr size_t kFields = 15;
+  static constexpr size_t kFields = 16;
   std::string_view schema;
   OpKind kind;
   Variant variant;
@@ -434,6 +436,7 @@ struct OpRow {
   ResultLayout layout;
   CastRule autocast;
   bool saves;
+  std::string_view tags;
   std::span<const uint8_t> keys;
   std::span<const uint8_t> derivatives;
   static OpRow read(Decoder& in);
@@ -453,6 +456,7 @@ inline OpRow OpRow::read(Decoder& in) {
       .layout = in.code<ResultLayout>(),
       .autocast = in.code<CastRule>(),
       .saves = in.boolean(),
+      .tags = in.text(),
       .keys = in.bytes(),
       .derivatives = in.bytes(),
   };
@@ -519,7 +523,7 @@ inline LateOpRow LateOpRow::read(Decoder& in) {
 }
 
 struct LateRow {
-  static constexpr size_t kFields = 10;
+  static constexpr size_t kFields = 11;
   std::string_view schema;
   Variant variant;
   LateBody body;
@@ -530,6 +534,7 @@ struct LateRow {
   bool is_function;
   bool is_seen;
   bool is_variadic;
+  std::string_view tags;
   static LateRow read(Decoder& in);
 };
 inline LateRow LateRow::read(Decoder& in) {
@@ -544,6 +549,7 @@ inline LateRow LateRow::read(Decoder& in) {
       .is_function = in.boolean(),
       .is_seen = in.boolean(),
       .is_variadic = in.boolean(),
+      .tags = in.text(),
   };
 }
 
@@ -584,7 +590,7 @@ inline SourceRow SourceRow::read(Decoder& in) {
 }
 
 struct IntrinsicRow {
-  static constexpr size_t kFields = 11;
+  static constexpr size_t kFields = 12;
   std::string_view schema;
   OpKind kind;
   Variant variant;
@@ -594,6 +600,7 @@ struct IntrinsicRow {
   bool is_transparent;
   std::string_view instead;
   CastRule autocast;
+  std::string_view tags;
   std::string_view gradient;
   std::vector<SourceRow> sources;
   static IntrinsicRow read(Decoder& in);
@@ -609,19 +616,37 @@ inline IntrinsicRow IntrinsicRow::read(Decoder& in) {
       .is_transparent = in.boolean(),
       .instead = in.text(),
       .autocast = in.code<CastRule>(),
+      .tags = in.text(),
       .gradient = in.text(),
       .sources = in.list_of<SourceRow>([&] { return in.record<SourceRow>(); }),
   };
 }
 
+struct DocumentationRow {
+  static constexpr size_t kFields = 3;
+  std::string_view name;
+  uint32_t function;
+  uint32_t method;
+  static DocumentationRow read(Decoder& in);
+};
+inline DocumentationRow DocumentationRow::read(Decoder& in) {
+  return {
+      .name = in.text(),
+      .function = in.integer_as<uint32_t>(),
+      .method = in.integer_as<uint32_t>(),
+  };
+}
+
 struct FrozenFile {
-  static constexpr size_t kFields = 6;
+  static constexpr size_t kFields = 8;
   std::vector<OpRow> ops;
   std::vector<IntrinsicRow> intrinsics;
   std::vector<ConversionRow> conversions;
   std::span<const uint8_t> programs;
   std::span<const uint8_t> late;
   std::vector<SeenRow> seen;
+  std::vector<DocumentationRow> documentation;
+  std::span<const uint8_t> texts;
   static FrozenFile read(Decoder& in);
 };
 inline FrozenFile FrozenFile::read(Decoder& in) {
@@ -632,6 +657,8 @@ inline FrozenFile FrozenFile::read(Decoder& in) {
       .programs = in.bytes(),
       .late = in.bytes(),
       .seen = in.list_of<SeenRow>([&] { return in.record<SeenRow>(); }),
+      .documentation = in.list_of<DocumentationRow>([&] { return in.record<DocumentationRow>(); }),
+      .texts = in.bytes(),
   };
 }
 
@@ -891,9 +918,19 @@ struct GatherSlot {
   static GatherSlot read(Decoder& in);
 };
 
+struct CheckSlot {
+  static constexpr size_t kFields = 5;
+  DType dtype;
+  int32_t number;
+  int32_t mask;
+  int32_t value;
+  int32_t condition;
+  static CheckSlot read(Decoder& in);
+};
+
 struct AnySlot {
   SlotKind kind;
-  std::variant<NumberedSlot, ConstantSlot, OpSlot, BitcastSlot, GatherSlot> fields;
+  std::variant<NumberedSlot, ConstantSlot, OpSlot, BitcastSlot, GatherSlot, CheckSlot> fields;
   static AnySlot read(Decoder& in);
 };
 inline NumberedSlot NumberedSlot::read(Decoder& in) {
@@ -930,6 +967,15 @@ inline GatherSlot GatherSlot::read(Decoder& in) {
       .indices = in.list_of<int32_t>([&] { return in.integer_as<int32_t>(); }),
   };
 }
+inline CheckSlot CheckSlot::read(Decoder& in) {
+  return {
+      .dtype = in.code<DType>(),
+      .number = in.integer_as<int32_t>(),
+      .mask = in.integer_as<int32_t>(),
+      .value = in.integer_as<int32_t>(),
+      .condition = in.integer_as<int32_t>(),
+  };
+}
 inline AnySlot AnySlot::read(Decoder& in) {
   const size_t count = in.list();
   const auto kind = in.code<SlotKind>();
@@ -942,6 +988,7 @@ inline AnySlot AnySlot::read(Decoder& in) {
     case SlotKind::Op: return {kind, in.fields<OpSlot>(count - 1)};
     case SlotKind::Bitcast: return {kind, in.fields<BitcastSlot>(count - 1)};
     case SlotKind::Gather: return {kind, in.fields<GatherSlot>(count - 1)};
+    case SlotKind::Check: return {kind, in.fields<CheckSlot>(count - 1)};
   }
   in.refuse_code();
 }

@@ -154,6 +154,7 @@ class Evaluation {
       case TileSlot::Kind::Bitcast: out = values[slot.arguments[0]]; return 0;
       case TileSlot::Kind::Op: return call(slot, out);
       case TileSlot::Kind::Gather: return gather(slot, out);
+      case TileSlot::Kind::Check: return check(slot, out);
     }
     return 0;
   }
@@ -204,6 +205,14 @@ class Evaluation {
     return 0;
   }
 
+  int64_t check(const TileSlot& slot, Elements& out) {
+    out = values[slot.arguments[0]];
+    const Elements& holds = values[slot.arguments[1]];
+    for (int64_t i = 0; i < count; ++i)
+      if (!holds.data[i * holds.stride] && is_needed(slot, i)) return status_of(KernelStatus::Requirement, slot.number);
+    return 0;
+  }
+
   bool is_needed(const TileSlot& slot, int64_t i) const {
     if (slot.mask < 0) return true;
     const Elements& mask = values[slot.mask];
@@ -234,18 +243,6 @@ struct Call {
   }
 };
 
-// The status where one of the results behind the outputs, which are what is required, does not hold.
-int64_t broken_requirement(const Call& call, const Evaluation& evaluation) {
-  const std::vector<int32_t>& results = call.program.program.results;
-  for (size_t k = call.num_outputs(); k < results.size(); ++k) {
-    const Elements& holds = evaluation.values[static_cast<size_t>(results[k])];
-    for (int64_t i = 0; i < evaluation.count; ++i)
-      if (!holds.data[i * holds.stride])
-        return status_of(KernelStatus::Requirement, static_cast<int64_t>(k - call.num_outputs()));
-  }
-  return 0;
-}
-
 int64_t run_map_program(const Call& call) {
   Evaluation evaluation;
   evaluation.params = call.params;
@@ -258,7 +255,6 @@ int64_t run_map_program(const Call& call) {
       for (size_t k = 0; k < call.num_outputs(); ++k)
         move_elements(call.program.outputs[k], call.operand(k, inner, outer),
                       evaluation.values[call.program.program.results[k]], evaluation.count);
-      if (const int64_t status = broken_requirement(call, evaluation)) return status;
     }
   return 0;
 }

@@ -36,6 +36,11 @@ void take(TileSlot& slot, encoded::GatherSlot& given) {
   slot.fill = given.fill;
   slot.arguments = std::move(given.indices);
 }
+void take(TileSlot& slot, encoded::CheckSlot& given) {
+  slot.number = given.number;
+  slot.mask = given.mask;
+  slot.arguments = {given.value, given.condition};
+}
 
 void make_program(encoded::ScalarProgram&& given, ScalarProgram& program) {
   for (encoded::AnySlot& item : given.slots) {

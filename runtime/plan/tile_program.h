@@ -21,9 +21,9 @@ struct TileSlot {
   using Kind = SlotKind;
   Kind kind;
   DType dtype;
-  int32_t number = 0;              // of Input, Parameter, Row, Axis; the operand of Gather
-  int32_t mask = -1, fill = -1;    // of Gather: slots, or -1
-  std::vector<int32_t> arguments;  // slots: of Op and Bitcast; the indices of Gather
+  int32_t number = 0;              // of Input, Parameter, Row, Axis, Check; the operand of Gather
+  int32_t mask = -1, fill = -1;    // of Gather, the mask of Check, too: slots, or -1
+  std::vector<int32_t> arguments;  // slots: of Op and Bitcast; the indices of Gather; Check's value and condition
   alignas(16) char constant[16] = {};
   mutable KernelRef kernel;  // of Op
 };

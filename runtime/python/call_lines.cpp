@@ -39,13 +39,18 @@ Lines& lines() {
   return *made;
 }
 
+// Whether a file is in a folder; libraries that are installed inside of that folder are not.
+bool is_below(std::string_view file, std::string_view folder) {
+  return file.starts_with(folder) && file.substr(folder.size()).find("-packages/") == std::string_view::npos;
+}
+
 bool look_up_inside(Lines& all, PyCodeObject* code) {
   const auto found = all.inside.find(code);
   if (found != all.inside.end()) return found->second;
   const char* file = PyUnicode_AsUTF8(code->co_filename);
   if (!file) PyErr_Clear();
   bool inside = !file || file[0] == '<';
-  for (const std::string& folder : all.folders) inside |= file && std::string_view(file).starts_with(folder);
+  for (const std::string& folder : all.folders) inside |= file && is_below(file, folder);
   Py_INCREF(code);
   return all.inside[code] = inside;
 }
@@ -57,8 +62,13 @@ bool is_inside(Lines& all, PyCodeObject* code) {
   return recent.second;
 }
 
+std::pair<Line, uint32_t>& recent_number(Lines& all, const Line& line) {
+  const size_t place = reinterpret_cast<uintptr_t>(line.code) >> 5 ^ static_cast<size_t>(line.instruction) >> 1;
+  return all.recent_numbers[(place ^ line.caller) % Lines::kRecent];
+}
+
 uint32_t number_of(Lines& all, const Line& line) {
-  auto& recent = all.recent_numbers[LineHash{}(line) % Lines::kRecent];
+  auto& recent = recent_number(all, line);
   if (recent.first == line) [[likely]]
     return recent.second;
   const auto [entry, fresh] = all.numbers.try_emplace(line, all.first + static_cast<uint32_t>(all.list.size()));
@@ -74,6 +84,15 @@ uint32_t read(Lines& all, bool whole_stack) {
   Line found[kMostFrames];
   size_t count = 0;
   PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
+  if (frame && !whole_stack) {  // most often a line that is known, which is the user's
+    PyCodeObject* code = PyFrame_GetCode(frame);
+    const Line line{code, PyFrame_GetLasti(frame), 0};
+    Py_DECREF(code);  // the frame holds it
+    if (const auto& recent = recent_number(all, line); recent.first == line) [[likely]] {
+      Py_DECREF(frame);
+      return recent.second;
+    }
+  }
   while (frame && count < kMostFrames) {
     PyCodeObject* code = PyFrame_GetCode(frame);
     const bool inside = is_inside(all, code);  // holds the code

@@ -41,6 +41,7 @@ class InlineCache {
     std::unique_ptr<CachedCall> call;
     uint64_t last_hash = 0;
   };
+  PyObject* run_watched(const PythonArguments& given, bool& wanted);
   template <class Watcher>
   PyObject* run_seen(const PythonArguments& given, bool& wanted, const Watcher& watcher);
   Place& place_of(uint64_t hash) { return places_[hash >> (64 - kPlacesLog2)]; }

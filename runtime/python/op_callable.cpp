@@ -6,6 +6,7 @@
 #include "autograd/tensor_history.h"
 #include "core/dispatcher.h"
 #include "core/hooks.h"
+#include "ops/documentation.h"
 #include "ops/late_ops.h"
 #include "python/call_lines.h"
 #include "python/composite_call.h"
@@ -344,9 +345,12 @@ void bind_late_ops() {
       const size_t dot = binding.original.find_last_of('.');  // "linalg.linalg_norm": module and name
       const auto module = binding.original.substr(0, dot), original = binding.original.substr(dot + 1);
       if (binding.is_method) bind_late(all.methods[name], aliases ? find_method(original) : nullptr, binding, false);
-      if (binding.is_function)
-        bind_late(all.functions[std::string(binding.python_module)][name],
-                  aliases ? find_function(module, original) : nullptr, binding, true);
+      if (!binding.is_function) continue;
+      OverloadSet*& set = all.functions[std::string(binding.python_module)][name];
+      OverloadSet* named = aliases ? find_function(module, original) : nullptr;
+      if (named && original == name && module != binding.python_module)
+        set = named;  // the function itself, in a second module
+      else bind_late(set, named, binding, true);
     }
 }
 
@@ -363,14 +367,14 @@ PyObject* call_function(PyObject* self, PyObject* const* args, Py_ssize_t count,
 // Where pickle finds a function by the name of its op (linalg_norm): as in PyTorch, beside the public module.
 const char* module_name(const std::string& python_module, std::string& storage) {
   storage = "pellucid";
-  if (python_module == "nn.functional") storage += "._C._nn";
-  else if (!python_module.empty()) storage += "._C._" + python_module;
+  if (!python_module.empty()) storage += "._C._" + python_module;
   return storage.c_str();
 }
 
 PyObject* make_function(OverloadSet& set, const std::string& python_module) {
+  if (set.callable) return set.callable;  // made for the module that has it first
   set.definition = {set.name->c_str(), reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_function)),
-                    METH_FASTCALL | METH_KEYWORDS, nullptr};
+                    METH_FASTCALL | METH_KEYWORDS, op_texts(*set.name).function};
   std::string storage;
   Object module = own(PyUnicode_InternFromString(module_name(python_module, storage)));
   set.callable = checked(PyCFunction_NewEx(&set.definition, reinterpret_cast<PyObject*>(&set), module.get()));
@@ -378,7 +382,8 @@ PyObject* make_function(OverloadSet& set, const std::string& python_module) {
 }
 
 void make_method(OverloadSet& set) {
-  set.definition = {set.name->c_str(), take_method_entry(set), METH_FASTCALL | METH_KEYWORDS, nullptr};
+  const char* text = op_texts(*set.name).method;
+  set.definition = {set.name->c_str(), take_method_entry(set), METH_FASTCALL | METH_KEYWORDS, text};
   set.callable = checked(PyDescr_NewMethod(&tensor_base_type, &set.definition));
 }
 

@@ -1,6 +1,7 @@
 // What Python may know of op records: names, schemas taken apart, where their callables are.
 // torch.ops, torch.overrides and the stub generator read it; nothing on the path of a call does.
 #include "core/dispatcher.h"
+#include "ops/documentation.h"
 #include "ops/graph_op.h"
 #include "ops/late_ops.h"
 #include "python/boxing.h"
@@ -54,6 +55,17 @@ PyObject* result_type_of(PyObject*, PyObject* name) {
   });
 }
 
+// _op_facts("aten::add.Tensor"): (kind, tags of the declaration: "core pointwise").
+PyObject* op_facts(PyObject*, PyObject* name) {
+  return guarded([&]() -> PyObject* {
+    const char* text = PyUnicode_AsUTF8(name);
+    if (!text) raise_python();
+    const OpRecord* op = find_op(text);
+    if (!op) raise(ErrorKind::Runtime, "there is no op overload %s", text);
+    return checked(Py_BuildValue("(ss)", kOpKindNames[static_cast<int>(op->kind)].data(), op->tags.c_str()));
+  });
+}
+
 // _list_ops(): (full name, kind, is a method, is a function, module, takes loose tensors) of every overload.
 PyObject* list_ops(PyObject*, PyObject*) {
   return guarded([] {
@@ -69,6 +81,20 @@ PyObject* list_ops(PyObject*, PyObject*) {
         },
         list.get());
     return list.leak();
+  });
+}
+
+// _op_documentation("add"): what its declaration says, without the signature; None of an op that is not declared.
+PyObject* op_documentation(PyObject*, PyObject* name) {
+  return guarded([&]() -> PyObject* {
+    const char* text = PyUnicode_AsUTF8(name);
+    if (!text) raise_python();
+    const char* found = op_texts(text).function;
+    if (!found) Py_RETURN_NONE;
+    constexpr std::string_view kEndOfSignature = ")\n--\n\n";
+    const std::string_view whole = found;
+    const size_t end = whole.find(kEndOfSignature);
+    return to_string(end == whole.npos ? whole : whole.substr(end + kEndOfSignature.size())).leak();
   });
 }
 
@@ -92,8 +118,11 @@ PyMethodDef functions[] = {
     {"_result_type", result_type_of, METH_O, "The named tuple of an overload's results, or None."},
     {"_limit_traced", limit_traced, METH_O,
      "_limit_traced(number): of how many keys an op remembers what was traced; returns the number before. For tests."},
+    {"_op_documentation", op_documentation, METH_O,
+     "_op_documentation(name): what the declaration of an op says, by the op's name; or None."},
     {"_op_schema", op_schema, METH_O,
      "_op_schema(name): (namespace, name, overload, arguments, returns, text) of an op overload."},
+    {"_op_facts", op_facts, METH_O, "_op_facts(name): (kind, tags) of an op overload."},
     {"_list_ops", list_ops, METH_NOARGS,
      "[(full name, kind, is a method, is a function, module, takes loose tensors)] of every overload."},
     {},

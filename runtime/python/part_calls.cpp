@@ -3,6 +3,7 @@
 #include <structmember.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <memory>
 #include <vector>
@@ -77,10 +78,22 @@ struct PartCall::Known {
   std::vector<Result> results;  // none of an op in place
 };
 
-std::shared_ptr<const PartCall::Known>& PartCall::place_of(uint64_t hash) {
-  constexpr int kPlacesLog2 = 10;
-  static auto* places = new std::vector<std::shared_ptr<const Known>>(size_t{1} << kPlacesLog2);
-  return (*places)[hash >> (64 - kPlacesLog2)];
+// A set of the cache: calls whose hashes meet do not displace each other at once.
+struct PartCall::Set {
+  std::array<std::shared_ptr<const Known>, 4> ways;
+  size_t oldest = 0;
+};
+
+PartCall::Set& PartCall::set_of(uint64_t hash) {
+  constexpr int kSetsLog2 = 8;
+  static auto* sets = new std::vector<Set>(size_t{1} << kSetsLog2);
+  return (*sets)[hash >> (64 - kSetsLog2)];
+}
+
+std::shared_ptr<const PartCall::Known> PartCall::find() const {
+  for (const std::shared_ptr<const Known>& known : set_of(hash_).ways)
+    if (known && std::ranges::equal(known->words, words_)) return known;
+  return nullptr;
 }
 
 void PartCall::add(uint64_t word) {
@@ -142,8 +155,8 @@ PartCall::~PartCall() {
 
 bool PartCall::run(OpCall& call) {
   if (!is_complete_) return false;
-  const std::shared_ptr<const Known> known = place_of(hash_);  // what runs below may take the place
-  if (!known || !std::ranges::equal(known->words, words_)) return false;
+  const std::shared_ptr<const Known> known = find();  // owned: what runs below may displace it
+  if (!known) return false;
   Values<kMaxReturns> results(kMaxReturns);
   OpCall on_parts{call.op, values_.data(), results.data(), call.num_args, KeySet()};
   {
@@ -179,7 +192,9 @@ void PartCall::remember(const OpCall& call) const {
     }
   known->words.assign(words_.begin(), words_.end());
   for (PyObject* spec : specs_) known->specs.push_back(Object::borrow(spec));
-  place_of(hash_) = std::move(known);
+  Set& set = set_of(hash_);
+  set.ways[set.oldest] = std::move(known);
+  set.oldest = (set.oldest + 1) % set.ways.size();
 }
 
 RepeatRequest::RepeatRequest() : outer_(std::exchange(repeat_requested, false)) {}

@@ -30,7 +30,9 @@ class PartCall {
 
  private:
   struct Known;
-  static std::shared_ptr<const Known>& place_of(uint64_t hash);
+  struct Set;
+  static Set& set_of(uint64_t hash);
+  std::shared_ptr<const Known> find() const;
 
   bool add(TensorImpl& tensor, TensorImpl*& part);
   void add(uint64_t word);

@@ -144,7 +144,11 @@ PyObject* alias_as(PyTypeObject* type, TensorImpl& tensor) {
   Value argument = Value::of(&tensor), result;
   OpCall call{&op, &argument, &result, 1, {}};
   dispatch(call);
-  return wrap_as(type, Tensor::adopt(result.tensor));
+  Tensor made = Tensor::adopt(result.tensor);
+  if (!made->python) return wrap_as(type, std::move(made));
+  const Object known = own(wrap(std::move(made)));  // a mode gave a tensor that has an object
+  if (PyObject_TypeCheck(known.get(), type)) return new_reference(known.get());
+  return wrap_as(type, alias(*tensor_of(known.get())));
 }
 
 PyObject* convert_to_type(PyTypeObject* type, Object object) {

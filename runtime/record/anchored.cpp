@@ -146,55 +146,37 @@ bool is_comparable(const Segment& segment, const Group& group) {
 
 namespace {
 
-void describe_operands(Encoder& out, const Example& example, const Node& node) {
+encoded::MemberOperand described(const Example& example, const Node& node, size_t k) {
   const Numbers numbers(example.segment, example.group);
-  const std::span<const Operand> operands = example.segment.operands_of(node);
-  out.list(operands.size());
-  for (size_t k = 0; k < operands.size(); ++k) {
-    out.list(2);
-    out.integer(node.anchor ? node.anchor->tensors[k] : node.function->inputs[k].argument);
-    const DType dtype = example.segment.dtype_read(node, k);
-    out.integer(
-        static_cast<int64_t>(operands[k].is_value ? kFirstValue + operands[k].number : numbers.of(operands[k], dtype)));
-  }
-}
-
-void describe_numbers(Encoder& out, const Node& node) {
-  if (node.anchor) return out.none();
-  out.list(node.function->num_params);
-  for (size_t k = 0; k < node.function->num_params; ++k) {
-    const ScalarFunction::Parameter& parameter = node.function->params[k];
-    out.list(3);
-    out.integer(parameter.argument);
-    out.boolean(parameter.dtype == DType::Int64);
-    out.boolean(parameter.part == ScalarFunction::Part::Whole);
-  }
+  const Operand& operand = example.segment.operands_of(node)[k];
+  const uint64_t place =
+      operand.is_value ? kFirstValue + operand.number : numbers.of(operand, example.segment.dtype_read(node, k));
+  return {node.anchor ? static_cast<int32_t>(node.anchor->tensors[k]) : node.function->inputs[k].argument,
+          static_cast<int64_t>(place)};
 }
 
 }  // namespace
 
 std::string describe_anchored(const Example& example,
-                              const std::function<std::string(const ScalarFunction*)>& request_of) {
+                              const std::function<const std::string&(const ElementFunction*)>& request_of) {
   const Segment& segment = example.segment;
-  Encoder out;
-  out.list(3);
-  out.list(segment.nodes.size());
+  encoded::GroupDescription made;
+  NumberClass number = 0;
   for (const Node& node : segment.nodes) {
-    out.list(3);
-    out.bytes(node.anchor ? node.anchor->request : request_of(node.function));
-    describe_operands(out, example, node);
-    describe_numbers(out, node);
+    const std::string& request = node.anchor ? node.anchor->request : request_of(node.function);
+    encoded::Member& member = made.members.emplace_back(request);
+    for (size_t k = 0; k < segment.operands_of(node).size(); ++k)
+      member.operands.push_back(described(example, node, k));
+    if (node.anchor) continue;
+    member.numbers.emplace();
+    for (size_t k = 0; k < node.function->num_params; ++k)
+      member.numbers->push_back(described(node.function->params[k], number++));
   }
-  out.list(example.group.outputs.size());
-  for (const uint16_t value : example.group.outputs) out.integer(value);
-  out.list(segment.inputs.size());
-  for (const Input& input : segment.inputs) {
-    out.list(2);
-    out.code(input.dtype);
-    out.list(static_cast<size_t>(input.ndim));
-    for (int k = 0; k < input.ndim; ++k) out.integer(input.sizes[k]);
-  }
-  return out.data();
+  made.outputs.assign(example.group.outputs.begin(), example.group.outputs.end());
+  made.inputs.emplace();
+  for (const Input& input : segment.inputs)
+    made.inputs->push_back({input.dtype, {input.sizes, input.sizes + input.ndim}});
+  return encoded_record(made);
 }
 
 // ------------------------------------------------------------------------------------------ running it

@@ -11,13 +11,12 @@
 #include <string_view>
 #include <vector>
 
+#include "record/group_records.h"
 #include "record/groups.h"
 
 namespace pellucid::record {
 
 // What an operand is in a group: an input below, a value of the group from kFirstValue on.
-constexpr uint64_t kFirstValue = 1 << 16;
-
 class Numbers {
  public:
   Numbers(const Segment& segment, const Group& group) : group_(group) {
@@ -40,13 +39,25 @@ class Numbers {
   std::vector<uint16_t> values_;
 };
 
+// A number of an op as a description says it.
+inline encoded::MemberNumber described(const ElementFunction::Parameter& parameter, NumberClass equals) {
+  return {parameter.argument, equals, parameter.dtype == DType::Int64, parameter.part};
+}
+
+template <class Record>
+std::string encoded_record(const Record& value) {
+  Encoder out;
+  value.write(out);
+  return out.data();
+}
+
 // The part of the segment that the group is, without memory.
 std::unique_ptr<Example> excerpt(const Segment& segment, const Group& group);
 // What of its inputs chooses kernels: for the group's key.
 void add_classes(const Segment& segment, const Group& group, std::vector<uint64_t>& key);
 // As specialise/anchored.py reads it; `request_of`: what made a function.
 std::string describe_anchored(const Example& example,
-                              const std::function<std::string(const ScalarFunction*)>& request_of);
+                              const std::function<const std::string&(const ElementFunction*)>& request_of);
 // Takes Python's answer, compares the op with those of the group on random data, and publishes it.
 void publish_anchored(GroupEntry& entry, std::string_view answer);
 void run_anchored(Segment& segment, const Group& group, const OpRecord& op);

@@ -23,7 +23,7 @@ namespace {
 
 constexpr uint64_t kOneBits = std::bit_cast<uint64_t>(1.0);
 
-bool is_float(const ScalarFunction::Parameter& parameter) { return parameter.dtype == DType::Float64; }
+bool is_float(const ElementFunction::Parameter& parameter) { return parameter.dtype == DType::Float64; }
 
 // Calls visit(parameter, its place in the segment) for each number, and stops where that gives false.
 template <class Visit>
@@ -39,10 +39,10 @@ bool for_each_number(const Segment& segment, Visit&& visit) {
 std::vector<NumberClass> classes_of(const Segment& segment) {
   std::vector<NumberClass> classes(segment.params.size());
   std::map<std::pair<uint64_t, DType>, NumberClass> first_of;
-  for_each_number(segment, [&](const ScalarFunction::Parameter& parameter, size_t place) {
+  for_each_number(segment, [&](const ElementFunction::Parameter& parameter, size_t place) {
     const auto own = static_cast<NumberClass>(place);
     const uint64_t bits = segment.params[place];
-    const bool is_whole = parameter.part == ScalarFunction::Part::Whole;
+    const bool is_whole = parameter.part == ElementFunction::Part::Whole;
     if (!is_whole) classes[place] = own;
     else if (is_float(parameter) && bits == kOneBits) classes[place] = kOne;
     else classes[place] = first_of.try_emplace({bits, parameter.dtype}, own).first->second;
@@ -72,7 +72,7 @@ struct Table {
   std::mutex mutex;
   std::deque<GroupEntry> entries;
   std::unordered_map<std::vector<uint64_t>, GroupEntry*, KeyHash> by_key;
-  std::unordered_map<const ScalarFunction*, std::string> requests;
+  std::unordered_map<const ElementFunction*, std::string> requests;
 };
 Table& table() {
   static auto* made = new Table;
@@ -111,52 +111,37 @@ std::vector<uint64_t> key_of(const Segment& segment, const Group& group, std::sp
   return key;
 }
 
-// [[[request, [operand of each input], [class of each number]], ...], [output, ...]], as specialise/groups.py reads it.
-// A number's class is the first that it equals, or -1 for 1.0.
 std::string describe(const Table& all, const Segment& segment, const Group& group,
                      std::span<const NumberClass> own_numbers) {
   const Numbers numbers(segment, group);
   size_t number = 0;
-  Encoder out;
-  out.list(2);
-  out.list(group.nodes.size());
+  encoded::GroupDescription made;
   for (const uint16_t n : group.nodes) {
     const Node& node = segment.nodes[n];
-    out.list(3);
-    out.bytes(all.requests.at(node.function));
+    const ElementFunction& function = *node.function;
+    encoded::Member& member = made.members.emplace_back(all.requests.at(&function));
     const std::span<const Operand> operands = segment.operands_of(node);
-    out.list(operands.size());
-    for (size_t k = 0; k < operands.size(); ++k) {
-      out.list(2);
-      out.integer(node.function->inputs[k].argument);
-      out.integer(static_cast<int64_t>(numbers.of(operands[k], node.function->inputs[k].dtype)));
-    }
-    out.list(node.function->num_params);
-    for (int k = 0; k < node.function->num_params; ++k, ++number) {
-      out.list(2);
-      out.integer(node.function->params[k].argument);
-      out.integer(own_numbers[number] == kOne ? -1 : own_numbers[number]);
-    }
+    for (size_t k = 0; k < operands.size(); ++k)
+      member.operands.push_back(
+          {function.inputs[k].argument, static_cast<int64_t>(numbers.of(operands[k], function.inputs[k].dtype))});
+    member.numbers.emplace();
+    for (int k = 0; k < function.num_params; ++k, ++number)
+      member.numbers->push_back(described(function.params[k], own_numbers[number]));
   }
-  out.list(group.outputs.size());
-  for (const uint16_t value : group.outputs) out.integer(static_cast<int64_t>(numbers.of_value(value)));
-  return out.data();
+  for (const uint16_t value : group.outputs) made.outputs.push_back(static_cast<int32_t>(numbers.of_value(value)));
+  return encoded_record(made);
 }
 
-}  // namespace
-
-namespace {
-
 // Functions that this thread knows to be known, by a part of their address.
-const ScalarFunction*& remembered_at(const ScalarFunction& function) {
-  static thread_local const ScalarFunction* known[64] = {};
+const ElementFunction*& remembered_at(const ElementFunction& function) {
+  static thread_local const ElementFunction* known[64] = {};
   return known[reinterpret_cast<uintptr_t>(&function) >> 6 & 63];
 }
 
 }  // namespace
 
-bool is_known(const ScalarFunction& function) {
-  const ScalarFunction*& place = remembered_at(function);
+bool is_known(const ElementFunction& function) {
+  const ElementFunction*& place = remembered_at(function);
   if (place == &function) return true;
   Table& all = table();
   std::lock_guard guard(all.mutex);
@@ -165,7 +150,7 @@ bool is_known(const ScalarFunction& function) {
   return true;
 }
 
-void remember_request(const ScalarFunction& function, const OpCall& call, PointwiseKey key) {
+void remember_request(const ElementFunction& function, const OpCall& call, PointwiseKey key) {
   if (is_known(function)) return;
   keep_op_forever(*call.op);  // groups name its function by the address
   Table& all = table();
@@ -188,7 +173,8 @@ GroupEntry& find_group(const Segment& segment, const Group& group, std::span<con
   }
   if (group.anchor >= 0) {
     entry.example = excerpt(segment, group);
-    entry.description = describe_anchored(*entry.example, [&](const ScalarFunction* f) { return all.requests.at(f); });
+    entry.description = describe_anchored(
+        *entry.example, [&](const ElementFunction* f) -> const std::string& { return all.requests.at(f); });
   } else {
     entry.description = describe(all, segment, group, numbers);
   }
@@ -216,34 +202,24 @@ std::vector<GroupEntry*> all_groups() {
 
 namespace {
 
-uint16_t parameter_number(const ScalarFunction& function, int64_t argument, int64_t part) {
+uint16_t parameter_number(const ElementFunction& function, const encoded::GroupNumber& number) {
   for (uint16_t k = 0; k < function.num_params; ++k)
-    if (function.params[k].argument == argument && static_cast<int64_t>(function.params[k].part) == part) return k;
+    if (function.params[k].argument == number.argument && function.params[k].part == number.part) return k;
   raise(ErrorKind::Value, "a group reads a number that its op does not have");
 }
 
-// [kernel, [[input, dtype], ...], [dtype of each output], [[node, argument, part], ...]], then tile programs.
+// The answer, and tile programs behind it.
 std::unique_ptr<GroupFunction> decode_group(const GroupEntry& entry, std::string_view answer) {
   const Traced traced = opened(answer);
   Decoder in(traced.bytes());
+  auto read = in.record<encoded::GroupAnswer>();
   auto made = std::make_unique<GroupFunction>();
-  in.expect_list(4);
-  const auto id = in.bytes();
-  if (id.size() != made->kernel.id.size()) raise(ErrorKind::Value, "a group names no kernel");
-  std::ranges::copy(id, made->kernel.id.begin());
-  for (size_t count = in.list(); count--;) {
-    in.expect_list(2);
-    const auto number = static_cast<uint16_t>(in.integer());
-    made->inputs.push_back({number, in.code<DType>()});
-  }
-  for (size_t count = in.list(); count--;) made->outputs.push_back(in.code<DType>());
-  for (size_t count = in.list(); count--;) {
-    in.expect_list(3);
-    const auto node = static_cast<size_t>(in.integer());
-    if (node >= entry.functions.size()) raise(ErrorKind::Value, "a group reads a number of no op");
-    const int64_t argument = in.integer();
-    made->params.emplace_back(static_cast<uint16_t>(node),
-                              parameter_number(*entry.functions[node], argument, in.integer()));
+  made->kernel.id = read.kernel;
+  for (const encoded::GroupInput& input : read.inputs) made->inputs.push_back({input.number, input.dtype});
+  made->outputs = std::move(read.outputs);
+  for (const encoded::GroupNumber& number : read.numbers) {
+    if (number.member >= entry.functions.size()) raise(ErrorKind::Value, "a group reads a number of no op");
+    made->params.emplace_back(number.member, parameter_number(*entry.functions[number.member], number));
   }
   const ProgramScope programs(traced.programs);
   attach_program(made->kernel);
@@ -336,7 +312,7 @@ class Comparison {
 
   bool agrees() {
     size_t at = 0;
-    for (const ScalarFunction* op : entry_.functions) {
+    for (const ElementFunction* op : entry_.functions) {
       std::vector<MapOperand> operands;
       const size_t first = values_.size();
       for (int k = 0; k < op->num_outputs; ++k)
@@ -378,7 +354,7 @@ class Comparison {
     return operand(inputs_[code]);
   }
   // Equal where they are in the group.
-  std::vector<uint64_t> random_params(const ScalarFunction& op) {
+  std::vector<uint64_t> random_params(const ElementFunction& op) {
     const size_t first = numbers_.size();
     for (int k = 0; k < op.num_params; ++k) {
       const NumberClass like = entry_.numbers[numbers_.size()];

@@ -23,8 +23,7 @@ namespace pellucid::record {
 constexpr size_t kMaxGroupInputs = 14, kMaxGroupOutputs = 8;
 
 // Of a number: that it is 1.0, or the first number that it equals.
-using NumberClass = uint16_t;
-constexpr NumberClass kOne = UINT16_MAX;
+using NumberClass = uint16_t;  // or kOne
 // The class of each number of the segment's ops of single elements, and whether they are still right.
 std::vector<NumberClass> classes_of(const Segment& segment);
 bool are_classes_of(std::span<const NumberClass> classes, const Segment& segment);
@@ -65,7 +64,7 @@ struct Example {
 struct GroupEntry {
   int number = 0;
   std::vector<uint64_t> key;
-  std::vector<const ScalarFunction*> functions;
+  std::vector<const ElementFunction*> functions;
   std::vector<const OpRecord*> ops;
   std::vector<NumberClass> numbers;  // of the functions, one after the other
   std::unique_ptr<Example> example;  // of a group with an anchor
@@ -83,8 +82,8 @@ GroupEntry* group_numbered(int number);
 std::vector<GroupEntry*> all_groups();
 
 // How to make the function of a call again in Python; once per function.
-void remember_request(const ScalarFunction& function, const OpCall& call, PointwiseKey key);
-bool is_known(const ScalarFunction& function);
+void remember_request(const ElementFunction& function, const OpCall& call, PointwiseKey key);
+bool is_known(const ElementFunction& function);
 
 // Takes Python's answer: decodes it, compares it with the ops on random data, and publishes it.
 void publish_group(int number, std::string_view answer);

@@ -196,7 +196,7 @@ Node& Recorder::add_node(const OpRecord& op, uint8_t space) {
   return node;
 }
 
-void Recorder::add_node(const OpRecord& op, const ScalarFunction& function, uint8_t space, const uint64_t* params) {
+void Recorder::add_node(const OpRecord& op, const ElementFunction& function, uint8_t space, const uint64_t* params) {
   Node& node = add_node(op, space);
   node.function = &function;
   node.num_operands = function.num_inputs;
@@ -233,7 +233,7 @@ Operand Recorder::take_memory(TensorImpl& self) {
 
 // Records a write in place. False: others have the memory.
 template <class TensorAt>
-bool Recorder::add_write(OpCall& call, const ScalarFunction& function, const uint64_t* params, TensorImpl& self,
+bool Recorder::add_write(OpCall& call, const ElementFunction& function, const uint64_t* params, TensorImpl& self,
                          TensorAt&& tensor_at) {
   static std::mutex taking;  // two threads may write to one tensor
   const auto guard = lock();
@@ -311,7 +311,7 @@ const char* unfit(const OpCall& call) {
 }
 
 // Whether it can fail by its elements, or depends on more than these.
-const char* unfit(const OpCall& call, const ScalarFunction& function) {
+const char* unfit(const OpCall& call, const ElementFunction& function) {
   if (!function.is_plain) return "it draws random numbers or checks its numbers";
   if (!function.requirements.empty()) return "it checks its elements";
   if (function.num_outputs != call.op->schema.returns.size()) return "it returns less than it computes";
@@ -356,7 +356,7 @@ void give(std::span<const pellucid::Value> results, bool as_list, OpCall& call) 
 }  // namespace
 
 bool Recorder::record(const PreparedMap& map, OpCall& call, std::span<TensorImpl* const> tensors) {
-  const ScalarFunction& function = map.function;
+  const ElementFunction& function = map.function;
   TensorImpl* self = map.written >= 0 ? call.args[map.written].tensor : nullptr;
   const int64_t numel = self ? self->numel : map.geometry->numel;
   if (watched_ || thread_state.anomaly_mode || numel == 0) return false;
@@ -407,7 +407,7 @@ const char* Recorder::record(OpCall& call) {
   const bool is_small = numel < kLeastRecorded && std::none_of(tensors, tensors + num_tensors, is_value);
   if (is_small || numel == 0) return "it has few elements";
   const Gathered gathered = Gatherer(call, data).gather();
-  const ScalarFunction& function = data.function_for(call, gathered.key);
+  const ElementFunction& function = data.function_for(call, gathered.key);
   if (const char* reason = unfit(call, function)) return reason;
   if (self &&
       (function.num_outputs != 1 || function.outputs[0] != self->dtype || !std::ranges::equal(shape, self->shape())))

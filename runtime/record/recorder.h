@@ -77,11 +77,11 @@ class Recorder {
   Operand operand_of(TensorImpl& tensor);
   uint8_t space_of(std::span<const int64_t> sizes);
   Node& add_node(const OpRecord& op, uint8_t space);
-  void add_node(const OpRecord& op, const ScalarFunction& function, uint8_t space, const uint64_t* params);
+  void add_node(const OpRecord& op, const ElementFunction& function, uint8_t space, const uint64_t* params);
   bool has_memory_alone(const TensorImpl& self) const;
   Operand take_memory(TensorImpl& self);
   template <class TensorAt>
-  bool add_write(OpCall& call, const ScalarFunction& function, const uint64_t* params, TensorImpl& self,
+  bool add_write(OpCall& call, const ElementFunction& function, const uint64_t* params, TensorImpl& self,
                  TensorAt&& tensor_at);
   void overwrite(pellucid::Value& result, TensorImpl& self, uint8_t space);
   void give_result(pellucid::Value& result, Tensor tensor, uint8_t space);

@@ -338,7 +338,7 @@ class SegmentRun {
   void run_node(uint16_t of_node) {
     const Node& node = segment_.nodes[of_node];
     const int position = plan_.position.empty() ? 0 : plan_.position[of_node];
-    const ScalarFunction& function = *node.function;
+    const ElementFunction& function = *node.function;
     Launch launch(segment_, node.space);
     ResultBlocks blocks(segment_);
     for (int k = 0; k < function.num_outputs; ++k) {

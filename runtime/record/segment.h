@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/tensor.h"
-#include "kernels/scalar_function.h"
+#include "kernels/element_function.h"
 
 namespace pellucid::record {
 
@@ -72,7 +72,7 @@ struct Operand {
 // `first_param`: of an anchor, the first of its arguments. `is_alone`: an anchor that no others join.
 struct Node {
   const OpRecord* op;
-  const ScalarFunction* function;
+  const ElementFunction* function;
   const AnchorForm* anchor;
   uint16_t first_operand, first_param, first_value;
   uint8_t space, num_operands, num_values;

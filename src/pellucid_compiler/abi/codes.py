@@ -90,7 +90,7 @@ OP_KIND: Final = Codes(
     {
         "view": "shares memory with its operand",
         "factory": "makes a tensor of no operand",
-        "pointwise": "a ScalarFunction over one element of each operand",
+        "pointwise": "an ElementFunction over one element of each operand",
         "reduction": "",
         "scan": "",
         "fused": "a Graph of several loops",
@@ -201,6 +201,7 @@ SLOT: Final = Codes(
         "op": "one scalar op, by the kernel of it",
         "bitcast": "the same bits",
         "gather": "an operand's element at computed indices",
+        "check": "the value of a slot, where another one holds",
     },
 )
 FORM: Final = Codes(
@@ -258,6 +259,11 @@ NUMBER_PART: Final = Codes(
     "NumberPart",
     "What of a number a kernel's parameter takes.",
     {"whole": "", "real": "of a complex number", "imaginary": "of a complex number"},
+)
+GRID_ACCESS: Final = Codes(
+    "GridAccess",
+    "What an access of a kernel for GPUs that runs on the CPU touches.",
+    {"read_global": "", "write_global": "", "read_shared": "", "write_shared": ""},
 )
 
 ALL: Final = tuple(value for value in list(vars().values()) if isinstance(value, Codes))

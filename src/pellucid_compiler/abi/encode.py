@@ -50,7 +50,10 @@ def _write(value: Encodable, out: bytearray) -> None:
         out.append(LIST)
         out += _unsigned(len(value))
         for item in value:
-            _write(item, out)
+            if type(item) is int:  # most items are: without a call
+                out += _integer(item)
+            else:
+                _write(item, out)
     elif isinstance(value, (bytes, bytearray)):
         out.append(BYTES)
         out += _unsigned(len(value))

@@ -1,8 +1,9 @@
 """Records: dataclasses whose annotations say how each field is encoded and decoded.
 
-The annotation of a field gives three things: how Python writes it (``encoded``), the
-C++ type of the generated struct and the expression that reads it (``headers.py``), and
-what the page of the format says (``pages.py``). ``str``, ``bool`` and ``bytes`` speak
+The annotation of a field says how Python writes and reads it (``encoded``,
+``decoded``), the C++ type in the generated struct, the expression that reads it there,
+the statement that writes it (``headers.py``), and what the page of the format says
+(``pages.py``). ``str``, ``bool`` and ``bytes`` speak
 for themselves; ``tuple[X, ...]`` is a list, ``tuple[X, Y]`` a list of two, ``X | None``
 may be absent, a dataclass is a list of its fields. Everything else is
 ``Annotated[type, Field]`` with one of the fields below. Read next: ``plan.py``.
@@ -19,6 +20,7 @@ from typing import (
     Annotated,
     Any,
     TypeAlias,
+    TypeVar,
     Union,
     get_args,
     get_origin,
@@ -26,33 +28,55 @@ from typing import (
 )
 
 from pellucid_compiler.abi.codes import Codes
-from pellucid_compiler.abi.dtypes import CODES
+from pellucid_compiler.abi.dtypes import CODES, DTYPES
 from pellucid_compiler.abi.encode import Encodable, encode
 
 Encoder: TypeAlias = Callable[[Any], Encodable]
+Decoder: TypeAlias = Callable[[Any], Any]
+Record = TypeVar("Record")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Field:
-    """One kind of field: how it is written, its C++ type, what reads it, its name on
-    the page. ``encoded`` None: the value is encodable as it is.
+    """One kind of field: its C++ type, what reads it there, its name on the page, how
+    Python writes and reads it (None: the value is encodable as it is), and the C++
+    statement that writes what has a name, of fields in records that the runtime writes.
     """
 
     cpp: str
     read: str
     shown: str
     encoded: Encoder | None = None
+    decoded: Decoder | None = None
+    write: Callable[[str], str] = str
+
+
+def writer(function: str) -> Callable[[str], str]:
+    """The statement by a function of the encoder."""
+    return lambda name: f"out.{function}({name});"
 
 
 def integer(cpp: str) -> Field:
     """An integer; a decoder refuses what does not fit into ``cpp``."""
-    return Field(cpp, f"in.integer_as<{cpp}>()", cpp.removesuffix("_t"))
+    return Field(
+        cpp,
+        f"in.integer_as<{cpp}>()",
+        cpp.removesuffix("_t"),
+        write=writer("integer"),
+    )
 
 
 def code(codes: Codes) -> Field:
     """A member of an enumeration, by its name in Python."""
     name = codes.name
-    return Field(name, f"in.code<{name}>()", f"{name} code", codes.__getitem__)
+    return Field(
+        name,
+        f"in.code<{name}>()",
+        f"{name} code",
+        codes.__getitem__,
+        codes.names.__getitem__,
+        writer("code"),
+    )
 
 
 KIND = Field("", "", "")
@@ -76,8 +100,18 @@ Register = Annotated[
 ValueNumber = Annotated[int, Field("uint16_t", "in.integer_as<uint16_t>()", "value")]
 KernelId = Annotated[bytes, Field("KernelId", "in.kernel_id()", "kernel id")]
 DTypeName = Annotated[
-    str, Field("DType", "in.code<DType>()", "DType code", CODES.__getitem__)
+    str,
+    Field(
+        "DType",
+        "in.code<DType>()",
+        "DType code",
+        CODES.__getitem__,
+        lambda code: DTYPES[code].name,
+        writer("code"),
+    ),
 ]
+Nested = Annotated[bytes, Field("std::string_view", "", "bytes", write=writer("bytes"))]
+"""What was encoded on its own, in a record that the runtime writes."""
 LITERAL = Field("Literal", "in.literal()", "none, bool, integer, number, complex, text")
 
 
@@ -117,28 +151,34 @@ def field_of(hint: Any) -> Field:
 
 _PLAIN = {
     str: Field("std::string_view", "in.text()", "text"),
-    bool: Field("bool", "in.boolean()", "bool"),
+    bool: Field("bool", "in.boolean()", "bool", write=writer("boolean")),
     bytes: Field("std::span<const uint8_t>", "in.bytes()", "bytes"),
 }
 
 
 def list_of(item: Field) -> Field:
-    write = item.encoded
+    write, read = item.encoded, item.decoded or _itself
     return Field(
         f"std::vector<{item.cpp}>",
         f"in.list_of<{item.cpp}>([&] {{ return {item.read}; }})",
         f"list of {item.shown}",
         list if write is None else lambda values: [write(v) for v in values],
+        lambda values: tuple(read(v) for v in values),
+        lambda name: (
+            f"out.list_of({name}, [&](auto& item) {{ {item.write('item')} }});"
+        ),
     )
 
 
 def optional(item: Field) -> Field:
-    write = item.encoded or _itself
+    write, read = item.encoded or _itself, item.decoded or _itself
     return Field(
         f"std::optional<{item.cpp}>",
         f"in.optional<{item.cpp}>([&] {{ return {item.read}; }})",
         f"{item.shown}, or none",
         lambda value: None if value is None else write(value),
+        lambda value: None if value is None else read(value),
+        lambda name: f"if ({name}) {item.write('*' + name)} else out.none();",
     )
 
 
@@ -170,7 +210,14 @@ def _pair(first: Field, second: Field) -> Field:
 
 def record_field(record: type) -> Field:
     name = record.__name__
-    return Field(f"{name}", f"in.record<{name}>()", name, encode_record)
+    return Field(
+        name,
+        f"in.record<{name}>()",
+        name,
+        encode_record,
+        lambda values: read_record(record, values),
+        writer("record"),
+    )
 
 
 def _nested(record: type) -> Field:
@@ -207,6 +254,20 @@ class Alternatives:
 
 def _itself(value: Encodable) -> Encodable:
     return value
+
+
+def read_record(record: type[Record], values: Any) -> Record:
+    """The record whose fields were encoded as ``values``; ValueError if their number
+    is another one.
+    """
+    kind: type = record
+    pairs = zip(_readers(kind), values, strict=True)
+    return record(*(v if read is None else read(v) for read, v in pairs))
+
+
+@functools.cache
+def _readers(record: type) -> tuple[Decoder | None, ...]:
+    return tuple(item.field.decoded for item in fields_of(record))
 
 
 @functools.cache

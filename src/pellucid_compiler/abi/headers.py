@@ -16,6 +16,8 @@ from typing import Final
 from pellucid_compiler.abi import (
     codes,
     dtypes,
+    grid,
+    groups,
     limits,
     named_ops,
     pack_file,
@@ -51,6 +53,8 @@ def headers() -> dict[str, str]:
         "kernels/pack_file.h": _pack_file(),
         "plan/records.h": _records(),
         "plan/requests.h": _requests(),
+        "record/group_records.h": _group_records(),
+        "device/grid_machine.h": _grid_machine(),
     }
 
 
@@ -345,6 +349,49 @@ def _alternatives(group: Alternatives) -> Iterator[str]:
     yield "  }"
     yield "  in.refuse_code();"
     yield "}"
+
+
+def _group_records() -> str:
+    body = ["namespace encoded {"]
+    for record in groups.WRITTEN:
+        body += ["", *_written_struct(record)]
+    for read in groups.READ:
+        body += ["", *_struct(read), *_reader(read)]
+    body.append("}  // namespace encoded")
+    summary = "Groups of recorded ops: their descriptions, and the answers."
+    included = '<optional> <vector> "plan/decode.h"'
+    return header(summary, "abi/groups.py", included, body)
+
+
+def _written_struct(record: type) -> Iterator[str]:
+    fields = fields_of(record)
+    yield f"struct {record.__name__} {{"
+    for item in fields:
+        yield f"  {item.field.cpp} {item.name};"
+    yield "  void write(Encoder& out) const {"
+    yield f"    out.list({len(fields)});"
+    for item in fields:
+        yield f"    {item.field.write(item.name)}"
+    yield "  }"
+    yield "};"
+
+
+# ------------------------------------------------------------------------------- grid
+
+
+def _grid_machine() -> str:
+    body = [
+        "// What an emulated kernel is given besides its arguments.",
+        "struct GridMachine {",
+        *(f"  {m.cpp};{_comment(m.meaning)}" for m in grid.MACHINE),
+        "};",
+        *(
+            f"static_assert(offsetof(GridMachine, {m.name}) == {grid.OFFSETS[m.name]});"
+            for m in grid.MACHINE
+        ),
+    ]
+    summary = "What kernels for GPUs that run on the CPU call."
+    return header(summary, "abi/grid.py", "<cstddef> <cstdint>", body)
 
 
 # --------------------------------------------------------------------------- requests

@@ -23,6 +23,9 @@ MAX_MAP_PARAMS: Final = 12
 NO_REGISTER: Final = 0xFFFF  # of a plan: encoded as -1
 FIRST_DRAW: Final = 128  # operand FIRST_DRAW + w of a function is random word w
 
+FIRST_VALUE: Final = 1 << 16  # of places in a group: inputs are below
+ONE: Final = 0xFFFF  # what a number of a group equals that is 1.0
+
 # A pointwise key has a byte per argument: a tensor's dtype code, or one of these.
 KEY_NUMBER: Final = 253
 KEY_NONE: Final = 254
@@ -35,7 +38,7 @@ TRIANGLE_ROWS: Final = 64  # of a piece of a triangle's rows, at least
 TRIANGLE_PIECES: Final = 8  # with so many a triangle does little for nothing
 SMALL_B_ELEMENTS: Final = 40_000  # of a B whose rows are aligned: read in place
 WORKSPACE_BYTES: Final = 3 << 19  # that a driver lends a product's kernel
-FROZEN_MAGIC: Final = b"PLCDFRZ4"  # begins frozen.bin, with its version
+FROZEN_MAGIC: Final = b"PLCDFRZ6"  # begins frozen.bin, with its version
 PACK_MAGIC: Final = b"PLCDPACK"  # begins a kernel pack
 PACK_VERSION: Final = 1
 PACK_ALIGNMENT: Final = 64  # of a kernel in a pack, as pack/link.py aligns it

@@ -11,6 +11,8 @@ from typing import Final
 
 from pellucid_compiler.abi import (
     codes,
+    grid,
+    groups,
     opcodes,
     pack_file,
     parts,
@@ -60,6 +62,8 @@ def page(instructions: Iterable[Opcode]) -> str:
     lines += _records(plan.RECORDS)
     lines += ["## Requests", "", _about(requests), ""]
     lines += _records(requests.REQUESTS)
+    lines += ["## Groups", "", _about(groups), ""]
+    lines += _records((*groups.WRITTEN, *groups.READ))
     lines += ["## Instructions", "", _about(opcodes), "", *_opcodes(instructions)]
     lines += ["## Codes", ""]
     for enumeration in codes.ALL:
@@ -68,6 +72,9 @@ def page(instructions: Iterable[Opcode]) -> str:
     lines += _pack()
     lines += ["## Parts of a product's kernel", "", _about(parts), ""]
     lines += _enumeration(parts.PART)
+    lines += ["## Kernels for GPUs on the CPU", "", _about(grid), ""]
+    rows = ((str(grid.OFFSETS[m.name]), f"`{m.cpp}`", m.meaning) for m in grid.MACHINE)
+    lines += [*_table("offset|word|meaning", rows)]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

@@ -106,11 +106,14 @@ class Operand:
 
 @dataclass(frozen=True)
 class KernelUse:
-    """A kernel by id and the registers of its 64-bit params."""
+    """A kernel by id and the registers of its 64-bit params. ``messages``: of what its
+    body checks of elements, by the detail of its status.
+    """
 
     id: KernelId
     params: tuple[Register, ...]
     label: str
+    messages: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True)

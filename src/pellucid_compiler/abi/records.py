@@ -53,8 +53,9 @@ class OpRow:
     """An op overload. ``functional``: the position of the record that it is a variant
     of, or -1; ``promoted``: bits of the arguments that join promotion; ``inverse``: the
     view that takes a join apart; ``saves``: the declaration saves values for its
-    gradient. ``keys``: bytes of a list of KeyedPlan or KeyedFunction; ``derivatives``:
-    of a list of KeyedDerivative; both empty for variants.
+    gradient; ``tags``: PyTorch's, between spaces, as in other rows. ``keys``: bytes of
+    a list of KeyedPlan or KeyedFunction; ``derivatives``: of a list of KeyedDerivative;
+    both empty for variants.
     """
 
     schema: str
@@ -70,6 +71,7 @@ class OpRow:
     layout: Annotated[str, code(LAYOUT)]
     autocast: CastRule
     saves: bool
+    tags: str
     keys: bytes
     derivatives: bytes
 
@@ -128,6 +130,7 @@ class LateRow:
     is_function: bool
     is_seen: bool
     is_variadic: bool
+    tags: str
 
 
 @dataclass(frozen=True)
@@ -172,13 +175,25 @@ class IntrinsicRow:
     is_transparent: bool
     instead: str
     autocast: CastRule
+    tags: str
     gradient: str
     sources: tuple[SourceRow, ...]
 
 
 @dataclass(frozen=True)
+class DocumentationRow:
+    """Where the texts of an op's name begin: as a function, and as a method."""
+
+    name: str
+    function: UInt32
+    method: UInt32
+
+
+@dataclass(frozen=True)
 class FrozenFile:
-    """``programs``: bytes of a list of Program; ``late``: of a list of LateOpRow."""
+    """``programs``: bytes of a list of Program; ``late``: of a list of LateOpRow.
+    ``documentation`` is sorted by name; its texts end with a zero byte each.
+    """
 
     ops: tuple[OpRow, ...]
     intrinsics: tuple[IntrinsicRow, ...]
@@ -186,6 +201,8 @@ class FrozenFile:
     programs: bytes
     late: bytes
     seen: tuple[SeenRow, ...]
+    documentation: tuple[DocumentationRow, ...]
+    texts: bytes
 
 
 # ------------------------------------------------------------------------------ keys
@@ -384,6 +401,19 @@ class GatherSlot:
     indices: tuple[Int32, ...]
 
 
+@dataclass(frozen=True)
+class CheckSlot:
+    """The value of slot ``value``, where slot ``condition`` holds: elsewhere check
+    ``number`` fails, but for elements that slot ``mask`` (or -1) does not need.
+    """
+
+    dtype: DTypeName
+    number: Int32
+    mask: Int32
+    value: Int32
+    condition: Int32
+
+
 SLOTS: Final = Alternatives(
     "AnySlot",
     SLOT,
@@ -396,6 +426,7 @@ SLOTS: Final = Alternatives(
         "op": OpSlot,
         "bitcast": BitcastSlot,
         "gather": GatherSlot,
+        "check": CheckSlot,
     },
 )
 
@@ -516,7 +547,7 @@ class TileProgram:
 
 RECORDS: Final = (
     *(OpRow, ConversionRow, Program, BindingRow, LateOpRow, LateRow, SeenRow),
-    *(SourceRow, IntrinsicRow, FrozenFile),
+    *(SourceRow, IntrinsicRow, DocumentationRow, FrozenFile),
     *(KeyedPlan, PointwiseKey, KeyedFunction, KeyedDerivative),
     *(FunctionInput, FunctionParameter, NumberChecks, Function),
     *(DerivedOp, SizeRow, PassedRow, DerivativeRow, GuardedDerivative),

@@ -8,11 +8,10 @@ parameters are the fields; what is ``Spliced`` a function of the encoder writes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, TypeAlias, TypeVar
+from typing import Annotated, Final, TypeAlias
 
-from pellucid_compiler.abi.dtypes import DTYPES
 from pellucid_compiler.abi.encode import Decoded, decode
-from pellucid_compiler.abi.fields import Bits, DTypeName, Field, fields_of
+from pellucid_compiler.abi.fields import Bits, DTypeName, Field, Record, read_record
 
 OpReference: TypeAlias = Annotated[
     str | bytes,
@@ -37,7 +36,7 @@ class PlanRequest:
 
 @dataclass(frozen=True)
 class FunctionRequest:
-    """For the ScalarFunction of a pointwise op behind promotion: none, [tensor, DType
+    """For the ElementFunction of a pointwise op behind promotion: none, [tensor, DType
     code], [number] or [static, item] per argument.
     """
 
@@ -51,15 +50,7 @@ REQUESTS: Final = (PlanRequest, FunctionRequest)
 SPLICED: Final = ""
 """The C++ type of fields that a function of the encoder writes."""
 
-_Request = TypeVar("_Request", PlanRequest, FunctionRequest)
 
-
-def read_request(kind: type[_Request], request: bytes) -> _Request:
+def read_request(kind: type[Record], request: bytes) -> Record:
     """The fields of an encoded request."""
-    given: Any = decode(request)
-    values = zip(fields_of(kind), given, strict=True)  # type: ignore[arg-type]
-    return kind(*(_read(item.field, value) for item, value in values))
-
-
-def _read(field: Field, value: Any) -> Any:
-    return DTYPES[value].name if field.cpp == "DType" else value
+    return read_record(kind, decode(request))

@@ -18,6 +18,7 @@ from pellucid_compiler.declare import (
     where,
     with_partials,
 )
+from pellucid_compiler.ir.dtypes import is_complex
 
 
 @pointwise(
@@ -25,6 +26,7 @@ from pellucid_compiler.declare import (
     int_to_float=True,
     backward="sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor",
     aliases=("special_expit",),
+    core=True,
 )
 def sigmoid(x):
     """``1 / (1 + exp(-x))``."""
@@ -47,9 +49,12 @@ def logistic(x):
 
 @pointwise(
     "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
-    namespace="nn.functional",
+    namespace="nn",
     backward="softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar "
     "threshold) -> Tensor",
+    inplace=False,
+    method=False,
+    also=("nn.functional.softplus",),
 )
 def softplus(x, beta, threshold):
     """``log(1 + exp(beta x)) / beta``; linear above ``threshold``, where exp
@@ -67,6 +72,8 @@ def _(x, beta, threshold, y):
 @pointwise(
     "relu(Tensor self) -> Tensor",
     backward="threshold_backward(self=result, threshold=0)",
+    core=True,
+    also=("nn.functional.relu_",),
 )
 def relu(x):
     """``max(x, 0)``."""
@@ -85,13 +92,15 @@ def _held(x, lowest, highest):
 
 @pointwise(
     "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
-    namespace="nn.functional",
+    namespace="nn",
     method=False,
     backward="hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, "
     "Scalar max_val) -> Tensor",
+    core=True,
+    also=("nn.functional.hardtanh_",),
 )
 def hardtanh(x, min_val, max_val):
-    """x held in [min_val, max_val]; the slope at a bound is 0."""
+    """The elements, held in [min_val, max_val]; the slope at a bound is 0."""
     refuse_bool("hardtanh", x)
     require(
         x.dtype != "uint8" or min_val >= 0,
@@ -101,32 +110,36 @@ def hardtanh(x, min_val, max_val):
     return where(x <= min_val, min_val, where(x >= max_val, max_val, x))
 
 
-@pointwise("relu6(Tensor self) -> Tensor", namespace="nn.functional", method=False)
+@pointwise("relu6(Tensor self) -> Tensor", namespace="nn", method=False)
 def relu6(x):
-    """x held in [0, 6]."""
+    """``min(max(x, 0), 6)``."""
     refuse_bool("relu6", x)
     return where(x <= 0, 0, where(x >= 6, 6, x))
 
 
 @pointwise(
     "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
-    namespace="nn.functional",
+    namespace="nn",
     method=False,
     backward="leaky_relu_backward(Tensor grad_output, Tensor self, Scalar "
     "negative_slope, bool self_is_result) -> Tensor",
+    core=True,
+    also=("nn.functional.leaky_relu_",),
 )
 def leaky_relu(x, negative_slope):
-    """x above 0, ``negative_slope x`` below."""
+    """The elements above 0, ``negative_slope x`` below."""
     require_float("leaky_relu", x)
     return where(x > 0, x, x * negative_slope)
 
 
 @pointwise(
     "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
-    namespace="nn.functional",
+    namespace="nn",
     method=False,
     backward="elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar "
     "input_scale, bool is_result, Tensor self_or_result) -> Tensor",
+    core=True,
+    also=("nn.functional.elu_",),
 )
 def elu(x, alpha, scale, input_scale):
     """``scale x`` above 0, ``scale alpha (exp(input_scale x) - 1)`` below."""
@@ -138,10 +151,14 @@ _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
 @pointwise(
-    "selu(Tensor self) -> Tensor", refuses=("integers", "bool"), node="EluBackward0"
+    "selu(Tensor self) -> Tensor",
+    refuses=("integers", "bool"),
+    node="EluBackward0",
+    method=False,
+    also=("nn.functional.selu_",),
 )
 def selu(x):
-    """elu with the self-normalising constants of Klambauer et al. 2017."""
+    """``elu`` with the self-normalising constants of Klambauer et al. 2017."""
     return where(x > 0, x * _SELU_SCALE, expm1(x) * (_SELU_ALPHA * _SELU_SCALE))
 
 
@@ -152,7 +169,12 @@ def _(x):
     return api.ops.aten.elu.default(x, _SELU_ALPHA, _SELU_SCALE)
 
 
-@pointwise("celu(Tensor self, Scalar alpha=1.0) -> Tensor")
+@pointwise(
+    "celu(Tensor self, Scalar alpha=1.0) -> Tensor",
+    method=False,
+    also=("nn.functional.celu_",),
+    backward="elu_backward(scale=1, input_scale=1 / alpha)",
+)
 def celu(x, alpha):
     """``max(0, x) + min(0, alpha (exp(x / alpha) - 1))``."""
     require_float("celu", x)
@@ -160,17 +182,10 @@ def celu(x, alpha):
     return where(x > 0, x, expm1(x / alpha) * alpha)
 
 
-celu.gradients_seen_as(
-    self=lambda grad, self, alpha: api.ops.aten.elu_backward.default(
-        grad, alpha, 1, 1 / alpha, False, self
-    )
-)
-
-
 @pointwise(
     "silu(Tensor self) -> Tensor",
     refuses=("integers", "bool"),
-    namespace="nn.functional",
+    namespace="nn",
     method=False,
     backward="silu_backward(Tensor grad_output, Tensor self) -> Tensor",
 )
@@ -186,7 +201,7 @@ def _(x, y):
 
 @pointwise(
     "mish(Tensor self) -> Tensor",
-    namespace="nn.functional",
+    namespace="nn",
     method=False,
     backward="mish_backward(Tensor grad_output, Tensor self) -> Tensor",
     backward_out="",
@@ -210,10 +225,12 @@ def _(x, y):
 @pointwise(
     "gelu(Tensor self, *, str approximate='none') -> Tensor",
     refuses=("integers", "bool"),
-    namespace="nn.functional",
+    namespace="nn",
     method=False,
     backward="gelu_backward(Tensor grad_output, Tensor self, *, str "
     "approximate='none') -> Tensor",
+    core=True,
+    also=("nn.functional.gelu",),
 )
 def gelu(x, approximate):
     """``x Φ(x)``, Φ the normal distribution; ``"tanh"``: Hendrycks and Gimpel 2016."""
@@ -240,10 +257,11 @@ def _(x, approximate, y):
 @pointwise(
     "log_sigmoid(Tensor self) -> Tensor",
     refuses=("integers", "bool"),
-    namespace="nn.functional",
+    namespace="nn",
     method=False,
     backward="log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> "
     "Tensor",
+    inplace=False,
 )
 def log_sigmoid(x):
     """``log(sigmoid(x))``."""
@@ -265,7 +283,7 @@ def _(x, y):
 @pointwise(
     "hardsigmoid(Tensor self) -> Tensor",
     refuses=("integers", "bool"),
-    namespace="nn.functional",
+    namespace="nn",
     method=False,
     backward="hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor",
 )
@@ -277,7 +295,7 @@ def hardsigmoid(x):
 @pointwise(
     "hardswish(Tensor self) -> Tensor",
     refuses=("integers", "bool"),
-    namespace="nn.functional",
+    namespace="nn",
     method=False,
     backward="hardswish_backward(Tensor grad_output, Tensor self) -> Tensor",
     backward_out="out",
@@ -289,9 +307,10 @@ def hardswish(x):
 
 @pointwise(
     "softsign(Tensor self) -> Tensor",
-    namespace="nn.functional",
+    namespace="nn",
     method=False,
     node="DivBackward0",
+    inplace=False,
 )
 def softsign(x):
     """``x / (1 + |x|)``."""
@@ -300,20 +319,25 @@ def softsign(x):
 
 @softsign.seen_as
 def _(x):
-    return x / (x.abs() + 1) if x.is_floating_point() else NotImplemented
+    fits = x.is_floating_point() or x.is_complex()
+    return x / (x.abs() + 1) if fits else NotImplemented
 
 
 @softsign.partials("accuracy: the derived slope cancels for large x")
 def _(x, y):
+    if is_complex(x.dtype):
+        return NotImplemented
     bound = 1 + abs(x)
     return 1 / (bound * bound)
 
 
 @pointwise(
     "tanhshrink(Tensor self) -> Tensor",
-    namespace="nn.functional",
+    namespace="nn",
     method=False,
     node="SubBackward0",
+    inplace=False,
+    also=("nn.functional.tanhshrink",),
 )
 def tanhshrink(x):
     """``x - tanh(x)``."""
@@ -335,13 +359,15 @@ def _(x, y):
 
 @pointwise(
     "softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
-    namespace="nn.functional",
+    namespace="nn",
     method=False,
     backward="softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> "
     "Tensor",
+    inplace=False,
+    also=("nn.functional.softshrink",),
 )
 def softshrink(x, lambd):
-    """x moved towards 0 by ``lambd``, at most to 0."""
+    """The elements moved towards 0 by ``lambd``, at most to 0."""
     require_float("softshrink", x)
     require(lambd >= 0, "softshrink: lambd is {}; give 0 or a positive number", lambd)
     return where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0))
@@ -351,6 +377,8 @@ def softshrink(x, lambd):
     "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
     backward="hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> "
     "Tensor",
+    inplace=False,
+    also=("nn.functional.hardshrink",),
 )
 def hardshrink(x, lambd):
     """0 within ``lambd`` of 0, x elsewhere."""
@@ -364,7 +392,8 @@ def hardshrink(x, lambd):
     method=False,
     backward="threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) "
     "-> Tensor",
+    also=("nn.functional.threshold_",),
 )
 def threshold(x, threshold, value):
-    """x above ``threshold``, else ``value``."""
+    """The elements above ``threshold``, else ``value``."""
     return where(x <= threshold, cast(value, x.dtype), x)

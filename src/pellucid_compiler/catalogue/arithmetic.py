@@ -46,6 +46,7 @@ def _refuse_bool_division(name, x):
     numbers_as_tensors=True,
     exact=("alpha",),
     forms=number_forms("add", extra=_ALPHA),
+    core=("add.Tensor", "add.Scalar"),
 )
 def add(x, y, alpha):
     """``x + alpha y``."""
@@ -59,6 +60,7 @@ def add(x, y, alpha):
     exact=("alpha",),
     forms=number_forms("sub", extra=_ALPHA),
     aliases=("subtract",),
+    core=("sub.Tensor", "sub.Scalar"),
 )
 def sub(x, y, alpha):
     """``x - alpha y``."""
@@ -94,6 +96,7 @@ rsub.gradients_seen_as(self=lambda grad, alpha=1: scaled(-grad, alpha))
     numbers_as_tensors=True,
     forms=number_forms("mul"),
     aliases=("multiply",),
+    core=("mul.Tensor", "mul.Scalar"),
 )
 def mul(x, y):
     """``x y``."""
@@ -107,6 +110,7 @@ def mul(x, y):
     int_to_float=True,
     forms=number_forms("div"),
     aliases=("divide", "true_divide"),
+    core=("div.Tensor", "div.Scalar"),
 )
 def div(x, y):
     """``x / y``; integers are divided as floating-point numbers."""
@@ -126,6 +130,7 @@ def _(x, y, result):
     out="out_mode",
     forms=number_forms("div", "Scalar_mode", ", *, str? rounding_mode"),
     aliases=("divide",),
+    core=("div.Tensor_mode", "div.Scalar_mode"),
 )
 def div_mode(x, y, rounding_mode):
     """``x / y``, rounded to minus infinity (``"floor"``) or zero (``"trunc"``)."""
@@ -166,6 +171,7 @@ def floor_divide(x, y):
     out="Tensor_out",
     forms=(*number_forms("remainder"), *number_first_forms("remainder")),
     node=numbered("Remainder", tensor=1, number=0),
+    core=("remainder.Tensor", "remainder.Scalar"),
 )
 def remainder(x, y):
     """``x - floor(x / y) y``: the remainder with the sign of the divisor."""
@@ -179,6 +185,7 @@ def remainder(x, y):
     out="Tensor_out",
     forms=number_forms("fmod"),
     node=numbered("Fmod", tensor=1, number=0),
+    core=("fmod.Tensor", "fmod.Scalar"),
 )
 def fmod_op(x, y):
     """``x - trunc(x / y) y``: the remainder with the sign of the dividend."""
@@ -191,6 +198,7 @@ def fmod_op(x, y):
     refuses=("bool",),
     inplace="Tensor",
     node="PowBackward1",
+    core=True,
 )
 def pow_tensor(x, exponent):
     """``x ** exponent``."""
@@ -202,6 +210,8 @@ def pow_tensor(x, exponent):
     numbers=("exponent",),
     nonnegative=("exponent",),
     inplace="Scalar",
+    core=True,
+    inplace_function=False,
 )
 def pow_scalar(x, exponent):
     """``x ** exponent`` for a number."""
@@ -214,6 +224,7 @@ def pow_scalar(x, exponent):
     inplace=False,
     method=False,
     node="PowBackward2",
+    core=True,
 )
 def pow_of_scalar(x, exponent):
     """``x ** exponent`` for a number x."""
@@ -227,7 +238,10 @@ def square(x):
     return x * x
 
 
-@pointwise("reciprocal(Tensor self) -> Tensor", int_to_float=True)
+square.seen_as(lambda self: self.pow(2))
+
+
+@pointwise("reciprocal(Tensor self) -> Tensor", int_to_float=True, core=True)
 def reciprocal(x):
     """``1 / x``."""
     return 1 / x
@@ -238,10 +252,7 @@ def _(x, y):
     return -y * y
 
 
-@pointwise(
-    "neg(Tensor self) -> Tensor",
-    aliases=("negative",),
-)
+@pointwise("neg(Tensor self) -> Tensor", aliases=("negative",), core=True)
 def neg(x):
     """``-x``."""
     _refuse_bool("neg", x)
@@ -252,6 +263,8 @@ def neg(x):
     "abs(Tensor self) -> Tensor",
     refuses=("bool",),
     aliases=("absolute",),
+    inplace_function=("abs_",),
+    core=True,
 )
 def abs_op(x):
     """``|x|``; the slope at 0 is 0."""

@@ -85,10 +85,11 @@ def _left(weight, keep_mask, dropout_p):
     "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, "
     "Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, "
     "float? scale=None, bool enable_gqa=False) -> Tensor",
-    namespace="nn.functional",
+    namespace="nn",
     method=False,
     ranks=(3, 4),
     autocast="lower",
+    tags="nondeterministic_seeded",
 )
 def attention(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa):
     """``softmax(q k^T scale + mask) v``; a row without any allowed key gives zero."""
@@ -122,7 +123,7 @@ def _(query, key, value, mask, dropout_p, is_causal, *, scale, enable_gqa):
     "_attention_with_dropout(Tensor query, Tensor key, Tensor value, Tensor keep_mask, "
     "float dropout_p, Tensor? attn_mask=None, bool is_causal=False, *, "
     "float? scale=None, bool enable_gqa=False) -> Tensor",
-    namespace="nn.functional",
+    namespace="nn",
     method=False,
     out=False,
     ranks=(3, 4),

@@ -10,6 +10,7 @@ import math
 from pellucid_compiler.catalogue import special_series as tables
 from pellucid_compiler.catalogue.real_only import require_real
 from pellucid_compiler.catalogue.special import between, polynomial, special
+from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
     INF,
     NAN,
@@ -70,6 +71,9 @@ def i0(x):
 @i0.partials("accuracy: a series has no slope of its own accuracy")
 def _(x, y):
     return i1.scalar_body(x)
+
+
+i0.gradients_seen_as(self=lambda grad, self: grad * api.special.i1(self))
 
 
 @special("special_i0e(Tensor self) -> Tensor", domain=(2e-3, 1e3))
@@ -219,8 +223,16 @@ for _order in (0, 1):
     for _name, _function, _text in (
         ("bessel_j", bessel_j, "The Bessel function of the first kind"),
         ("bessel_y", bessel_y, "The Bessel function of the second kind"),
-        ("modified_bessel_k", modified_k, "The modified one of the second kind"),
-        ("scaled_modified_bessel_k", scaled_k, "exp(x) times modified_bessel_k"),
+        (
+            "modified_bessel_k",
+            modified_k,
+            "The modified Bessel function of the second kind",
+        ),
+        (
+            "scaled_modified_bessel_k",
+            scaled_k,
+            "``exp(x)`` times ``modified_bessel_k``",
+        ),
     ):
         _declare(
             f"{_name}{_order}",
@@ -228,7 +240,15 @@ for _order in (0, 1):
             f"{_text}, order {_order}.",
             "x" if _name.startswith("scaled") else "self",
         )
-_declare("modified_bessel_i0", _i0, "The modified one of the first kind, order 0.")
-_declare("modified_bessel_i1", _i1, "The modified one of the first kind, order 1.")
+_declare(
+    "modified_bessel_i0",
+    _i0,
+    "The modified Bessel function of the first kind, order 0.",
+)
+_declare(
+    "modified_bessel_i1",
+    _i1,
+    "The modified Bessel function of the first kind, order 1.",
+)
 _declare("spherical_bessel_j0", spherical_j0, "``sin(x) / x``.", "x")
 _declare("airy_ai", airy_ai, "Airy's function Ai.", "x")

@@ -21,6 +21,7 @@ from pellucid_compiler.declare import (
     numbers=("other",),
     out="Tensor_out",
     forms=number_forms("eq"),
+    core=("eq.Tensor", "eq.Scalar"),
 )
 def eq(x, y):
     """``x == y``."""
@@ -33,6 +34,7 @@ def eq(x, y):
     out="Tensor_out",
     forms=number_forms("ne"),
     aliases=("not_equal",),
+    core=("ne.Tensor", "ne.Scalar"),
 )
 def ne(x, y):
     """``x != y``."""
@@ -45,6 +47,7 @@ def ne(x, y):
     out="Tensor_out",
     forms=number_forms("lt"),
     aliases=("less",),
+    core=("lt.Tensor", "lt.Scalar"),
 )
 def lt(x, y):
     """``x < y``."""
@@ -57,6 +60,7 @@ def lt(x, y):
     out="Tensor_out",
     forms=number_forms("le"),
     aliases=("less_equal",),
+    core=("le.Tensor", "le.Scalar"),
 )
 def le(x, y):
     """``x <= y``."""
@@ -69,6 +73,7 @@ def le(x, y):
     out="Tensor_out",
     forms=number_forms("gt"),
     aliases=("greater",),
+    core=("gt.Tensor", "gt.Scalar"),
 )
 def gt(x, y):
     """``x > y``."""
@@ -81,6 +86,7 @@ def gt(x, y):
     out="Tensor_out",
     forms=number_forms("ge"),
     aliases=("greater_equal",),
+    core=("ge.Tensor", "ge.Scalar"),
 )
 def ge(x, y):
     """``x >= y``."""
@@ -91,25 +97,25 @@ def _truth(x):
     return x if x.dtype == "bool" else x != 0
 
 
-@pointwise("logical_and(Tensor self, Tensor other) -> Tensor")
+@pointwise("logical_and(Tensor self, Tensor other) -> Tensor", core=True)
 def logical_and_op(x, y):
     """Whether both are nonzero."""
     return _truth(x) & _truth(y)
 
 
-@pointwise("logical_or(Tensor self, Tensor other) -> Tensor")
+@pointwise("logical_or(Tensor self, Tensor other) -> Tensor", core=True)
 def logical_or_op(x, y):
     """Whether one is nonzero."""
     return _truth(x) | _truth(y)
 
 
-@pointwise("logical_xor(Tensor self, Tensor other) -> Tensor")
+@pointwise("logical_xor(Tensor self, Tensor other) -> Tensor", core=True)
 def logical_xor(x, y):
     """Whether just one is nonzero."""
     return _truth(x) != _truth(y)
 
 
-@pointwise("logical_not(Tensor self) -> Tensor")
+@pointwise("logical_not(Tensor self) -> Tensor", inplace_function=False, core=True)
 def logical_not_op(x):
     """Whether x is zero."""
     return ~_truth(x)
@@ -128,6 +134,7 @@ def _refuse_floats(name, *operands, error=NotImplementedError):
     numbers=("other",),
     out="Tensor_out",
     forms=(*number_forms("bitwise_and"), *number_first_forms("bitwise_and")),
+    core=("bitwise_and.Tensor", "bitwise_and.Scalar"),
 )
 def bitwise_and(x, y):
     """The bits set in both; logic for bools."""
@@ -140,6 +147,7 @@ def bitwise_and(x, y):
     numbers=("other",),
     out="Tensor_out",
     forms=(*number_forms("bitwise_or"), *number_first_forms("bitwise_or")),
+    core=("bitwise_or.Tensor", "bitwise_or.Scalar"),
 )
 def bitwise_or(x, y):
     """The bits set in one or both; logic for bools."""
@@ -152,6 +160,7 @@ def bitwise_or(x, y):
     numbers=("other",),
     out="Tensor_out",
     forms=(*number_forms("bitwise_xor"), *number_first_forms("bitwise_xor")),
+    core=("bitwise_xor.Tensor", "bitwise_xor.Scalar"),
 )
 def bitwise_xor(x, y):
     """The bits set in just one; logic for bools."""
@@ -159,7 +168,7 @@ def bitwise_xor(x, y):
     return bitxor(x, y)
 
 
-@pointwise("bitwise_not(Tensor self) -> Tensor")
+@pointwise("bitwise_not(Tensor self) -> Tensor", inplace_function=False, core=True)
 def bitwise_not(x):
     """All bits flipped; logic for bools."""
     _refuse_floats("bitwise_not", x, error=TypeError)

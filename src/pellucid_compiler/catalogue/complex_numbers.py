@@ -62,7 +62,7 @@ def polar(size, angle):
     return complex_of(size * cos(angle), size * sin(angle))
 
 
-@pointwise("conj_physical(Tensor self) -> Tensor")
+@pointwise("conj_physical(Tensor self) -> Tensor", tags="maybe_aliasing_or_mutating")
 def conj_physical(x):
     """The number with the opposite imaginary part."""
     return conj(x)
@@ -76,7 +76,7 @@ def angle(x):
     return where(isnan(x), x, where(x < 0, PI, 0.0))
 
 
-@loop("view_as_real_copy(Tensor self) -> Tensor", method=False)
+@loop("view_as_real_copy(Tensor self) -> Tensor", method=False, tags="view_copy")
 def view_as_real_copy(x):
     """Real and imaginary parts along a last dimension."""
     require(
@@ -91,7 +91,7 @@ def view_as_real_copy(x):
     return tabulate([*x.shape, 2], part)
 
 
-@loop("view_as_complex_copy(Tensor self) -> Tensor", method=False)
+@loop("view_as_complex_copy(Tensor self) -> Tensor", method=False, tags="view_copy")
 def view_as_complex_copy(x):
     """Pairs along the last dimension as complex numbers."""
     require(

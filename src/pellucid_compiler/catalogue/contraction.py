@@ -135,10 +135,11 @@ def _linear_node(x, _, bias):
 @contraction(
     "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
     refuses=("bool",),
-    namespace="nn.functional",
+    namespace="nn",
     method=False,
     node=_linear_node,
     autocast="lower",
+    also=("nn.functional.linear",),
 )
 def linear(x, weight, bias):
     """``x weight^T + bias``."""
@@ -179,6 +180,7 @@ def _(x, weight, bias):
     layout="images",
     autocast="lower",
     backward="convolution_backward(transposed=False, output_padding=[0, 0])",
+    also=("nn.functional.conv2d",),
 )
 def conv2d(x, weight, bias, stride, padding, dilation, groups):
     """Cross-correlation of images with ``weight``; a load outside an image is zero."""

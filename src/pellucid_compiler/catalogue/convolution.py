@@ -40,6 +40,7 @@ def _declare(dims):
         layout="images",
         autocast="lower",
         backward=f"convolution_backward(transposed=False, output_padding={[0] * dims})",
+        also=(f"nn.functional.conv{dims}d",),
     )
     def conv(x, weight, bias, stride, padding, dilation, groups):
         """Cross-correlation with ``weight``; a load outside the input is zero."""
@@ -92,6 +93,7 @@ def _declare_transposed(dims):
         layout="images",
         autocast="lower",
         backward="convolution_backward(transposed=True)",
+        also=(f"nn.functional.conv_transpose{dims}d",),
     )
     def conv_transpose(
         x, weight, bias, stride, padding, output_padding, groups, dilation

@@ -20,15 +20,18 @@ _LIKE = (
         "clone.out(Tensor self, *, MemoryFormat? memory_format=None, Tensor(a!) out) "
         "-> Tensor(a!)",
     ),
+    core=True,
 )
 def clone(x, memory_format):
-    """x's elements in memory of their own."""
+    """The elements in memory of their own."""
     return x
 
 
-@pointwise(f"_to_copy(Tensor self, {_LIKE}) -> Tensor", inplace=False, out=False)
+@pointwise(
+    f"_to_copy(Tensor self, {_LIKE}) -> Tensor", inplace=False, out=False, core=True
+)
 def to_copy(x, dtype, layout, device, pin_memory, non_blocking, memory_format):
-    """x's elements as ``dtype``, in memory of their own."""
+    """The elements as ``dtype``, in memory of their own."""
     return cast(x, dtype or x.dtype)
 
 
@@ -42,6 +45,9 @@ def to_copy(x, dtype, layout, device, pin_memory, non_blocking, memory_format):
     ),
     function=False,
     node="CopyBackwards",
+    core=True,
+    method=False,
+    inplace_method=True,
 )
 def copy(x, src, non_blocking):
     """The elements of ``src`` as x's dtype."""
@@ -54,7 +60,9 @@ def copy(x, src, non_blocking):
     forms=(
         "fill.Scalar_out(Tensor self, Scalar value, *, Tensor(a!) out) -> Tensor(a!)",
     ),
-    method=True,
+    method=False,
+    inplace_method=True,
+    core=True,
 )
 def fill_scalar(x, value):
     """``value`` in every element."""
@@ -69,6 +77,9 @@ def fill_scalar(x, value):
         "fill.Tensor_out(Tensor self, Tensor value, *, Tensor(a!) out) -> Tensor(a!)",
     ),
     node="FillBackward1",
+    method=False,
+    inplace_method=True,
+    inplace_function=True,
 )
 def fill_tensor(x, value):
     """The 0-d tensor ``value`` in every element."""
@@ -85,6 +96,9 @@ def fill_tensor(x, value):
     out=False,
     forms=("zero.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",),
     function=False,
+    method=False,
+    inplace_method=True,
+    inplace_function=True,
 )
 def zero(x):
     """Zero in every element."""

@@ -62,6 +62,9 @@ def diag_embed(x, offset, dim1, dim2):
 @loop(
     "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
     layout="images",
+    core=True,
+    method=False,
+    backward="constant_pad_nd(pad=-pad, value=0)",
 )
 def constant_pad_nd(x, pad, value):
     """``x`` with ``value`` around it: pairs of counts, from the last dim on.
@@ -97,8 +100,3 @@ def constant_pad_nd(x, pad, value):
             [i - left for i, left in zip(p, before, strict=True)]
         ],
     )
-
-
-constant_pad_nd.gradients_seen_as(
-    self=lambda grad, pad: api.constant_pad_nd(grad, [-n for n in pad])
-)

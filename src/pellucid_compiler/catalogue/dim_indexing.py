@@ -16,7 +16,7 @@ from pellucid_compiler.declare import (
 )
 
 
-@loop("index_select(Tensor self, int dim, Tensor index) -> Tensor")
+@loop("index_select(Tensor self, int dim, Tensor index) -> Tensor", core=True)
 def index_select(x, dim, index):
     """The slices of ``x`` at ``index`` along ``dim``."""
     dim = wrap_dim(dim, x.rank)
@@ -157,16 +157,12 @@ def require_source(name, x, dim, index, source, error):
         "*, Tensor(a!) out) -> Tensor(a!)",
     ),
     layout="operand",
+    backward="index_fill.int_Scalar(value=0)",
 )
 def index_fill(x, dim, index, value):
     """``x`` with ``value`` in the slices at ``index`` along ``dim``."""
     require_fits("index_fill", value, x.dtype)
     return _filled(x, dim, vector_of_indices("index_fill", index), cast(value, x.dtype))
-
-
-index_fill.gradients_seen_as(
-    self=lambda grad, dim, index: grad.index_fill(dim, index, 0)
-)
 
 
 @loop(

@@ -32,7 +32,13 @@ def _multiple(a: Any, b: Any) -> list[Any]:
 
 
 def _declare(name, evaluate, text):
-    @library_op(f"{name}(Tensor self, Tensor other) -> Tensor", inplace=True, rare=True)
+    @library_op(
+        f"{name}(Tensor self, Tensor other) -> Tensor",
+        inplace=True,
+        inplace_function=True,
+        rare=True,
+        tags="pointwise",
+    )
     def op(a, b):
         """Of two numbers."""
         for tensor in (a, b):

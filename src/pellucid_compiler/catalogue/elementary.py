@@ -64,7 +64,7 @@ from pellucid_compiler.declare import (
 LN_2 = 0.6931471805599453
 
 
-@pointwise("exp(Tensor self) -> Tensor", int_to_float=True)
+@pointwise("exp(Tensor self) -> Tensor", int_to_float=True, core=True)
 def exp_op(x):
     """``e ** x``."""
     return exp(x)
@@ -84,6 +84,7 @@ def exp2_op(x):
     "expm1(Tensor self) -> Tensor",
     int_to_float=True,
     aliases=("special_expm1",),
+    core=True,
 )
 def expm1_op(x):
     """``e ** x - 1``, exact near 0."""
@@ -95,19 +96,19 @@ def _(x, y):
     return y + 1
 
 
-@pointwise("log(Tensor self) -> Tensor", int_to_float=True)
+@pointwise("log(Tensor self) -> Tensor", int_to_float=True, core=True)
 def log_op(x):
     """The natural logarithm."""
     return log(x)
 
 
-@pointwise("log2(Tensor self) -> Tensor", int_to_float=True)
+@pointwise("log2(Tensor self) -> Tensor", int_to_float=True, core=True)
 def log2_op(x):
     """The logarithm to base 2."""
     return log2(x)
 
 
-@pointwise("log10(Tensor self) -> Tensor", int_to_float=True)
+@pointwise("log10(Tensor self) -> Tensor", int_to_float=True, core=True)
 def log10_op(x):
     """The logarithm to base 10."""
     return log10(x)
@@ -117,15 +118,16 @@ def log10_op(x):
     "log1p(Tensor self) -> Tensor",
     int_to_float=True,
     aliases=("special_log1p",),
+    core=True,
 )
 def log1p_op(x):
     """``log(1 + x)``, exact near 0."""
     return log1p(x)
 
 
-@pointwise("sqrt(Tensor self) -> Tensor", int_to_float=True)
+@pointwise("sqrt(Tensor self) -> Tensor", int_to_float=True, core=True)
 def sqrt_op(x):
-    """The square root."""
+    """The square root of x; NaN below 0."""
     return sqrt(x)
 
 
@@ -134,7 +136,7 @@ sqrt_op.gradients_seen_as(
 )
 
 
-@pointwise("rsqrt(Tensor self) -> Tensor", int_to_float=True)
+@pointwise("rsqrt(Tensor self) -> Tensor", int_to_float=True, core=True)
 def rsqrt_op(x):
     """``1 / sqrt(x)``."""
     return rsqrt(x)
@@ -147,28 +149,26 @@ rsqrt_op.gradients_seen_as(
 )
 
 
-@pointwise("sin(Tensor self) -> Tensor", int_to_float=True)
+@pointwise("sin(Tensor self) -> Tensor", int_to_float=True, core=True)
 def sin_op(x):
     """The sine of an angle in radians."""
     return sin(x)
 
 
-@pointwise("cos(Tensor self) -> Tensor", int_to_float=True)
+@pointwise("cos(Tensor self) -> Tensor", int_to_float=True, core=True)
 def cos_op(x):
     """The cosine of an angle in radians."""
     return cos(x)
 
 
-@pointwise("tan(Tensor self) -> Tensor", int_to_float=True)
+@pointwise("tan(Tensor self) -> Tensor", int_to_float=True, core=True)
 def tan_op(x):
     """The tangent of an angle in radians."""
     return tan(x)
 
 
 @pointwise(
-    "asin(Tensor self) -> Tensor",
-    int_to_float=True,
-    aliases=("arcsin",),
+    "asin(Tensor self) -> Tensor", int_to_float=True, aliases=("arcsin",), core=True
 )
 def asin_op(x):
     """The angle in [-π/2, π/2] whose sine is x."""
@@ -176,9 +176,7 @@ def asin_op(x):
 
 
 @pointwise(
-    "acos(Tensor self) -> Tensor",
-    int_to_float=True,
-    aliases=("arccos",),
+    "acos(Tensor self) -> Tensor", int_to_float=True, aliases=("arccos",), core=True
 )
 def acos_op(x):
     """The angle in [0, π] whose cosine is x."""
@@ -186,9 +184,7 @@ def acos_op(x):
 
 
 @pointwise(
-    "atan(Tensor self) -> Tensor",
-    int_to_float=True,
-    aliases=("arctan",),
+    "atan(Tensor self) -> Tensor", int_to_float=True, aliases=("arctan",), core=True
 )
 def atan_op(x):
     """The angle in (-π/2, π/2) whose tangent is x."""
@@ -199,19 +195,20 @@ def atan_op(x):
     "atan2(Tensor self, Tensor other) -> Tensor",
     int_to_float=True,
     aliases=("arctan2",),
+    core=("atan2", "atan2.out"),
 )
 def atan2_op(y, x):
     """The angle of the point (x, y), in [-π, π]."""
     return atan2(y, x)
 
 
-@pointwise("sinh(Tensor self) -> Tensor", int_to_float=True)
+@pointwise("sinh(Tensor self) -> Tensor", int_to_float=True, core=True)
 def sinh_op(x):
     """``(e ** x - e ** -x) / 2``."""
     return sinh(x)
 
 
-@pointwise("cosh(Tensor self) -> Tensor", int_to_float=True)
+@pointwise("cosh(Tensor self) -> Tensor", int_to_float=True, core=True)
 def cosh_op(x):
     """``(e ** x + e ** -x) / 2``."""
     return cosh(x)
@@ -221,6 +218,7 @@ def cosh_op(x):
     "tanh(Tensor self) -> Tensor",
     int_to_float=True,
     backward="tanh_backward(Tensor grad_output, Tensor output) -> Tensor",
+    core=True,
 )
 def tanh_op(x):
     """``sinh(x) / cosh(x)``."""
@@ -228,9 +226,7 @@ def tanh_op(x):
 
 
 @pointwise(
-    "asinh(Tensor self) -> Tensor",
-    int_to_float=True,
-    aliases=("arcsinh",),
+    "asinh(Tensor self) -> Tensor", int_to_float=True, aliases=("arcsinh",), core=True
 )
 def asinh_op(x):
     """The inverse of sinh."""
@@ -242,6 +238,7 @@ def asinh_op(x):
     int_to_float=True,
     domain=(1.0, float("inf")),
     aliases=("arccosh",),
+    core=True,
 )
 def acosh_op(x):
     """The inverse of cosh on [1, inf)."""
@@ -249,9 +246,7 @@ def acosh_op(x):
 
 
 @pointwise(
-    "atanh(Tensor self) -> Tensor",
-    int_to_float=True,
-    aliases=("arctanh",),
+    "atanh(Tensor self) -> Tensor", int_to_float=True, aliases=("arctanh",), core=True
 )
 def atanh_op(x):
     """The inverse of tanh on (-1, 1)."""
@@ -259,9 +254,7 @@ def atanh_op(x):
 
 
 @pointwise(
-    "erf(Tensor self) -> Tensor",
-    int_to_float=True,
-    aliases=("special_erf",),
+    "erf(Tensor self) -> Tensor", int_to_float=True, aliases=("special_erf",), core=True
 )
 def erf_op(x):
     """``2 / sqrt(π)`` times the integral of ``exp(-t²)`` from 0 to x."""
@@ -289,6 +282,7 @@ def erfc_op(x):
     "erfinv(Tensor self) -> Tensor",
     int_to_float=True,
     aliases=("special_erfinv",),
+    inplace_function=False,
 )
 def erfinv_op(x):
     """The inverse of erf on (-1, 1)."""
@@ -305,6 +299,7 @@ def _(x, y):
     "lgamma(Tensor self) -> Tensor",
     int_to_float=True,
     aliases=("special_gammaln",),
+    inplace_function=False,
 )
 def lgamma_op(x):
     """``log |Γ(x)|``."""
@@ -315,6 +310,7 @@ def lgamma_op(x):
     "digamma(Tensor self) -> Tensor",
     int_to_float=True,
     aliases=("special_digamma", "special_psi"),
+    inplace_function=False,
 )
 def digamma_op(x):
     """The derivative of ``log Γ``."""
@@ -399,6 +395,7 @@ def copysign_op(x, y):
         *number_first_forms("special_xlogy", "self_scalar"),
     ),
     node=numbered("Xlogy", tensor=0, number=2),
+    inplace_function=True,
 )
 def xlogy(x, y):
     """``x log(y)``; 0 where x is 0, unless y is NaN."""
@@ -459,29 +456,27 @@ def _(x, y, result):
 # ------------------------------------------------------------------ rounding and sign
 
 
-@pointwise("floor(Tensor self) -> Tensor", refuses=("bool",))
+@pointwise("floor(Tensor self) -> Tensor", refuses=("bool",), core=True)
 def floor_op(x):
     """The greatest integer not above x."""
     return floor(x)
 
 
-@pointwise("ceil(Tensor self) -> Tensor", refuses=("bool",))
+@pointwise("ceil(Tensor self) -> Tensor", refuses=("bool",), core=True)
 def ceil_op(x):
     """The least integer not below x."""
     return ceil(x)
 
 
 @pointwise(
-    "trunc(Tensor self) -> Tensor",
-    refuses=("bool",),
-    aliases=("fix",),
+    "trunc(Tensor self) -> Tensor", refuses=("bool",), aliases=("fix",), core=True
 )
 def trunc_op(x):
-    """x without its fraction."""
+    """The elements without their fractions."""
     return trunc(x)
 
 
-@pointwise("round(Tensor self) -> Tensor", refuses=("bool",))
+@pointwise("round(Tensor self) -> Tensor", refuses=("bool",), core=True)
 def round_op(x):
     """The nearest integer; the even one of two."""
     return round_even(x)
@@ -515,13 +510,13 @@ def frac(x):
     return x - trunc(x)
 
 
-@pointwise("sign(Tensor self) -> Tensor")
+@pointwise("sign(Tensor self) -> Tensor", inplace_function=False, core=True)
 def sign_op(x):
-    """-1, 0 or 1."""
+    """-1, 0 or 1, as x is negative, zero or positive."""
     return x if x.dtype == "bool" else sign(x)
 
 
-@pointwise("sgn(Tensor self) -> Tensor")
+@pointwise("sgn(Tensor self) -> Tensor", inplace_function=False)
 def sgn(x):
     """-1, 0 or 1; of a complex number the number of size 1 in its direction."""
     if x.dtype.startswith("complex"):
@@ -552,6 +547,7 @@ def heaviside(x, values):
     inplace=False,
     out=False,
     forms=("isnan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",),
+    core=True,
 )
 def isnan_op(x):
     """Whether x is not a number."""
@@ -563,6 +559,7 @@ def isnan_op(x):
     inplace=False,
     out=False,
     forms=("isinf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",),
+    core=True,
 )
 def isinf_op(x):
     """Whether x is infinite."""

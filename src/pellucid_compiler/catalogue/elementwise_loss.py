@@ -28,7 +28,7 @@ def _loss(reduction, distance, *operands):
     "mse_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
     refuses=("integers", "bool"),
     method=False,
-    namespace="nn.functional",
+    namespace="nn",
     layout="operand",
     autocast="float32",
     backward="mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int "
@@ -51,7 +51,7 @@ mse_loss.gradients_seen_as(
     "l1_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
     method=False,
     out=False,
-    namespace="nn.functional",
+    namespace="nn",
     layout="operand",
     autocast="float32",
 )
@@ -78,7 +78,7 @@ def _(x, target, reduction):
     "beta=1.0) -> Tensor",
     refuses=("integers", "bool"),
     method=False,
-    namespace="nn.functional",
+    namespace="nn",
     layout="operand",
     autocast="float32",
     backward="smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, "
@@ -110,7 +110,7 @@ smooth_l1_loss.gradients_seen_as(
     "delta=1.0) -> Tensor",
     refuses=("integers", "bool"),
     method=False,
-    namespace="nn.functional",
+    namespace="nn",
     layout="operand",
     autocast="float32",
     backward="huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int "
@@ -143,7 +143,7 @@ huber_loss.gradients_seen_as(
     "reduction=Mean) -> Tensor",
     refuses=("integers", "bool"),
     method=False,
-    namespace="nn.functional",
+    namespace="nn",
     layout="operand",
     autocast="float32",
     backward="binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor "
@@ -157,7 +157,14 @@ def binary_cross_entropy(x, target, weight, reduction):
         f"{x.dtype}; convert the target",
     )
 
+    advice = (
+        "should be between 0 and 1.\n"
+        "Give probabilities, or logits to binary_cross_entropy_with_logits."
+    )
+
     def distance(p, t, *w):
+        require((p >= 0) & (p <= 1), f"all elements of input {advice}")
+        require((t >= 0) & (t <= 1), f"all elements of target {advice}")
         value = (t - 1) * maximum(log1p(-p), -100.0) - t * maximum(log(p), -100.0)
         value = with_partials(value, (p, t), _entropy_slopes)
         return value * w[0] if w else value
@@ -241,7 +248,7 @@ def _(x, target, reduction, *, log_target):
 @fused(
     "soft_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
     method=False,
-    namespace="nn.functional",
+    namespace="nn",
     autocast="float32",
     backward="soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor "
     "target, int reduction) -> Tensor",

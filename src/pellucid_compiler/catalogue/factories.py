@@ -40,17 +40,17 @@ def _filled(size, value, dtype):
 
 @factory(f"zeros(SymInt[] size, {_OPTIONS}) -> Tensor")
 def zeros(size, dtype, layout, device, pin_memory):
-    """All zeros."""
+    """A tensor of zeros."""
     return _filled(size, 0, dtype or default_dtype())
 
 
 @factory(f"ones(SymInt[] size, {_OPTIONS}) -> Tensor")
 def ones(size, dtype, layout, device, pin_memory):
-    """All ones."""
+    """A tensor of ones."""
     return _filled(size, 1, dtype or default_dtype())
 
 
-@factory(f"full(SymInt[] size, Scalar fill_value, {_OPTIONS}) -> Tensor")
+@factory(f"full(SymInt[] size, Scalar fill_value, {_OPTIONS}) -> Tensor", core=True)
 def full_op(size, fill_value, dtype, layout, device, pin_memory):
     """All ``fill_value``."""
     dtype = dtype or _dtype_of_number(fill_value)
@@ -80,7 +80,7 @@ def ones_like(x, dtype, layout, device, pin_memory, memory_format):
     return full(x.shape, 1, dtype or x.dtype)
 
 
-@factory(f"full_like(Tensor self, Scalar fill_value, {_LIKE}) -> Tensor")
+@factory(f"full_like(Tensor self, Scalar fill_value, {_LIKE}) -> Tensor", core=True)
 def full_like(x, fill_value, dtype, layout, device, pin_memory, memory_format):
     """``fill_value`` everywhere, with the shape and dtype of x."""
     require_fits("full_like", fill_value, dtype or x.dtype)
@@ -93,7 +93,7 @@ def full_like(x, fill_value, dtype, layout, device, pin_memory, memory_format):
     function=False,
 )
 def new_zeros(x, size, dtype, layout, device, pin_memory):
-    """Zeros of x's dtype."""
+    """A tensor of zeros with x's dtype and device."""
     return _filled(size, 0, dtype or x.dtype)
 
 
@@ -103,7 +103,7 @@ def new_zeros(x, size, dtype, layout, device, pin_memory):
     function=False,
 )
 def new_ones(x, size, dtype, layout, device, pin_memory):
-    """Ones of x's dtype."""
+    """A tensor of ones with x's dtype and device."""
     return _filled(size, 1, dtype or x.dtype)
 
 
@@ -133,6 +133,7 @@ def arange_start(start, end, dtype, layout, device, pin_memory):
 @factory(
     f"arange.start_step(Scalar start, Scalar end, Scalar step=1, {_OPTIONS}) -> Tensor",
     out="start_out",
+    core=True,
 )
 def arange_step(start, end, step, dtype, layout, device, pin_memory):
     """``start``, ``start + step``, ... short of ``end``."""
@@ -264,7 +265,7 @@ def _identity(n, m, dtype):
     return tabulate([n, m], lambda i, j: cast(i == j, dtype or default_dtype()))
 
 
-@factory(f"scalar_tensor(Scalar s, {_OPTIONS}) -> Tensor")
+@factory(f"scalar_tensor(Scalar s, {_OPTIONS}) -> Tensor", core=True)
 def scalar_tensor(s, dtype, layout, device, pin_memory):
     """A tensor of rank 0 that holds ``s``."""
     return full([], s, dtype or default_dtype())

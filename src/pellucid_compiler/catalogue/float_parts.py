@@ -41,8 +41,8 @@ _SMALLEST = {
     rare=True,
 )
 def frexp(number):
-    """m and e with ``x = m 2 ** e`` and ``1/2 <= |m| < 1``; (x, 0) for 0, infinities
-    and NaN.
+    """The numbers m and e with ``x = m 2 ** e`` and ``1/2 <= |m| < 1``; (x, 0) for 0,
+    infinities and NaN.
     """
     require(
         declared_dtype(number) in _SMALLEST,
@@ -72,6 +72,7 @@ def frexp(number):
     refuses=("integers", "bool"),
     inplace=True,
     rare=True,
+    tags="pointwise",
 )
 def nextafter(x, y):
     """The number after ``x`` on the way to ``y``; it moves as ``x`` does."""

@@ -114,6 +114,11 @@ def _adam(decoupled):
         updated = (new[0], grad, new[1], new[2])
         return updated if greatest is None else (*updated, new[3])
 
+    body.__doc__ = (
+        "Adam with decoupled weight decay (Loshchilov 2019)."
+        if decoupled
+        else "Adam (Kingma 2015), with ``amsgrad`` by the greatest second moment."
+    )
     return body
 
 

@@ -15,6 +15,7 @@ from pellucid_compiler.declare import (
     tabulate,
     to,
     where,
+    wrap_dim,
 )
 
 _PARTS = {"float32": "complex64", "float64": "complex128"}
@@ -37,7 +38,8 @@ def _negative(x, dims):
     """Counted from the last one, so that dims put in front change nothing; written
     out, since a Plan keeps numbers and strings of a routine.
     """
-    return " ".join(str(d - x.rank if d >= 0 else d) for d in dims)
+    require(not dims or x.rank > 0, "a transform along dims needs a tensor with dims")
+    return " ".join(str(wrap_dim(d, x.rank) - x.rank) for d in dims)
 
 
 def _numbers(dims):
@@ -56,19 +58,13 @@ def _called(routine, x, **options):
     method=False,
     rare=True,
     autocast="float32",
+    backward="_fft_c2c(forward=not forward)",
 )
 def fft_c2c(x, dim, normalization, forward):
     """The sums of ``x[k] e^(∓2πi jk/n)`` along ``dim`` (Cooley and Tukey 1965)."""
     _require("_fft_c2c", x, _REALS)
     norm = (_FORWARD if forward else _INVERSE)[normalization]
     return _called("fft", x, dims=_negative(x, dim), norm=norm, forward=forward)
-
-
-fft_c2c.gradients_seen_as(
-    self=lambda grad, dim, normalization, forward: api.ops.aten._fft_c2c.default(
-        grad, dim, normalization, not forward
-    )
-)
 
 
 def _fft_types(x, dims, norm, forward):
@@ -98,6 +94,7 @@ linear_routine("fft", _fft_types, _fft, _fft_transposed)
     method=False,
     rare=True,
     autocast="float32",
+    core=True,
 )
 def fft_r2c(x, dim, normalization, onesided):
     """The spectrum of real numbers; its first half along the last of ``dim`` alone,
@@ -162,6 +159,7 @@ linear_routine("rfft", _rfft_types, _rfft, _rfft_transposed)
     method=False,
     rare=True,
     autocast="float32",
+    core=True,
 )
 def fft_c2r(x, dim, normalization, last_dim_size):
     """The real numbers whose spectrum is ``x`` along the last of ``dim``, completed

@@ -12,6 +12,7 @@ from pellucid_compiler.declare import ask, loop, require, tabulate, where, wrap_
     node="PreluKernelBackward0",
     layout="operand",
     autocast="lower",
+    also=("nn.functional.prelu",),
 )
 def prelu(x, weight):
     """``x`` where positive, else ``weight x``; one weight for all or one per channel
@@ -46,7 +47,7 @@ def prelu(x, weight):
 @loop(
     "glu(Tensor self, int dim=-1) -> Tensor",
     refuses=("integers", "bool"),
-    namespace="nn.functional",
+    namespace="nn",
     method=False,
     backward="glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor",
 )

@@ -25,6 +25,7 @@ from pellucid_compiler.declare import (
 @loop(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
     index_error=RuntimeError,
+    core=True,
 )
 def gather(x, dim, index, sparse_grad):
     """``x`` at ``index`` along ``dim``: ``out[i, j] = x[index[i, j], j]`` for dim 0."""
@@ -39,17 +40,11 @@ def gather(x, dim, index, sparse_grad):
     return tabulate(index.shape, lambda *p: x[[*p[:dim], index[p], *p[dim + 1 :]]])
 
 
-gather.gradients_seen_as(
-    self=lambda grad, size, dim, index: grad.new_zeros(size).scatter_add(
-        dim, index, grad
-    )
-)
-
-
 @loop(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     inplace=True,
     index_error=RuntimeError,
+    core=True,
 )
 def scatter_add(x, dim, index, src):
     """``x`` with ``src`` added at ``index`` along ``dim``, in the order of the
@@ -72,11 +67,6 @@ def scatter_add(x, dim, index, src):
     if index.rank != x.rank:
         return tabulate(x.shape, lambda *p: x[p])
     return scatter(x.shape, index.shape, point, into=x)
-
-
-scatter_add.gradients_seen_as(
-    self=lambda grad: grad, src=lambda grad, dim, index: grad.gather(dim, index)
-)
 
 
 def require_index(name, x, dim, index, other):
@@ -111,7 +101,7 @@ def _is_empty(index):
     return any(ask(n == 0) for n in index.shape)
 
 
-@data_dependent("nonzero(Tensor self) -> Tensor")
+@data_dependent("nonzero(Tensor self) -> Tensor", core=True)
 def nonzero(x):
     """The indices of the elements that are not zero, one row each."""
     return nonzero_of(tabulate(x.shape, lambda *p: x[p] != 0))
@@ -122,6 +112,8 @@ def nonzero(x):
     out="Tensor_out",
     forms=("index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor",),
     function=False,
+    core=True,
+    tags="dynamic_output_shape",
 )
 def index(x, indices):
     """``x[indices]``: index tensors broadcast together, None keeps a whole dim.
@@ -151,6 +143,8 @@ index.gradients_seen_as(
     ),
     inplace=True,
     layout="operand",
+    core=True,
+    inplace_function=True,
 )
 def index_put(x, indices, values, accumulate):
     """``x`` with ``values`` at ``x[indices]``, or added to it; the last writer wins."""

@@ -1,10 +1,11 @@
 """Ops that C++ carries out: views by geometry, choices between views and copies, memory
 without values, and random draws in PyTorch's order.
 
-Their kernels are listed in ``runtime/module/intrinsics.cpp``. Overloads of one name are
-tried in this order.
+Each names its kernel, a function of ``runtime/intrinsics`` or ``runtime/composite``.
+Overloads of one name are tried in this order.
 """
 
+from pellucid_compiler.composites import api
 from pellucid_compiler.declare.intrinsics import intrinsic
 
 # ------------------------------------------------------------- views by geometry
@@ -17,29 +18,42 @@ _PLACES = "size, stride, storage_offset, base_size, base_stride, base_offset"
 
 intrinsic(
     f"as_strided.geometry(Tensor(a) self, {_GEOMETRY}) -> Tensor(a)",
+    """``as_strided`` of a view, with the geometry of its base for the gradient.""",
+    "intrinsics::as_strided_geometry",
     "view",
     gradient=f"as_strided_backward.geometry(grad, {_PLACES})",
 )
-intrinsic(  # zeros of the base's geometry, and in them the gradient of the view
+intrinsic(
     f"as_strided_backward.geometry(Tensor self, {_GEOMETRY}) -> Tensor",
+    """Zeros of the base's geometry, and in them the gradient of the view.""",
+    "intrinsics::as_strided_backward",
     "loop",
     gradient=f"as_strided_gather.geometry(grad, {_PLACES})",
 )
-intrinsic(  # the same elements again
+intrinsic(
     f"as_strided_gather.geometry(Tensor self, {_GEOMETRY}) -> Tensor",
+    """The elements that a view of this geometry shows, in memory of their own.""",
+    "intrinsics::as_strided_gather",
     "loop",
     gradient=f"as_strided_backward.geometry(grad, {_PLACES})",
 )
 intrinsic(
     "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, "
     "SymInt? storage_offset=None) -> Tensor(a)",
+    """A view of these sizes, strides and offset, in elements of the storage; without
+    an offset that of ``self``. RuntimeError where it would leave the storage.
+    """,
+    "intrinsics::as_strided",
     method=True,
     function=True,
     seen=True,
     within=False,
+    core=True,
 )
 intrinsic(
     "view_as_real(Tensor(a) self) -> Tensor(a)",
+    """A view of complex numbers as pairs of real ones, in a last dim of size 2.""",
+    "intrinsics::view_as_real",
     "view",
     gradient="view_as_complex_copy(grad)",
     instead="view_as_real_copy",
@@ -47,6 +61,8 @@ intrinsic(
 )
 intrinsic(
     "view_as_complex(Tensor(a) self) -> Tensor(a)",
+    """A view of pairs in the last dim, which has size 2, as complex numbers.""",
+    "intrinsics::view_as_complex",
     "view",
     gradient="view_as_real_copy(grad)",
     instead="view_as_complex_copy",
@@ -66,79 +82,178 @@ _OPTIONS = (
 intrinsic(
     "contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) "
     "-> Tensor(a)",
+    """The tensor if it is contiguous in ``memory_format``, else a copy that is.""",
+    "composite::contiguous",
     method=True,
 )
-intrinsic("view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", method=True)
 intrinsic(
-    f"to.dtype(Tensor(a) self, ScalarType dtype, {_CONVERTED}, {_FORMAT}", method=True
+    "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
+    """A view of the same bytes as another dtype. Where element sizes differ the last
+    dim grows or shrinks by their ratio.
+    """,
+    "composite::view_dtype",
+    method=True,
+)
+_TO = """The tensor in another dtype or on another device; the same tensor where nothing
+changes and ``copy`` is false. ``to.other`` takes both from a tensor."""
+intrinsic(
+    f"to.dtype(Tensor(a) self, ScalarType dtype, {_CONVERTED}, {_FORMAT}",
+    _TO,
+    "composite::to_dtype",
+    method=True,
 )
 intrinsic(
     "to.device(Tensor(a) self, Device device, ScalarType dtype, "
-    f"{_CONVERTED}, {_FORMAT}"
+    f"{_CONVERTED}, {_FORMAT}",
+    _TO,
+    "composite::to_device",
 )
 intrinsic(
-    f"to.other(Tensor(a) self, Tensor other, {_CONVERTED}, {_FORMAT}", method=True
+    f"to.other(Tensor(a) self, Tensor other, {_CONVERTED}, {_FORMAT}",
+    _TO,
+    "composite::to_other",
+    method=True,
 )
-intrinsic(f"to.dtype_layout(Tensor(a) self, *, {_OPTIONS}, {_CONVERTED}, {_FORMAT}")
+intrinsic(
+    f"to.dtype_layout(Tensor(a) self, *, {_OPTIONS}, {_CONVERTED}, {_FORMAT}",
+    _TO,
+    "composite::to_layout",
+)
 intrinsic(  # as Python says it: x.to("cpu") gives no dtype, x.to(dtype=...) no device
     "python::to(Tensor(a) self, Device? device=None, ScalarType? dtype=None, "
     f"{_CONVERTED}, *, {_FORMAT}",
+    _TO,
+    "composite::to_device",
     method=True,
 )
-intrinsic("type_as(Tensor self, Tensor other) -> Tensor", method=True)
-intrinsic("detach(Tensor(a) self) -> Tensor(a)", method=True, function=True, seen=True)
 intrinsic(
-    "detach_(Tensor(a!) self) -> Tensor(a!)", method=True, function=True, seen=True
+    "type_as(Tensor self, Tensor other) -> Tensor",
+    """The tensor in the dtype of ``other``.""",
+    "composite::type_as",
+    method=True,
 )
 intrinsic(
-    "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", method=True, function=True
+    "detach(Tensor(a) self) -> Tensor(a)",
+    """The same elements, of which gradients know nothing: a view without history.""",
+    "composite::detach_view",
+    method=True,
+    function=True,
+    seen=True,
 )
 intrinsic(
-    "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
+    "detach_(Tensor(a!) self) -> Tensor(a!)",
+    """Takes the tensor off its history, which makes it a leaf. RuntimeError for a
+    view.
+    """,
+    "composite::detach_self",
+    method=True,
+    function=True,
+    seen=True,
+    tags="inplace_view",
+)
+intrinsic(
+    "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)",
+    """The elements, row by row, in another shape: a view where strides allow, else a
+    copy. One size may be -1: what is left.
+    """,
+    "composite::reshape",
     method=True,
     function=True,
 )
-intrinsic("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", method=True)
-intrinsic("view_as(Tensor(a) self, Tensor other) -> Tensor(a)", method=True)
-intrinsic("reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", method=True)
+intrinsic(
+    "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
+    """Dims ``start_dim`` to ``end_dim`` as one: a view where strides allow.""",
+    "composite::flatten",
+    method=True,
+    function=True,
+)
+intrinsic(
+    "expand_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+    """A view of the shape of ``other``, to which it is broadcast.""",
+    "composite::expand_as",
+    method=True,
+)
+intrinsic(
+    "view_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+    """A view of the shape of ``other``, which has as many elements.""",
+    "composite::view_as",
+    method=True,
+)
+intrinsic(
+    "reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+    """The elements in the shape of ``other``: a view where strides allow.""",
+    "composite::reshape_as",
+    method=True,
+)
 
 # --------------------------------------------------- parts of a tensor, as views
 
+
+def _unbound(x, dim=0):
+    return tuple(api.ops.aten.select.int(x, dim, k) for k in range(x.shape[dim]))
+
+
+def _pieces(x, split_size, dim=0):
+    size = x.shape[dim]
+    sizes = [min(split_size, size - at) for at in range(0, size, split_size)]
+    return api.ops.aten.split_with_sizes(x, sizes or [0], dim)
+
+
 # One node each, whose gradient joins those of all parts: a node per part would make a
 # tensor of the whole size for each.
+_SPLIT = (
+    """Views of these many slices along ``dim``; their sizes add up to that dim's."""
+)
 intrinsic(
     "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
+    """A view of each slice along ``dim``, without that dim.""",
+    "composite::unbind",
     "view",
     gradient="stack(grads, dim)",
     within=True,
     method=True,
     function=True,
+    core_as=_unbound,
 )
 intrinsic(
     "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
+    """Views of ``split_size`` slices along ``dim`` each; the last may be smaller.""",
+    "composite::split",
     "view",
     gradient="cat(grads, dim)",
     within=True,
     method=True,
     function=True,
+    core_as=_pieces,
 )
 intrinsic(
     "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]",
+    _SPLIT,
+    "composite::split_list",
     method=True,
     function=True,
 )
-intrinsic("split(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]")
+intrinsic(
+    "split(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
+    _SPLIT,
+    "composite::split_list",
+)
 intrinsic(
     "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) "
     "-> Tensor(a)[]",
+    _SPLIT,
+    "composite::split_sizes",
     "view",
     gradient="cat(grads, dim)",
     within=True,
     method=True,
     function=True,
+    core=True,
 )
 intrinsic(
     "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]",
+    """Views of at most ``chunks`` equal parts of ``dim``; the last may be smaller.""",
+    "composite::chunk",
     method=True,
     function=True,
 )
@@ -148,24 +263,34 @@ intrinsic(
 intrinsic(
     f"empty.memory_format(SymInt[] size, *, {_OPTIONS}, "
     "MemoryFormat? memory_format=None) -> Tensor",
+    """A tensor of this size whose elements are not set.""",
+    "composite::empty_sizes",
     function=True,
     seen=True,
+    core=True,
 )
 intrinsic(
     f"empty_like(Tensor self, *, {_OPTIONS}, MemoryFormat? memory_format=None) "
     "-> Tensor",
+    """``empty`` in the shape, dtype and device of ``self``.""",
+    "composite::empty_like",
     function=True,
     seen=True,
 )
 intrinsic(
     f"new_empty(Tensor self, SymInt[] size, *, {_OPTIONS}) -> Tensor",
+    """A tensor of this size and the dtype of ``self``; its elements are not set.""",
+    "composite::new_empty",
     method=True,
     seen=True,
 )
 intrinsic(
     f"empty_strided(SymInt[] size, SymInt[] stride, *, {_OPTIONS}) -> Tensor",
+    """A tensor of these sizes and strides whose elements are not set.""",
+    "composite::empty_with_strides",
     function=True,
     seen=True,
+    core=True,
 )
 
 # ---------------------------------------------- what a tensor is, changed in place
@@ -173,29 +298,50 @@ intrinsic(
 intrinsic(
     "as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, "
     "SymInt? storage_offset=None) -> Tensor(a!)",
+    """Gives the tensor these sizes, strides and offset in its storage.""",
+    "composite::change_view",
     method=True,
     function=True,
     seen=True,
+    tags="inplace_view",
 )
 intrinsic(
     "resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) "
     "-> Tensor(a!)",
+    """Gives the tensor another size, in a storage that grows where it must; new
+    elements are not set.
+    """,
+    "composite::resize",
     method=True,
     seen=True,
+    tags="inplace_view",
 )
 intrinsic(
     "resize_as_(Tensor(a!) self, Tensor the_template, *, "
     "MemoryFormat? memory_format=None) -> Tensor(a!)",
+    """``resize_`` to the size of another tensor.""",
+    "composite::resize_as",
     method=True,
     function=True,
     seen=True,
+    tags="inplace_view",
 )
 intrinsic(
     "set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)",
+    """Makes the tensor show the storage of another, with its sizes and strides.""",
+    "composite::set_from",
     method=True,
     seen=True,
+    tags="inplace_view",
 )
-intrinsic("set_(Tensor(a!) self) -> Tensor(a!)", method=True, seen=True)
+intrinsic(
+    "set_(Tensor(a!) self) -> Tensor(a!)",
+    """Makes the tensor empty: of size 0, with a storage of its own.""",
+    "composite::set_empty",
+    method=True,
+    seen=True,
+    tags="inplace_view",
+)
 
 # -------------------------------------------------------------- random draws
 
@@ -204,37 +350,135 @@ _DRAWN = "Generator? generator, "
 _INTEGERS = _OPTIONS.replace("=None", "=long", 1)
 _LIKE = f"*, {_OPTIONS}, MemoryFormat? memory_format=None) -> Tensor"
 
-for _schema in (
-    f"uniform_(Tensor(a!) self, float from=0, float to=1, {_WRITTEN}",
-    f"normal_(Tensor(a!) self, float mean=0, float std=1, {_WRITTEN}",
-    f"random_.from(Tensor(a!) self, int from, int? to, {_WRITTEN}",
-    f"random_.to(Tensor(a!) self, int to, {_WRITTEN}",
-    f"random_(Tensor(a!) self, {_WRITTEN}",
-    f"bernoulli_.float(Tensor(a!) self, float p=0.5, {_WRITTEN}",
-    # Numbers in place of their parameters: composites/sampling.py.
-    f"_draw_gamma_(Tensor(a!) self, {_WRITTEN}",
-    f"_draw_poisson_(Tensor(a!) self, {_WRITTEN}",
-    f"_draw_binomial_(Tensor(a!) self, {_WRITTEN}",
-):
-    intrinsic(_schema, "random", method=True)
+_RANDOM = """Fills with integers drawn evenly from ``from`` to ``to - 1``; without
+bounds, from all that the dtype holds exactly."""
+_BELOW = """Integers drawn evenly from ``low``, else 0, to ``high - 1``."""
+_NUMBERS = """Numbers in place of their parameters, drawn from {} distributions."""
 
-for _schema in (
-    f"rand(SymInt[] size, *, {_OPTIONS}) -> Tensor",
-    f"rand.generator(SymInt[] size, *, {_DRAWN}{_OPTIONS}) -> Tensor",
-    f"randn(SymInt[] size, *, {_OPTIONS}) -> Tensor",
-    f"randn.generator(SymInt[] size, *, {_DRAWN}{_OPTIONS}) -> Tensor",
-    f"randint(SymInt high, SymInt[] size, *, {_INTEGERS}) -> Tensor",
-    f"randint.generator(SymInt high, SymInt[] size, *, {_DRAWN}{_INTEGERS}) -> Tensor",
-    f"randint.low(SymInt low, SymInt high, SymInt[] size, *, {_INTEGERS}) -> Tensor",
-    "randint.low_generator(SymInt low, SymInt high, SymInt[] size, *, "
-    f"{_DRAWN}{_INTEGERS}) -> Tensor",
-    f"randperm(SymInt n, *, {_INTEGERS}) -> Tensor",
-    f"randperm.generator(SymInt n, *, {_DRAWN}{_INTEGERS}) -> Tensor",
-    "normal.float_float(float mean, float std, SymInt[] size, *, "
-    f"Generator? generator=None, {_OPTIONS}) -> Tensor",
-    f"rand_like(Tensor self, {_LIKE}",
-    f"randn_like(Tensor self, {_LIKE}",
-    f"randint_like(Tensor self, SymInt high, {_LIKE}",
-    f"randint_like.low_dtype(Tensor self, SymInt low, SymInt high, {_LIKE}",
+for _schema, _doc, _kernel in (
+    (
+        f"uniform_(Tensor(a!) self, float from=0, float to=1, {_WRITTEN}",
+        """Fills with numbers drawn evenly from [``from``, ``to``).""",
+        "intrinsics::uniform",
+    ),
+    (
+        f"normal_(Tensor(a!) self, float mean=0, float std=1, {_WRITTEN}",
+        """Fills with numbers drawn from a normal distribution.""",
+        "intrinsics::normal",
+    ),
+    (
+        f"random_.from(Tensor(a!) self, int from, int? to, {_WRITTEN}",
+        _RANDOM,
+        "intrinsics::random_from",
+    ),
+    (
+        f"random_.to(Tensor(a!) self, int to, {_WRITTEN}",
+        _RANDOM,
+        "intrinsics::random_to",
+    ),
+    (f"random_(Tensor(a!) self, {_WRITTEN}", _RANDOM, "intrinsics::random"),
+    (
+        f"bernoulli_.float(Tensor(a!) self, float p=0.5, {_WRITTEN}",
+        """Fills with ones, each with probability ``p``, and zeros.""",
+        "intrinsics::bernoulli",
+    ),
+    # composites/sampling.py calls these.
+    (
+        f"_draw_gamma_(Tensor(a!) self, {_WRITTEN}",
+        _NUMBERS.format("gamma"),
+        "intrinsics::draw_gamma",
+    ),
+    (
+        f"_draw_poisson_(Tensor(a!) self, {_WRITTEN}",
+        _NUMBERS.format("Poisson"),
+        "intrinsics::draw_poisson",
+    ),
+    (
+        f"_draw_binomial_(Tensor(a!) self, {_WRITTEN}",
+        _NUMBERS.format("binomial"),
+        "intrinsics::draw_binomial",
+    ),
 ):
-    intrinsic(_schema, "random", function=True)
+    intrinsic(_schema, _doc, _kernel, "random", method=True)
+
+_RAND = """Numbers drawn evenly from [0, 1)."""
+_RANDN = """Numbers drawn from the normal distribution of mean 0 and variance 1."""
+_RANDPERM = """The integers from 0 to ``n - 1`` in random order."""
+
+for _schema, _doc, _kernel in (
+    (f"rand(SymInt[] size, *, {_OPTIONS}) -> Tensor", _RAND, "intrinsics::rand"),
+    (f"randn(SymInt[] size, *, {_OPTIONS}) -> Tensor", _RANDN, "intrinsics::randn"),
+    (
+        f"randperm(SymInt n, *, {_INTEGERS}) -> Tensor",
+        _RANDPERM,
+        "intrinsics::randperm",
+    ),
+):
+    intrinsic(_schema, _doc, _kernel, "random", function=True, core=True)
+for _schema, _doc, _kernel in (
+    (
+        f"rand.generator(SymInt[] size, *, {_DRAWN}{_OPTIONS}) -> Tensor",
+        _RAND,
+        "intrinsics::rand",
+    ),
+    (
+        f"randn.generator(SymInt[] size, *, {_DRAWN}{_OPTIONS}) -> Tensor",
+        _RANDN,
+        "intrinsics::randn",
+    ),
+    (
+        f"randint(SymInt high, SymInt[] size, *, {_INTEGERS}) -> Tensor",
+        _BELOW,
+        "intrinsics::randint",
+    ),
+    (
+        "randint.generator(SymInt high, SymInt[] size, *, "
+        f"{_DRAWN}{_INTEGERS}) -> Tensor",
+        _BELOW,
+        "intrinsics::randint",
+    ),
+    (
+        "randint.low(SymInt low, SymInt high, SymInt[] size, *, "
+        f"{_INTEGERS}) -> Tensor",
+        _BELOW,
+        "intrinsics::randint_low",
+    ),
+    (
+        "randint.low_generator(SymInt low, SymInt high, SymInt[] size, *, "
+        f"{_DRAWN}{_INTEGERS}) -> Tensor",
+        _BELOW,
+        "intrinsics::randint_low",
+    ),
+    (
+        f"randperm.generator(SymInt n, *, {_DRAWN}{_INTEGERS}) -> Tensor",
+        _RANDPERM,
+        "intrinsics::randperm",
+    ),
+    (
+        "normal.float_float(float mean, float std, SymInt[] size, *, "
+        f"Generator? generator=None, {_OPTIONS}) -> Tensor",
+        """Numbers drawn from a normal distribution, of this size.""",
+        "intrinsics::normal_of_size",
+    ),
+    (
+        f"rand_like(Tensor self, {_LIKE}",
+        """``rand`` in the shape, dtype and device of ``self``.""",
+        "intrinsics::rand_like",
+    ),
+    (
+        f"randn_like(Tensor self, {_LIKE}",
+        """``randn`` in the shape, dtype and device of ``self``.""",
+        "intrinsics::randn_like",
+    ),
+    (
+        f"randint_like(Tensor self, SymInt high, {_LIKE}",
+        """``randint`` in the shape, dtype and device of ``self``.""",
+        "intrinsics::randint_like",
+    ),
+    (
+        f"randint_like.low_dtype(Tensor self, SymInt low, SymInt high, {_LIKE}",
+        """``randint`` in the shape, dtype and device of ``self``.""",
+        "intrinsics::randint_like_low",
+    ),
+):
+    intrinsic(_schema, _doc, _kernel, "random", function=True)

@@ -15,6 +15,8 @@ from pellucid_compiler.catalogue.factorizations import (
     require_square,
 )
 from pellucid_compiler.catalogue.routines import linalg as numpy_linalg
+from pellucid_compiler.catalogue.seen import summed
+from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
     ROUTINES,
     Routine,
@@ -77,6 +79,18 @@ def solve(a, b):
     return library("solve", a, b)
 
 
+def _solved_adjoint(a, grad):
+    return api.ops.aten._linalg_solve(a.mH, grad)[0]
+
+
+solve.gradients_seen_as(
+    A=lambda grad, size, A, result: summed(
+        -(_solved_adjoint(A, grad) @ result.mH), size
+    ),
+    B=lambda grad, size, A: summed(_solved_adjoint(A, grad), size),
+)
+
+
 def _require_system(name, a, b):
     require_square(name, a)
     require_matrices(name, b)
@@ -137,6 +151,25 @@ def solve_triangular(a, b, upper, unitriangular):
     _require_system("solve_triangular", a, b)
     options = {"upper": upper, "unitriangular": unitriangular}
     return library("solve_triangular", a, b, **options)[0]
+
+
+def _solved_triangular_adjoint(grad, a, upper, unitriangular):
+    return api.ops.aten._linalg_solve_triangular(a.mH, grad, not upper, unitriangular)
+
+
+def _seen_of_triangle(grad, size, A, upper, unitriangular, result):
+    solved = _solved_triangular_adjoint(grad, A, upper, unitriangular)
+    found = -(solved @ result.mH)
+    first = int(unitriangular)
+    return summed(found.triu(first) if upper else found.tril(-first), size)
+
+
+solve_triangular.gradients_seen_as(
+    A=_seen_of_triangle,
+    B=lambda grad, size, A, upper, unitriangular: summed(
+        _solved_triangular_adjoint(grad, A, upper, unitriangular), size
+    ),
+)
 
 
 def _triangular_types(a, b, upper, unitriangular):
@@ -230,7 +263,7 @@ def _trace_of_product(a, b):
     autocast="float32",
 )
 def det(a):
-    """The determinant."""
+    """The determinants of square matrices."""
     require_square("det", a)
     return library("det", a)[0]
 

@@ -2,6 +2,7 @@
 
 from functools import reduce
 
+from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
     ask,
     const,
@@ -21,6 +22,7 @@ from pellucid_compiler.ir.dtypes import promote
     "cat(Tensor[] tensors, int dim=0) -> Tensor",
     inverse="split_with_sizes",
     autocast="widest",
+    core=True,
 )
 def cat(tensors, dim):
     """The tensors one after the other along ``dim``.
@@ -88,6 +90,12 @@ def stack(tensors, dim):
             )
     dtype = reduce(promote, (t.dtype for t in tensors))
     return cat([unsqueeze(to(t, dtype), dim) for t in tensors], dim)
+
+
+@stack.core_as
+def _(tensors, dim=0):
+    dim = dim % (tensors[0].dim() + 1)
+    return api.ops.aten.cat([t.unsqueeze(dim) for t in tensors], dim)
 
 
 def _is_legacy_empty(tensor, tensors):

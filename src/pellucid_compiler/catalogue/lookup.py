@@ -37,6 +37,7 @@ from pellucid_compiler.declare import (
     backward="embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt "
     "num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor",
     backward_out="out",
+    core=("embedding", "embedding_dense_backward"),
 )
 def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse):
     """The rows of ``weight`` at ``indices``; the row ``padding_idx`` gets no gradient.
@@ -214,7 +215,9 @@ def where_true(condition):
     return _true_places(condition)
 
 
-@data_dependent("nonzero_numpy(Tensor self) -> Tensor[]", out=False)
+@data_dependent(
+    "nonzero_numpy(Tensor self) -> Tensor[]", out=False, method=False, function=False
+)
 def nonzero_numpy(x):
     """The indices of the elements that are not zero: one vector per dim."""
     return _true_places(x)
@@ -255,6 +258,7 @@ masked_select.gradients_seen_as(self=_at_selected)
     "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
     inplace=True,
     index_error=RuntimeError,
+    core=True,
 )
 def masked_scatter(x, mask, source):
     """``x`` with the elements of ``source``, in order, where ``mask``."""

@@ -41,7 +41,7 @@ def _nll_node(x, target, *rest):
     "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, "
     "int reduction=Mean, SymInt ignore_index=-100, float label_smoothing=0.0) "
     "-> Tensor",
-    namespace="nn.functional",
+    namespace="nn",
     method=False,
     out=False,
     node=_nll_node,
@@ -134,7 +134,7 @@ def _seen_of_all(x, target, weight, reduction, ignore_index, dim):
     "SymInt ignore_index=-100) -> Tensor",
     refuses=("integers", "bool"),
     method=False,
-    namespace="nn.functional",
+    namespace="nn",
     node=_nll_node,
     autocast="float32",
 )

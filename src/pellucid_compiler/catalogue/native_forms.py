@@ -57,6 +57,7 @@ def _require_same_dtype(name, half_to_float):
     backward="_softmax_backward_data(Tensor grad_output, Tensor output, int dim, "
     "ScalarType input_dtype) -> Tensor",
     backward_out="",
+    core=True,
 )
 def _softmax(x, dim, half_to_float):
     """``softmax`` in the input's dtype."""
@@ -71,6 +72,7 @@ def _softmax(x, dim, half_to_float):
     backward="_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, "
     "ScalarType input_dtype) -> Tensor",
     backward_out="",
+    core=True,
 )
 def _log_softmax(x, dim, half_to_float):
     """``log_softmax`` in the input's dtype."""
@@ -94,6 +96,7 @@ def _statistics(x, dims, eps):
     method=False,
     rare=True,
     backward="native_layer_norm_backward(mean=result1, rstd=result2)",
+    core=True,
 )
 def native_layer_norm(x, normalized_shape, weight, bias, eps):
     """``layer_norm``, the means, and one over the standard deviations."""
@@ -108,6 +111,7 @@ def native_layer_norm(x, normalized_shape, weight, bias, eps):
     symbolic=("group",),
     rare=True,
     backward="native_group_norm_backward(mean=result1, rstd=result2)",
+    core=True,
 )
 def native_group_norm(x, weight, bias, samples, channels, pixels, groups, eps):
     """``group_norm``, the means, and one over the standard deviations."""
@@ -167,6 +171,7 @@ _declare_nll("2d", (4,))
     "transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> "
     "(Tensor, Tensor, Tensor)",
     backward_out="out",
+    core=("convolution", "convolution_backward"),
 )
 def convolution(
     x, weight, bias, stride, padding, dilation, transposed, output_padding, groups
@@ -205,9 +210,10 @@ def convolution(
     rare=True,
     backward="_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor",
     backward_out="out",
+    core=("_adaptive_avg_pool2d", "_adaptive_avg_pool2d_backward"),
 )
 def _adaptive_avg_pool2d(x, output_size):
-    """``adaptive_avg_pool2d``."""
+    """Another name of ``adaptive_avg_pool2d``."""
     return ADAPTIVE_MEANS[2](x, output_size)
 
 
@@ -223,6 +229,7 @@ def _adaptive_avg_pool2d(x, output_size):
     "float dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? scale=None) "
     "-> (Tensor grad_query, Tensor grad_key, Tensor grad_value)",
     backward_out="",
+    tags="nondeterministic_seeded",
 )
 def flash_attention(q, k, v, dropout_p, is_causal, mask, scale):
     """``scaled_dot_product_attention`` and the logarithms of its rows' sums."""

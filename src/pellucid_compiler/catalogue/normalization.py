@@ -129,6 +129,7 @@ def _standardized(x, dim, eps):
     out=False,
     node="NativeLayerNormBackward0",
     backward="native_layer_norm_backward(mean=result1, rstd=result2)",
+    also=("nn.functional.layer_norm",),
 )
 def layer_norm(x, normalized_shape, weight, bias, eps, cudnn_enable):
     """``(x - mean) / sqrt(var + eps) * weight + bias`` over the last dims (Ba 2016)."""
@@ -200,6 +201,7 @@ def _require_last_sizes(name, tensor, sizes):
     refuses=("integers", "bool"),
     method=False,
     out=False,
+    also=("nn.functional.rms_norm",),
 )
 def rms_norm(x, normalized_shape, weight, eps):
     """``x / sqrt(mean(x**2) + eps) * weight`` over the last dims (Zhang 2019).
@@ -243,6 +245,7 @@ def _(x, normalized_shape, weight, eps):
     symbolic=("num_groups",),
     node="NativeGroupNormBackward0",
     layout="images",
+    also=("nn.functional.group_norm",),
 )
 def group_norm(x, num_groups, weight, bias, eps, cudnn_enabled):
     """``layer_norm`` over each group of channels (dim 1) and all dims behind (Wu

@@ -1,6 +1,14 @@
 """Padding of images with elements of their own: mirrored, or those of the border."""
 
-from pellucid_compiler.declare import loop, maximum, minimum, require, tabulate
+from pellucid_compiler.declare import (
+    loop,
+    maximum,
+    require,
+    scatter,
+    tabulate,
+    total,
+    where,
+)
 
 
 def _pairs(name, x, padding, dims):
@@ -26,22 +34,95 @@ def _pairs(name, x, padding, dims):
     return pairs
 
 
-def _padded(x, pairs, place):
-    """``x`` widened; ``place(i, n)`` is the element of a dim of size n that is read at
-    place ``i``, which counts from the first element of ``x``.
+def _padded(x, pairs, before, behind):
+    """``x`` widened. ``before(i)`` and ``behind(i, n)`` are the element that is read at
+    the place ``i`` before the first or behind the last element of a dim of size n.
+
+    Each range of a dim reads in strides, so it is a copy.
     """
     first = x.rank - len(pairs)
     spatial = x.shape[first:]
     sizes = [n + a + b for n, (a, b) in zip(spatial, pairs, strict=True)]
 
     def element(*p):
-        places = [
-            place(i - left, n)
-            for i, n, (left, _) in zip(p[first:], spatial, pairs, strict=True)
-        ]
-        return x[[*p[:first], *places]]
+        def along(places):
+            d = len(places)
+            if d == len(pairs):
+                return x[[*p[:first], *places]]
+            n, (left, _) = spatial[d], pairs[d]
+            i = p[first + d] - left
+            low, inside, high = (
+                along([*places, place]) for place in (before(i), i, behind(i, n))
+            )
+            return where(i < 0, low, where(i < n, inside, high))
+
+        return along([])
 
     return tabulate([*x.shape[:first], *sizes], element)
+
+
+def _folded(grad, dim, n, left, right, add):
+    """The gradient of a dim of size n: that of its own elements, to which ``add`` adds
+    the padding's, of which there are ``low`` before and ``high`` behind them.
+    """
+
+    def at(p, place):
+        return [*p[:dim], place, *p[dim + 1 :]]
+
+    shape = at(grad.shape, n)
+    inner = grad.outside(0)
+    own = tabulate(shape, lambda *p: inner[at(p, p[dim] + left)])
+    return add(own, dim, at, maximum(left, 0), maximum(right, 0))
+
+
+def _gradient(grad, x, padding, dims, add):
+    """One dim after the other, the last one first."""
+    for k in range(dims):
+        left, right = padding[2 * k], padding[2 * k + 1]
+        dim = x.rank - 1 - k
+
+        def added(own, dim, at, low, high, grad=grad, left=left):
+            return add(grad, own, dim, at, left, low, high)
+
+        grad = _folded(grad, dim, x.shape[dim], left, right, added)
+    return grad
+
+
+def _add_mirrored(grad, own, dim, at, left, low, high):
+    n = own.shape[dim]
+    own = scatter(
+        own.shape,
+        at(own.shape, low),
+        lambda *p: (at(p, p[dim] + 1), grad[at(p, left - 1 - p[dim])]),
+        into=own,
+    )
+    return scatter(
+        own.shape,
+        at(own.shape, high),
+        lambda *p: (at(p, n - 2 - p[dim]), grad[at(p, left + n + p[dim])]),
+        into=own,
+    )
+
+
+def _add_repeated(grad, own, dim, at, left, low, high):
+    n = own.shape[dim]
+    for place, first, count in ((0, 0, low), (n - 1, left + n, high)):
+        border = tabulate(
+            at(own.shape, 1),
+            lambda *p, first=first, count=count: total(
+                [count], lambda k: grad[at(p, first + k)]
+            ),
+        )
+        own = scatter(
+            own.shape,
+            border.shape,
+            lambda *p, place=place, border=border: (at(p, place), border[p]),
+            into=own,
+        )
+    return own
+
+
+_REASON = "the derived rule visits the whole image for each of its pieces"
 
 
 def _declare(dims):
@@ -53,10 +134,11 @@ def _declare(dims):
             refuses=("bool",),
             backward=f"{name}_backward(Tensor grad_output, Tensor self, "
             f"SymInt[{2 * dims}] padding) -> Tensor",
-            namespace="nn.functional",
+            namespace="nn",
             method=False,
             layout="images",
             autocast="float32",
+            core=name != "replication_pad1d",
         )
 
     @declare(reflection)
@@ -72,7 +154,11 @@ def _declare(dims):
                     count,
                     n,
                 )
-        return _padded(x, pairs, lambda i, n: n - 1 - abs(n - 1 - abs(i)))
+        return _padded(x, pairs, lambda i: -i, lambda i, n: 2 * (n - 1) - i)
+
+    @reflection_pad.vjp(_REASON)
+    def _(x, padding, y, grad, derived):
+        return _gradient(grad, x, padding, dims, _add_mirrored)
 
     @declare(replication)
     def replication_pad(x, padding):
@@ -80,7 +166,11 @@ def _declare(dims):
         pairs = _pairs(replication, x, padding, dims)
         for n in x.shape[x.rank - dims :]:
             require(n > 0, f"{replication}: a dim has the size {{}}", n)
-        return _padded(x, pairs, lambda i, n: minimum(maximum(i, 0), n - 1))
+        return _padded(x, pairs, lambda i: 0 * i, lambda i, n: n - 1)
+
+    @replication_pad.vjp(_REASON)
+    def _(x, padding, y, grad, derived):
+        return _gradient(grad, x, padding, dims, _add_repeated)
 
 
 for _dims in (1, 2, 3):

@@ -41,7 +41,7 @@ def _num_blocks(name, size, kernel, dilation, padding, stride):
     "im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, "
     "int[2] stride) -> Tensor",
     refuses=("integers",),
-    namespace="nn.functional",
+    namespace="nn",
     method=False,
 )
 def im2col(x, kernel, dilation, padding, stride):
@@ -77,8 +77,10 @@ im2col.gradients_seen_as(
     "col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, "
     "int[2] padding, int[2] stride) -> Tensor",
     refuses=("integers",),
-    namespace="nn.functional",
+    namespace="nn",
     method=False,
+    core=True,
+    backward="im2col",
 )
 def col2im(x, output_size, kernel, dilation, padding, stride):
     """The sum of patches at their places: the transpose of ``im2col``."""
@@ -113,10 +115,3 @@ def col2im(x, output_size, kernel, dilation, padding, stride):
         return place, patches[n, c, m, t, i, j]
 
     return scatter([x.shape[0], channels, *output_size], patches.shape, term, drop=True)
-
-
-col2im.gradients_seen_as(
-    self=lambda grad, kernel_size, dilation, padding, stride: api.ops.aten.im2col(
-        grad, kernel_size, dilation, padding, stride
-    )
-)

@@ -25,6 +25,13 @@ from pellucid_compiler.declare import (
 )
 from pellucid_compiler.ir.dtypes import HALF, highest, lowest
 
+# Of those with this number of dims backends implement the gradient, too.
+_CORE = (
+    *("avg_pool2d", "avg_pool2d_backward", "avg_pool3d"),
+    *("max_pool2d_with_indices", "max_pool2d_with_indices_backward"),
+    "max_pool3d_with_indices",
+)
+
 
 class _Windows:
     """The checked geometry of pooling windows: one number per spatial dim each."""
@@ -218,7 +225,7 @@ def _declare_max_pool(dims):
     @loop(
         f"{name}_with_indices({options}) -> (Tensor, Tensor)",
         refuses=("bool",),
-        namespace="nn.functional",
+        namespace="nn",
         method=False,
         out=False,
         forms=_out_with_indices(f"{name}_with_indices", options, dims),
@@ -228,6 +235,7 @@ def _declare_max_pool(dims):
         backward=f"{name}_with_indices_backward(Tensor grad_output, Tensor self, "
         f"int[{dims}] kernel_size, int[{dims}] stride, int[{dims}] padding, "
         f"int[{dims}] dilation, bool ceil_mode, Tensor indices) -> Tensor",
+        core=_CORE,
     )
     def max_pool_with_indices(x, kernel, stride, padding, dilation, ceil_mode):
         """The greatest element of every window, and its place in the image.
@@ -351,6 +359,7 @@ def _mean_of_windows(
     "bool ceil_mode=False, bool count_include_pad=True) -> Tensor",
     refuses=NARROW,
     method=False,
+    also=("nn.functional.avg_pool1d",),
 )
 def avg_pool1d(x, kernel, stride, padding, ceil_mode, count_include_pad):
     """The mean of every window of the last dim."""
@@ -368,13 +377,15 @@ def _declare_avg_pool(dims):
         f"int[{dims}] stride=[], int[{dims}] padding=0, bool ceil_mode=False, "
         "bool count_include_pad=True, int? divisor_override=None) -> Tensor",
         refuses=NARROW if dims == 2 else (*HALF, *NARROW),
-        namespace="nn.functional",
+        namespace="nn",
         method=False,
         layout="images",
         autocast="float32" if dims == 3 else "",
         backward=f"avg_pool{dims}d_backward(Tensor grad_output, Tensor self, "
         f"int[{dims}] kernel_size, int[{dims}] stride, int[{dims}] padding, bool "
         f"ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
+        core=_CORE,
+        also=(f"nn.functional.avg_pool{dims}d",),
     )
     def avg_pool(
         x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
@@ -488,7 +499,7 @@ def _seen_adaptive_mean(x, output_size):
 
 def _declare_adaptive(dims):
     avg, greatest_name = f"adaptive_avg_pool{dims}d", f"adaptive_max_pool{dims}d"
-    hidden = "nn.functional" if dims > 1 else ""
+    hidden = "nn" if dims > 1 else ""
 
     sized = "int[1]" if dims == 1 else f"SymInt[{dims}]"
 

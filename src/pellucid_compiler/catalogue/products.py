@@ -30,7 +30,10 @@ def _require_ranks(name, **operands):
 
 
 @contraction(
-    "mm(Tensor self, Tensor mat2) -> Tensor", refuses=("bool",), autocast="lower"
+    "mm(Tensor self, Tensor mat2) -> Tensor",
+    refuses=("bool",),
+    autocast="lower",
+    core=True,
 )
 def mm(a, b):
     """The product of two matrices."""
@@ -45,7 +48,10 @@ mm.gradients_seen_as(
 
 
 @contraction(
-    "bmm(Tensor self, Tensor mat2) -> Tensor", refuses=("bool",), autocast="lower"
+    "bmm(Tensor self, Tensor mat2) -> Tensor",
+    refuses=("bool",),
+    autocast="lower",
+    core=True,
 )
 def bmm(a, b):
     """The products of matrices, pair by pair along the first dim."""
@@ -117,12 +123,6 @@ def dot(a, b):
     return matmul(a, b)
 
 
-dot.gradients_seen_as(
-    self=lambda grad, tensor: grad * conjugated(tensor),
-    tensor=lambda grad, self: grad * conjugated(self),
-)
-
-
 @contraction(
     "outer(Tensor self, Tensor vec2) -> Tensor",
     node="MulBackward0",
@@ -147,6 +147,7 @@ def _(a, b):
     refuses=("bool",),
     inplace=True,
     autocast="lower",
+    core=True,
 )
 def addmm(x, a, b, beta, alpha):
     """``beta x + alpha a b``; x is not read where ``beta`` is 0."""
@@ -168,6 +169,7 @@ addmm.gradients_seen_as(
     "-> Tensor",
     refuses=("bool",),
     inplace=True,
+    inplace_function=True,
 )
 def addmv(x, a, v, beta, alpha):
     """``beta x + alpha a v``; x is not read where ``beta`` is 0."""

@@ -58,7 +58,10 @@ def bernoulli_p(x, p, generator, words):
 
 
 @random(
-    "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)", draws=2
+    "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
+    draws=2,
+    core=True,
+    method=False,
 )
 def native_dropout(x, p, train, words):
     """``x / (1 - p)`` where the mask is true, else 0; and the mask.

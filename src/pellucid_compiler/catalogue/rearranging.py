@@ -17,6 +17,8 @@ from pellucid_compiler.declare import (
 @loop(
     "flip(Tensor self, int[] dims) -> Tensor",
     layout="operand",
+    core=True,
+    backward="flip",
 )
 def flip(x, dims):
     """The elements in reverse order along ``dims``."""
@@ -37,10 +39,10 @@ def flip(x, dims):
     return tabulate(x.shape, element)
 
 
-flip.gradients_seen_as(self=lambda grad, dims: grad.flip(dims))
-
-
-@loop("roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor")
+@loop(
+    "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
+    backward="roll(shifts=-shifts)",
+)
 def roll(x, shifts, dims):
     """The elements moved by ``shifts`` along ``dims``, those past the end first.
 
@@ -62,11 +64,6 @@ def roll(x, shifts, dims):
     return x
 
 
-roll.gradients_seen_as(
-    self=lambda grad, shifts, dims: grad.roll([-n for n in shifts], dims)
-)
-
-
 def _rolled(x, shift, dim):
     size = x.shape[dim]
     moved = shift % where(size == 0, 1, size)
@@ -80,9 +77,9 @@ def _rolled(x, shift, dim):
     return tabulate(x.shape, element)
 
 
-@loop("repeat(Tensor self, SymInt[] repeats) -> Tensor", function=False)
+@loop("repeat(Tensor self, SymInt[] repeats) -> Tensor", function=False, core=True)
 def repeat(x, repeats):
-    """x tiled ``repeats`` times along each dim."""
+    """The tensor tiled ``repeats`` times along each dim."""
     added = len(repeats) - x.rank
     require(
         added >= 0,
@@ -105,19 +102,6 @@ def repeat(x, repeats):
     return reshape(copies, [*repeats[:added], *sizes])
 
 
-def _summed_copies(grad, size, repeats):
-    if 0 in repeats or not repeats:
-        return NotImplemented
-    added = len(repeats) - len(size)
-    counts = zip(repeats[added:], size, strict=True)
-    split = [*repeats[:added], *(n for pair in counts for n in pair)]
-    dims = [*range(added), *range(added, len(split), 2)]
-    return grad.reshape(split).sum(dims)
-
-
-repeat.gradients_seen_as(self=_summed_copies)
-
-
 def _spread(shape, counts):
     """Which dims are there once, if all others have the size 1; else None."""
     once = []
@@ -132,6 +116,8 @@ def _spread(shape, counts):
     "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
     method=False,
     layout="images",
+    also=("nn.functional.pixel_shuffle",),
+    backward="pixel_unshuffle(downscale_factor=upscale_factor)",
 )
 def pixel_shuffle(x, upscale_factor):
     """(..., C r², H, W) to (..., C, H r, W r), ``r`` the factor (Shi 2016)."""
@@ -153,15 +139,12 @@ def pixel_shuffle(x, upscale_factor):
     )
 
 
-pixel_shuffle.gradients_seen_as(
-    self=lambda grad, upscale_factor: api.ops.aten.pixel_unshuffle(grad, upscale_factor)
-)
-
-
 @loop(
     "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
     method=False,
     layout="images",
+    also=("nn.functional.pixel_unshuffle",),
+    backward="pixel_shuffle(upscale_factor=downscale_factor)",
 )
 def pixel_unshuffle(x, downscale_factor):
     """(..., C, H r, W r) to (..., C r², H, W), ``r`` the factor."""
@@ -185,13 +168,6 @@ def pixel_unshuffle(x, downscale_factor):
     )
 
 
-pixel_unshuffle.gradients_seen_as(
-    self=lambda grad, downscale_factor: api.ops.aten.pixel_shuffle(
-        grad, downscale_factor
-    )
-)
-
-
 def _image_factor(name, x, factor):
     require(x.rank >= 3, f"{name} takes at least 3 dims, not {x.rank}")
     require(factor > 0, f"{name}: the factor {factor} is not positive")
@@ -203,6 +179,7 @@ def _image_factor(name, x, factor):
     aliases=("native_channel_shuffle",),
     method=False,
     layout="images",
+    also=("nn.functional.channel_shuffle", "nn.functional.native_channel_shuffle"),
 )
 def channel_shuffle(x, groups):
     """Channels (dim 1) in ``groups`` rows, read column by column (Zhang 2018)."""
@@ -230,22 +207,24 @@ channel_shuffle.gradients_seen_as(
 )
 
 
-@loop("tril(Tensor self, SymInt diagonal=0) -> Tensor", inplace=True)
+@loop(
+    "tril(Tensor self, SymInt diagonal=0) -> Tensor",
+    inplace=True,
+    backward="tril",
+)
 def tril(x, diagonal):
-    """x on and below a diagonal of the last two dims, zeros above."""
+    """The elements on and below a diagonal of the last two dims, zeros above."""
     return _triangle("tril", x, lambda row, column: column <= row + diagonal)
 
 
-tril.gradients_seen_as(self=lambda grad, diagonal: grad.tril(diagonal))
-
-
-@loop("triu(Tensor self, SymInt diagonal=0) -> Tensor", inplace=True)
+@loop(
+    "triu(Tensor self, SymInt diagonal=0) -> Tensor",
+    inplace=True,
+    backward="triu",
+)
 def triu(x, diagonal):
-    """x on and above a diagonal of the last two dims, zeros below."""
+    """The elements on and above a diagonal of the last two dims, zeros below."""
     return _triangle("triu", x, lambda row, column: column >= row + diagonal)
-
-
-triu.gradients_seen_as(self=lambda grad, diagonal: grad.triu(diagonal))
 
 
 def _triangle(name, x, inside):

@@ -5,7 +5,6 @@ from pellucid_compiler.catalogue.scans import along_dim
 from pellucid_compiler.catalogue.seen import (
     conjugated,
     restored,
-    scattered,
     share_of_equals,
     spread,
 )
@@ -49,7 +48,7 @@ from pellucid_compiler.declare import (
 
 
 def _summable(x, dtype):
-    """x in the dtype of its sum: integers and bools are summed as int64."""
+    """The elements in the dtype of their sum: that of integers and bools is int64."""
     return to(x, dtype or (x.dtype if x.is_floating else "int64"))
 
 
@@ -59,20 +58,15 @@ def sum_all(x, dtype):
     return total_over(_summable(x, dtype))
 
 
-sum_all.gradients_seen_as(self=lambda grad, size: grad.expand(size))
-
-
 @reduction_op(
     "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, "
     "ScalarType? dtype=None) -> Tensor",
     node="SumBackward1",
+    core=True,
 )
 def sum_dim(x, dim, keepdim, dtype):
     """The sum over ``dim``; integers and bools are summed as int64."""
     return total_over(_summable(x, dtype), dim, keepdim)
-
-
-sum_dim.gradients_seen_as(self=spread)
 
 
 @reduction_op(
@@ -95,7 +89,9 @@ nansum.gradients_seen_as(self=_spread_over_numbers)
 
 
 @reduction_op(
-    "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", autocast="float32"
+    "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+    autocast="float32",
+    core=True,
 )
 def prod(x, dtype):
     """The product of all elements; integers and bools are multiplied as int64."""
@@ -107,6 +103,7 @@ def prod(x, dtype):
     "ScalarType? dtype=None) -> Tensor",
     node="ProdBackward1",
     autocast="float32",
+    core=True,
 )
 def prod_dim(x, dim, keepdim, dtype):
     """The product over ``dim``; integers and bools are multiplied as int64."""
@@ -223,19 +220,23 @@ def _truth_dtype(x):
     return "uint8" if x.dtype == "uint8" else "bool"
 
 
-@reduction_op("any(Tensor self) -> Tensor", out="all_out")
+@reduction_op("any(Tensor self) -> Tensor", out="all_out", core=True)
 def any_op(x):
     """Whether an element is not 0."""
     return _truth_over(some, x, None)
 
 
-@reduction_op("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out="out")
+@reduction_op(
+    "any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out="out", core=True
+)
 def any_dim(x, dim, keepdim):
     """Whether an element along ``dim`` is not 0."""
     return _truth_over(some, x, dim, keepdim)
 
 
-@reduction_op("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor")
+@reduction_op(
+    "any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", core=True
+)
 def any_dims(x, dim, keepdim):
     """Whether an element over the dims is not 0."""
     return _truth_over(some, x, dim, keepdim)
@@ -262,6 +263,7 @@ def all_dims(x, dim, keepdim):
 @fused(
     "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
     aliases=("special_logsumexp",),
+    tags="reduction",
 )
 def logsumexp(x, dim, keepdim):
     """``m + log sum exp(x - m)``, m the greatest element where it is finite."""
@@ -271,14 +273,6 @@ def logsumexp(x, dim, keepdim):
     m = to(where(isinf(m), 0.0, m), x.dtype)
     y = log(total_over(exp(x - m), dim, keepdim=True)) + m
     return y if keepdim else squeeze_dims(y, wrap_dims(dim, x.rank))
-
-
-def _softmax_of(grad, size, self, result, dim, keepdim):
-    grad, result = (restored(t, dim, keepdim, len(size)) for t in (grad, result))
-    return grad * conjugated((self - result).exp())
-
-
-logsumexp.gradients_seen_as(self=_softmax_of)
 
 
 @logsumexp.vjp("saved values: saves x and y, not the exponentials and their sum")
@@ -300,7 +294,9 @@ def _require_elements(name, x, dims):
         )
 
 
-@reduction_op("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor")
+@reduction_op(
+    "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", core=True
+)
 def amax(x, dim, keepdim):
     """The greatest element over the dims; equal ones share the gradient."""
     _require_elements("amax", x, dim)
@@ -310,7 +306,9 @@ def amax(x, dim, keepdim):
 amax.gradients_seen_as(self=share_of_equals)
 
 
-@reduction_op("amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor")
+@reduction_op(
+    "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", core=True
+)
 def amin(x, dim, keepdim):
     """The least element over the dims; equal ones share the gradient."""
     _require_elements("amin", x, dim)
@@ -384,6 +382,7 @@ def min_other(x, y):
     "-> (Tensor values, Tensor indices)",
     out="max.dim_max(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) max, "
     "Tensor(b!) max_values) -> (Tensor(a!) values, Tensor(b!) indices)",
+    core=True,
 )
 def max_dim(x, dim, keepdim):
     """The greatest element along ``dim`` and its index: the first one, or a NaN.
@@ -393,21 +392,16 @@ def max_dim(x, dim, keepdim):
     return _extreme("max", argmax_of, x, dim, keepdim)
 
 
-max_dim.gradients_seen_as(self=scattered)
-
-
 @reduction_op(
     "min.dim(Tensor self, int dim, bool keepdim=False) "
     "-> (Tensor values, Tensor indices)",
     out="min.dim_min(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) min, "
     "Tensor(b!) min_indices) -> (Tensor(a!) values, Tensor(b!) indices)",
+    core=True,
 )
 def min_dim(x, dim, keepdim):
     """The least element along ``dim`` and its index: the first one, or a NaN."""
     return _extreme("min", argmin_of, x, dim, keepdim)
-
-
-min_dim.gradients_seen_as(self=scattered)
 
 
 def _extreme(name, choose, x, dim, keepdim):
@@ -434,7 +428,9 @@ def _position(name, choose, x, dim, keepdim):
     return tabulate(shape, lambda *p: choose([size], lambda k: key(p, k)))
 
 
-@reduction_op("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor")
+@reduction_op(
+    "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", core=True
+)
 def argmax(x, dim, keepdim):
     """The index of the greatest element, along ``dim`` or among all in row-major order.
 
@@ -443,7 +439,9 @@ def argmax(x, dim, keepdim):
     return _arg_extreme("argmax", argmax_of, x, dim, keepdim)
 
 
-@reduction_op("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor")
+@reduction_op(
+    "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", core=True
+)
 def argmin(x, dim, keepdim):
     """The index of the least element, along ``dim`` or among all in row-major order."""
     return _arg_extreme("argmin", argmin_of, x, dim, keepdim)

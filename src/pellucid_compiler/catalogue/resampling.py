@@ -53,7 +53,7 @@ def _declare_linear(name, dims):
     @loop(
         f"{name}(Tensor self, {_options(dims)}) -> Tensor",
         refuses=("integers", "bool") if dims != 2 else ALL_BUT_BYTES,
-        namespace="nn.functional",
+        namespace="nn",
         method=False,
         layout="images",
         backward=_gradient(name, dims),
@@ -120,7 +120,7 @@ def _declare_nearest(dims, exact):
     @loop(
         f"{name}(Tensor self, {_options(dims, corners=False)}) -> Tensor",
         refuses=ALL_BUT_BYTES,
-        namespace="nn.functional",
+        namespace="nn",
         method=False,
         layout="images",
         backward=_gradient(name, dims, corners=False),
@@ -166,7 +166,7 @@ def _cubic_weights(t):
 @loop(
     f"upsample_bicubic2d(Tensor self, {_options(2)}) -> Tensor",
     refuses=ALL_BUT_BYTES,
-    namespace="nn.functional",
+    namespace="nn",
     method=False,
     layout="images",
     backward=_gradient("upsample_bicubic2d", 2),

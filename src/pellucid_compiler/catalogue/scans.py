@@ -1,6 +1,7 @@
 """Running combinations along a dim: cumprod, cumsum, cummax, logcumsumexp."""
 
 from pellucid_compiler.catalogue.elementary import logaddexp
+from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
     INF,
     const,
@@ -42,7 +43,9 @@ def along_dim(x, dim, step, start, reverse=False):
 
 
 @scan_op(
-    "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", inplace=True
+    "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+    inplace=True,
+    core=True,
 )
 def cumsum(x, dim, dtype):
     """The running sum along ``dim``."""
@@ -65,13 +68,6 @@ def cummax(x, dim):
     return _running(x, dim, maximum, lowest)
 
 
-def _added_at_places(grad, size, dim, indices):
-    return grad.new_zeros(size).scatter_add(dim, indices, grad)
-
-
-cummax.gradients_seen_as(self=_added_at_places)
-
-
 @scan_op("cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)")
 def cummin(x, dim):
     """The least element so far along ``dim`` and its place, the last one of ties.
@@ -79,9 +75,6 @@ def cummin(x, dim):
     NaN is less than any number.
     """
     return _running(x, dim, minimum, highest)
-
-
-cummin.gradients_seen_as(self=_added_at_places)
 
 
 def _running(x, dim, combine, start):
@@ -120,3 +113,19 @@ def logcumsumexp(x, dim):
     if x.rank == 0:
         return tabulate([], lambda: x[()])
     return along_dim(x, dim, logaddexp, -INF)
+
+
+def _seen_of_log_sums(grad, self, dim, result):
+    """Of positive and negative parts, each by its logarithm."""
+    if grad.is_complex() or not grad.dim():
+        return NotImplemented
+    log = grad.abs().log()
+    parts = (api.where(grad > 0, log, -INF), api.where(grad < 0, log, -INF))
+    positive, negative = (
+        ((part - result).flip(dim).logcumsumexp(dim).flip(dim) + self).exp()
+        for part in parts
+    )
+    return positive - negative
+
+
+logcumsumexp.gradients_seen_as(self=_seen_of_log_sums)

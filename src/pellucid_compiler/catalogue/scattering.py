@@ -28,6 +28,7 @@ _REDUCTIONS = {
 }
 
 
+_OF_BOOLS = {"sum": "or", "prod": "and", "max": "or", "min": "and"}
 _SLICE_REDUCTIONS = {name: _REDUCTIONS[name] for name in _REDUCTIONS if name != "sum"}
 
 
@@ -35,6 +36,7 @@ _SLICE_REDUCTIONS = {name: _REDUCTIONS[name] for name in _REDUCTIONS if name != 
     "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     inplace=True,
     index_error=RuntimeError,
+    core=True,
 )
 def scatter_src(x, dim, index, src):
     """``x`` with ``src`` put at ``index`` along ``dim``; the last one wins."""
@@ -42,27 +44,17 @@ def scatter_src(x, dim, index, src):
     return stored("scatter", x, dim, index, src, "assign")
 
 
-scatter_src.gradients_seen_as(
-    self=lambda grad, dim, index: grad.scatter(dim, index, 0),
-    src=lambda grad, dim, index: grad.gather(dim, index),
-)
-
-
 @loop(
     "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
     inplace=True,
     index_error=RuntimeError,
     node="ScatterBackward1",
+    core=True,
 )
 def scatter_value(x, dim, index, value):
     """``x`` with ``value`` at ``index`` along ``dim``."""
     require_fits("scatter", value, x.dtype)
     return stored("scatter", x, dim, index, value, "assign")
-
-
-scatter_value.gradients_seen_as(
-    self=lambda grad, dim, index: grad.scatter(dim, index, 0)
-)
 
 
 @loop(
@@ -96,9 +88,9 @@ def scatter_value_reduce(x, dim, index, value, reduce):
 @loop(
     "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
     "bool include_self=True) -> Tensor",
-    refuses=("bool",),
     inplace=True,
     index_error=RuntimeError,
+    core=True,
 )
 def scatter_reduce(x, dim, index, src, reduce, include_self):
     """The ``sum``, ``prod``, ``mean``, ``amax`` or ``amin`` of all ``src`` at one
@@ -106,6 +98,14 @@ def scatter_reduce(x, dim, index, src, reduce, include_self):
     """
     _require_dtype("scatter_reduce", x, src)
     combine = _named("scatter_reduce", _REDUCTIONS, reduce)
+    if x.dtype == "bool":
+        require(
+            reduce != "mean",
+            '"scatter_reduce" of the mean is not implemented for bool tensors: convert '
+            "with .float() first",
+            error=NotImplementedError,
+        )
+        combine = _OF_BOOLS[combine]
     ones = tabulate(x.shape, lambda *p: const(int(include_self), "int64"))
     counts = None
     if reduce == "mean" or not include_self:
@@ -118,6 +118,21 @@ def scatter_reduce(x, dim, index, src, reduce, include_self):
     if reduce != "mean":
         return out
     return _divided(out, where(counts > 1, counts, 1))
+
+
+def _seen_of_start(grad, dim, index, reduce, include_self):
+    if reduce != "sum":
+        return NotImplemented
+    return grad if include_self else grad.scatter(dim, index, 0)
+
+
+def _seen_of_scattered(grad, size, dim, index, reduce):
+    if reduce != "sum" or index.shape != size:
+        return NotImplemented
+    return grad.gather(dim, index)
+
+
+scatter_reduce.gradients_seen_as(self=_seen_of_start, src=_seen_of_scattered)
 
 
 @loop(
@@ -187,9 +202,9 @@ def _divided(sums, counts):
 
 
 def _start(combine, dtype):
-    if combine == "max":
-        return lowest(dtype)
-    return {"sum": 0, "prod": 1}[combine] if combine != "min" else highest(dtype)
+    if combine in ("max", "min"):
+        return lowest(dtype) if combine == "max" else highest(dtype)
+    return {"sum": 0, "prod": 1, "or": False, "and": True}[combine]
 
 
 def _named(name, known, reduce):

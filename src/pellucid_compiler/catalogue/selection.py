@@ -33,6 +33,7 @@ from pellucid_compiler.ir.dtypes import is_complex, is_float, largest_number, re
         "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",
         "where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
     ),
+    core=True,
 )
 def where_self(condition, x, y):
     """``x`` where ``condition`` else ``y``."""
@@ -58,16 +59,12 @@ def _(condition, x, y):
 @pointwise(
     "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
     unpromoted=("mask",),
+    backward="masked_fill.Scalar(value=0)",
 )
 def masked_fill(x, mask, value):
     """``value`` where ``mask`` else ``x``, in the dtype of ``x``."""
     _require_mask(mask)
     return where(mask, cast(value, x.dtype), x)
-
-
-masked_fill.gradients_seen_as(
-    self=lambda grad, mask: api.ops.aten.masked_fill.Scalar(grad, mask, 0)
-)
 
 
 @loop(
@@ -99,6 +96,7 @@ def _require_mask(mask):
     numbers=("min", "max"),
     node="ClampBackward1",
     aliases=("clip",),
+    core=True,
 )
 def clamp(x, min, max):
     """``x`` clamped to ``[min, max]``. At a bound the gradient is x's; NaN has
@@ -126,6 +124,8 @@ clamp.gradients_seen_as(self=_where_inside)
     "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
     refuses=("bool",),
     aliases=("clip",),
+    core=True,
+    inplace_function=True,
 )
 def clamp_tensor(x, min, max):
     """``x`` clamped to ``[min, max]``, element by element."""
@@ -139,7 +139,9 @@ def clamp_min(x, min):
 
 
 @pointwise(
-    "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", node="ClampMinBackward1"
+    "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor",
+    node="ClampMinBackward1",
+    inplace_function=True,
 )
 def clamp_min_tensor(x, min):
     """``x``, or ``min`` where ``x`` is less, element by element."""
@@ -153,7 +155,9 @@ def clamp_max(x, max):
 
 
 @pointwise(
-    "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", node="ClampMaxBackward1"
+    "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor",
+    node="ClampMaxBackward1",
+    inplace_function=True,
 )
 def clamp_max_tensor(x, max):
     """``x``, or ``max`` where ``x`` is greater, element by element."""
@@ -168,7 +172,7 @@ def _not_above(x, bound):
     return where(x <= bound, x, where(x > bound, bound, detach(x + bound)))
 
 
-@pointwise("maximum(Tensor self, Tensor other) -> Tensor", inplace=False)
+@pointwise("maximum(Tensor self, Tensor other) -> Tensor", inplace=False, core=True)
 def maximum(x, y):
     """The greater one; NaN if either is. Ties share the gradient."""
     return larger(x, y)
@@ -186,7 +190,7 @@ maximum.gradients_seen_as(
 )
 
 
-@pointwise("minimum(Tensor self, Tensor other) -> Tensor", inplace=False)
+@pointwise("minimum(Tensor self, Tensor other) -> Tensor", inplace=False, core=True)
 def minimum(x, y):
     """The lesser one; NaN if either is. Ties share the gradient."""
     return smaller(x, y)

@@ -42,6 +42,7 @@ from pellucid_compiler.declare import (
     "-> (Tensor values, Tensor indices)",
     out="values",
     layout="operand",
+    core=True,
 )
 def sort(x, dim, descending):
     """The elements in order along ``dim``, and where they were."""
@@ -96,6 +97,7 @@ def msort(x):
     "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) "
     "-> (Tensor values, Tensor indices)",
     out="values",
+    core=True,
 )
 def topk(x, k, dim, largest, sorted):
     """The ``k`` greatest or least elements along ``dim``, in order; their places."""
@@ -134,15 +136,13 @@ def kthvalue(x, k, dim, keepdim):
     return _picked(x, dim, lambda p: k - 1, keepdim)
 
 
-kthvalue.gradients_seen_as(self=scattered)
-
-
 @library_op(
     "median.dim(Tensor self, int dim, bool keepdim=False) "
     "-> (Tensor values, Tensor indices)",
     refuses=("bool",),
     node="MedianBackward1",
     out="dim_values",
+    tags="reduction",
 )
 def median_dim(x, dim, keepdim):
     """The middle element along ``dim``, the lower one of two, and its place; NaN if
@@ -157,10 +157,7 @@ def median_dim(x, dim, keepdim):
     return _picked(x, dim, lambda p: where(spoiled[p], last, last // 2), keepdim)
 
 
-median_dim.gradients_seen_as(self=scattered)
-
-
-@library_op("median(Tensor self) -> Tensor", refuses=("bool",))
+@library_op("median(Tensor self) -> Tensor", refuses=("bool",), tags="reduction")
 def median(x):
     """The middle element, the lower one of two; NaN if there is one, or none at all."""
     flat = reshape(x, [num_elements(x)])
@@ -183,6 +180,7 @@ def _(x, y, grad, derived):
     refuses=("bool",),
     node="NanmedianBackward1",
     out="dim_values",
+    tags="reduction",
 )
 def nanmedian_dim(x, dim, keepdim):
     """The middle one of the elements along ``dim`` that are not NaN, and its place."""
@@ -196,10 +194,7 @@ def nanmedian_dim(x, dim, keepdim):
     )
 
 
-nanmedian_dim.gradients_seen_as(self=scattered)
-
-
-@library_op("nanmedian(Tensor self) -> Tensor", refuses=("bool",))
+@library_op("nanmedian(Tensor self) -> Tensor", refuses=("bool",), tags="reduction")
 def nanmedian(x):
     """The middle one of the elements that are not NaN; NaN without any."""
     flat = reshape(x, [num_elements(x)])

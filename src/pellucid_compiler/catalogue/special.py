@@ -191,6 +191,7 @@ def _together(a, b):
     namespace="special",
     method=False,
     rare=True,
+    tags="pointwise",
 )
 def zeta(s, q):
     """Hurwitz' zeta function: ``sum (q + k) ** -s`` over k from 0 on."""
@@ -223,6 +224,7 @@ _LAST_FACTORIAL = 170  # the greatest one that a float64 holds
     rare=True,
     forms=("polygamma_(Tensor(a!) self, int n) -> Tensor(a!)",),
     aliases=("special_polygamma",),
+    tags="pointwise",
 )
 def polygamma(n, x):
     """The derivative of order n of digamma: ``(-1)ⁿ⁺¹ n! zeta(n + 1, x)``."""
@@ -246,6 +248,7 @@ def _declare_incomplete_gamma(name, alias, sign, text):
         inplace=True,
         rare=True,
         aliases=(f"special_{alias}",),
+        tags="pointwise",
     )
     def incomplete(a, x):
         """The regularized incomplete gamma function."""

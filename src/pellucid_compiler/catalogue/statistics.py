@@ -2,7 +2,7 @@
 
 from math import prod
 
-from pellucid_compiler.catalogue.seen import restored, spread
+from pellucid_compiler.catalogue.seen import restored
 from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
     INF,
@@ -61,19 +61,12 @@ def _averaged(name, x, dtype):
     return x
 
 
-def _averaged_back(grad, size, dim=None, keepdim=False):
-    count = prod(size) / max(grad.numel(), 1)
-    wide = spread(grad, size, dim, keepdim) if dim else grad.expand(size)
-    return api.ops.aten.div.Scalar(wide, count)
-
-
-@reduction_op("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", out="dtype_out")
+@reduction_op(
+    "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", out="dtype_out", core=True
+)
 def mean(x, dtype):
     """The mean of all elements."""
     return mean_over(_averaged("mean", x, dtype))
-
-
-mean.gradients_seen_as(self=_averaged_back)
 
 
 @reduction_op(
@@ -81,13 +74,11 @@ mean.gradients_seen_as(self=_averaged_back)
     "ScalarType? dtype=None) -> Tensor",
     out="out",
     node="MeanBackward1",
+    core=True,
 )
 def mean_dim(x, dim, keepdim, dtype):
     """The mean over ``dim``."""
     return mean_over(_averaged("mean", x, dtype), dim, keepdim)
-
-
-mean_dim.gradients_seen_as(self=_averaged_back)
 
 
 def moments(x, dim, correction, keepdim):
@@ -106,7 +97,8 @@ def moments(x, dim, correction, keepdim):
 
 @reduction_op(
     "var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, "
-    "bool keepdim=False) -> (Tensor, Tensor)"
+    "bool keepdim=False) -> (Tensor, Tensor)",
+    method=False,
 )
 def var_mean(x, dim, correction, keepdim):
     """``moments``, of float32 computed in float64."""
@@ -116,7 +108,8 @@ def var_mean(x, dim, correction, keepdim):
 
 @reduction_op(
     "var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, "
-    "bool keepdim=False) -> Tensor"
+    "bool keepdim=False) -> Tensor",
+    core=True,
 )
 def var(x, dim, correction, keepdim):
     """``sum((x - mean)²) / max(0, n - correction)``; by default the correction is 1."""
@@ -138,7 +131,9 @@ def _deviations(grad, self, dim, correction, keepdim):
 var.gradients_seen_as(self=_deviations)
 
 
-@reduction_op("var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)")
+@reduction_op(
+    "var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)", method=False
+)
 def var_mean_all(x, unbiased):
     """The variance and the mean of all elements."""
     return var_mean(x, None, int(unbiased), False)
@@ -146,7 +141,8 @@ def var_mean_all(x, unbiased):
 
 @reduction_op(
     "var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) "
-    "-> (Tensor, Tensor)"
+    "-> (Tensor, Tensor)",
+    method=False,
 )
 def var_mean_dim(x, dim, unbiased, keepdim):
     """The variance and the mean over ``dim``."""
@@ -163,6 +159,7 @@ def var_all(x, unbiased):
     "var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) "
     "-> Tensor",
     out="out",
+    core=True,
 )
 def var_dim(x, dim, unbiased, keepdim):
     """The variance over ``dim``; ``unbiased`` divides by n - 1."""
@@ -213,7 +210,8 @@ def std_dim(x, dim, unbiased, keepdim):
 
 @reduction_op(
     "std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, "
-    "bool keepdim=False) -> (Tensor, Tensor)"
+    "bool keepdim=False) -> (Tensor, Tensor)",
+    method=False,
 )
 def std_mean(x, dim, correction, keepdim):
     """``std`` and ``mean``."""
@@ -221,7 +219,9 @@ def std_mean(x, dim, correction, keepdim):
     return _rounded(_root(variance), x), _rounded(center, x)
 
 
-@reduction_op("std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)")
+@reduction_op(
+    "std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)", method=False
+)
 def std_mean_all(x, unbiased):
     """``std`` and ``mean`` of all elements."""
     return std_mean(x, None, int(unbiased), False)
@@ -229,7 +229,8 @@ def std_mean_all(x, unbiased):
 
 @reduction_op(
     "std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) "
-    "-> (Tensor, Tensor)"
+    "-> (Tensor, Tensor)",
+    method=False,
 )
 def std_mean_dim(x, dim, unbiased, keepdim):
     """``std`` and ``mean`` over ``dim``."""

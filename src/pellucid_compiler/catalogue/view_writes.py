@@ -35,6 +35,7 @@ def _written(name, view, x, src, *args):
     "select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor",
     rare=True,
     layout="operand",
+    core=True,
 )
 def select_scatter(x, src, dim, index):
     """``x`` with ``src`` as the slice at ``index`` of ``dim``."""
@@ -46,6 +47,7 @@ def select_scatter(x, src, dim, index):
     "SymInt? end=None, SymInt step=1) -> Tensor",
     rare=True,
     layout="operand",
+    core=True,
 )
 def slice_scatter(x, src, dim, start, end, step):
     """``x`` with ``src`` as ``x[start:end:step]`` along ``dim``."""

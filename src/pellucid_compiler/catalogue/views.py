@@ -4,7 +4,6 @@ A view is a loop whose body is one element at an affine index; sizes, strides an
 of the result are read off that index, and so is its gradient.
 """
 
-from pellucid_compiler.catalogue.seen import summed
 from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
     ask,
@@ -26,16 +25,13 @@ from pellucid_compiler.declare import (
 )
 
 
-@view("alias(Tensor(a) self) -> Tensor(a)", method=False, function=False)
+@view("alias(Tensor(a) self) -> Tensor(a)", method=False, function=False, core=True)
 def alias(x):
-    """x itself, as a new tensor of the same memory."""
+    """The tensor itself, as a new tensor of the same memory."""
     return tabulate(x.shape, lambda *p: x[p])
 
 
-alias.gradients_seen_as(self=lambda grad: grad)
-
-
-@view("view(Tensor(a) self, SymInt[] size) -> Tensor(a)", function=False)
+@view("view(Tensor(a) self, SymInt[] size) -> Tensor(a)", function=False, core=True)
 def view_op(x, size):
     """The elements in row-major order under another shape, without a copy.
 
@@ -80,19 +76,24 @@ def inferred_size(x, size):
     return size
 
 
-@view("t(Tensor(a) self) -> Tensor(a)", inplace=True)
+@view(
+    "t(Tensor(a) self) -> Tensor(a)",
+    inplace=True,
+    backward="t",
+)
 def t(x):
     """The transpose of a matrix; a vector or scalar as it is."""
     require(x.rank <= 2, f"t() takes at most 2 dimensions, not {x.rank}: use .mT")
     return transpose_last(x) if x.rank == 2 else alias(x)
 
 
-t.gradients_seen_as(self=lambda grad: grad.t())
-
-
-@view("transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", inplace=True)
+@view(
+    "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
+    inplace=True,
+    backward="transpose.int",
+)
 def transpose(x, dim0, dim1):
-    """x with two dims exchanged."""
+    """A view with two dims exchanged."""
     first, second = wrap_dim(dim0, x.rank), wrap_dim(dim1, x.rank)
     order = list(range(x.rank))
     if x.rank:
@@ -100,12 +101,9 @@ def transpose(x, dim0, dim1):
     return permute(x, order)
 
 
-transpose.gradients_seen_as(self=lambda grad, dim0, dim1: grad.transpose(dim0, dim1))
-
-
-@view("permute(Tensor(a) self, int[] dims) -> Tensor(a)")
+@view("permute(Tensor(a) self, int[] dims) -> Tensor(a)", core=True)
 def permute_op(x, dims):
-    """x with its dims in another order: dim k of the result is ``dims[k]``."""
+    """A view with the dims in another order: dim k of the result is ``dims[k]``."""
     require(
         len(dims) == x.rank,
         f"permute of a tensor of rank {x.rank} was given {len(dims)} dims",
@@ -118,17 +116,10 @@ def permute_op(x, dims):
     return permute(x, order)
 
 
-def _permuted_back(grad, dims):
-    dims = [d % grad.dim() for d in dims]
-    return grad.permute(sorted(range(len(dims)), key=dims.__getitem__))
-
-
-permute_op.gradients_seen_as(self=_permuted_back)
-
-
 @view(
     "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
     function=False,
+    core=True,
 )
 def expand(x, size, implicit):
     """Dims of size 1 repeated without copying; -1 keeps a size."""
@@ -159,14 +150,12 @@ def expand(x, size, implicit):
     return tabulate(shape, lambda *p: broadcast_element(x, p, shape))
 
 
-expand.gradients_seen_as(self=lambda grad, size: summed(grad, size))
-
-
 @view(
     "select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
     backward="select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, "
     "SymInt index) -> Tensor",
     backward_out="out",
+    core=True,
 )
 def select_op(x, dim, index):
     """The slice at ``index`` of ``dim``, without that dim."""
@@ -197,6 +186,7 @@ def select_op(x, dim, index):
     backward="slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, "
     "SymInt start, SymInt end, SymInt step) -> Tensor",
     backward_out="out",
+    core=True,
 )
 def slice_op(x, dim, start, end, step):
     """``x[start:end:step]`` along ``dim``, with Python's clipping of the bounds."""
@@ -250,6 +240,15 @@ def narrow(x, dim, start, length):
     return _strided(x, dim, first, length, 1)
 
 
+def _seen_of_piece(grad, size, dim, start):
+    first = start % size[dim] if start < 0 else start
+    stop = first + grad.shape[dim]
+    return api.ops.aten.slice_backward(grad, size, dim, first, stop, 1)
+
+
+narrow.gradients_seen_as(self=_seen_of_piece)
+
+
 @narrow.seen_as
 def _(x, dim, start, length):
     if not x.dim() or not -x.dim() <= dim < x.dim():
@@ -261,48 +260,37 @@ def _(x, dim, start, length):
     return api.ops.aten.slice.Tensor(x, dim, first, first + length)
 
 
-@view("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", inplace=True)
+@view("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", inplace=True, core=True)
 def unsqueeze_op(x, dim):
-    """x with a new dim of size 1."""
+    """A view with a new dim of size 1."""
     return unsqueeze(x, wrap_dim(dim, x.rank + 1))
-
-
-unsqueeze_op.gradients_seen_as(self=lambda grad, dim: grad.squeeze(dim))
 
 
 @view("squeeze(Tensor(a) self) -> Tensor(a)", inplace=True)
 def squeeze(x):
-    """x without its dims of size 1."""
+    """A view without the dims of size 1."""
     return squeeze_dims(x, [d for d, n in enumerate(x.shape) if ask(n == 1)])
-
-
-squeeze.gradients_seen_as(self=lambda grad, size: grad.reshape(size))
 
 
 @view(
     "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
     inplace=True,
     node="SqueezeBackward1",
+    core=True,
 )
 def squeeze_dim(x, dim):
-    """x without ``dim``, if its size is 1."""
+    """A view without ``dim``, if its size is 1."""
     return squeeze_given(x, [dim])
-
-
-squeeze_dim.gradients_seen_as(
-    self=lambda grad, size, dim: (
-        grad if grad.dim() == len(size) else grad.unsqueeze(dim)
-    )
-)
 
 
 @view(
     "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
     inplace=True,
     node="SqueezeBackward2",
+    core=True,
 )
 def squeeze_given(x, dim):
-    """x without those of the given dims whose size is 1."""
+    """A view without those of the given dims whose size is 1."""
     wrapped = [wrap_dim(d, x.rank) for d in dim]
     return squeeze_dims(x, [d for d in wrapped if x.rank and ask(x.shape[d] == 1)])
 
@@ -312,6 +300,7 @@ def squeeze_given(x, dim):
     backward="diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, "
     "int dim1, int dim2) -> Tensor",
     backward_out="out",
+    core=True,
 )
 def diagonal(x, offset, dim1, dim2):
     """The elements whose indices differ by ``offset`` in two dims, as the last dim."""

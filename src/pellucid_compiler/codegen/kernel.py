@@ -10,7 +10,9 @@ Every kernel has one C signature, ``int64_t kernel(char* const* data, const int6
 sizes, const int64_t* strides, const uint64_t* params)``: ``data`` holds the outputs'
 pointers, then the inputs'; strides are in bytes; each parameter fills 64 bits. It
 returns 0 or a status, ``code << 48 | detail`` (``status.py``). The layout of ``sizes``
-and ``strides`` is the form's: see its class.
+and ``strides`` is the form's: see its class. The bodies of maps, reductions and nests
+may check their elements: where check number n fails the status says so, and the outputs
+may have been written.
 
 Read next: ``emit.py`` (bodies), ``schedules/`` (one module per form).
 """
@@ -35,22 +37,13 @@ class Map:
 
     sizes = {inner, outer}; strides per operand {inner, outer}. A load of operand
     ``k >= len(inputs)`` is not allowed: an output is only written, but it may be the
-    same memory as an input of its dtype with the same strides. ``requirements`` are
-    what must hold at every element: where number n does not, the status says so, and
-    the outputs may have been written.
+    same memory as an input of its dtype with the same strides.
     """
 
     values: tuple[Expr, ...]
-    requirements: tuple[Expr, ...] = ()
-
-    @property
-    def roots(self) -> tuple[Expr, ...]:
-        return (*self.values, *self.requirements)
 
     def lines(self) -> list[str]:
-        required = len(self.requirements)
-        heads = [f"requires {required}"] if required else []
-        return [*heads, *canonical_lines(self.roots)]
+        return canonical_lines(self.values)
 
 
 class Tree(NamedTuple):
@@ -318,6 +311,8 @@ def check_kernel(kernel: Kernel, roots: list[Expr], results: int = 0) -> None:
             raise ValueError(f"{e} reads operand {e.attr} of {operands}")
         if not isinstance(kernel.form, Nest) and (e.op in ("axis", "padded_load")):
             raise ValueError(f"only a nest has axes and padded loads; found {e}")
+        if e.op == "checked" and not isinstance(kernel.form, Map | Reduce | Nest):
+            raise ValueError(f"rows and scans check no elements; found {e}")
     for e in symbols(*roots):
         if str(e.attr).startswith("r"):
             if int(str(e.attr)[1:]) >= results:

@@ -65,15 +65,18 @@ def composite(
     ``method``, ``function``  where it appears (True: as both; no method if it is in a
                     namespace); neither: in ``torch.ops`` alone
     ``namespace``   the module of the function: ``"linalg"``, ``"fft"``, ``"special"``,
-                    whose name is a prefix of the op's (``linalg_norm``), or
-                    ``"nn.functional"``
+                    whose name is a prefix of the op's (``linalg_norm``), or ``"nn"``,
+                    which is ``_C._nn``
     ``out``         whether an ``out=`` form derives: True, its overload's name, or its
                     schema
-    ``inplace``     whether an in-place form derives: True, or its overload's name
+    ``inplace``     whether an in-place form derives: True, or its overload's name;
+                    ``inplace_function``: whether it is a function, not only a method
     ``forms``       schemas of further overloads with the same arguments by name
     ``aliases``     second names of the op and of all its forms; ``special_expit`` is a
                     function of the namespace that it begins with
-    ``autocast``, ``backward``, ``backward_out``    as in declare/decorators.py
+    ``also``, ``autocast``, ``backward``, ``backward_out``, ``core``,
+    ``tags``        as in declare/decorators.py
+    ``core_as``     a body of ops of Core ATen, where the own one is an op seen as this
     ``variadic``    the last list of tensors may come loose: ``block_diag(a, b)``
     ``seen``        dispatch modes see the op itself, not the ops that it calls
     """
@@ -107,6 +110,16 @@ def require(
     if not condition:
         shown = (tuple(g) if isinstance(g, tuple) else g for g in given)
         raise error(message.format(*shown) if given else message)
+
+
+def is_watched() -> bool:
+    """Whether a dispatch mode, other than a tracer, wants to see the ops of PyTorch's
+    body, where a faster one gives the same.
+    """
+    return any(
+        not (getattr(mode, "_observes", False) or hasattr(mode, "tracer"))
+        for mode in api._C._torch_dispatch_modes()
+    )
 
 
 def unbatched(x: Any) -> Any:

@@ -22,7 +22,14 @@ def _leaky(x, lower, upper):
     return api._C._nn.leaky_relu(x, (lower + upper) / 2)
 
 
-@composite(f"rrelu(Tensor self, {_RANGE}) -> Tensor", method=False, inplace=True)
+@composite(
+    f"rrelu(Tensor self, {_RANGE}) -> Tensor",
+    method=False,
+    inplace=True,
+    inplace_function=True,
+    also=("nn.functional.rrelu_",),
+    tags="pointwise",
+)
 def rrelu(x, lower, upper, training, generator):
     """``x`` where positive, else times a slope: drawn from U(lower, upper) in training,
     the middle otherwise.
@@ -38,7 +45,7 @@ _WITH_NOISE = f"Tensor(b!) noise, {_RANGE}"
 
 @composite(
     f"rrelu_with_noise(Tensor self, {_WITH_NOISE}) -> Tensor",
-    namespace="nn.functional",
+    namespace="nn",
 )
 def rrelu_with_noise(x, noise, lower, upper, training, generator):
     """``rrelu`` that writes its slopes to ``noise``."""
@@ -52,7 +59,7 @@ def rrelu_with_noise(x, noise, lower, upper, training, generator):
 
 @composite(
     f"rrelu_with_noise_(Tensor(a!) self, {_WITH_NOISE}) -> Tensor(a!)",
-    namespace="nn.functional",
+    namespace="nn",
 )
 def rrelu_with_noise_(x, *options):
     """``rrelu_with_noise`` in place."""
@@ -92,11 +99,16 @@ def rrelu_with_noise_functional(x, noise, *options):
     out=True,
 )
 def rrelu_with_noise_backward(grad, x, noise, lower, upper, training, self_is_result):
-    """By the slopes that were drawn, or by the middle one."""
+    """The gradient of ``rrelu``, by the slopes that were drawn or the middle one."""
     if training and upper - lower > 1e-6:
         return grad * noise
     slope = (lower + upper) / 2
     return api.ops.aten.leaky_relu_backward(grad, x, slope, self_is_result)
+
+
+def _log_sigmoid_apart(x):
+    shrunk = x.abs().neg().exp()
+    return x.clamp(max=0) - shrunk.log1p(), shrunk
 
 
 @composite(
@@ -108,6 +120,7 @@ def rrelu_with_noise_backward(grad, x, noise, lower, upper, training, self_is_re
         "log_sigmoid_forward.output(Tensor self, *, Tensor(a!) output, "
         "Tensor(b!) buffer) -> (Tensor(a!), Tensor(b!))",
     ),
+    core_as=_log_sigmoid_apart,
 )
 def log_sigmoid_forward(x):
     """``log_sigmoid``, and ``exp(-|x|)``."""

@@ -26,5 +26,5 @@ def conj(x):
 @composite("resolve_conj(Tensor(a) self) -> Tensor(a)", method=False)
 @composite("resolve_neg(Tensor(a) self) -> Tensor(a)", method=False)
 def resolved(x):
-    """The tensor itself."""
+    """The tensor itself: no conjugation or negation is ever delayed."""
     return x

@@ -64,3 +64,26 @@ def _require_indices(name, x):
         *(name, x.dtype),
         error=NotImplementedError,
     )
+
+
+@composite(
+    "_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, "
+    "Scalar alpha=1) -> Tensor",
+    method=False,
+    function=False,
+)
+def _sparse_addmm(x, mat1, mat2, *, beta, alpha):
+    """``addmm``, of which ``mat1`` may be sparse."""
+    return api.addmm(x, mat1, mat2, beta=beta, alpha=alpha)
+
+
+@composite(
+    "_sparse_mm_reduce_impl(Tensor self, Tensor other, str reduce) -> (Tensor, Tensor)",
+    method=False,
+    function=False,
+)
+def _sparse_mm_reduce_impl(x, other, reduce):
+    """``sparse.mm`` of a CSR and a strided matrix, where ``reduce`` is "sum", "mean",
+    "amax" or "amin"; and no indices, since gradients need none.
+    """
+    return api.sparse.mm(x, other, reduce), api.empty(0, dtype=api.int64)

@@ -50,6 +50,7 @@ def kron(a, b):
     "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) "
     "-> Tensor",
     method=False,
+    also=("nn.functional.bilinear",),
 )
 def bilinear(a, b, weight, bias):
     """``input1 @ weight[k] @ input2 + bias[k]`` for each output feature k."""
@@ -98,7 +99,9 @@ def _parsed(equation, ranks):
     terms = [_tokens(term) for term in left.split(",")]
     require(
         len(terms) == len(ranks),
-        "einsum: the equation has {} terms for {} operands",
+        "einsum(): {} operands than terms: the equation has {} terms, and {} operands "
+        "were given",
+        "fewer" if len(ranks) < len(terms) else "more",
         len(terms),
         len(ranks),
     )
@@ -107,15 +110,25 @@ def _parsed(equation, ranks):
     free = max((n for n, term in pairs if Ellipsis in term), default=0)
     pairs = zip(counts, terms, strict=True)
     named = [_with_ellipsis(term, count, free) for count, term in pairs]
-    for term, rank in zip(named, ranks, strict=True):
+    for place, (term, rank) in enumerate(zip(named, ranks, strict=True)):
         require(
             len(term) == rank,
-            "einsum: a term names {} dims of an operand with {}",
+            "einsum(): the number of subscripts is {} for operand {}, which has {} "
+            "dimensions",
             len(term),
+            place,
             rank,
         )
     if arrow:
-        return named, _with_ellipsis(_tokens(right), free, free)
+        output = _with_ellipsis(_tokens(right), free, free)
+        for name in output:
+            if output.count(name) > 1:
+                require(
+                    False,
+                    "einsum(): the output subscript {} appears more than once",
+                    _shown(name),
+                )
+        return named, output
     return named, _implied_output(named, free)
 
 
@@ -129,10 +142,10 @@ def _implied_output(terms, free):
 
 def _tokens(term):
     parts = term.split("...")
-    require(len(parts) <= 2, "einsum: the term {!r} has more than one '...'", term)
+    require(len(parts) <= 2, "einsum(): the term {!r} has more than one '...'", term)
     for name in "".join(parts):
         if not name.isalpha():  # no message is written of the others
-            require(False, "einsum: {!r} is not a letter; dims are named by one", name)
+            require(False, "einsum(): invalid subscript {!r}; give letters", name)
     return [*parts[0], Ellipsis, *parts[1]] if len(parts) == 2 else list(term)
 
 
@@ -147,7 +160,7 @@ def _with_ellipsis(term, count, free):
 
 def _require_sizes(operands, output):
     sizes = {}
-    for tensor, names in operands:
+    for place, (tensor, names) in enumerate(operands):
         for name, size in zip(names, tensor.shape, strict=True):
             known = sizes.setdefault(name, size)
             if known == 1:
@@ -155,14 +168,25 @@ def _require_sizes(operands, output):
             elif size not in (1, known):
                 require(
                     False,
-                    "einsum: the dim {!r} has the sizes {} and {}",
-                    name,
-                    known,
+                    "einsum(): subscript {} has size {} for operand {}, which does not "
+                    "broadcast with its size {} before",
+                    _shown(name),
                     size,
+                    place,
+                    known,
                 )
     for name in output:
         if name not in sizes:
-            require(False, "einsum: the output's {!r} is in no operand", name)
+            require(
+                False,
+                "einsum(): the output subscript {} does not appear in any operand",
+                _shown(name),
+            )
+
+
+def _shown(name):
+    """A letter, or a dim that ``...`` names, in a message."""
+    return name if isinstance(name, str) else "..."
 
 
 def _without_repeats(tensor, names):
@@ -176,7 +200,8 @@ def _without_repeats(tensor, names):
             second = names.index(name, first + 1)
             require(
                 tensor.shape[first] == tensor.shape[second],
-                "einsum: the dim {!r} of one operand has the sizes {} and {}",
+                "einsum(): subscript {} is repeated for one operand with the sizes {} "
+                "and {}",
                 name,
                 tensor.shape[first],
                 tensor.shape[second],

@@ -9,6 +9,7 @@ from pellucid_compiler.composites import api, composite, require
     out=True,
     seen=True,
     autocast="lower",
+    also=("nn.functional.conv_tbc",),
 )
 def conv_tbc(x, weight, bias, pad):
     """``conv1d`` of sequences (time, batch, channels) with weights (taps, channels,
@@ -39,9 +40,9 @@ def _options(dims, optional=True):
     return f"{_BEFORE_BIAS}{none}, {_AFTER_BIAS}".format(dims, one, zero)
 
 
-@composite(f"slow_conv3d({_options(3)}) -> Tensor", namespace="nn.functional", out=True)
+@composite(f"slow_conv3d({_options(3)}) -> Tensor", namespace="nn", out=True)
 def slow_conv3d(x, weight, kernel, bias, stride, padding):
-    """``conv3d``."""
+    """Another name of ``conv3d``."""
     _require_kernel("slow_conv3d", weight, kernel)
     return api.conv3d(x, weight, bias, stride, padding)
 
@@ -56,20 +57,20 @@ def slow_conv3d(x, weight, kernel, bias, stride, padding):
     ),
 )
 def slow_conv3d_forward(x, weight, kernel, bias, stride, padding):
-    """``conv3d``."""
+    """Another name of ``conv3d``."""
     return slow_conv3d(x, weight, kernel, bias, stride, padding)
 
 
-@composite(f"thnn_conv2d({_options(2)}) -> Tensor", namespace="nn.functional", out=True)
+@composite(f"thnn_conv2d({_options(2)}) -> Tensor", namespace="nn", out=True)
 def thnn_conv2d(x, weight, kernel, bias, stride, padding):
-    """``conv2d``."""
+    """Another name of ``conv2d``."""
     _require_kernel("thnn_conv2d", weight, kernel)
     return api.conv2d(x, weight, bias, stride, padding)
 
 
 @composite(
     f"conv_depthwise3d({_options(3, optional=False)}, SymInt[3] dilation) -> Tensor",
-    namespace="nn.functional",
+    namespace="nn",
     out=True,
 )
 def conv_depthwise3d(x, weight, kernel, bias, stride, padding, dilation):
@@ -86,21 +87,21 @@ _TRANSPOSED = ", SymInt[{0}] output_padding=0, SymInt[{0}] dilation=1"
 def _further(name, dims, rest):
     return composite(
         f"{name}({_options(dims)}{rest.format(dims)}) -> Tensor",
-        namespace="nn.functional",
+        namespace="nn",
         out=True,
     )
 
 
 @_further("slow_conv_dilated2d", 2, _DILATED)
 def slow_conv_dilated2d(x, weight, kernel, bias, *geometry):
-    """``conv2d``."""
+    """Another name of ``conv2d``."""
     _require_kernel("slow_conv_dilated2d", weight, kernel)
     return api.conv2d(x, weight, bias, *geometry)
 
 
 @_further("slow_conv_dilated3d", 3, _DILATED)
 def slow_conv_dilated3d(x, weight, kernel, bias, *geometry):
-    """``conv3d``."""
+    """Another name of ``conv3d``."""
     _require_kernel("slow_conv_dilated3d", weight, kernel)
     return api.conv3d(x, weight, bias, *geometry)
 
@@ -109,7 +110,7 @@ def slow_conv_dilated3d(x, weight, kernel, bias, *geometry):
 def slow_conv_transpose2d(
     x, weight, kernel, bias, stride, padding, output_padding, dilation
 ):
-    """``conv_transpose2d``."""
+    """Another name of ``conv_transpose2d``."""
     _require_kernel("slow_conv_transpose2d", weight, kernel)
     geometry = stride, padding, output_padding, 1, dilation
     return api.conv_transpose2d(x, weight, bias, *geometry)
@@ -119,7 +120,7 @@ def slow_conv_transpose2d(
 def slow_conv_transpose3d(
     x, weight, kernel, bias, stride, padding, output_padding, dilation
 ):
-    """``conv_transpose3d``."""
+    """Another name of ``conv_transpose3d``."""
     _require_kernel("slow_conv_transpose3d", weight, kernel)
     geometry = stride, padding, output_padding, 1, dilation
     return api.conv_transpose3d(x, weight, bias, *geometry)

@@ -28,10 +28,20 @@ def _copies(parts):
     return [part.clone() for part in parts]
 
 
-@composite("detach_copy(Tensor self) -> Tensor", out=True, method=False, seen=True)
+@composite(
+    "detach_copy(Tensor self) -> Tensor",
+    out=True,
+    method=False,
+    seen=True,
+    tags="view_copy",
+)
 @composite("lift(Tensor self) -> Tensor", out=True, method=False, function=False)
 @composite(
-    "lift_fresh_copy(Tensor self) -> Tensor", out=True, method=False, function=False
+    "lift_fresh_copy(Tensor self) -> Tensor",
+    out=True,
+    method=False,
+    function=False,
+    tags="view_copy",
 )
 def detach_copy(x):
     """The elements, without their history."""
@@ -51,6 +61,7 @@ def lift_fresh(x):
     out="dtype_out",
     method=False,
     seen=True,
+    tags="view_copy",
 )
 def view_copy(x, dtype):
     """The memory read as another dtype, copied."""
@@ -63,6 +74,7 @@ def view_copy(x, dtype):
     out=True,
     method=False,
     seen=True,
+    tags="view_copy",
 )
 def as_strided_copy(x, size, stride, storage_offset):
     """What ``as_strided`` shows, copied."""
@@ -86,6 +98,7 @@ def as_strided_scatter(x, src, size, stride, storage_offset):
     "split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
     method=False,
     seen=True,
+    tags="view_copy",
 )
 @composite("unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]")
 def split_copy(x, split_size, dim):
@@ -113,6 +126,7 @@ def split_into(x, split_size, dim, *, out):
     "split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
     method=False,
     seen=True,
+    tags="view_copy",
 )
 @composite(
     "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]"
@@ -138,14 +152,20 @@ def split_with_sizes_into(x, split_sizes, dim, *, out):
     _write_parts(out, x.split(split_sizes, dim))
 
 
-@composite("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]")
+@composite(
+    "unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]",
+    tags="maybe_aliasing_or_mutating",
+)
 def unsafe_chunk(x, chunks, dim):
     """``chunk`` whose parts may be changed in place."""
     return _copies(x.chunk(chunks, dim))
 
 
 @composite(
-    "unbind_copy.int(Tensor self, int dim=0) -> Tensor[]", method=False, seen=True
+    "unbind_copy.int(Tensor self, int dim=0) -> Tensor[]",
+    method=False,
+    seen=True,
+    tags="view_copy",
 )
 def unbind_copy(x, dim):
     """``unbind`` with memory of their own for the slices."""

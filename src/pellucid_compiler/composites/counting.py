@@ -20,6 +20,7 @@ def _refuse_bool(name, x):
         "bincount.out(Tensor self, Tensor? weights=None, SymInt minlength=0, *, "
         "Tensor(a!) out) -> Tensor(a!)",
     ),
+    tags="dynamic_output_shape",
 )
 def bincount(x, weights, minlength):
     """How often each number from 0 on occurs, or its weights' sum."""
@@ -206,7 +207,6 @@ def _edges(column, count, limits):
     "hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) "
     "-> Tensor",
     out=True,
-    method=False,
     seen=True,
 )
 def hash_tensor(x, dim, *, keepdim, mode):

@@ -34,7 +34,11 @@ def cdist(x1, x2, p, compute_mode):
     return api._cdist_forward(x1, x2, p, compute_mode)
 
 
-@composite("pdist(Tensor self, float p=2.) -> Tensor", method=False)
+@composite(
+    "pdist(Tensor self, float p=2.) -> Tensor",
+    method=False,
+    also=("nn.functional.pdist",),
+)
 def pdist(x, p):
     """The ``p`` distances of all pairs of rows, in the order of ``combinations``."""
     require(x.dim() == 2, "pdist takes a matrix, not {} dims", x.dim())
@@ -48,6 +52,7 @@ def pdist(x, p):
     "pairwise_distance(Tensor x1, Tensor x2, float p=2., float eps=1e-06, "
     "bool keepdim=False) -> Tensor",
     method=False,
+    also=("nn.functional.pairwise_distance",),
 )
 def pairwise_distance(x1, x2, p, eps, keepdim):
     """The ``p`` norm over the last dim of ``x1 - x2 + eps``."""
@@ -57,6 +62,7 @@ def pairwise_distance(x1, x2, p, eps, keepdim):
 @composite(
     "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",
     method=False,
+    also=("nn.functional.cosine_similarity",),
 )
 def cosine_similarity(x1, x2, dim, eps):
     """The product over ``dim`` of ``x1`` and ``x2``, each over its norm (at least

@@ -18,7 +18,11 @@ def _into(plain, seeded, arguments, beside=""):
             f"{seeded}({arguments}, *, Generator? generator, {beside}{_OUT}",
             method=False,
         )
-        without = composite(f"{plain}({arguments}, *, {beside}{_OUT}", method=False)
+        without = composite(
+            f"{plain}({arguments}, *, {beside}{_OUT}",
+            method=False,
+            tags="nondeterministic_seeded",
+        )
         return with_generator(without(body))
 
     return declare
@@ -98,6 +102,7 @@ def randn_like(x, *, generator, **options):
 @composite(
     f"randint_like.Tensor(Tensor self, Tensor high, *, {_OPTIONS}) -> Tensor",
     method=False,
+    tags="nondeterministic_seeded",
 )
 def randint_like(x, high, *, generator=None, **options):
     """Integers from 0 to ``high - 1`` in the shape of ``x``."""

@@ -5,20 +5,20 @@ import math
 from pellucid_compiler.composites import api, composite, require
 
 
-@composite("positive(Tensor(a) self) -> Tensor(a)")
+@composite("positive(Tensor(a) self) -> Tensor(a)", tags="pointwise")
 def positive(x):
     """The tensor itself; not of bools."""
     require(x.dtype != api.bool, "positive is not defined for bool tensors")
     return x
 
 
-@composite("isposinf(Tensor self) -> Tensor", out=True)
+@composite("isposinf(Tensor self) -> Tensor", out=True, tags="pointwise")
 def isposinf(x):
     """Where x is plus infinity."""
     return _equals("isposinf", x, math.inf)
 
 
-@composite("isneginf(Tensor self) -> Tensor", out=True)
+@composite("isneginf(Tensor self) -> Tensor", out=True, tags="pointwise")
 def isneginf(x):
     """Where x is minus infinity."""
     return _equals("isneginf", x, -math.inf)
@@ -43,11 +43,19 @@ def isreal(x):
 
 
 @composite(
-    "float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", out=True
+    "float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
+    out=True,
+    tags="pointwise",
 )
-@composite("float_power.Scalar(Scalar self, Tensor exponent) -> Tensor", out=True)
 @composite(
-    "float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", out=True
+    "float_power.Scalar(Scalar self, Tensor exponent) -> Tensor",
+    out=True,
+    tags="pointwise",
+)
+@composite(
+    "float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+    out=True,
+    tags="pointwise",
 )
 def float_power(x, exponent):
     """``x ** exponent`` in float64, or complex128 where either is complex."""
@@ -56,8 +64,16 @@ def float_power(x, exponent):
     return api.pow(base, power)
 
 
-@composite("float_power_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)")
-@composite("float_power_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)")
+@composite(
+    "float_power_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)",
+    function=False,
+    tags="pointwise",
+)
+@composite(
+    "float_power_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)",
+    function=False,
+    tags="pointwise",
+)
 def float_power_(x, exponent):
     """``float_power`` in place; the tensor must be of its dtype."""
     dtype = api.complex128 if _any_complex(x, exponent) else api.float64
@@ -88,6 +104,8 @@ def _is_tensor(value):
     "ldexp.Tensor(Tensor self, Tensor other) -> Tensor",
     out=True,
     forms=("ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)",),
+    inplace_function=True,
+    tags="pointwise",
 )
 def ldexp(x, other):
     """``x`` times 2 to the power ``other``; integers are powers in ``x``'s dtype."""
@@ -101,6 +119,7 @@ def ldexp(x, other):
     out=True,
     inplace=True,
     aliases=("special_multigammaln",),
+    tags="pointwise",
 )
 def mvlgamma(x, p):
     """The logarithm of the multivariate gamma function of dimension ``p``."""
@@ -116,6 +135,7 @@ def mvlgamma(x, p):
     "special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor",
     namespace="special",
     out=True,
+    tags="pointwise",
 )
 def zeta_of_number(s, q):
     """``zeta``, the number in the tensor's float dtype."""
@@ -126,6 +146,7 @@ def zeta_of_number(s, q):
     "special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor",
     namespace="special",
     out=True,
+    tags="pointwise",
 )
 def zeta_at_number(s, q):
     """``zeta``, the number in the tensor's float dtype."""

@@ -4,7 +4,10 @@ from pellucid_compiler.composites import api, composite, require
 
 
 @composite(
-    "one_hot(Tensor self, int num_classes=-1) -> Tensor", namespace="nn.functional"
+    "one_hot(Tensor self, int num_classes=-1) -> Tensor",
+    namespace="nn",
+    also=("nn.functional.one_hot",),
+    tags="dynamic_output_shape",
 )
 def one_hot(x, num_classes):
     """1 in the last dim at the class that an element names, 0 elsewhere; int64.

@@ -14,6 +14,7 @@ def _hidden(schema, **options):
     "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
     out=True,
     seen=True,
+    tags="pointwise",
 )
 def native_dropout_backward(grad, mask, scale):
     """The elements that were not dropped, scaled as in forward."""
@@ -32,7 +33,7 @@ def trace_backward(grad, sizes):
     "bool sparse_grad) -> Tensor"
 )
 def gather_backward(grad, x, dim, index, sparse_grad):
-    """To where the elements came from."""
+    """The gradient of ``gather``: to where the elements came from."""
     return x.new_zeros(x.shape).scatter_add(dim, index, grad)
 
 
@@ -41,7 +42,7 @@ def gather_backward(grad, x, dim, index, sparse_grad):
     "-> Tensor"
 )
 def index_select_backward(grad, sizes, dim, index):
-    """To where the slices came from."""
+    """The gradient of ``index_select``: to where the slices came from."""
     return grad.new_zeros(sizes).index_add(dim, index, grad)
 
 
@@ -50,7 +51,7 @@ def index_select_backward(grad, sizes, dim, index):
     "SymInt[] sizes, bool keepdim) -> Tensor"
 )
 def value_selecting_reduction_backward(grad, dim, indices, sizes, keepdim):
-    """To the elements that were selected."""
+    """The gradient of ``max`` and its like: to the elements that were selected."""
     if not keepdim and len(sizes):
         grad, indices = grad.unsqueeze(dim), indices.unsqueeze(dim)
     return grad.new_zeros(sizes).scatter(dim, indices, grad)
@@ -58,7 +59,7 @@ def value_selecting_reduction_backward(grad, dim, indices, sizes, keepdim):
 
 @_hidden("masked_select_backward(Tensor grad, Tensor input, Tensor mask) -> Tensor")
 def masked_select_backward(grad, x, mask):
-    """To the elements that the mask names."""
+    """The gradient of ``masked_select``: to the elements that the mask names."""
     shape = api.broadcast_shapes(x.shape, mask.shape)
     wide = x.new_zeros(shape).masked_scatter(mask, grad)
     return wide.sum_to_size(x.shape)
@@ -80,7 +81,7 @@ def masked_scatter_backward(grad, mask, sizes):
     "cummaxmin_backward(Tensor grad, Tensor input, Tensor indices, int dim) -> Tensor"
 )
 def cummaxmin_backward(grad, x, indices, dim):
-    """To the greatest or least elements so far."""
+    """The gradient of ``cummax`` and ``cummin``: to the elements that were chosen."""
     return x.new_zeros(x.shape).scatter_add(dim, indices, grad)
 
 
@@ -89,7 +90,7 @@ def cummaxmin_backward(grad, x, indices, dim):
     "SymInt padding_idx, bool scale_grad_by_freq, bool sparse) -> Tensor"
 )
 def embedding_backward(grad, indices, rows, padding_idx, by_frequency, sparse):
-    """The dense gradient."""
+    """The gradient of ``embedding`` by its table: a dense one."""
     return api.ops.aten.embedding_dense_backward(
         grad, indices, rows, padding_idx, by_frequency
     )
@@ -117,13 +118,13 @@ def _fractional(dims):
 
 @_fractional(2)
 def fractional_max_pool2d_backward(grad, x, kernel, output_size, indices):
-    """To the greatest elements."""
+    """The gradient of ``fractional_max_pool2d``: to the greatest elements."""
     return _scattered(grad, x, 2, indices)
 
 
 @_fractional(3)
 def fractional_max_pool3d_backward(grad, x, kernel, output_size, indices):
-    """To the greatest elements."""
+    """The gradient of ``fractional_max_pool3d``: to the greatest elements."""
     return _scattered(grad, x, 3, indices)
 
 
@@ -174,13 +175,13 @@ def recorded_gradients(function, grad, *operands):
     "cumprod_backward(Tensor grad, Tensor input, int dim, Tensor output) -> Tensor"
 )
 def cumprod_backward(grad, x, dim, output):
-    """Of ``cumprod``."""
+    """The gradient of ``cumprod``."""
     return recorded_gradients(lambda x: x.cumprod(dim), grad, x)[0]
 
 
 @_hidden("matrix_exp_backward(Tensor self, Tensor grad) -> Tensor")
 def matrix_exp_backward(x, grad):
-    """Of ``matrix_exp``."""
+    """The gradient of ``matrix_exp``."""
     return recorded_gradients(api.matrix_exp, grad, x)[0]
 
 
@@ -189,7 +190,7 @@ def matrix_exp_backward(x, grad):
     "Tensor"
 )
 def affine_grid_generator_backward(grad, size, align_corners):
-    """Of ``affine_grid_generator``, which is linear."""
+    """The gradient of ``affine_grid_generator``, which is linear."""
     dims = len(size) - 2
     theta = grad.new_zeros(size[0], dims, dims + 1)
     return recorded_gradients(
@@ -202,7 +203,7 @@ def affine_grid_generator_backward(grad, size, align_corners):
     "-> (Tensor, Tensor, Tensor)"
 )
 def conv_tbc_backward(grad, x, weight, bias, pad):
-    """Of ``conv_tbc``."""
+    """The gradient of ``conv_tbc``."""
     return recorded_gradients(
         lambda *given: api.conv_tbc(*given, pad), grad, x, weight, bias
     )
@@ -251,7 +252,7 @@ def adaptive_avg_pool3d_backward(grad, x, *, grad_input):
     seen=True,
 )
 def linear_backward(x, grad, weight, mask):
-    """(of the input, of the weight, of the bias); None for those not in ``mask``."""
+    """Gradients of (input, weight, bias); None for those not in ``mask``."""
     rows = grad.reshape(-1, grad.shape[-1])
     return (
         grad @ weight if mask[0] else None,
@@ -267,7 +268,7 @@ def linear_backward(x, grad, weight, mask):
     seen=True,
 )
 def matmul_backward(grad, x, other, mask):
-    """Of ``matmul``; None for those not in ``mask``."""
+    """The gradient of ``matmul``; None for those not in ``mask``."""
     found = recorded_gradients(api.matmul, grad, x, other)
     return tuple(g if wanted else None for g, wanted in zip(found, mask, strict=True))
 
@@ -280,7 +281,7 @@ def matmul_backward(grad, x, other, mask):
     seen=True,
 )
 def max_pool2d_backward(grad, x, kernel_size, stride, padding, dilation, ceil_mode):
-    """Of ``max_pool2d``, which has no indices to give."""
+    """The gradient of ``max_pool2d``, which has no indices to give."""
     window = kernel_size, stride, padding, dilation, ceil_mode
     return recorded_gradients(lambda x: api.max_pool2d(x, *window), grad, x)[0]
 

@@ -28,6 +28,7 @@ def grid_sampler(x, grid, *options):
     method=False,
     out=True,
     seen=True,
+    core=True,
     backward=f"grid_sampler_2d_backward(Tensor grad_output, {_OPTIONS}, "
     "bool[2] output_mask) -> (Tensor, Tensor)",
     backward_out="out",

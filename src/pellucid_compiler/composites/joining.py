@@ -31,19 +31,25 @@ def block_diag(tensors):
 # Ranks
 
 
-@composite("atleast_1d(Tensor self) -> Tensor", method=False)
+@composite(
+    "atleast_1d(Tensor self) -> Tensor", method=False, tags="maybe_aliasing_or_mutating"
+)
 def atleast_1d(x):
     """``x`` with at least one dim."""
     return x if x.dim() else x.reshape(1)
 
 
-@composite("atleast_2d(Tensor self) -> Tensor", method=False)
+@composite(
+    "atleast_2d(Tensor self) -> Tensor", method=False, tags="maybe_aliasing_or_mutating"
+)
 def atleast_2d(x):
     """``x`` with at least two dims, new ones in front."""
     return x if x.dim() >= 2 else x.reshape(1, 1) if x.dim() == 0 else x.unsqueeze(0)
 
 
-@composite("atleast_3d(Tensor self) -> Tensor", method=False)
+@composite(
+    "atleast_3d(Tensor self) -> Tensor", method=False, tags="maybe_aliasing_or_mutating"
+)
 def atleast_3d(x):
     """``x`` with at least three dims: (n,) becomes (1, n, 1), (m, n) (m, n, 1)."""
     if x.dim() >= 3:
@@ -180,7 +186,12 @@ def meshgrid_by_rows(tensors):
     return meshgrid(tensors, indexing="ij")
 
 
-@composite("cartesian_prod(Tensor[] tensors) -> Tensor", variadic=True, method=False)
+@composite(
+    "cartesian_prod(Tensor[] tensors) -> Tensor",
+    variadic=True,
+    method=False,
+    tags="maybe_aliasing_or_mutating",
+)
 def cartesian_prod(tensors):
     """All rows with one element of each vector."""
     _require_tensors("cartesian_prod", tensors)
@@ -237,7 +248,7 @@ def unflatten_dense_tensors(flat, tensors):
 @composite(
     "pad_sequence(Tensor[] sequences, bool batch_first=False, "
     "float padding_value=0.0, str padding_side='right') -> Tensor",
-    namespace="nn.functional",
+    namespace="nn",
 )
 def pad_sequence(sequences, batch_first, padding_value, padding_side):
     """Sequences (length, *) as one batch, shorter ones filled up at one end."""

@@ -114,6 +114,7 @@ def norm(x, ord, dim, keepdim, *, dtype):
     method=False,
     function=False,
     seen=True,
+    tags="reduction",
 )
 def powsum(x, ord, dim, keepdim, *, dtype):
     """The sum of ``|x| ** ord``: a norm without its root."""
@@ -124,7 +125,12 @@ def powsum(x, ord, dim, keepdim, *, dtype):
 # Older names
 
 
-@composite("norm.Scalar(Tensor self, Scalar p=2) -> Tensor", out=True, seen=True)
+@composite(
+    "norm.Scalar(Tensor self, Scalar p=2) -> Tensor",
+    out=True,
+    seen=True,
+    tags="reduction",
+)
 @composite("native_norm(Tensor self, Scalar p=2) -> Tensor", out=True, method=False)
 def norm_of_all(x, p):
     """The norm of all elements."""
@@ -135,6 +141,7 @@ def norm_of_all(x, p):
     "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
     out=True,
     seen=True,
+    tags="reduction",
 )
 def norm_as(x, p, *, dtype):
     """The norm of all elements, computed in ``dtype``."""
@@ -146,6 +153,7 @@ def norm_as(x, p, *, dtype):
     "-> Tensor",
     out="out",
     seen=True,
+    tags="reduction",
 )
 def norm_over(x, p, dim, keepdim):
     """The norm over ``dim``."""
@@ -157,6 +165,7 @@ def norm_over(x, p, dim, keepdim):
     "ScalarType dtype) -> Tensor",
     out="dtype_out",
     seen=True,
+    tags="reduction",
 )
 def norm_over_as(x, p, dim, keepdim, *, dtype):
     """The norm over ``dim``, computed in ``dtype``."""

@@ -133,6 +133,7 @@ def lu_solve(LU, pivots, B, *, left, adjoint):
     out="out",
     autocast="float32",
     seen=True,
+    tags="dynamic_output_shape",
 )
 def lstsq(A, B, rcond, *, driver):
     """X with the least ``|A X - B|``, the squares of that, the rank, and the singular

@@ -108,7 +108,7 @@ def triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduct
 @composite(
     "multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, "
     "Tensor? weight=None, int reduction=Mean) -> Tensor",
-    namespace="nn.functional",
+    namespace="nn",
     out=True,
     backward="multi_margin_loss_backward(Tensor grad_output, Tensor self, "
     "Tensor target, Scalar p, Scalar margin, Tensor? weight=None, "
@@ -181,7 +181,7 @@ def multilabel_margin_loss_forward(x, target, reduction):
 
 @composite(
     "multilabel_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
-    namespace="nn.functional",
+    namespace="nn",
     out=True,
     autocast="float32",
 )
@@ -196,14 +196,14 @@ _OF_LABELS = (
 )
 
 
-@composite(f"nll_loss2d{_OF_LABELS}", namespace="nn.functional", out=True)
+@composite(f"nll_loss2d{_OF_LABELS}", namespace="nn", out=True)
 def nll_loss2d(x, target, weight, reduction, ignore_index):
     """``nll_loss`` of images."""
     require(x.dim() == 4, "nll_loss2d: the input has {} dims; give 4", x.dim())
     return api._C._nn.nll_loss(x, target, weight, reduction, ignore_index)
 
 
-@composite(f"nll_loss_nd{_OF_LABELS}", namespace="nn.functional")
+@composite(f"nll_loss_nd{_OF_LABELS}", namespace="nn")
 def nll_loss_nd(x, target, weight, reduction, ignore_index):
     """``nll_loss`` of any number of places."""
     return api._C._nn.nll_loss(x, target, weight, reduction, ignore_index)

@@ -157,6 +157,7 @@ def set_source(x, source):
     "SymInt storage_offset, SymInt[] size, SymInt[] stride=[]) -> Tensor(a!)",
     function=False,
     seen=True,
+    tags="inplace_view",
 )
 def set_part(x, source, storage_offset, size, stride):
     """Makes ``x`` a view of the memory of ``source``; its rows are contiguous unless
@@ -172,6 +173,7 @@ def set_part(x, source, storage_offset, size, stride):
     method=False,
     function=False,
     seen=True,
+    tags="inplace_view",
 )
 @composite(
     "set_.source_Storage_storage_offset(Tensor(a!) self, Storage source, "
@@ -179,6 +181,7 @@ def set_part(x, source, storage_offset, size, stride):
     method=False,
     function=False,
     seen=True,
+    tags="inplace_view",
 )
 def set_storage(x, source, storage_offset=0, size=None, stride=None):
     """Makes ``x`` a view of a storage, of all its elements unless sizes are given."""

@@ -9,7 +9,7 @@ def _wide(x):
 
 
 def _gradients(grad, x, mean, rstd, weight, over, rows, mask, moves=True):
-    """(of the input, of the weight, of the bias); None for those not in ``mask``.
+    """Gradients of (input, weight, bias); None for those not in ``mask``.
 
     Means are over the dims ``over``, weights are summed over ``rows``; all operands
     broadcast. Without ``moves`` the statistics do not depend on the input.
@@ -39,9 +39,10 @@ def _gradients(grad, x, mean, rstd, weight, over, rows, mask, moves=True):
     function=False,
     out=True,
     seen=True,
+    core=True,
 )
 def native_layer_norm_backward(grad, x, shape, mean, rstd, weight, bias, mask):
-    """Of ``native_layer_norm``."""
+    """The gradient of ``native_layer_norm``."""
     first = x.dim() - len(shape)
     over, rows = [*range(first, x.dim())], [*range(first)]
     return _gradients(grad, x, mean, rstd, weight, over, rows, mask)
@@ -54,11 +55,13 @@ def native_layer_norm_backward(grad, x, shape, mean, rstd, weight, bias, mask):
     method=False,
     out=True,
     seen=True,
+    core=True,
+    function=False,
 )
 def native_group_norm_backward(
     grad, x, mean, rstd, weight, samples, channels, pixels, groups, mask
 ):
-    """Of ``native_group_norm``."""
+    """The gradient of ``native_group_norm``."""
     split = samples, groups, channels // groups, pixels
     mean, rstd = (t.reshape(samples, groups, 1, 1) for t in (mean, rstd))
     wide = None if weight is None else weight.reshape(1, groups, -1, 1)
@@ -91,7 +94,7 @@ _RUNNING = "Tensor? running_mean, Tensor? running_var"
 def native_batch_norm_backward(
     grad, x, weight, running_mean, running_var, mean, rstd, train, eps, mask
 ):
-    """Of ``native_batch_norm``."""
+    """The gradient of ``native_batch_norm``."""
     if not train:
         mean, rstd = running_mean, (running_var + eps).rsqrt()
     return _of_channels(grad, x, weight, mean, rstd, train, mask)

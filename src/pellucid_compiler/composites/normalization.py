@@ -62,6 +62,7 @@ def _by_running(x, weight, bias, running_mean, running_var, eps):
 @composite(
     f"batch_norm({_RUNNING.format('training')}, bool cudnn_enabled) -> Tensor",
     method=False,
+    tags="maybe_aliasing_or_mutating",
 )
 def batch_norm(
     x, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled

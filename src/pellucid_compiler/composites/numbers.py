@@ -10,10 +10,10 @@ from pellucid_compiler.composites import api, composite, require
 _IN_OPS = {"method": False, "function": False}
 
 
-@composite("item(Tensor self) -> Scalar", **_IN_OPS)
+@composite("item(Tensor self) -> Scalar", **_IN_OPS, tags="data_dependent_output")
 @composite("ScalarImplicit(Tensor a) -> Scalar", **_IN_OPS)
 def item(x):
-    """The only element."""
+    """The only element, as a number."""
     return x.item()
 
 
@@ -33,13 +33,13 @@ def as_int(x):
 @composite("Float.Tensor(Tensor a) -> float", **_IN_OPS)
 @composite("FloatImplicit(Tensor a) -> float", **_IN_OPS)
 def as_float(x):
-    """The only element."""
+    """The only element, as a float."""
     return float(x)
 
 
 @composite("ComplexImplicit(Tensor a) -> complex", **_IN_OPS)
 def as_complex(x):
-    """The only element."""
+    """The only element, as a complex number."""
     return complex(x)
 
 
@@ -80,7 +80,7 @@ def is_pending(x):
     return False
 
 
-@composite("equal(Tensor self, Tensor other) -> bool")
+@composite("equal(Tensor self, Tensor other) -> bool", tags="data_dependent_output")
 def equal(x, y):
     """Whether shapes and all elements are equal."""
     return x.shape == y.shape and bool((x == y).all())
@@ -88,7 +88,8 @@ def equal(x, y):
 
 @composite(
     "allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
-    "bool equal_nan=False) -> bool"
+    "bool equal_nan=False) -> bool",
+    tags="data_dependent_output",
 )
 def allclose(x, y, rtol, atol, equal_nan):
     """Whether all elements are close, as ``isclose`` says."""

@@ -7,7 +7,7 @@ _MODES = ("constant", "reflect", "replicate", "circular")
 
 @composite(
     "pad(Tensor self, SymInt[] pad, str mode='constant', float? value=None) -> Tensor",
-    namespace="nn.functional",
+    namespace="nn",
 )
 def pad(x, pad, mode, value):
     """``x`` widened by pairs of counts, from the last dim on."""
@@ -45,7 +45,7 @@ def pad(x, pad, mode, value):
 
 @composite(
     "_pad_enum(Tensor self, SymInt[] pad, int mode, float? value=None) -> Tensor",
-    namespace="nn.functional",
+    namespace="nn",
 )
 def pad_enum(x, counts, mode, value):
     """``pad`` with the mode by number."""

@@ -15,7 +15,8 @@ def _family(name):
             ("Tensor x, Scalar n", ".n_scalar"),
         ):
             schema = f"special_{name}{overload}({given}) -> Tensor"
-            made = composite(schema, namespace="special", out=True)(body)
+            options = {"namespace": "special", "out": True, "tags": "pointwise"}
+            made = composite(schema, **options)(body)
         return made
 
     return declare

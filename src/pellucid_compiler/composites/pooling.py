@@ -30,7 +30,7 @@ def _unpooled(name, x, indices, size):
 
 @composite(
     "max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor",
-    namespace="nn.functional",
+    namespace="nn",
     out=True,
     seen=True,
 )
@@ -42,7 +42,7 @@ def max_unpool2d(x, indices, output_size):
 @composite(
     "max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, "
     "int[3] padding) -> Tensor",
-    namespace="nn.functional",
+    namespace="nn",
     out=True,
     seen=True,
 )
@@ -113,7 +113,7 @@ def _declare(dims):
     name = f"fractional_max_pool{dims}d"
     return composite(
         f"{name}({options}) -> (Tensor, Tensor)",
-        namespace="nn.functional",
+        namespace="nn",
         seen=True,
         forms=(
             f"{name}.output({options}, *, Tensor(a!) output, Tensor(b!) indices) -> "

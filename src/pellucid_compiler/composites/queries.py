@@ -19,7 +19,7 @@ def dim(x):
 
 
 @composite("numel(Tensor self) -> int", **_IN_OPS)
-@composite("sym_numel(Tensor self) -> SymInt", **_IN_OPS)
+@composite("sym_numel(Tensor self) -> SymInt", **_IN_OPS, core=True)
 def numel(x):
     """The number of elements."""
     return x.numel()
@@ -33,7 +33,7 @@ def size(x):
 
 
 @composite("size.int(Tensor self, int dim) -> int", **_IN_OPS)
-@composite("sym_size.int(Tensor self, int dim) -> SymInt", **_IN_OPS)
+@composite("sym_size.int(Tensor self, int dim) -> SymInt", **_IN_OPS, core=True)
 def size_of(x, dim):
     """The size of one dimension."""
     return x.size(dim)
@@ -47,14 +47,14 @@ def stride(x):
 
 
 @composite("stride.int(Tensor self, int dim) -> int", **_IN_OPS)
-@composite("sym_stride.int(Tensor self, int dim) -> SymInt", **_IN_OPS)
+@composite("sym_stride.int(Tensor self, int dim) -> SymInt", **_IN_OPS, core=True)
 def stride_of(x, dim):
     """The stride of one dimension, in elements."""
     return x.stride(dim)
 
 
 @composite("storage_offset(Tensor self) -> int", **_IN_OPS)
-@composite("sym_storage_offset(Tensor self) -> SymInt", **_IN_OPS)
+@composite("sym_storage_offset(Tensor self) -> SymInt", **_IN_OPS, core=True)
 def storage_offset(x):
     """The position of the first element in its storage, in elements."""
     return x.storage_offset()

@@ -109,6 +109,7 @@ def sum_to_size(x, size):
     "repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor",
     out="Tensor_out",
     method=False,
+    tags="dynamic_output_shape",
 )
 def repeated_places(repeats, *, output_size):
     """Each place as many times in a row as ``repeats`` says there."""
@@ -193,7 +194,7 @@ def repeat_interleave_evenly(x, repeats, dim, *, output_size):
 # Places
 
 
-@composite("argwhere(Tensor self) -> Tensor")
+@composite("argwhere(Tensor self) -> Tensor", tags="dynamic_output_shape")
 def argwhere(x):
     """The indices of the elements that are not zero, one row each."""
     return x.nonzero()

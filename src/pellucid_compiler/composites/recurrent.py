@@ -18,6 +18,7 @@ def _of_sequences(name, state, results):
         f"{name}.input(Tensor input, {state} hx, {_STACK}, bool batch_first) -> "
         f"{results}",
         method=False,
+        tags="nondeterministic_seeded",
     )
 
 
@@ -26,6 +27,7 @@ def _of_packed(name, state, results):
         f"{name}.data(Tensor data, Tensor batch_sizes, {state} hx, {_STACK}) -> "
         f"{results}",
         method=False,
+        tags="nondeterministic_seeded",
     )
 
 

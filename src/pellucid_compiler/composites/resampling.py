@@ -24,21 +24,23 @@ def _target(x, output_size, scale_factors):
     return [floor(n * s) for n, s in zip(spatial, given, strict=True)], given
 
 
-def _with_corners(name, out=False):
+def _with_corners(name, out=False, core=False):
     return composite(
         f"{name}.vec(Tensor input, SymInt[]? output_size, bool align_corners, "
         "float[]? scale_factors) -> Tensor",
-        namespace="nn.functional",
+        namespace="nn",
         out="vec_out" if out else False,
+        core=core,
     )
 
 
-def _of_nearest(name, out=False):
+def _of_nearest(name, out=False, core=False):
     return composite(
         f"{name}.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> "
         "Tensor",
-        namespace="nn.functional",
+        namespace="nn",
         out="vec_out" if out else False,
+        core=core,
     )
 
 
@@ -53,7 +55,7 @@ def upsample_linear1d(x, output_size, corners, scale_factors):
     return _resampled("upsample_linear1d", x, output_size, scale_factors, corners)
 
 
-@_with_corners("upsample_bilinear2d", out=True)
+@_with_corners("upsample_bilinear2d", out=True, core=True)
 def upsample_bilinear2d(x, output_size, corners, scale_factors):
     """Linear interpolation in two dims."""
     return _resampled("upsample_bilinear2d", x, output_size, scale_factors, corners)
@@ -77,7 +79,7 @@ def upsample_nearest1d(x, output_size, scale_factors):
     return _resampled("upsample_nearest1d", x, output_size, scale_factors)
 
 
-@_of_nearest("upsample_nearest2d", out=True)
+@_of_nearest("upsample_nearest2d", out=True, core=True)
 def upsample_nearest2d(x, output_size, scale_factors):
     """The nearest pixel."""
     return _resampled("upsample_nearest2d", x, output_size, scale_factors)

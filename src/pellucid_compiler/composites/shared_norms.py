@@ -30,7 +30,7 @@ def _rows(x, name):
 
 @_hidden("batch_norm_stats(Tensor input, float eps) -> (Tensor, Tensor)", out=True)
 def batch_norm_stats(x, eps):
-    """(mean, 1 / standard deviation) of each channel."""
+    """Mean and ``1 / standard deviation`` of each channel."""
     variance, mean = api.var_mean(_wide(x), _rows(x, "batch_norm_stats"), correction=0)
     return mean, (variance + eps).rsqrt()
 
@@ -103,7 +103,7 @@ def batch_norm_gather_stats(
 def batch_norm_backward_reduce(
     grad, x, mean, invstd, weight, of_input, of_weight, of_bias
 ):
-    """(sum of grad, sum of grad times deviation, of the weight, of the bias); None for
+    """Sums of grad and of grad times deviation, gradients of weight and bias; None for
     what was not requested.
     """
     rows, wide = _rows(x, "batch_norm_backward_reduce"), _wide(grad)

@@ -129,6 +129,7 @@ def is_number(elements, number, *, assume_unique, invert):
     method=False,
     function=False,
     out=True,
+    tags="dynamic_output_shape",
 )
 def unique_consecutive(x, return_inverse, return_counts, dim):
     """The tensor without elements (slices along ``dim``) that equal the one before;
@@ -171,6 +172,7 @@ def _require_comparable(name, rows):
     method=False,
     function=False,
     out=True,
+    tags="dynamic_output_shape",
 )
 def unique_dim_consecutive(x, dim, return_inverse, return_counts):
     """``unique_consecutive`` of slices along ``dim``, with everything that it gives,
@@ -185,6 +187,7 @@ def unique_dim_consecutive(x, dim, return_inverse, return_counts):
     method=False,
     function=False,
     out=True,
+    tags="dynamic_output_shape",
 )
 def unique_dim(x, dim, sorted, return_inverse, return_counts):
     """The different slices along ``dim``, in order; which of them each is, and how

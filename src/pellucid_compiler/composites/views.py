@@ -70,15 +70,19 @@ def move_dim(x, source, destination):
 @composite("swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)")
 @composite("swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)")
 def swap_dims(x, first, second):
-    """Two dims exchanged."""
+    """A view with two dims exchanged."""
     return x.transpose(first, second)
 
 
 @composite(
-    "swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)", function=False
+    "swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)",
+    function=False,
+    tags="inplace_view",
 )
 @composite(
-    "swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", function=False
+    "swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)",
+    function=False,
+    tags="inplace_view",
 )
 def swap_own_dims(x, first, second):
     """Two dims exchanged in place."""

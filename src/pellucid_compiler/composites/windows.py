@@ -41,7 +41,7 @@ def _window(name, length, periodic, dtype, device, **options):
 @_window_op("bartlett_window", "", "int window_length")
 @_window_op("bartlett_window", "periodic", "int window_length, bool periodic")
 def bartlett_window(length, periodic=True, *, dtype, layout, device, pin_memory):
-    """A triangle."""
+    """A window that is a triangle: 0 at the ends, 1 in the middle."""
     return _window("bartlett", length, periodic, dtype, device)
 
 

@@ -28,9 +28,15 @@ op means. Keyword options of every decorator:
                    gradient op that another op declares: see seen.py
 ``backward_out``   the overload of its ``out=`` form; "" if it has none
 ``inplace_only``   only the in-place form is public (``uniform_``)
+``inplace_method``, ``inplace_function``    where the in-place form appears: as a method
+                   where the op is one; as a function, too, if the op is pointwise and
+                   of one tensor. Or the names of the forms that are functions, where
+                   those of aliases are not
 ``node``           the name of its node in the backward graph where PyTorch's is not
                    the op's name and 0; or a function that names it by the call's key
-``namespace``      where the function appears (``"nn.functional"``, ``"special"``)
+``namespace``      where the function appears: ``"special"``; ``"nn"`` is ``_C._nn``,
+                   on which nn.functional is built
+``also``           second places of functions: ``"nn.functional.relu_"``
 ``draws``          of a random op: 32-bit words per element, or a function of the
                    tensors' dtypes; the body gets them, a tuple, as one more argument
 ``inverse``        of a join: the view that takes the result apart again
@@ -47,6 +53,9 @@ op means. Keyword options of every decorator:
                    the last one in all dtypes
 ``refuses``        dtypes of the first tensor that PyTorch has no kernel for, though
                    the body would give something: names, or "integers"
+``core``           whether the op is of Core ATen, which PyTorch has backends implement;
+                   or the names of those among all that the declaration makes
+``tags``           PyTorch's tags that do not follow, between spaces: see tags.py
 ``domain``         (low, high): where derivatives must meet their error bounds, and
                    where tests draw operands; the whole line without it
 """

@@ -1,16 +1,18 @@
 """Ops that C++ carries out: what is declared of them, since nothing can be traced.
 
 An intrinsic's meaning is memory or the order of random draws. The declaration has all
-that an op's has but the body; ``runtime/module/intrinsics.cpp`` names the kernel of
-each, and start-up fails if one of the two has an op that the other lacks. Called by
+that an op's has but the body, for which it names a C++ function: ``kernel_table`` makes
+``runtime/module/intrinsic_kernels.h`` of these. Called by
 ``catalogue/intrinsics.py``; written to the frozen file by ``tools/freeze.py``.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pellucid_compiler.declare.schema import Schema, parse_schema
+from pellucid_compiler.declare.tags import Known
 
 if TYPE_CHECKING:
     from pellucid_compiler.abi.records import IntrinsicRow
@@ -23,15 +25,19 @@ _NAMESPACE: Final = "python::"
 class Intrinsic(NamedTuple):
     """One op overload that C++ carries out.
 
+    ``kernel``: the function in C++, ``"composite::reshape"``.
     ``kind``: a composite calls other ops, which record gradients; a random op draws.
     ``gradient``: the op that computes it and its arguments: ``grad``, ``grads`` (those
     of all results) and arguments by name. ``is_seen``: dispatch modes see the op, else
     the ops that it calls. ``within``: whether function transforms run it on wrapped
     tensors, as they would any function; ``instead``: the op that they run in its place.
+    ``core``: it is of Core ATen, which PyTorch has backends implement; ``core_as``: by
+    which ops of it a view is made, where no Graph says it; ``tags``: see tags.py.
     """
 
     text: str
     schema: Schema
+    kernel: str
     kind: str
     gradient: str
     is_method: bool
@@ -40,6 +46,10 @@ class Intrinsic(NamedTuple):
     within: bool
     instead: str
     autocast: str
+    doc: str
+    core: bool
+    tags: str
+    core_body: Callable[..., Any] | None
 
     @property
     def full_name(self) -> str:
@@ -62,6 +72,7 @@ class Intrinsic(NamedTuple):
             is_transparent=self.within,
             instead=self.instead,
             autocast=self.autocast,
+            tags=self.tags,
             gradient=name,
             sources=tuple(SourceRow(*source) for source in sources),
         )
@@ -72,6 +83,8 @@ INTRINSICS: Final[dict[str, Intrinsic]] = {}
 
 def intrinsic(
     schema: str,
+    doc: str,
+    kernel: str,
     kind: str = "composite",
     *,
     gradient: str = "",
@@ -81,16 +94,22 @@ def intrinsic(
     within: bool | None = None,
     instead: str = "",
     autocast: str = "",
+    core: bool = False,
+    tags: str = "",
+    core_as: Callable[..., Any] | None = None,
 ) -> Intrinsic:
-    """Declare an op of C++; composites are run by transforms and modes as the ops that
-    they call unless ``within=False`` or ``seen=True`` say otherwise.
+    """Declare an op of C++, and what it does; composites are run by transforms and
+    modes as the ops that they call unless ``within=False`` or ``seen=True`` say
+    otherwise.
     """
     if kind not in KINDS:
         raise ValueError(f"{schema}: {kind} is none of {', '.join(KINDS)}")
     is_composite = kind == "composite"
+    declared = parse_schema(schema.removeprefix(_NAMESPACE))
     made = Intrinsic(
         text=schema,
-        schema=parse_schema(schema.removeprefix(_NAMESPACE)),
+        schema=declared,
+        kernel=kernel,
         kind=kind,
         gradient=gradient,
         is_method=method,
@@ -99,6 +118,10 @@ def intrinsic(
         within=is_composite if within is None else within,
         instead=instead,
         autocast=autocast,
+        doc=doc,
+        core=core,
+        tags=Known(declared, kind, tags, core).tags_of(declared),
+        core_body=core_as,
     )
     name = schema.partition("(")[0]
     if name in INTRINSICS:
@@ -123,3 +146,20 @@ def _gradient(text: str, schema: Schema) -> tuple[str, list[tuple[str, int, int]
         else:
             sources.append(("argument", places[word], -1))
     return name, sources
+
+
+def kernel_table() -> dict[str, str]:
+    """The header that lists the kernels: its path in ``runtime`` and its text."""
+    from pellucid_compiler.abi.headers import header
+
+    body = [
+        "inline constexpr Intrinsic kIntrinsics[] = {",
+        *(f'    {{"{name}", {made.kernel}}},' for name, made in INTRINSICS.items()),
+        "};",
+    ]
+    summary = "The kernels of the ops that C++ carries out, by their declared names."
+    included = '"composite/kernels.h" "intrinsics/kernels.h" "ops/intrinsics.h" ' + (
+        '"autograd/strided_ops.h"'
+    )
+    text = header(summary, "catalogue/intrinsics.py", included, body)
+    return {"module/intrinsic_kernels.h": text}

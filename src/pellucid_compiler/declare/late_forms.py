@@ -8,7 +8,7 @@ lists them by op name. Called by the freezer; read by ``runtime/ops/late_ops.cpp
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from pellucid_compiler.abi.codes import LATE_BODY, VARIANT
@@ -19,10 +19,13 @@ from pellucid_compiler.composites import Composite
 from pellucid_compiler.declare.op import Op
 from pellucid_compiler.declare.schema import Schema, parse_schema
 from pellucid_compiler.declare.seen import declares_gradient
+from pellucid_compiler.declare.tags import Known
 from pellucid_compiler.declare.variants import (
     copy_schema,
     implied_inplace,
     implied_out,
+    inplace_is_function,
+    inplace_is_method,
     inplace_schema,
     out_schema,
     renamed,
@@ -53,6 +56,7 @@ class LateRecord(NamedTuple):
     is_function: bool
     is_seen: bool
     is_variadic: bool
+    tags: str
 
     @property
     def variant(self) -> str:
@@ -70,12 +74,23 @@ class LateRecord(NamedTuple):
             is_function=self.is_function,
             is_seen=self.is_seen,
             is_variadic=self.is_variadic,
+            tags=self.tags,
         )
         return encode_record(row)
 
 
+class Places(NamedTuple):
+    """Where a form is public: the module of its function, and as what."""
+
+    module: str
+    is_method: bool
+    is_function: bool
+
+
 class Binding(NamedTuple):
-    """Where Python finds a name; ``original`` is what an alias names."""
+    """Where Python finds a name; ``original`` is what an alias names, or the function
+    itself, which is in a second module too.
+    """
 
     module: str
     original: str
@@ -115,34 +130,53 @@ def _add_declared(table: dict[str, LateOp], op: Op) -> None:
     schemas = [schema for schema in own if schema is not None]
     options = op.options
     module = options.namespace
+    known = Known(op.schema, op.kind, options.tags, options.core)
     forms = [parse_schema(text) for text in options.forms]
     for form in forms:
         record = _form(form, schemas)._replace(autocast=options.autocast)
         home = _namespace(form.name)
         record = record._replace(is_function=bool(home), is_seen=not home)
-        _enter(table, record._replace(module=home or module))
-        if home:
-            _bind(table, form.name, home, False, True)
-    if declares_gradient(options.backward):
-        _add_gradient(
-            table, op.schema, options.backward, options.backward_out, _DERIVED
+        _enter(
+            table,
+            record._replace(module=home or module, tags=known.tags_of(form)),
         )
+        if home:
+            _bind(table, form.name, Places(home, False, True))
+    if declares_gradient(options.backward):
+        texts = options.backward, options.backward_out
+        _add_gradient(table, known, texts, _DERIVED)
     _add_copies(table, op)
-    method, function = options.method, options.function and not options.inplace_only
     for alias in options.aliases:
-        _add_alias(table, alias, [*schemas, *forms], module, method, function)
+        for schema in (*schemas, *forms):
+            name = alias + schema.name.removeprefix(op.name.rstrip("_"))
+            _add_alias(table, name, schema, known, _places(op, schema, name))
+    _add_second_places(table, module, options.also)
+
+
+def _places(op: Op, schema: Schema, name: str) -> Places:
+    """Where a form of an op is public under ``name``."""
+    options = op.options
+    if variant_of(schema) == IN_PLACE:
+        is_function = inplace_is_function(op, name)
+        return Places(options.namespace, inplace_is_method(op), is_function)
+    is_function = options.function and not options.inplace_only
+    return Places(options.namespace, options.method, is_function)
 
 
 def _add_gradient(
-    table: dict[str, LateOp], of: Schema, text: str, out: str, body: str
+    table: dict[str, LateOp], known: Known, texts: tuple[str, str], body: str
 ) -> None:
     """The op that gives the gradient of another one, and its ``out=`` form."""
+    text, out = texts
     schema = parse_schema(text)
-    named = f"{body} {of.full_name} {schema.name}"
-    _enter(table, _record(schema, COMPOSITE, named, is_seen=True))
+    named = f"{body} {known.declared.full_name} {schema.name}"
+    known = known.of_gradient()
+    options = {"is_seen": True, "tags": known.tags_of(schema)}
+    _enter(table, _record(schema, COMPOSITE, named, **options))
     if out:
         form = implied_out(schema, out)
-        _enter(table, _record(form, OUT_OF, schema.full_name))
+        record = _record(form, OUT_OF, schema.full_name, tags=known.tags_of(form))
+        _enter(table, record)
 
 
 def _add_copies(table: dict[str, LateOp], op: Op) -> None:
@@ -153,11 +187,12 @@ def _add_copies(table: dict[str, LateOp], op: Op) -> None:
     shown = op.schema.full_name
     out = f"{schema.overload}_out" if schema.overload else "out"
     options: dict[str, Any] = {"is_function": True, "is_seen": True}
+    options["tags"] = "view_copy"
     copied = _record(schema, COPY_OF, shown, **options)
     _enter(table, copied._replace(is_method=op.options.copy_method))
     written = implied_out(schema, out)
     _enter(table, _record(written, OUT_OF, shown, **options))
-    _bind(table, schema.name, "", op.options.copy_method, True)
+    _bind(table, schema.name, Places("", op.options.copy_method, True))
 
 
 def _form(form: Schema, schemas: list[Schema]) -> LateRecord:
@@ -178,6 +213,7 @@ def _record(schema: Schema, body: str, named: str, **options: Any) -> LateRecord
         "is_function": False,
         "is_seen": False,
         "is_variadic": False,
+        "tags": "",
     }
     return LateRecord(schema, body, named, **(given | options))
 
@@ -191,57 +227,69 @@ def _add_composite(table: dict[str, LateOp], composite: Composite) -> None:
     schema = parse_schema(composite.schema)
     module = options.pop("namespace", "")
     is_function = options.pop("function", True)
-    is_method = options.pop("method", not module)
+    places = Places(module, options.pop("method", not module), is_function)
+    in_place = places._replace(is_function=options.pop("inplace_function", False))
     common: dict[str, Any] = {
         "autocast": options.pop("autocast", ""),
-        "module": module,
         "is_seen": options.pop("seen", False),
-        "is_function": is_function,
         "is_variadic": options.pop("variadic", False),
     }
     out, inplace = options.pop("out", False), options.pop("inplace", False)
     forms = [parse_schema(text) for text in options.pop("forms", ())]
     aliases = options.pop("aliases", ())
+    also = options.pop("also", ())
     backward = options.pop("backward", "")
     backward_out = options.pop("backward_out", "grad_input")
+    known = Known(schema, "", options.pop("tags", ""), options.pop("core", False))
+    options.pop("core_as", None)  # of programs that are brought to Core ATen alone
     if options:
         raise TypeError(f"{schema.full_name}: no options {', '.join(options)}")
-    records = [
-        _record(schema, COMPOSITE, composite.place, **common)._replace(
-            is_method=is_method
-        )
-    ]
+    records = [_record(schema, COMPOSITE, composite.place)]
     if inplace:
         form = implied_inplace(schema, inplace)
-        record = _record(form, IN_PLACE_OF, schema.full_name, **common)
-        records.append(record._replace(is_method=is_method))
+        records.append(_record(form, IN_PLACE_OF, schema.full_name))
     if out:
         form = implied_out(schema, out)
-        records.append(_record(form, OUT_OF, schema.full_name, **common))
-    known = [record.schema for record in records]
-    for form in forms:
-        shown = is_method and variant_of(form) != OUT
-        records.append(_form(form, known)._replace(**common, is_method=shown))
-        _bind(table, form.name, module, is_method, is_function)
+        records.append(_record(form, OUT_OF, schema.full_name))
+    schemas = [record.schema for record in records]
+    records += [_form(form, schemas) for form in forms]
     for record in records:
-        _enter(table, record)
+        is_derived = record.schema is not schema and record.variant == IN_PLACE
+        public = in_place if is_derived else places
+        row = _at(record, public)._replace(**common, tags=known.tags_of(record.schema))
+        _enter(table, row)
+        _bind(table, record.schema.name, public)
+        for alias in aliases:
+            name = alias + record.schema.name.removeprefix(schema.name.rstrip("_"))
+            _add_alias(table, name, record.schema, known, public)
     if backward:
-        _add_gradient(table, schema, backward, backward_out, _RECORDED)
-    _bind(table, schema.name, module, is_method, is_function)
-    if inplace:
-        _bind(table, f"{schema.name}_", module, is_method, is_function)
-    for alias in aliases:
-        schemas = [record.schema for record in records]
-        _add_alias(table, alias, schemas, module, is_method, is_function)
+        _add_gradient(table, known, (backward, backward_out), _RECORDED)
+    _add_second_places(table, module, also)
 
 
-def _bind(
-    table: dict[str, LateOp], name: str, module: str, method: bool, function: bool
-) -> None:
+def _at(record: LateRecord, places: Places) -> LateRecord:
+    """The record where it is public; an ``out=`` form is not a method."""
+    is_method = places.is_method and record.variant != OUT
+    return record._replace(**places._replace(is_method=is_method)._asdict())
+
+
+def _bind(table: dict[str, LateOp], name: str, places: Places) -> None:
+    _add_binding(table, name, Binding(places.module, "", *places[1:]))
+
+
+def _add_binding(table: dict[str, LateOp], name: str, binding: Binding) -> None:
     bindings = table.setdefault(name, LateOp()).bindings
-    binding = Binding(module, "", method, function)
-    if (method or function) and binding not in bindings:
+    if (binding.is_method or binding.is_function) and binding not in bindings:
         bindings.append(binding)
+
+
+def _add_second_places(
+    table: dict[str, LateOp], module: str, second: Iterable[str]
+) -> None:
+    """Functions of ``module`` in other modules: ``nn.functional.relu_``."""
+    for place in second:
+        other, _, name = place.rpartition(".")
+        _add_binding(table, name, Binding(other, f"{module}.{name}", False, True))
 
 
 def _namespace(name: str) -> str:
@@ -251,35 +299,21 @@ def _namespace(name: str) -> str:
 
 
 def _add_alias(
-    table: dict[str, LateOp],
-    alias: str,
-    schemas: list[Schema],
-    module: str,
-    is_method: bool,
-    is_function: bool,
+    table: dict[str, LateOp], name: str, schema: Schema, known: Known, places: Places
 ) -> None:
-    """``alias`` with all forms of the op; their suffixes are the op's."""
-    home = _namespace(alias)
+    """A form of an op under a second name."""
+    home = _namespace(name)
     if home:
-        is_method, is_function = False, True
-        schemas = [s for s in schemas if variant_of(s) != IN_PLACE]
-    stem = schemas[0].name.rstrip("_")
-    for schema in schemas:
-        name = alias + schema.name.removeprefix(stem)
-        second = renamed(schema, name)
-        record = _record(
-            second,
-            REDIRECT,
-            schema.full_name,
-            module=home or module,
-            is_method=is_method,
-            is_function=is_function,
-        )
-        _enter(table, record)
-        bindings = table[name].bindings
-        binding = Binding(home, f"{module}.{schema.name}", is_method, is_function)
-        if (is_method or is_function) and binding not in bindings:
-            bindings.append(binding)
+        if variant_of(schema) == IN_PLACE:
+            return
+        places = Places(places.module, False, True)
+    second = renamed(schema, name)
+    options = {"tags": known.tags_of(second)}
+    record = _record(second, REDIRECT, schema.full_name, **options)
+    record = record._replace(**places._asdict())
+    _enter(table, record._replace(module=home or places.module))
+    original = f"{places.module}.{schema.name}"
+    _add_binding(table, name, Binding(home, original, *places[1:]))
 
 
 def encode_late_ops(table: dict[str, LateOp]) -> bytes:

@@ -105,7 +105,8 @@ def _loop(
     if isinstance(value, Reduction):
         space += value.extents
         combine, payload, value = value.combine, value.payload, value.body
-    store = Store(tuple(as_index(i) for i in index), as_expr(value), drop)
+    body_ = as_expr(here.with_checks(value))
+    store = Store(tuple(as_index(i) for i in index), body_, drop)
     init = None if into is None else into.value
     return Tensor(emit_loop(here.graph, space, [store], combine, shape, payload, init))
 

@@ -100,6 +100,8 @@ class Options(NamedTuple):
     nonnegative: tuple[str, ...] = ()
     inplace: bool | str = True
     inplace_only: bool = False
+    inplace_method: bool | None = None
+    inplace_function: bool | tuple[str, ...] | None = None
     out: bool | str = True
     forms: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
@@ -108,6 +110,7 @@ class Options(NamedTuple):
     method: bool = True
     function: bool = True
     namespace: str = ""
+    also: tuple[str, ...] = ()
     node: str | Callable[..., str] = ""
     rare: bool = False
     ranks: tuple[int, ...] = ()
@@ -119,6 +122,8 @@ class Options(NamedTuple):
     autocast: str = ""
     copy_method: bool = False
     refuses: tuple[str, ...] = ()
+    core: bool | tuple[str, ...] = False
+    tags: str = ""
 
 
 class Op:
@@ -135,6 +140,7 @@ class Op:
         self.hand_partials: HandRule | None = None
         self.seen = Seen()
         self.traces: Bounded[tuple[str, Key], list[Traced]] = Bounded(MOST_TRACED)
+        self.elements: Bounded[tuple[str, Key], Graph] = Bounded(MOST_TRACED)
         self.__doc__ = function.__doc__
 
     @property
@@ -195,6 +201,13 @@ class Op:
     def gradients_seen_as(self, /, **rules: Callable[..., Any]) -> Op:
         """Declare what dispatch modes see of the gradients of these arguments."""
         self.seen = self.seen._replace(gradients={**self.seen.gradients, **rules})
+        return self
+
+    def core_as(self, body: Callable[..., Any]) -> Op:
+        """Declare by which ops of Core ATen the op is computed, where its Graph would
+        give too many.
+        """
+        self.seen = self.seen._replace(core=body)
         return self
 
     # -------------------------------------------------------------- inside other bodies
@@ -389,24 +402,33 @@ class Op:
         Ranks in ``key`` are ignored. Of a list of tensors only its first item counts,
         for all have one dtype, and an empty list is None to the body; the words that a
         random op draws are its last operands. Half operands are computed in float32 and
-        the results rounded to the dtype that the body gives them.
+        the results rounded to the dtype that the body gives them. Traced once per key
+        and default dtype.
         """
+        place = (default_dtype(), key)
+        known = self.elements.get(place)
+        if known is not None:
+            return known
         self._refuse_dtype(key)
-        with tracing(Graph(self.full_name), Questions({})):
-            nominal, _ = self._scalar_results(key, lambda dtype: dtype)
+        graph = Graph(self.full_name)
+        with tracing(graph, Questions({})) as trace:
+            nominal, operands = self._scalar_results(key, lambda dtype: dtype)
         refused = refusal(self.name, nominal)
         if refused is not None:
             raise refused
-        moves = moves_only(nominal)
-        graph = Graph(self.full_name)
-        with tracing(graph, Questions({})) as trace:
-            compute = stored_dtype if moves else wide_dtype
-            wide, operands = self._scalar_results(key, compute)
+        wide, compute = nominal, stored_dtype if moves_only(nominal) else wide_dtype
+        if any(compute(dtype) != dtype for dtype in operands.inputs):
+            graph = Graph(self.full_name)
+            with tracing(graph, Questions({})) as trace:
+                wide, operands = self._scalar_results(key, compute)
         outputs = tuple(
             cast(e, stored_dtype(n.dtype)) for e, n in zip(wide, nominal, strict=True)
         )
-        required = [*graph.requirements, *trace.of_elements]
-        return element_graph(self.full_name, operands.inputs, outputs, required)
+        first = as_expr(trace.with_checks(outputs[0]))
+        made = element_graph(
+            self.full_name, operands.inputs, (first, *outputs[1:]), graph.requirements
+        )
+        return self.elements.setdefault(place, made)
 
     def _scalar_results(
         self, key: Key, compute: Callable[[str], str]

@@ -37,10 +37,13 @@ _NO_RULES: Mapping[str, Callable[..., Any]] = MappingProxyType({})
 
 
 class Seen(NamedTuple):
-    """``body`` for the op, ``gradients`` by argument."""
+    """``body`` for the op, ``gradients`` by argument, ``core`` for the op in programs
+    that are brought to Core ATen (``pellucid/_decomp/core_aten.py``).
+    """
 
     body: Callable[..., Any] | None = None
     gradients: Mapping[str, Callable[..., Any]] = _NO_RULES
+    core: Callable[..., Any] | None = None
 
 
 def named_gradient(backward: str) -> tuple[str, str]:

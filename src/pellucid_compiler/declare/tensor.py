@@ -273,7 +273,10 @@ def lift(fn: Callable[..., Any], *operands: Any) -> Any:
         )
 
     results = apply(*all_axes(len(shape)))
-    graph = tracer().graph
+    here = tracer()
+    graph = here.graph
     if not isinstance(results, tuple):
-        return Tensor(emit_map(graph, shape, lambda *p: results))
+        body = here.with_checks(results)
+        return Tensor(emit_map(graph, shape, lambda *p: body))
+    results = (here.with_checks(results[0]), *results[1:])
     return tuple(Tensor(emit_map(graph, shape, lambda *p, r=r: r)) for r in results)

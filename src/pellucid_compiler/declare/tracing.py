@@ -12,7 +12,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from pellucid_compiler.ir.expr import Expr, ExprLike, as_expr, is_loaded, symbols
+from pellucid_compiler.ir.expr import (
+    Check,
+    Expr,
+    ExprLike,
+    as_expr,
+    checked,
+    is_loaded,
+    symbols,
+)
 from pellucid_compiler.ir.graph import Graph, Requirement
 from pellucid_compiler.ir.sizes import size_value
 
@@ -44,14 +52,21 @@ class Questions:
 class Tracer:
     """One Graph under construction; ``depth`` counts the loop axes around a body.
 
-    ``of_elements`` are the preconditions that its bodies of elements have stated.
+    ``of_elements`` are the preconditions that the body of elements in hand has stated.
     """
 
     def __init__(self, graph: Graph, questions: Questions) -> None:
         self.graph = graph
         self.questions = questions
         self.depth = 0
-        self.of_elements: list[Requirement] = []
+        self.of_elements: list[tuple[Expr, Check]] = []
+
+    def with_checks(self, value: ExprLike) -> ExprLike:
+        """The result of a body of elements with what the body has stated of them."""
+        for condition, check in self.of_elements:
+            value = checked(value, condition, check)
+        self.of_elements.clear()
+        return value
 
 
 class _ThreadState(threading.local):
@@ -117,9 +132,9 @@ def require(
     """State a precondition of sizes and numbers, checked before the op runs.
 
     ``message`` is a format string for the values of ``given``: what was given, what was
-    expected, what to do. What the key alone decides is raised at once. In the body of a
-    pointwise or random op it may be one of the elements, without ``given``: the kernel
-    checks it as it computes. Within a Graph, bodies of elements are not checked.
+    expected, what to do. What the key alone decides is raised at once. In a body of
+    elements it may be one of these, without ``given``: it goes with the body's first
+    result, and the kernel that computes this checks it in the same pass.
     """
     holds = as_expr(condition)
     values = tuple(as_expr(e) for e in given)
@@ -128,10 +143,10 @@ def require(
             known = (e.attr if e.op == "const" else _hint(e) for e in values)
             raise error(message.format(*known))
         return
-    requirement = Requirement(holds, message, values, error)
     if is_loaded(holds):
-        tracer().of_elements.append(requirement)
+        tracer().of_elements.append((holds, Check(error, message)))
         return
+    requirement = Requirement(holds, message, values, error)
     graph = tracer().graph
     graph.require(requirement)
     graph.respell_inputs()

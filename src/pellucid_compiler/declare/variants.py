@@ -22,6 +22,23 @@ def inplace_schema(op: Op) -> Schema | None:
     return implied_inplace(op.schema, op.options.inplace)
 
 
+def inplace_is_method(op: Op) -> bool:
+    """Whether the in-place form is a method: where the op is, unless declared."""
+    declared = op.options.inplace_method
+    return op.options.method if declared is None else declared
+
+
+def inplace_is_function(op: Op, name: str) -> bool:
+    """Whether the in-place form ``name``, of the op or of an alias, is a function."""
+    declared = op.options.inplace_function
+    if isinstance(declared, tuple):
+        return name in declared
+    if declared is not None:
+        return declared
+    tensors = sum(argument.is_tensor for argument in op.schema.arguments)
+    return op.options.function and op.kind == "pointwise" and tensors == 1
+
+
 def implied_inplace(schema: Schema, inplace: bool | str = True) -> Schema:
     """``name_``, or the overload of it that ``inplace`` names, which writes its first
     argument.

@@ -70,9 +70,7 @@ def _dtypes(text: str) -> tuple[str, ...]:
 
 def _form(name: str, heads: list[str], roots: list[Expr]) -> Form:
     if name == "map":
-        required = int(heads[0].split()[1]) if heads else 0
-        count = len(roots) - required
-        return Map(tuple(roots[:count]), tuple(roots[count:]))
+        return Map(tuple(roots))
     if name in ("reduce", "scan"):
         combine, accumulator = heads[0].split()
         kind = Reduce if name == "reduce" else Scan
@@ -144,7 +142,7 @@ def _attribute(op: str, dtype: str, words: list[str]) -> Any:
         return _number(dtype, words)
     if not words:
         return None
-    return int(words[0]) if op in LOADS or op == "axis" else words[0]
+    return int(words[0]) if op in (*LOADS, "axis", "checked") else words[0]
 
 
 def _number(dtype: str, words: list[str]) -> bool | int | float | complex:

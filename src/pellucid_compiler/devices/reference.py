@@ -11,12 +11,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from pellucid_compiler.abi.status import (
     OUT_OF_BOUNDS,
     REQUIREMENT_FAILED,
-    ZERO_DIVISION,
     status,
 )
 from pellucid_compiler.codegen.kernel import (
@@ -32,10 +31,10 @@ from pellucid_compiler.codegen.kernel import (
     Scan,
     Store,
 )
-from pellucid_compiler.codegen.schedules.map import divisors
+from pellucid_compiler.codegen.schedules.map import failures_of
 from pellucid_compiler.ir.dtypes import arithmetic_dtype, is_float
 from pellucid_compiler.ir.evaluate import Evaluator, convert, storage_dtype
-from pellucid_compiler.ir.expr import Expr, axes_of, load_index, without_partials
+from pellucid_compiler.ir.expr import Check, Expr, axes_of, load_index
 from pellucid_compiler.ir.primitives.loop import COMBINES, identity
 
 View = Callable[[int, str, tuple[int, ...], tuple[int, ...]], Any]
@@ -148,7 +147,11 @@ class KernelFailed(Exception):
 
 
 class _Located(Evaluator):
-    """An index that is out of bounds has its place."""
+    """An index that is out of bounds has its place, a check that fails its status."""
+
+    def fail(self, check: Check | int) -> NoReturn:
+        assert isinstance(check, int)
+        raise KernelFailed(status(REQUIREMENT_FAILED, check))
 
     def _check(
         self, e: Expr, index: list[Any], shape: tuple[int, ...], inside: Any, mask: int
@@ -250,13 +253,10 @@ def _run_map(run: _Run) -> None:
 
 
 def _check(run: _Run) -> None:
-    """Integers have divisors, and every element what the op requires."""
-    for divisor in divisors([without_partials(value) for value in run.form.values]):
-        if not run.np.all(run.evaluated(divisor)):
-            raise KernelFailed(status(ZERO_DIVISION))
-    for number, requirement in enumerate(run.form.requirements):
-        if not run.np.all(run.evaluated(requirement)):
-            raise KernelFailed(status(REQUIREMENT_FAILED, number))
+    """Integers have divisors, and every element is as its check says."""
+    for condition, failure in failures_of(run.form):
+        if run.np.any(run.evaluated(condition)):
+            raise KernelFailed(failure)
 
 
 def _run_reduce(run: _Run) -> None:

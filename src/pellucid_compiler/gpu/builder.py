@@ -1,7 +1,7 @@
 """A builder with the words of one thread of a grid, and its two printers.
 
 ``NvptxFunction`` writes LLVM text for NVIDIA's GPUs, ``EmulatedFunction`` the same code
-for the CPU, where the words call the functions of ``runtime/device/emulated_grid.h``.
+for the CPU, where the words are those of ``abi/grid.py``.
 Read next: ``grid.py``.
 """
 
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pellucid_compiler.abi.codes import GRID_ACCESS
+from pellucid_compiler.abi.grid import OFFSETS
 from pellucid_compiler.codegen.builder import (
     I32,
     I64,
@@ -23,12 +25,8 @@ WARP = 32
 THREADS = 256
 """Of a block, whatever the GPU: trees of reductions depend on it."""
 
-READ_GLOBAL, WRITE_GLOBAL, READ_SHARED, WRITE_SHARED = range(4)
-
-
-# Places in GridMachine (runtime/device/emulated_grid.h).
-_NUMBERS = {"tid": 0, "ctaid": 8, "nctaid": 16}
-_BARRIER, _SHUFFLE, _TOUCH, _SHARED = 24, 32, 40, 48
+# Special registers of PTX, by what they are in the emulated machine.
+_NUMBERS = {"tid": "thread", "ctaid": "block", "nctaid": "blocks"}
 
 
 class GpuFunction(Function):
@@ -61,20 +59,20 @@ class GpuFunction(Function):
         """The address of memory that the block's threads share."""
         raise NotImplementedError
 
-    def touch(self, pointer: Value, num_bytes: int, access: int) -> None:
+    def touch(self, pointer: Value, num_bytes: int, access: str) -> None:
         """Tells the emulator of an access that follows."""
 
     def read_shared(self, pointer: Value, type_: Type) -> Value:
-        self.touch(pointer, type_.element_bytes, READ_SHARED)
+        self.touch(pointer, type_.element_bytes, "read_shared")
         return self.load(pointer, type_)
 
     def write_shared(self, value: Value, pointer: Value) -> None:
-        self.touch(pointer, value.type.element_bytes, WRITE_SHARED)
+        self.touch(pointer, value.type.element_bytes, "write_shared")
         self.store(value, pointer)
 
     def atomic_add(self, pointer: Value, value: Value) -> None:
         """Adds to memory that other threads add to, in any order."""
-        self.touch(pointer, value.type.element_bytes, WRITE_GLOBAL)
+        self.touch(pointer, value.type.element_bytes, "write_global")
         verb = "fadd" if value.type.is_float else "add"
         self._emit(
             value.type,
@@ -85,7 +83,7 @@ class GpuFunction(Function):
         """Leaves ``status`` where 0 is, if this thread's element is ``bad``."""
 
         def note() -> None:
-            self.touch(pointer, 8, WRITE_GLOBAL)
+            self.touch(pointer, 8, "write_global")
             self._emit(
                 Type("{ i64, i1 }"),
                 f"cmpxchg ptr {pointer.text}, i64 0, i64 {status} monotonic monotonic",
@@ -141,37 +139,42 @@ class NvptxFunction(GpuFunction):
 
 
 class EmulatedFunction(GpuFunction):
-    """For the CPU: the words are entries of the table ``GridMachine``."""
+    """For the CPU: the words are entries of the table of ``abi/grid.py``."""
 
     machine: Value
 
     def special(self, name: str) -> Value:
-        return self.load(self.offset(self.machine, _NUMBERS[name]), I64)
+        return self.load(self._word(_NUMBERS[name]), I64)
 
     def barrier(self) -> None:
         if not self.module.leaves_barrier_out():
-            self._line(f"call void {self._entry(_BARRIER)}({self._arguments()})")
+            barrier = self._entry("barrier")
+            self._line(f"call void {barrier}({self._arguments()})")
 
     def shuffle_xor(self, value: Value, mask: int) -> Value:
         bits = value.type.as_integer()
         require_word(bits)
         word = self.convert("zext", self.bitcast(value, bits), "i64")
         arguments = self._arguments(word, self.integer(mask))
-        found = self._emit(I64, f"call i64 {self._entry(_SHUFFLE)}({arguments})")
+        shuffle = self._entry("shuffle")
+        found = self._emit(I64, f"call i64 {shuffle}({arguments})")
         return self.bitcast(self.convert("trunc", found, bits.element), value.type)
 
-    def touch(self, pointer: Value, num_bytes: int, access: int) -> None:
-        arguments = self._arguments(
-            pointer, self.integer(num_bytes), self.integer(access)
-        )
-        self._line(f"call void {self._entry(_TOUCH)}({arguments})")
+    def touch(self, pointer: Value, num_bytes: int, access: str) -> None:
+        code = self.integer(GRID_ACCESS[access])
+        arguments = self._arguments(pointer, self.integer(num_bytes), code)
+        touch = self._entry("touch")
+        self._line(f"call void {touch}({arguments})")
 
     def shared(self, num_bytes: int) -> Value:
-        start = self.load(self.offset(self.machine, _SHARED), PTR)
+        start = self.load(self._word("shared"), PTR)
         return self.offset(start, self.module.take_shared(num_bytes))
 
-    def _entry(self, offset: int) -> str:
-        return self.load(self.offset(self.machine, offset), PTR).text
+    def _word(self, name: str) -> Value:
+        return self.offset(self.machine, OFFSETS[name])
+
+    def _entry(self, name: str) -> str:
+        return self.load(self._word(name), PTR).text
 
     def _arguments(self, *values: Value) -> str:
         given = (self.machine, *values)

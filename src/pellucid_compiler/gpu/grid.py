@@ -20,8 +20,6 @@ from pellucid_compiler.codegen.formats import (
 )
 from pellucid_compiler.codegen.kernel import Kernel, parameter_number
 from pellucid_compiler.gpu.builder import (
-    READ_GLOBAL,
-    WRITE_GLOBAL,
     GpuModule,
 )
 from pellucid_compiler.ir.expr import Expr
@@ -110,7 +108,7 @@ class Grid:
         """An element in the kernel's dtype."""
         f, stored = self.function, self.memory[number]
         kind = memory_type(stored)
-        f.touch(place, kind.element_bytes, READ_GLOBAL)
+        f.touch(place, kind.element_bytes, "read_global")
         value = from_memory(f, f.load(place, kind, 1), stored)
         return convert(f, value, stored, self.dtypes[number])
 
@@ -119,5 +117,5 @@ class Grid:
         f, stored = self.function, self.memory[number]
         value = convert(f, value, dtype, self.dtypes[number])
         raw = to_memory(f, convert(f, value, self.dtypes[number], stored), stored)
-        f.touch(place, raw.type.element_bytes, WRITE_GLOBAL)
+        f.touch(place, raw.type.element_bytes, "write_global")
         f.store(raw, place)

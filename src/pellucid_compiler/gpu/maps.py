@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pellucid_compiler.abi.status import REQUIREMENT_FAILED, ZERO_DIVISION, status
 from pellucid_compiler.codegen.builder import Value
 from pellucid_compiler.codegen.emit import Emitter
 from pellucid_compiler.codegen.kernel import Kernel, Map
-from pellucid_compiler.codegen.schedules.map import divisors
+from pellucid_compiler.codegen.schedules.map import computed_values, failures_of
 from pellucid_compiler.gpu.builder import THREADS, GpuModule
 from pellucid_compiler.gpu.grid import Grid, Shape
-from pellucid_compiler.ir.expr import make, without_partials
 
 
 def emit_map(module: GpuModule, kernel: Kernel, form: Map, shape: Shape) -> None:
@@ -18,20 +16,14 @@ def emit_map(module: GpuModule, kernel: Kernel, form: Map, shape: Shape) -> None
         raise NotImplementedError("a map whose stores add to each other")
     g = Grid(module, kernel, shape)
     f, axes = g.function, range(shape.stored)
-    values = [without_partials(value) for value in form.values]
-    failures = [(d, status(ZERO_DIVISION)) for d in divisors(values)]
-    broken = [make("not", requirement) for requirement in form.requirements]
-    for root in (*values, *broken):
+    values, failures = computed_values(form), failures_of(form)
+    for root in (*values, *(condition for condition, _ in failures)):
         g.uniform.prepare(root)
 
     def element(index: Value, _: list[Value]) -> None:
         at = g.moved(g.pointers, g.coordinates(index, axes))
         emitter = Emitter(f, 1, lambda e: g.load(e.attr, at[e.attr]), g.uniform)
-        for divisor, failure in failures:
-            zero = emitter.value(divisor).equals(0)
-            f.note_failure(g.named["status"], zero, failure)
-        for number, condition in enumerate(broken):
-            failure = status(REQUIREMENT_FAILED, number)
+        for condition, failure in failures:
             f.note_failure(g.named["status"], emitter.value(condition), failure)
         found = [emitter.value(value) for value in values]
         for k, (value, e) in enumerate(zip(found, values, strict=True)):

@@ -22,9 +22,16 @@ from pellucid_compiler.codegen.kernel import (
     Rows,
 )
 from pellucid_compiler.codegen.schedules.combine import Combine
+from pellucid_compiler.codegen.schedules.failures import failed_checks
 from pellucid_compiler.gpu.builder import THREADS, WARP, GpuFunction, GpuModule
 from pellucid_compiler.gpu.grid import Grid, Shape
-from pellucid_compiler.ir.expr import Expr, cast, symbols, without_partials
+from pellucid_compiler.ir.expr import (
+    Expr,
+    cast,
+    symbols,
+    without_checks,
+    without_partials,
+)
 
 
 class BlockCombine:
@@ -63,8 +70,10 @@ def emit_reduce(module: GpuModule, kernel: Kernel, form: Reduce, shape: Shape) -
     g = Grid(module, kernel, shape)
     f, stored = g.function, range(shape.stored)
     reduced = range(shape.stored, shape.axes)
-    value = without_partials(cast(form.value, form.accumulator))
-    g.uniform.prepare(value)
+    value = without_checks(without_partials(cast(form.value, form.accumulator)))
+    failures = failed_checks([form.value])
+    for root in (value, *(condition for condition, _ in failures)):
+        g.uniform.prepare(root)
     block, count = BlockCombine(f), g.count(reduced)
 
     def result(index: Value, _: list[Value]) -> None:
@@ -73,6 +82,8 @@ def emit_reduce(module: GpuModule, kernel: Kernel, form: Reduce, shape: Shape) -
         def element(point: Value, carried: list[Value]) -> list[Value]:
             at = g.moved(starts, g.coordinates(point, reduced))
             emitter = Emitter(f, 1, lambda e: g.load(e.attr, at[e.attr]), g.uniform)
+            for condition, failure in failures:
+                f.note_failure(g.named["status"], emitter.value(condition), failure)
             lifted = combine.lift(f, emitter.value(value), None)
             return combine.step(f, carried, lifted)
 

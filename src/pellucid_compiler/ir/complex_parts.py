@@ -15,6 +15,7 @@ from pellucid_compiler.ir.expr import (
     LOADS,
     Expr,
     cast,
+    checked,
     const,
     intern_expr,
     make,
@@ -60,6 +61,9 @@ class ComplexParts:
         if e.op in LOADS:
             args = tuple(self.expand(a) for a in e.args)
             return intern_expr(e.op, args, e.attr, e.dtype)
+        if e.op == "checked":
+            value, condition = map(self.expand, e.args)
+            return checked(value, condition, e.attr)
         if e.op == "select" and is_complex(e.dtype):
             return select(*map(self.expand, e.args))
         if is_complex(e.dtype):
@@ -85,6 +89,9 @@ class ComplexParts:
             return Parts(*(sym(part_name(e.attr, p), part) for p in (REAL, IMAGINARY)))
         if e.op == "with_partials":
             return self.parts(e.args[0])
+        if e.op == "checked":
+            value, condition = self.parts(e.args[0]), self.expand(e.args[1])
+            return Parts(checked(value.real, condition, e.attr), value.imag)
         if e.op in LOADS:
             whole = self.expand(e)
             return Parts(make("real", whole), make("imag", whole))

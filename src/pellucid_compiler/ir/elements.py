@@ -3,8 +3,7 @@
 No value has dims, so such a Graph serves operands of every rank: the runtime promotes,
 broadcasts and casts, and calls its kernel for each element. Derivatives are those of
 any Graph. ``element_bodies`` is the Graph as one loop: an expression per output, in
-which ``load(k, ())`` is the element of input k. A requirement may be one of elements;
-it reads inputs in the same way.
+which ``load(k, ())`` is the element of input k.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ interpreter calls this per loop.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from pellucid_compiler.ir.dtypes import (
     arithmetic_dtype,
@@ -19,7 +19,14 @@ from pellucid_compiler.ir.dtypes import (
     is_float,
     wide_dtype,
 )
-from pellucid_compiler.ir.expr import LOADS, SCALAR_OPS, Expr, load_fill, load_index
+from pellucid_compiler.ir.expr import (
+    LOADS,
+    SCALAR_OPS,
+    Check,
+    Expr,
+    load_fill,
+    load_index,
+)
 from pellucid_compiler.ir.float8 import FLOAT8, round_array
 
 _HALF_STEP = 0x7FFF
@@ -126,6 +133,9 @@ class Evaluator:
             return self._select(e, mask)
         if e.op == "with_partials":
             return self.value(e.args[0], mask)
+        if e.op == "checked":
+            self._require(e, mask)
+            return self.value(e.args[0], mask)
         if e.op in LOADS:
             return self._load(e, mask)
         args = [self.value(a, mask) for a in e.args]
@@ -136,6 +146,15 @@ class Evaluator:
             return np.ascontiguousarray(source).view(e.dtype).reshape(source.shape)
         result = SCALAR_OPS[e.op].evaluate(np, *args)
         return np.asarray(result).astype(arithmetic_dtype(e.dtype), copy=False)
+
+    def _require(self, e: Expr, mask: int) -> None:
+        needed, holds = self.masks[mask], self.value(e.args[1], mask)
+        if not (holds if needed is None else holds | ~needed).all():
+            self.fail(e.attr)
+
+    def fail(self, check: Check) -> NoReturn:
+        """Raise what a condition that does not hold raises."""
+        raise check.error(check.message)
 
     def _select(self, e: Expr, mask: int) -> Any:
         condition, first, second = e.args

@@ -37,16 +37,17 @@ T = TypeVar("T")
 # What an Expr's ``below`` says there is in it: bits, then one for each axis.
 LOADED: Final = 1
 HAND_PARTIALS: Final = 2
-AXES: Final = ~3
-_FIRST_AXIS: Final = 2
+CHECKED: Final = 4
+AXES: Final = ~7
+_FIRST_AXIS: Final = 3
 
 
 class Expr:
     """One node: an op, its operand Exprs, an attribute (of leaves) and a dtype.
 
-    ``below``: whether it and its operands hold loads, hand partials and which axes, so
-    that passes leave alone what they would not change. ``depth``: how many operands
-    follow one another below it, at most.
+    ``below``: whether it and its operands hold loads, hand partials, checks and which
+    axes, so that passes leave alone what they would not change. ``depth``: how many
+    operands follow one another below it, at most.
     """
 
     __slots__ = ("__weakref__", "args", "attr", "below", "depth", "dtype", "op")
@@ -304,6 +305,8 @@ def _own_bits(op: str, attr: Any) -> int:
         return 1 << _FIRST_AXIS + number
     if op in LOADS:
         return LOADED
+    if op == "checked":
+        return CHECKED
     return HAND_PARTIALS if op == "with_partials" else 0
 
 
@@ -380,14 +383,12 @@ def same_exprs(first: object, second: object) -> bool:
 
 def make(op: str, *operands: ExprLike) -> Expr:
     """The typed expression of a scalar op, with constants and identities folded."""
-    args = tuple([as_expr(x) for x in operands])
+    args = tuple([x if isinstance(x, Expr) else const(x) for x in operands])
     operand_dtype, dtype = _typed(op, tuple([a.dtype for a in args]))
-    if not is_complex(operand_dtype):
-        if op in ("real", "conj"):
-            return args[0]
-        if op == "imag":
-            return const(0, dtype)
-    return _folded(op, tuple([cast(a, operand_dtype) for a in args]), dtype)
+    if op in ("real", "imag", "conj") and not is_complex(operand_dtype):
+        return args[0] if op != "imag" else const(0, dtype)
+    alike = [a if a.dtype == operand_dtype else cast(a, operand_dtype) for a in args]
+    return _folded(op, tuple(alike), dtype)
 
 
 @functools.cache
@@ -413,12 +414,16 @@ def select(condition: ExprLike, first: ExprLike, second: ExprLike) -> Expr:
     """
     cond, a, b = cast(condition, "bool"), as_expr(first), as_expr(second)
     dtype = promote(a.dtype, b.dtype)
-    a, b = cast(a, dtype), cast(b, dtype)
-    if cond.op == "const":
-        return a if cond.attr else b
-    if a is b:
-        return a
-    return intern_expr("select", (cond, a, b), None, dtype)
+    return _chosen(cond, cast(a, dtype), cast(b, dtype), dtype)
+
+
+def _chosen(condition: Expr, first: Expr, second: Expr, dtype: str) -> Expr:
+    """A ``select`` of operands that have their dtypes."""
+    if condition.op == "const":
+        return first if condition.attr else second
+    if first is second:
+        return first
+    return intern_expr("select", (condition, first, second), None, dtype)
 
 
 def cast(value: ExprLike, dtype: str) -> Expr:
@@ -459,11 +464,27 @@ def with_partials(
     return intern_expr("with_partials", (e, *map(as_expr, xs)), rule, e.dtype)
 
 
+class Check(NamedTuple):
+    """What is raised where a condition of elements does not hold."""
+
+    error: type[Exception]
+    message: str
+
+
+def checked(value: ExprLike, condition: ExprLike, check: Check | int) -> Expr:
+    """``value``, which is computed where ``condition`` holds; else ``check`` is raised.
+
+    In the body of a kernel ``check`` is a number: the plan has the messages.
+    """
+    e = as_expr(value)
+    return intern_expr("checked", (e, cast(condition, "bool")), check, e.dtype)
+
+
 # ------------------------------------------------------------------ traversal
 
 LOADS: Final = ("load", "padded_load")
 LEAVES: Final = ("axis", "sym", *LOADS)
-OPAQUE: Final = (*LOADS, "with_partials", "bitcast")
+OPAQUE: Final = (*LOADS, "with_partials", "checked", "bitcast")
 
 Leaf: TypeAlias = "Callable[[Expr, tuple[Expr, ...]], Expr | None]"
 
@@ -493,11 +514,15 @@ def rebuild(e: Expr, args: tuple[Expr, ...]) -> Expr:
     for new, old in zip(args, e.args, strict=True):
         if new is not old:
             same = False
-            same_dtypes = same_dtypes and new.dtype == old.dtype
+            if new.dtype != old.dtype:
+                same_dtypes = False
     if same:
         return e
     if e.op == "select":
-        return select(*args)
+        condition, first, second = args
+        if same_dtypes:
+            return _chosen(condition, first, second, e.dtype)
+        return select(condition, first, second)
     if e.op == "cast":
         return cast(args[0], e.dtype)
     if e.op in OPAQUE:
@@ -539,20 +564,28 @@ def rewrite(
     them.
     """
     memo = {} if memo is None else memo
+    stack = [e]  # as ``bottom_up``, without two calls a node: most of tracing is here
+    while stack:
+        node = stack[-1]
+        if node not in memo:
+            if within and not node.below & within:
+                memo[node] = node
+            elif missing := [a for a in node.args if a not in memo]:
+                stack += missing[::-1]
+                continue
+            else:
+                memo[node] = _rewritten(node, leaf, memo)
+        stack.pop()
+    return memo[e]
 
-    def operands(node: Expr) -> tuple[Expr, ...]:
-        return () if within and not node.below & within else node.args
 
-    def rebuilt(node: Expr) -> Expr:
-        if within and not node.below & within:
-            return node
-        args = tuple([memo[a] for a in node.args])
-        new = leaf(node, args) if node.op in LEAVES else None
+def _rewritten(node: Expr, leaf: Leaf, memo: Mapping[Expr, Expr]) -> Expr:
+    args = tuple([memo[a] for a in node.args])
+    if node.op in LEAVES:
+        new = leaf(node, args)
         if new is not None:
             return new
-        return rebuild(node, args) if args else node
-
-    return bottom_up(e, memo, operands, rebuilt)
+    return rebuild(node, args) if args else node
 
 
 def substitute(e: Expr, replacement: Mapping[Expr, Expr]) -> Expr:
@@ -577,6 +610,58 @@ def without_partials(e: Expr) -> Expr:
         return rebuild(node, tuple([memo[a] for a in node.args]))
 
     return bottom_up(e, memo, operands, stripped)
+
+
+def has_checks(*roots: Expr) -> bool:
+    """Whether something is checked below ``roots``."""
+    return any(root.below & CHECKED for root in roots)
+
+
+def without_checks(e: Expr) -> Expr:
+    """``e`` as it is computed where all that it checks holds."""
+    memo: dict[Expr, Expr] = {}
+
+    def operands(node: Expr) -> tuple[Expr, ...]:
+        if not node.below & CHECKED:
+            return ()
+        return node.args[:1] if node.op == "checked" else node.args
+
+    def stripped(node: Expr) -> Expr:
+        if not node.below & CHECKED:
+            return node
+        args = tuple([memo[a] for a in operands(node)])
+        if node.op == "checked":
+            return args[0]
+        return intern_expr(node.op, args, node.attr, node.dtype)
+
+    return bottom_up(e, memo, operands, stripped)
+
+
+def conditions_checked(*roots: Expr) -> list[tuple[Any, Expr]]:
+    """What ``roots`` check, as (check, condition): it holds wherever a ``select`` does
+    not need the value.
+    """
+    found: dict[tuple[Any, Expr], None] = {}
+    left: list[tuple[Expr, Expr]] = [(root, const(True)) for root in reversed(roots)]
+    seen: set[tuple[Expr, Expr]] = set()
+    while left:
+        e, needed = left.pop()
+        if not e.below & CHECKED or (e, needed) in seen:
+            continue
+        seen.add((e, needed))
+        if e.op == "checked":
+            holds = select(needed, without_checks(e.args[1]), True)
+            found[e.attr, holds] = None
+        if e.op != "select":
+            left += [(a, needed) for a in reversed(e.args)]
+            continue
+        chosen = without_checks(e.args[0])
+        left += [
+            (e.args[2], needed & ~chosen),
+            (e.args[1], needed & chosen),
+            (e.args[0], needed),
+        ]
+    return list(found)
 
 
 def walk(*roots: Expr) -> list[Expr]:

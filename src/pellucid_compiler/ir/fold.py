@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def fold(rule: ScalarOp, args: tuple[Expr, ...], dtype: str) -> Expr | Number | None:
     """What a scalar op of ``args`` simplifies to: an operand, a number, or None."""
     name = rule.name
-    if all(a.op == "const" for a in args):
+    if args[0].op == "const" and all([a.op == "const" for a in args]):
         value: Number | None = _constant(rule, [a.attr for a in args], args[0].dtype)
         if value is not None:
             return value
@@ -60,7 +60,6 @@ def _folds(rule: ScalarOp, values: list[Any], dtype: str) -> bool:
 
 
 def _binary(name: str, a: Expr, b: Expr, dtype: str) -> Expr | Number | None:
-    exact = not is_float(a.dtype)
     if name == "add" and (_is(a, 0) or _is(b, 0)):
         return b if _is(a, 0) else a
     if name == "sub" and _is(b, 0):
@@ -71,7 +70,7 @@ def _binary(name: str, a: Expr, b: Expr, dtype: str) -> Expr | Number | None:
         return a
     if name in ("and", "or"):
         return _logic(name, a, b)
-    return _exact(name, a, b) if exact else None
+    return None if is_float(a.dtype) else _exact(name, a, b)
 
 
 def _joined(real: Expr, imag: Expr) -> Expr | None:

@@ -76,7 +76,7 @@ def _roots(node: Node) -> Iterator[Expr]:
 def refusal(op: str, exprs: Iterable[Expr]) -> NotImplementedError | None:
     """Why the expressions cannot be computed, if a dtype does not offer it."""
     for e in walk(*exprs):
-        if e.op in _MOVES or e.op == "with_partials":
+        if e.op in _MOVES or e.op in ("with_partials", "checked"):
             continue
         for dtype in (e.dtype, *(a.dtype for a in e.args)):
             row = _LIMITED.get(dtype)

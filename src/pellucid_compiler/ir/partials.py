@@ -39,6 +39,8 @@ def _followed(e: Expr) -> tuple[Expr, ...]:
     """The operands on whose slopes those of ``e`` depend."""
     if has_no_slope(e) or e.op in LOADS:
         return ()
+    if e.op == "checked":
+        return e.args[:1]
     return e.args[1:] if e.op in ("select", "with_partials") else e.args
 
 
@@ -61,7 +63,7 @@ class _Partials:
         if e.op == "with_partials":
             if e.attr is not None:
                 self._hand_rule(out, e)
-        elif e.op == "cast":
+        elif e.op in ("cast", "checked"):
             self._chain(out, e.args[0], 1.0)
         elif e.op == "conj":
             self._chain(out, e.args[0], 1.0, conjugate=True)
@@ -79,11 +81,16 @@ class _Partials:
         return {(e, False): const(1, e.dtype)} if self.wanted(e) else {}
 
     def _hand_rule(self, out: Slopes, e: Expr) -> None:
-        """A rule may leave out trailing operands that carry no derivative: numbers."""
+        """A rule may leave out trailing operands that carry no derivative: numbers; or
+        say NotImplemented: then the value is differentiated as it is written.
+        """
         found = e.attr(*e.args[1:], e)
+        if found is NotImplemented:
+            return self._chain(out, e.args[0], 1.0)
         slopes = found if isinstance(found, tuple) else (found,)
         for arg, slope in zip(e.args[1:], slopes, strict=False):
             self._chain(out, arg, slope)
+        return None
 
     def _select(self, e: Expr) -> Slopes:
         condition, first, second = e.args

@@ -317,11 +317,11 @@ _declare("ne", 2, "compare", _numpy("not_equal"), symbol="!=", python=operator.n
 _declare("and", 2, "logic", _numpy("logical_and"), symbol="&", value=number_values.both,
     folds="all",
     lowering="bitand", function="logical_and", integers="a && b",
-    python=operator.and_)
+    python=operator.and_, emitted=lambda torch, a, b: torch.logical_and(a, b))
 _declare("or", 2, "logic", _numpy("logical_or"), symbol="|", value=number_values.either,
     folds="all",
     lowering="bitor", function="logical_or", integers="a || b",
-    python=operator.or_)
+    python=operator.or_, emitted=lambda torch, a, b: torch.logical_or(a, b))
 _declare("not", 1, "logic", _numpy("logical_not"), symbol="~", value=operator.not_,
     folds="all",
     function="logical_not", integers="!a",

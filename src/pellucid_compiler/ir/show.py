@@ -60,6 +60,8 @@ def _parts(e: Expr, name: Callable[[Any], str]) -> list[Expr | str]:
     args = e.args
     if e.op == "with_partials":
         return [args[0]]
+    if e.op == "checked":
+        return ["checked(", args[0], " where ", args[1], ")"]
     if e.op == "select":
         return ["(", args[1], " if ", args[0], " else ", args[2], ")"]
     if e.op in ("cast", "bitcast"):

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pellucid_compiler.abi.plan import (
-    Register,
-)
+from pellucid_compiler.abi.plan import Message, Register
 from pellucid_compiler.ir.affine import Bounds
 from pellucid_compiler.ir.dtypes import arithmetic_dtype, is_real_float, is_weak
 from pellucid_compiler.ir.expr import (
     LOADS,
+    Check,
     Expr,
     const,
     intern_expr,
@@ -41,11 +40,23 @@ class NotAffine(Exception):
 
 
 class Parameters:
-    """The number parameters of one kernel: their dtypes and registers."""
+    """The number parameters of one kernel, their dtypes and registers, and its
+    checks.
+    """
 
     def __init__(self, registers: RegisterBuilder) -> None:
         self.registers = registers
         self._slots: dict[Expr, Expr] = {}
+        self._checks: dict[Check, int] = {}
+
+    def number_of(self, check: Check) -> int:
+        """The number by which the kernel reports that the check has failed."""
+        return self._checks.setdefault(check, len(self._checks))
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """What is raised for each such number."""
+        return tuple(Message(c.error.__name__, (c.message,)) for c in self._checks)
 
     def slot(self, e: Expr) -> Expr:
         """The parameter that carries the uniform expression ``e``."""
@@ -152,13 +163,16 @@ class BodyConverter:
             return self.parameters.slot(e)
         if e.op == "sym":
             raise LoweringError(f"{e} of {e.dtype} cannot be passed to a kernel")
+        attr = e.attr
+        if e.op == "checked":
+            attr = self.parameters.number_of(attr)
         if e.op == "select":
             condition = self._convert(e.args[0], guarded)
             branches = (self._convert(a, True) for a in e.args[1:])
             args = (condition, *branches)
         else:
             args = tuple(self._convert(a, guarded) for a in e.args)
-        return intern_expr(e.op, args, e.attr, e.dtype)
+        return intern_expr(e.op, args, attr, e.dtype)
 
 
 class AffineOperands:

@@ -12,6 +12,7 @@ from pellucid_compiler.abi.plan import (
     ComputeStep,
     CopyStep,
     KernelUse,
+    Message,
     NestStep,
     NonzeroStep,
     Plan,
@@ -125,12 +126,17 @@ class PlanBuilder:
     def sizes(self, shape: Iterable[Expr]) -> tuple[Register, ...]:
         return tuple(self.registers.of(size) for size in shape)
 
-    def use(self, kernel: Kernel, params: tuple[Register, ...]) -> KernelUse:
+    def use(
+        self,
+        kernel: Kernel,
+        params: tuple[Register, ...],
+        messages: tuple[Message, ...] = (),
+    ) -> KernelUse:
         """A use of ``kernel`` in this plan; the freezer collects the kernels."""
         kernel = carried(kernel)
         self.kernels[kernel.kernel_id] = kernel
         self.kernels.update(tile_program(kernel).kernels)
-        return KernelUse(kernel.kernel_id, params, self.name)
+        return KernelUse(kernel.kernel_id, params, self.name, messages)
 
     def begin_part(self) -> None:
         """Registers from here on need what the last step found: they run after it."""

@@ -22,11 +22,9 @@ def carried(kernel: Kernel) -> Kernel:
         return kernel
     memo: dict[Expr, Expr] = {}
     if isinstance(form, Map):
-        if not moves_only(form.roots):
+        if not moves_only(form.values):
             return kernel
-        values = tuple(_carried(e, memo) for e in form.values)
-        required = tuple(_carried(e, memo) for e in form.requirements)
-        made: Map | Nest = Map(values, required)
+        made: Map | Nest = Map(tuple(_carried(e, memo) for e in form.values))
     elif isinstance(form, Nest) and form.combine == "assign":
         if not moves_only([e for store in form.stores for e in store.exprs]):
             return kernel

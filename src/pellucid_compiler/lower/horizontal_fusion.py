@@ -73,9 +73,11 @@ def _fused(
 
 def _can_fuse(first: NestStep, second: NestStep) -> bool:
     """Whether both are maps over one space that read or write a common value, and
-    neither reads what the other writes.
+    neither reads what the other writes. What checks elements stays alone.
     """
     if first.form != "map" or second.form != "map":
+        return False
+    if first.kernel.messages or second.kernel.messages:
         return False
     if first.extents != second.extents or first.num_stored != second.num_stored:
         return False

@@ -191,7 +191,7 @@ class _Nest:
         kernel = Kernel(Map((self.value,)), self.inputs, (attrs.dtype,), params.dtypes)
         return NestStep(
             form="map",
-            kernel=builder.use(kernel, params.resolve()),
+            kernel=builder.use(kernel, params.resolve(), params.messages),
             extents=self._extents(attrs, builder),
             num_stored=len(self.shape.stored),
             outputs=(self.output,),
@@ -212,7 +212,7 @@ class _Nest:
         combine = combine_kernel(attrs.combine, accumulator)
         return NestStep(
             form="reduce",
-            kernel=builder.use(kernel, params),
+            kernel=builder.use(kernel, params, self.parameters.messages),
             extents=self._extents(attrs, builder),
             num_stored=len(self.shape.stored),
             outputs=outputs,

@@ -129,7 +129,7 @@ def lower_general(
         output = builder.update(node.outputs[0], node.inputs[attrs.init], reuses)
     builder.steps.append(
         GeneralStep(
-            kernel=builder.use(kernel, parameters.resolve()),
+            kernel=builder.use(kernel, parameters.resolve(), parameters.messages),
             extents=builder.sizes(attrs.extents),
             outputs=(output, *map(builder.define, made[1:])),
             inputs=read,

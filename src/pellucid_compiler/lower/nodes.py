@@ -109,7 +109,8 @@ def _epilogue(contraction: Contraction, scope: Scope) -> Epilogue | None:
 
 def _lower_scan(node: Node, scope: Scope) -> None:
     mover = scope.mover(node)
-    if not lower_scan(node, scope.builder, mover):
+    may_view = not scope.uses.is_output(node.outputs[0])
+    if not lower_scan(node, scope.builder, mover, may_view):
         lower_recurrence(node, scope)
     elif mover is not None:
         scope.done.add(mover)

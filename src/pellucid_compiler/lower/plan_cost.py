@@ -195,7 +195,7 @@ def _affine_cost(self: _Counter, step: NestStep | ScanStep) -> Cost:
     form = self.kernels[step.kernel.id].form
     points = prod(extents)
     if isinstance(form, Map):
-        for body in form.roots:
+        for body in form.values:
             _count_body(cost, body, lambda _: points)
     elif isinstance(form, Reduce | Scan):
         _count_body(cost, form.value, lambda _: points)

@@ -32,7 +32,16 @@ from pellucid_compiler.codegen.kernel import (
     RowStore,
 )
 from pellucid_compiler.ir.dtypes import is_real_float, wide_dtype
-from pellucid_compiler.ir.expr import Expr, const, load, loads, make, rewrite, sym
+from pellucid_compiler.ir.expr import (
+    Expr,
+    const,
+    has_checks,
+    load,
+    loads,
+    make,
+    rewrite,
+    sym,
+)
 from pellucid_compiler.ir.graph import Node, Value
 from pellucid_compiler.ir.primitives import LOOP, LoopAttrs
 from pellucid_compiler.lower.affine import Affine, operand
@@ -289,7 +298,7 @@ def _reads_runs(node: Node, shape: LoopShape) -> bool:
 
 def _is_reducible(node: Node, shape: LoopShape) -> bool:
     attrs: LoopAttrs = node.attrs
-    if attrs.payload is not None:
+    if attrs.payload is not None or has_checks(attrs.store.body):
         return False
     return not shape.reduced or attrs.combine in REDUCIBLE
 

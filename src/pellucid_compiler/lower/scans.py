@@ -6,29 +6,36 @@ scan backwards walks its operands with negative strides. Called by nodes.py.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pellucid_compiler.abi.plan import (
     ScanStep,
+    ViewStep,
 )
 from pellucid_compiler.codegen.kernel import Kernel, Scan
 from pellucid_compiler.ir.dtypes import wide_dtype
-from pellucid_compiler.ir.expr import Expr, const, load, loads, rewrite
-from pellucid_compiler.ir.graph import Node
+from pellucid_compiler.ir.expr import Expr, const, has_checks, load, loads, rewrite
+from pellucid_compiler.ir.graph import Node, Value
 from pellucid_compiler.ir.kinds import view_map
 from pellucid_compiler.ir.primitives import LOOP, SCAN, LoopAttrs, ScanAttrs
 from pellucid_compiler.ir.primitives.loop import identity
 from pellucid_compiler.lower.affine import Affine, operand
 from pellucid_compiler.lower.bodies import BodyConverter, Parameters
 from pellucid_compiler.lower.builder import PlanBuilder
-from pellucid_compiler.lower.loops import loop_shape
+from pellucid_compiler.lower.loops import loop_shape, plain_maps
 
 _COMBINE = {"add": "sum", "mul": "prod", "maximum": "max", "minimum": "min"}
 
 
-def lower_scan(node: Node, builder: PlanBuilder, mover: Node | None) -> bool:
+def lower_scan(
+    node: Node, builder: PlanBuilder, mover: Node | None, may_view: bool
+) -> bool:
     """Emit a scan step; False if the scan is another recurrence than a running combine.
 
     The initial carry must be the combine's identity. A ``mover`` is a node that only
-    permutes the result, its only reader: the scan writes where the mover would.
+    permutes the result, its only reader: the scan writes where the mover would. Without
+    one, and if the result may be a view, it has the order of what the scan reads, so
+    that both are dense along the same axis.
     """
     attrs: ScanAttrs = node.attrs
     found = _running_combine(node)
@@ -52,19 +59,38 @@ def lower_scan(node: Node, builder: PlanBuilder, mover: Node | None) -> bool:
     )
     maps = _maps(attrs, out.rank)
     read = tuple(operand(builder.number(v), maps, builder.registers) for v in sequences)
-    order = range(out.rank) if mover is None else permutation(mover)
-    assert order is not None
-    written = tuple(maps[dim] for dim in order)
-    number = builder.define(out if mover is None else mover.outputs[0])
+    order = None if mover is None else permutation(mover)
+    source_order = None if order or not may_view else _source_order(sequences)
+    written = order or source_order or list(range(out.rank))
+    if source_order is None:
+        number = builder.define(out if mover is None else mover.outputs[0])
+    else:
+        shape = [out.shape[dim] for dim in source_order]
+        number = builder.temporary(out.dtype, shape)
+    places = [maps[dim] for dim in written]
     builder.steps.append(
         ScanStep(
             kernel=builder.use(kernel, parameters.resolve()),
             extents=builder.sizes((*out.shape[1:], attrs.length)),
-            outputs=(operand(number, written, builder.registers),),
+            outputs=(operand(number, places, builder.registers),),
             inputs=read,
         )
     )
+    if source_order is not None:
+        source = operand(number, plain_maps(source_order), builder.registers)
+        builder.steps.append(ViewStep(builder.define(out), source))
     return True
+
+
+def _source_order(sequences: Sequence[Value]) -> list[int] | None:
+    """The dims of the result in the order of the tensor that the first sequence
+    permutes, if it does.
+    """
+    maker = sequences[0].node if sequences else None
+    order = None if maker is None else permutation(maker)
+    if order is None or order == sorted(order):
+        return None
+    return [order.index(dim) for dim in range(len(order))]
 
 
 def permutation(node: Node) -> list[int] | None:
@@ -118,6 +144,8 @@ def _single_combine(node: Node) -> tuple[str, Expr] | None:
         position = {value: k for k, value in enumerate(step.inputs)}
         if shape is not None and not shape.reduced and body.op in _COMBINE:
             for carry, value in (body.args, body.args[::-1]):
+                if has_checks(value):
+                    return None
                 is_carry = (
                     carry.op == "load" and inner.inputs[carry.attr] is step.inputs[0]
                 )

@@ -146,7 +146,7 @@ def _emit_store(
     builder.steps.append(
         NestStep(
             form="map",
-            kernel=builder.use(kernel, parameters.resolve()),
+            kernel=builder.use(kernel, parameters.resolve(), parameters.messages),
             extents=builder.sizes(attrs.extents[a] for a in new_axis),
             num_stored=len(place.injective),
             outputs=(target,),

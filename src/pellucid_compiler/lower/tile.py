@@ -24,6 +24,7 @@ from pellucid_compiler.abi.records import (
     PASSES,
     SLOTS,
     BitcastSlot,
+    CheckSlot,
     CombiningProgram,
     ConstantSlot,
     GatherSlot,
@@ -97,7 +98,7 @@ def tile_program(kernel: Kernel) -> TileProgram:
     if isinstance(form, Map):
         if _is_elementary(kernel, form):
             return _NONE
-        body = MapProgram(_scalar_program(form.roots, kernels))
+        body = MapProgram(_scalar_program(form.values, kernels))
         described = FORMS.encode("map", body)
     elif isinstance(form, (Reduce, Scan)):
         if form.value.op == "load" and form.value.dtype == form.accumulator:
@@ -122,10 +123,10 @@ def tile_program(kernel: Kernel) -> TileProgram:
 
 def _is_elementary(kernel: Kernel, form: Map) -> bool:
     """One op of whole operands: such kernels are what tile programs are made of."""
-    if len(form.roots) != 1 or kernel.params:
+    if len(form.values) != 1 or kernel.params:
         return False
     body = form.values[0]
-    if body.op in ("load", "const") or len(body.args) != len(kernel.inputs):
+    if body.op in ("load", "const", "checked") or len(body.args) != len(kernel.inputs):
         return False
     pairs = enumerate(body.args)
     return all(a.op == "load" and a.attr == k for k, a in pairs)
@@ -179,15 +180,16 @@ def _scalar_program(
 
 @dataclass(eq=False)
 class _ProgramBuilder:
-    """Numbers the instructions; a load is repeated under another condition."""
+    """Numbers the instructions; a load or check is repeated under another
+    condition."""
 
     kernels: dict[bytes, Kernel]
     slots: list[Encodable] = field(default_factory=list)
     numbers: dict[tuple[Expr, Expr | None], int] = field(default_factory=dict)
-    loading: dict[Expr, bool] = field(default_factory=dict)
+    failing: dict[Expr, bool] = field(default_factory=dict)
 
     def slot(self, e: Expr, mask: Expr | None) -> int:
-        if mask is not None and not self._loads(e):
+        if mask is not None and not self._may_fail(e):
             mask = None
         key = (e, mask)
         if key not in self.numbers:
@@ -196,11 +198,14 @@ class _ProgramBuilder:
             self.numbers[key] = len(self.slots) - 1
         return self.numbers[key]
 
-    def _loads(self, e: Expr) -> bool:
-        known = self.loading
+    def _may_fail(self, e: Expr) -> bool:
+        """Whether it loads at an index, or checks an element."""
+        known = self.failing
 
         def found(e: Expr) -> bool:
-            return any(known[a] for a in e.args) or (e.op in LOADS and bool(e.args))
+            return any(known[a] for a in e.args) or (
+                e.op == "checked" or (e.op in LOADS and bool(e.args))
+            )
 
         return bottom_up(e, known, attrgetter("args"), found)
 
@@ -226,6 +231,9 @@ class _ProgramBuilder:
             ]
         else:
             args = [self.slot(a, mask) for a in e.args]
+        if e.op == "checked":
+            needed = -1 if mask is None else self.slot(mask, None)
+            return SLOTS.encode("check", CheckSlot(e.dtype, e.attr, needed, *args))
         if e.op == "bitcast":
             return SLOTS.encode("bitcast", BitcastSlot(e.dtype, args[0]))
         return SLOTS.encode("op", OpSlot(e.dtype, self._kernel(e), tuple(args)))

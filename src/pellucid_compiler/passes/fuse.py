@@ -7,7 +7,8 @@ infinity. A factor that a contraction reads again and again stays a value of its
 for all of its readers: it is computed once, and the contraction stays a matrix product.
 So does a costly value, such as a channel's ``1 / sqrt(variance)``, that a loop repeats
 along another axis than its last; constant along the last alone, it is a number per row,
-which rows of several passes compute once a row. Bodies stay small: fusion_limits.py.
+which rows of several passes compute once a row. What checks its elements is inlined
+where all of them are read. Bodies stay small: fusion_limits.py.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from pellucid_compiler.ir.expr import (
     LOADS,
     SCALAR_OPS,
     Expr,
+    checked_loads,
     const,
+    has_checks,
     is_const,
     load_fill,
     load_index,
@@ -70,6 +73,7 @@ def fuse(graph: Graph, reads_outputs: bool = False) -> Graph:
             fusion.materialise_factors(node)
         elif node.primitive is LOOP:
             fusion.materialise_repeated(node)
+        fusion.materialise_checked(node)
     fused = fusion.run()
     return fuse(fused, reads_outputs) if fusion.found_one_hot else fused
 
@@ -182,6 +186,20 @@ class _Fusion:
             if e.attr in self.bodies:
                 note(e.attr, load_index(e))
 
+    def materialise_checked(self, node: Node) -> None:
+        """Note what checks elements that the loop does not read, or may not read."""
+        if node.primitive is not LOOP:
+            return
+        attrs: LoopAttrs = node.attrs
+        for body in _exprs(attrs):
+            read = checked_loads(body)
+            for e in loads(body):
+                made = self.bodies.get(node.inputs[e.attr])
+                if made is None or not has_checks(made.expr):
+                    continue
+                if e not in read or not _reads_whole(e, node, attrs):
+                    self.materialised.add(node.inputs[e.attr])
+
     def _is_costly(self, value: Value) -> bool:
         """Whether an element takes more than a few additions and products."""
         if value not in self.costly:
@@ -217,6 +235,24 @@ class _Fusion:
             None if attrs.init is None else self.env[node.inputs[attrs.init]],
             attrs.covered,
         )
+
+
+def _exprs(attrs: LoopAttrs) -> list[Expr]:
+    """All that a loop evaluates."""
+    found = [e for store in attrs.stores for e in (*store.place, store.body)]
+    return found if attrs.payload is None else [*found, attrs.payload]
+
+
+def _reads_whole(e: Expr, node: Node, attrs: LoopAttrs) -> bool:
+    """Whether the points of a loop read every element of the operand of a load."""
+    used: set[int] = set()
+    for i, n in zip(load_index(e), node.inputs[e.attr].shape, strict=True):
+        if is_const(i, 0) and is_const(n, 1):
+            continue
+        if i.op != "axis" or i.attr in used or attrs.extents[i.attr] is not n:
+            return False
+        used.add(i.attr)
+    return True
 
 
 def _read_whole(node: Node) -> list[Value]:

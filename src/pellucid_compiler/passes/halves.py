@@ -135,7 +135,7 @@ def _widened(e: Expr, args: tuple[Expr, ...], inputs: list[Value]) -> Expr:
         return e
     if e.op == "select":
         return select(*args)
-    if e.op == "with_partials":
+    if e.op in ("with_partials", "checked"):
         return intern_expr(e.op, args, e.attr, args[0].dtype)
     if e.op == "bitcast":
         return intern_expr(e.op, args, e.attr, e.dtype)

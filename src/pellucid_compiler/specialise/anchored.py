@@ -14,8 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from pellucid_compiler.abi.dtypes import DTYPES
-from pellucid_compiler.abi.encode import decode, encode
+from pellucid_compiler.abi.encode import encode
+from pellucid_compiler.abi.groups import Member
+from pellucid_compiler.abi.limits import FIRST_VALUE
 from pellucid_compiler.abi.plan import ComputeStep
 from pellucid_compiler.abi.requests import PlanRequest, read_request
 from pellucid_compiler.declare.op import Op, Options
@@ -28,11 +29,7 @@ from pellucid_compiler.ir.expr import Expr, cast, rewrite
 from pellucid_compiler.ir.graph import Graph
 from pellucid_compiler.lower.registers import NumberSource
 from pellucid_compiler.specialise.graphs import GraphOp, declared_graph
-from pellucid_compiler.specialise.members import (
-    FIRST_VALUE,
-    Resolve,
-    asked_op,
-)
+from pellucid_compiler.specialise.members import Resolve, asked_op, described
 from pellucid_compiler.specialise.requests import TensorLike, decode_argument
 from pellucid_compiler.specialise.unify import renamed_expr, renamed_graph
 
@@ -41,18 +38,6 @@ RULE = "group"
 
 _DIGEST = 16
 _GROUPS: Bounded[bytes, _Group] = Bounded(512)
-
-
-class _Part(NamedTuple):
-    """An op of the group; ``operands`` are (argument, place)."""
-
-    request: bytes
-    operands: tuple[tuple[int, int], ...]
-    numbers: tuple[tuple[int, bool, bool], ...] | None  # None: the anchor
-
-    @property
-    def is_anchor(self) -> bool:
-        return self.numbers is None
 
 
 class _Group(NamedTuple):
@@ -92,9 +77,8 @@ def graph_of(description: bytes, resolve: Resolve) -> Graph:
 
 
 def is_anchored(description: bytes) -> bool:
-    """Whether this describes a group with an anchor; others have two fields."""
-    fields: Any = decode(description)
-    return len(fields) == 3
+    """Whether this describes a group with an anchor."""
+    return described(description).inputs is not None
 
 
 def _group(description: bytes, resolve: Resolve) -> _Group:
@@ -106,15 +90,12 @@ class _Builder:
     """Makes the op of a description."""
 
     def __init__(self, description: bytes, resolve: Resolve) -> None:
-        fields: Any = decode(description)
-        parts, self.outputs, self.inputs = fields
+        found = described(description)
+        self.parts, self.outputs = found.members, found.outputs
+        self.inputs = found.inputs or ()
         self.description = description
         self.resolve = resolve
-        self.parts = [
-            _Part(r, tuple(map(tuple, o)), None if n is None else tuple(map(tuple, n)))
-            for r, o, n in parts
-        ]
-        (anchor,) = (part for part in self.parts if part.is_anchor)
+        (anchor,) = (part for part in self.parts if part.numbers is None)
         self.anchor = read_request(PlanRequest, anchor.request)
         with with_default_dtype(self.anchor.default_dtype):
             self.traced: GraphOp = resolve(self.anchor.op, self.anchor.arguments)
@@ -122,7 +103,7 @@ class _Builder:
     def group(self) -> _Group:
         schema = self._schema()
         op = Op(self._body, schema, "fused", Options())
-        example = [TensorLike(DTYPES[c].name, tuple(s)) for c, s in self.inputs]
+        example = [TensorLike(item.dtype, item.sizes) for item in self.inputs]
         numbers = self._numbers()
         rest: list[Any] = [[1 if n else 1.0 for n in numbers]] if numbers else []
         values = [decode_argument(item) for item in self.anchor.arguments]
@@ -131,7 +112,7 @@ class _Builder:
 
     def _passes(self) -> int:
         """One for the ops before the anchor, its own, one for those behind it."""
-        place = next(k for k, part in enumerate(self.parts) if part.is_anchor)
+        place = next(k for k, p in enumerate(self.parts) if p.numbers is None)
         plan = self.traced.lower().plan
         own = sum(not isinstance(step, ComputeStep) for step in plan.steps)
         return (place > 0) + own + (place + 1 < len(self.parts))
@@ -139,9 +120,9 @@ class _Builder:
     def _numbers(self) -> list[bool]:
         """Whether each number of the parts is an integer."""
         found = [n for part in self.parts for n in part.numbers or ()]
-        if not all(is_whole for *_, is_whole in found):
+        if any(number.part != "whole" for number in found):
             raise LookupError("a number of its ops is complex")
-        return [is_integer for _, is_integer, _ in found]
+        return [number.is_integer for number in found]
 
     def _own_arguments(self) -> list[tuple[int, Argument]]:
         """The anchor's arguments other than tensors."""
@@ -166,12 +147,12 @@ class _Builder:
         values: list[Tensor] = []
         for part in self.parts:
             found = {
-                argument: values[place - FIRST_VALUE]
-                if place >= FIRST_VALUE
-                else inputs[place]
-                for argument, place in part.operands
+                o.argument: values[o.place - FIRST_VALUE]
+                if o.place >= FIRST_VALUE
+                else inputs[o.place]
+                for o in part.operands
             }
-            if part.is_anchor:
+            if part.numbers is None:
                 values += self._anchored({**own, **found})
             else:
                 values += self._mapped(part, found, numbers)
@@ -201,11 +182,11 @@ class _Builder:
         return [Tensor(value) for value in found]
 
     def _mapped(
-        self, part: _Part, given: Mapping[int, Tensor], numbers: Any
+        self, part: Member, given: Mapping[int, Tensor], numbers: Any
     ) -> list[Tensor]:
         """The results of an op of single elements."""
         member = asked_op(part.request, self.resolve)
-        passed = {argument: next(numbers) for argument, *_ in part.numbers or ()}
+        passed = {n.argument: next(numbers) for n in part.numbers or ()}
         read = [p.argument for p in member.places if p.argument in given]
         numbered = member.number_arguments()
 

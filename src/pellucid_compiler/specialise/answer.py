@@ -74,10 +74,10 @@ _RULES: Final[dict[str, Callable[[Any, int], DerivativeOp | None]]] = {
 
 
 def answer(what: str, request: bytes, kernels: Kernels) -> bytes:
-    """The encoded answer to a FunctionRequest for a "scalar_function", else to a
+    """The encoded answer to a FunctionRequest for a "element_function", else to a
     PlanRequest: a plan, or a derivative by the masked inputs, or that none is.
     """
-    if what == "scalar_function":
+    if what == "element_function":
         return asked_op(request, resolve).encoded(kernels)
     plan = read_request(PlanRequest, request)
     with with_default_dtype(plan.default_dtype):

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from pellucid_compiler.abi.encode import Encodable, encode
 from pellucid_compiler.abi.fields import encode_record
@@ -145,7 +146,7 @@ def derive_tangent(op: KeyedOp, mask: int) -> DerivativeOp | None:
     outputs = [k for k, v in enumerate(op.graph.outputs) if v.differentiable]
     if not wrt or not outputs:
         return None
-    forward = _without_idle_calls(jvp(op.graph, wrt, given_outputs=True))
+    forward = _tangent_graph(op.graph, wrt)
     given = [ArgumentSource("tangent", op.places[k].number) for k in wrt]
     return _Assembly(op, "jvp", mask, forward, given, outputs).derivative()
 
@@ -166,6 +167,27 @@ def _backward_graph(forward: Graph, graph: Graph, wrt: Sequence[int]) -> Graph:
     What the backward part needs of the forward part's results, it reads. ``forward``
     is ``graph``, or has further outputs.
     """
+    return _copy(_made_backward(forward, graph, tuple(wrt)))
+
+
+def _tangent_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
+    """(inputs, outputs, tangents of ``wrt``) -> tangents of the outputs."""
+    return _copy(_made_tangent(graph, tuple(wrt)))
+
+
+def _copy(graph: Graph) -> Graph:
+    """For an assembly, which renumbers what it is given."""
+    return graph.with_outputs(graph.outputs)
+
+
+# Calls that differ in their arguments share a Graph, and its derivatives.
+@lru_cache(128)
+def _made_tangent(graph: Graph, wrt: tuple[int, ...]) -> Graph:
+    return _without_idle_calls(jvp(graph, wrt, given_outputs=True))
+
+
+@lru_cache(128)
+def _made_backward(forward: Graph, graph: Graph, wrt: tuple[int, ...]) -> Graph:
     g = Graph(f"{graph.name}.vjp")
     inputs = [g.input_like(v) for v in graph.inputs]
     results = [g.input(v.shape, v.dtype) for v in forward.outputs]

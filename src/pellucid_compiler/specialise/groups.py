@@ -10,8 +10,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from pellucid_compiler.abi.dtypes import CODES
-from pellucid_compiler.abi.encode import decode, encode
+from pellucid_compiler.abi.encode import encode
+from pellucid_compiler.abi.fields import encode_record
+from pellucid_compiler.abi.groups import (
+    GroupAnswer,
+    GroupInput,
+    GroupNumber,
+)
+from pellucid_compiler.abi.limits import FIRST_VALUE, ONE
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.ir.elements import element_bodies, element_graph, element_of
 from pellucid_compiler.ir.expr import Expr, cast, const, rewrite, sym
@@ -19,14 +25,9 @@ from pellucid_compiler.ir.graph import Graph
 from pellucid_compiler.lower.registers import NumberSource
 from pellucid_compiler.lower.tile import tile_program
 from pellucid_compiler.specialise.answer import resolve
-from pellucid_compiler.specialise.members import FIRST_VALUE, asked_op
+from pellucid_compiler.specialise.members import asked_op, described
 from pellucid_compiler.specialise.requests import TensorPlace
 from pellucid_compiler.specialise.scalars import lower_elements
-
-ONE = -1
-"""The class of a number that is 1.0."""
-
-_PARTS = ("whole", "real", "imaginary")  # as ScalarFunction::Part of the runtime
 
 
 class Group(NamedTuple):
@@ -41,15 +42,14 @@ class Group(NamedTuple):
 
 def group_of(description: bytes) -> Group:
     """The group that ``description`` says, as one Graph of elements."""
-    fields: Any = decode(description)
-    described, outputs = fields
+    group = described(description)
     values: list[Expr] = []
     inputs: dict[int, str] = {}
     numbers: list[tuple[int, int]] = []
     shared: dict[tuple[int, str], str] = {}
-    for position, (request, operands, classes) in enumerate(described):
-        member = asked_op(request, resolve)
-        places = dict(map(tuple, operands))
+    for position, described_op in enumerate(group.members):
+        member = asked_op(described_op.request, resolve)
+        places = {o.argument: o.place for o in described_op.operands}
         read: list[Expr | None] = []
         for operand, value in zip(member.places, member.graph.inputs, strict=True):
             place = places.get(operand.argument)
@@ -61,7 +61,7 @@ def group_of(description: bytes) -> Group:
                 inputs[place] = value.dtype
                 read.append(element_of(place, value.dtype))
         names = member.number_arguments()
-        class_of = dict(map(tuple, classes))
+        class_of = {n.argument: n.equals for n in described_op.numbers or ()}
 
         def number(
             e: Expr, at: Any = (position, class_of, names), shared: Any = shared
@@ -84,7 +84,7 @@ def group_of(description: bytes) -> Group:
         values += [rewrite(e, leaf) for e in element_bodies(member.graph)]
     count = max(inputs, default=-1) + 1
     dtypes = [inputs.get(k, "float32") for k in range(count)]
-    chosen = [values[k] for k in outputs]
+    chosen = [values[k] for k in group.outputs]
     return Group(element_graph("group", dtypes, chosen), tuple(numbers))
 
 
@@ -98,14 +98,10 @@ def lower_group(description: bytes, kernels: dict[bytes, Kernel]) -> bytes:
     kernels[kernel.kernel_id] = kernel
     kernels.update(tile_program(kernel).kernels)
     inputs = zip(lowered.operands, kernel.inputs, strict=True)
-    params = [
-        [*group.numbers[p.argument], _PARTS.index(p.part)] for p in lowered.params
-    ]
-    return encode(
-        [
-            kernel.kernel_id,
-            [[number, CODES[dtype]] for number, dtype in inputs],
-            [CODES[dtype] for dtype in kernel.outputs],
-            params,
-        ]
+    answer = GroupAnswer(
+        kernel.kernel_id,
+        tuple(GroupInput(number, dtype) for number, dtype in inputs),
+        tuple(kernel.outputs),
+        tuple(GroupNumber(*group.numbers[p.argument], p.part) for p in lowered.params),
     )
+    return encode(encode_record(answer))

@@ -7,17 +7,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from pellucid_compiler.abi.encode import decode
+from pellucid_compiler.abi.fields import read_record
+from pellucid_compiler.abi.groups import GroupDescription
 from pellucid_compiler.abi.requests import FunctionRequest, read_request
 from pellucid_compiler.declare.op import declared_op
 from pellucid_compiler.declare.tracing import with_default_dtype
 from pellucid_compiler.specialise.pointwise import PointwiseOp, pointwise_at
 from pellucid_compiler.specialise.scalars import compute_key
 
-FIRST_VALUE = 1 << 16
-"""Operands from here on are values of the group, below it inputs."""
-
 Resolve: TypeAlias = Callable[[Any, Any], Any]
 """From a reference and the arguments of a request to the op: answer.py."""
+
+
+def described(description: bytes) -> GroupDescription:
+    """A group, as the runtime says it."""
+    return read_record(GroupDescription, decode(description))
 
 
 def asked_op(request: bytes, resolve: Resolve) -> PointwiseOp:

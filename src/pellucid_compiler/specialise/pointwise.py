@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Self
 
 from pellucid_compiler.abi.encode import Encodable
@@ -21,6 +22,7 @@ from pellucid_compiler.declare.op import Op
 from pellucid_compiler.declare.schema import Schema
 from pellucid_compiler.ir.dtypes import is_float
 from pellucid_compiler.ir.expr import const
+from pellucid_compiler.ir.graph import Graph
 from pellucid_compiler.lower.registers import NumberSource
 from pellucid_compiler.specialise.keyed import ArgumentSource, Derived, KeyedOp
 from pellucid_compiler.specialise.promotion import (
@@ -100,9 +102,7 @@ class PointwiseOp(KeyedOp):
     def to_differentiate(self) -> Self:
         if not self.units:
             return self
-        values = {s.attr: const(1, s.dtype) for s in graph_symbols(self.graph)}
-        known = {name: values[name] for name in self.units if name in values}
-        return replace(self, graph=renamed_graph(self.graph, known))
+        return replace(self, graph=_with_units(self.graph, self.units))
 
     def derived(self, parts: Derived) -> PointwiseOp:
         promoted = sum(
@@ -138,6 +138,14 @@ class PointwiseOp(KeyedOp):
             numbers = {place.number: place.argument for place in self.places}
             argument = numbers[origin.index]
         return bool(self.promoted >> argument & 1)
+
+
+@lru_cache(64)
+def _with_units(graph: Graph, units: tuple[str, ...]) -> Graph:
+    """``graph`` where the numbers ``units`` are 1."""
+    values = {s.attr: const(1, s.dtype) for s in graph_symbols(graph)}
+    known = {name: values[name] for name in units if name in values}
+    return renamed_graph(graph, known)
 
 
 def pointwise_at(op: Op, compute: ComputeKey) -> PointwiseOp:

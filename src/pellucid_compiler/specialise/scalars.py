@@ -1,7 +1,7 @@
 """Pointwise ops at one key: a Graph of elements as a map kernel and its encoding.
 
 The runtime has promoted already when it asks: tensors come with the dtype they are
-computed in, numbers with the common dtype alone. runtime/ops/scalar_functions.cpp
+computed in, numbers with the common dtype alone. runtime/ops/element_functions.cpp
 reads what ``encode_function`` writes.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -32,17 +33,18 @@ from pellucid_compiler.ir.complex_parts import IMAGINARY, REAL, ComplexParts
 from pellucid_compiler.ir.dtypes import is_complex, is_float, stored_dtype, wide_dtype
 from pellucid_compiler.ir.elements import element_bodies
 from pellucid_compiler.ir.expr import (
+    Check,
     Expr,
     bottom_up,
+    checked,
     intern_expr,
-    is_loaded,
     load,
     loads,
     symbols,
     walk,
     without_partials,
 )
-from pellucid_compiler.ir.graph import Graph, Requirement
+from pellucid_compiler.ir.graph import Graph
 from pellucid_compiler.lower.bodies import parameter_dtype, strong
 from pellucid_compiler.lower.carriers import carried
 from pellucid_compiler.lower.registers import NumberSource, RegisterBuilder, Source
@@ -158,7 +160,7 @@ def _stored_numbers(outputs: Sequence[Expr]) -> dict[str, str]:
         left = [without_partials(output)]
         while left:
             e = left.pop()
-            if e.op == "cast":
+            if e.op in ("cast", "checked"):
                 left.append(e.args[0])
             elif e.op == "select":
                 left += e.args[1:]
@@ -194,7 +196,7 @@ class LoweredFunction:
     """A map kernel, the argument of each operand, and its parameters.
 
     Operands from ``FIRST_DRAW`` are random words; each element takes ``num_draws``.
-    ``of_numbers`` is required before the kernel runs; it checks ``of_elements`` itself.
+    ``of_numbers`` is required before the kernel runs; ``of_elements`` are its checks.
     """
 
     kernel: Kernel
@@ -202,7 +204,7 @@ class LoweredFunction:
     params: tuple[Parameter, ...]
     num_draws: int = 0
     of_numbers: RegisterBuilder | None = None
-    of_elements: tuple[Requirement, ...] = ()
+    of_elements: tuple[Check, ...] = ()
 
 
 def lower_elements(
@@ -218,9 +220,28 @@ def lower_elements(
     operands = [place.argument for place in places]
     operands += [FIRST_DRAW + k for k in range(num_draws)]
     outputs = element_bodies(graph)
-    of_elements = [r for r in graph.requirements if is_loaded(r.condition)]
-    roots = [*outputs, *(r.condition for r in of_elements)]
-    bodies = _real_arithmetic([without_partials(e) for e in roots])
+    dtypes = tuple([value.dtype for value in graph.inputs])
+    kernel, used, names, of_elements = _map_kernel(outputs, dtypes)
+    return LoweredFunction(
+        kernel,
+        tuple(operands[k] for k in used),
+        tuple(Parameter.of(name, sources, rules) for name in names),
+        num_draws,
+        _number_checks(graph, sources),
+        of_elements,
+    )
+
+
+@lru_cache(1024)  # calls of an op, and its derivatives, differ more than their bodies
+def _map_kernel(
+    outputs: tuple[Expr, ...], dtypes: tuple[str, ...]
+) -> tuple[Kernel, tuple[int, ...], tuple[str, ...], tuple[Check, ...]]:
+    """The kernel, which inputs it reads, the numbers that are its parameters, and its
+    checks of elements.
+    """
+    bodies = _real_arithmetic([without_partials(e) for e in outputs])
+    found = [e.attr for e in walk(*bodies) if e.op == "checked"]
+    of_elements = tuple(dict.fromkeys(found))
     used = list(dict.fromkeys(e.attr for e in loads(*bodies)))
     dtype_of = {s.attr: s.dtype for s in symbols(*bodies)}
     names = list(dtype_of)
@@ -231,36 +252,28 @@ def lower_elements(
         if e.op == "sym":
             number = names.index(e.attr)
             return intern_expr("sym", (), f"p{number}", parameter_dtype(e.dtype))
+        if e.op == "checked":
+            return checked(args[0], args[1], of_elements.index(e.attr))
         return None
 
     memo: dict[Expr, Expr] = {}
-    values = tuple(strong(rewrite_untyped(e, leaf, memo)) for e in bodies)
-    count = len(outputs)
     kernel = Kernel(
-        Map(values[:count], values[count:]),
-        tuple(graph.inputs[k].dtype for k in used),
-        tuple(stored_dtype(e.dtype) for e in bodies[:count]),
+        Map(tuple(strong(rewrite_untyped(e, leaf, memo)) for e in bodies)),
+        tuple(dtypes[k] for k in used),
+        tuple(stored_dtype(e.dtype) for e in bodies),
         tuple(parameter_dtype(dtype_of[name]) for name in names),
     )
-    return LoweredFunction(
-        kernel,
-        tuple(operands[k] for k in used),
-        tuple(Parameter.of(name, sources, rules) for name in names),
-        num_draws,
-        _number_checks(graph, sources),
-        tuple(of_elements),
-    )
+    return kernel, tuple(used), tuple(names), of_elements
 
 
 def _number_checks(
     graph: Graph, sources: Mapping[str, Source]
 ) -> RegisterBuilder | None:
     """The program that checks what is required of numbers; None if nothing is."""
-    found = [r for r in graph.requirements if not is_loaded(r.condition)]
-    if not found:
+    if not graph.requirements:
         return None
     checks = RegisterBuilder(sources)
-    for requirement in found:
+    for requirement in graph.requirements:
         checks.check(requirement)
     return checks
 
@@ -299,7 +312,7 @@ def encode_function(lowered: LoweredFunction, kernels: dict[bytes, Kernel]) -> b
         draws=lowered.num_draws,
         checks=_encoded_checks(lowered.of_numbers),
         requirements=tuple(
-            Message(r.error.__name__, (r.message,)) for r in lowered.of_elements
+            Message(c.error.__name__, (c.message,)) for c in lowered.of_elements
         ),
     )
     return encode(encode_record(function))

@@ -54,7 +54,8 @@ class Strategy(NamedTuple):
 
     ``axis``: the loop axis that is shared out; None where sizes stay whole. ``dim``:
     of a reshape, the dim of the result that is split. ``owned``: an operand that is
-    split along a dim which loaded places lead into: who has the element gives it.
+    split along a dim which loaded places lead into: the rank that owns the element
+    supplies it.
     """
 
     needs: tuple[State, ...]

@@ -101,29 +101,55 @@ def has_masked_access(target: Target, dtype: str) -> bool:
     return target.has_masks or memory_type(dtype).element_bits >= 32
 
 
-def _copy_function(module: Module, bits: int) -> Function:
-    """``copy(source, its stride, target, its stride, count)`` of elements this wide."""
+def _copy_function(module: Module, bits: int, lanes: int) -> Function:
+    """``copy(source, its stride, target, its stride, count)`` of elements this wide.
+
+    Runs of ``lanes`` elements that are dense on both sides, one of them backwards, are
+    one load and one store: a vector that is read from what was stored element by
+    element waits until all of it is in the cache.
+    """
     element = Type(f"i{bits}")
     f = module.function(
-        f"copy{bits}",
+        f"copy{bits}x{lanes}",
         [("s", PTR), ("s_step", I64), ("t", PTR), ("t_step", I64), ("count", I64)],
         internal=True,
     )
     source, source_step, target, target_step, count = f.args
+    width = element.element_bytes
 
-    def body(index: Value, _: list[Value]) -> None:
+    def one(index: Value, _: list[Value]) -> None:
         value = f.load(f.offset(source, index * source_step), element)
         f.store(value, f.offset(target, index * target_step))
 
-    f.loop(0, count, 1, [], body)
+    def each() -> None:
+        f.loop(0, count, 1, [], one)
+
+    def reversed_run() -> None:
+        ends = [
+            f.select(step.equals(width), end, f.offset(end, -width * (lanes - 1)))
+            for end, step in ((source, source_step), (target, target_step))
+        ]
+        run = f.load(ends[0], element.with_lanes(lanes))
+        f.store(_reversed(f, run), ends[1])
+
+    if lanes > 1:
+        is_dense = (source_step * target_step).equals(-width * width)
+        is_dense = is_dense & (source_step.equals(width) | target_step.equals(width))
+        f.branch(is_dense & count.equals(lanes), reversed_run, each)
+    else:
+        each()
     f.ret()
     return f
 
 
-def copy_elements(f: Function, dtype: str, *args: Value) -> None:
-    """Copy a strided run: source, its stride, target, its stride, count."""
+def copy_elements(f: Function, dtype: str, lanes: int, *args: Value) -> None:
+    """Copy a strided run, mostly of ``lanes``: source, its stride, target, its stride,
+    count.
+    """
     bits = memory_type(dtype).element_bits
-    copy = f.module.shared(f"copy{bits}", lambda: _copy_function(f.module, bits))
+    copy = f.module.shared(
+        f"copy{bits}x{lanes}", lambda: _copy_function(f.module, bits, lanes)
+    )
     f.call(copy, *args)
 
 
@@ -282,7 +308,8 @@ def _gather(
     raw = memory_type(dtype, lanes)
     tile = f.stack(raw.element_bytes * lanes)
     f.store(f.constant(0, raw), tile)
-    copy_elements(f, dtype, pointer, stride, tile, f.integer(raw.element_bytes), count)
+    width = f.integer(raw.element_bytes)
+    copy_elements(f, dtype, 1, pointer, stride, tile, width, count)
     return f.load(tile, raw)
 
 
@@ -322,4 +349,4 @@ def _scatter(
     tile = f.stack(raw.type.element_bytes * raw.type.lanes)
     f.store(raw, tile)
     width = f.integer(raw.type.element_bytes)
-    copy_elements(f, dtype, tile, width, pointer, stride, count)
+    copy_elements(f, dtype, 1, tile, width, pointer, stride, count)

@@ -14,9 +14,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from pellucid_compiler.abi.status import REQUIREMENT_FAILED, ZERO_DIVISION, status
+from pellucid_compiler.abi.status import ZERO_DIVISION, status
 from pellucid_compiler.codegen import elementary
-from pellucid_compiler.codegen.builder import I64, Module, Value
+from pellucid_compiler.codegen.builder import Module, Value
 from pellucid_compiler.codegen.emit import Emitter, varying_nodes
 from pellucid_compiler.codegen.formats import memory_type, widest_bits
 from pellucid_compiler.codegen.kernel import Kernel, Map, check_kernel
@@ -29,10 +29,18 @@ from pellucid_compiler.codegen.schedules.access import (
     store_run,
 )
 from pellucid_compiler.codegen.schedules.blocks import Blocks
+from pellucid_compiler.codegen.schedules.failures import Failures, failed_checks
 from pellucid_compiler.codegen.schedules.streams import Run, Streams
 from pellucid_compiler.codegen.targets.x86 import Target
 from pellucid_compiler.ir.dtypes import is_float
-from pellucid_compiler.ir.expr import Expr, make, walk, without_partials
+from pellucid_compiler.ir.expr import (
+    Expr,
+    const,
+    make,
+    walk,
+    without_checks,
+    without_partials,
+)
 
 _CHEAP, _MEDIUM = 8, 20
 _FEW_OPERANDS = 2  # so few may be copied through tiles without much code
@@ -87,26 +95,33 @@ def divisors(values: list[Expr]) -> list[Expr]:
     return list(found)
 
 
+def computed_values(form: Map) -> list[Expr]:
+    """The values of a map as they are computed where nothing fails."""
+    return [without_checks(without_partials(value)) for value in form.values]
+
+
+def failures_of(form: Map) -> list[tuple[Expr, int]]:
+    """The conditions under which a map fails, and the status of each."""
+    zeros = [make("eq", d, const(0, d.dtype)) for d in divisors(computed_values(form))]
+    return [*((e, status(ZERO_DIVISION)) for e in zeros), *failed_checks(form.values)]
+
+
 class _Body:
     """The vectors of one kernel: evaluates the outputs at an index and stores them."""
 
     def __init__(self, entry: Entry, form: Map) -> None:
         self.entry = entry
         self.function = entry.function
-        self.values = [without_partials(value) for value in form.values]
-        self.broken = [make("not", condition) for condition in form.requirements]
-        roots = [*self.values, *self.broken]
+        found = failures_of(form)
+        self.values = computed_values(form)
+        roots = [*self.values, *(condition for condition, _ in found)]
         self.lanes = lanes_of(entry.target, entry.kernel.outputs, roots)
         self.unroll = unroll_of(roots)
         self.uniform = entry.uniform()
         self.used = sorted({e.attr for e in walk(*roots) if e.op == "load"})
         for root in roots:
             self.uniform.prepare(root)
-        self.divisors = divisors(self.values)
-        self.may_fail = bool(self.divisors or self.broken)
-        if self.may_fail:
-            self._status = self.function.stack(8)
-            self.function.store(self.function.integer(0), self._status)
+        self.failures = Failures(self.function, found, self.lanes)
 
     def vector(self, load: Callable[[int], Value], left: Value | None) -> list[Value]:
         """The outputs in one vector, of which ``left`` lanes count; ``load`` reads an
@@ -121,32 +136,14 @@ class _Body:
     def _outputs(
         self, load: Callable[[int], Value], lanes: int, left: Value | None
     ) -> list[Value]:
-        f = self.function
-        emitter = Emitter(f, lanes, lambda e: load(e.attr), self.uniform)
-        for divisor in self.divisors:
-            zero = emitter.value(divisor).equals(0)
-            self._report(zero, status(ZERO_DIVISION), left)
-        for number, broken in enumerate(self.broken):
-            failure = status(REQUIREMENT_FAILED, number)
-            self._report(emitter.value(broken), failure, left)
+        emitter = Emitter(self.function, lanes, lambda e: load(e.attr), self.uniform)
+        self.failures.look(emitter, left)
         return [emitter.value(value) for value in self.values]
-
-    def _report(self, bad: Value, failure: int, left: Value | None) -> None:
-        """``failure`` becomes the status if there is a ``bad`` lane that counts."""
-        f = self.function
-        if left is not None:
-            bad = bad & f.first_lanes(left, self.lanes)
-        f.branch(f.any_lane(bad), lambda: f.store(f.integer(failure), self._status))
-
-    def status(self) -> Value:
-        """What the kernel returns."""
-        f = self.function
-        return f.load(self._status, I64) if self.may_fail else f.integer(0)
 
 
 def emit_map(module: Module, kernel: Kernel, form: Map, target: Target) -> None:
     """Write the kernel's function into ``module``."""
-    check_kernel(kernel, list(form.roots))
+    check_kernel(kernel, list(form.values))
     entry = open_kernel(module, kernel, target)
     f, body = entry.function, _Body(entry, form)
     inner, outer = entry.size(0), entry.size(1)
@@ -192,7 +189,7 @@ def emit_map(module: Module, kernel: Kernel, form: Map, target: Target) -> None:
         f.branch(_is_run(entry, steps, [*body.used, *outputs], outer), run, general)
     else:
         general()
-    f.ret(body.status())
+    f.ret(body.failures.status())
 
 
 def _is_run(

@@ -13,7 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from pellucid_compiler.abi.status import OUT_OF_BOUNDS, status
+from pellucid_compiler.abi.status import (
+    OUT_OF_BOUNDS,
+    REQUIREMENT_FAILED,
+    status,
+)
 from pellucid_compiler.codegen.builder import I1, I64, Module, Value
 from pellucid_compiler.codegen.emit import parameter_value
 from pellucid_compiler.codegen.formats import (
@@ -412,6 +416,10 @@ class _LoopLevel:
         if e.op == "select":
             return self._select(e, guard, lanes)
         args = [self.value(arg, guard, lanes) for arg in e.args]
+        if e.op == "checked":
+            failure = f.integer(status(REQUIREMENT_FAILED, e.attr))
+            self._leave(args[1], self._active(guard, lanes), lambda _: failure)
+            return args[0]
         if e.op == "cast":
             return convert(f, args[0], e.args[0].dtype, e.dtype)
         if e.op == "bitcast":
@@ -542,9 +550,17 @@ class _LoopLevel:
 
     def _require(self, inside: Value, active: Value | None) -> None:
         """Leave the kernel if a lane that counts is outside."""
+        self._leave(inside, active, lambda bad: self.writer.failure(self, bad))
+
+    def _leave(
+        self, holds: Value, active: Value | None, failure: Callable[[Value], Value]
+    ) -> None:
+        """Leave the kernel, with the status of the lanes that count where ``holds`` is
+        false, if there are any.
+        """
         f = self.function
-        bad = ~inside if active is None else ~inside & active
-        f.return_if(f.any_lane(bad), lambda: self.writer.failure(self, bad))
+        bad = ~holds if active is None else ~holds & active
+        f.return_if(f.any_lane(bad), lambda: failure(bad))
 
     def _read(
         self, e: Expr, place: Value, readable: Value, guard: Value | None, lanes: int

@@ -4,6 +4,7 @@ Strides decide at run time how: *row* when the reduced axis is dense (vectors al
 several accumulators, then a fixed tree), *column* when the stored axis is (one element
 per lane; float sums in groups of rows, lest errors grow with their number), else
 *elements*: the row method on elements copied one by one, with the row method's bits.
+What the body checks is reported when all elements are done.
 An expensive body is written twice at most: rows and elements share their loop.
 Called by ``generate.py``. Read next: ``combine.py``.
 """
@@ -24,10 +25,17 @@ from pellucid_compiler.codegen.schedules.access import (
     store_strided,
 )
 from pellucid_compiler.codegen.schedules.combine import Combine, loop_in_groups
+from pellucid_compiler.codegen.schedules.failures import Failures, failed_checks
 from pellucid_compiler.codegen.schedules.map import lane_bits, unroll_of
 from pellucid_compiler.codegen.schedules.streams import Streams
 from pellucid_compiler.codegen.targets.x86 import Target
-from pellucid_compiler.ir.expr import Expr, cast, walk, without_partials
+from pellucid_compiler.ir.expr import (
+    Expr,
+    cast,
+    walk,
+    without_checks,
+    without_partials,
+)
 
 Load = Callable[[int, Value, int, Value | None], Value]
 """``load(operand, index, part, left)``: vector ``part`` from element ``index`` on."""
@@ -47,7 +55,9 @@ class RowReduction:
     ) -> None:
         self.entry, self.combine, self.lanes = entry, combine, lanes
         self.function, self.uniform = entry.function, uniform
-        self.value = without_partials(cast(value, combine.dtype))
+        bare = without_partials(cast(value, combine.dtype))
+        self.value = without_checks(bare)
+        self.failures = Failures(entry.function, failed_checks([bare]), lanes)
         self.unroll = tree.unrolls[0] if tree else unroll_of([self.value])
 
     def lifted(
@@ -60,6 +70,7 @@ class RowReduction:
             lambda e: load(e.attr, index, part, left),
             self.uniform,
         )
+        self.failures.look(emitter, left)
         value = emitter.value(self.value)
         position = index + self.lanes * part if self.combine.is_indexed else None
         return self.combine.lift(self.function, value, position)
@@ -103,7 +114,7 @@ def tree_of(kernel: Kernel) -> Tree:
     """The order in which a kernel of this form combines."""
     form = kernel.form
     assert isinstance(form, Reduce)
-    value = without_partials(cast(form.value, form.accumulator))
+    value = without_checks(without_partials(cast(form.value, form.accumulator)))
     unroll = form.tree.unrolls[0] if form.tree else unroll_of([value])
     return Tree(_lane_bits(form, value), (unroll,))
 
@@ -116,9 +127,10 @@ class _Reduction:
         self.function = entry.function
         self.combine = Combine(form.combine, form.accumulator)
         value = without_partials(cast(form.value, form.accumulator))
-        lanes = target.vector_bits // _lane_bits(form, value)
+        lanes = target.vector_bits // _lane_bits(form, without_checks(value))
         uniform = entry.uniform()
-        uniform.prepare(value)
+        for root in (without_checks(value), *(e for e, _ in failed_checks([value]))):
+            uniform.prepare(root)
         self.row = RowReduction(
             entry, self.combine, form.value, lanes, uniform, form.tree
         )
@@ -157,7 +169,7 @@ class _Reduction:
                 lambda: self.by_rows(rows, copies=False),
                 lambda: by_columns_or_elements(columns_fit=columns.are_dense()),
             )
-        f.ret(f.integer(0))
+        f.ret(self.row.failures.status())
 
     def at(self, steps: Sequence[Value], index: Value) -> list[Value]:
         pairs = zip(self.starts, steps, strict=True)
@@ -243,6 +255,7 @@ class _Reduction:
             lambda e: streams.load(e.attr, column, part, left, copies=False),
             self.row.uniform,
         )
+        self.row.failures.look(emitter, left)
         value = emitter.value(self.row.value)
         if not self.combine.is_indexed:
             return self.combine.lift(f, value, None)

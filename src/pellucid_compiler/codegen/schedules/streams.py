@@ -98,7 +98,8 @@ class Streams:
         (source, source_step), (target, target_step) = ends[::-1] if out else ends
         count = f.integer(self.lanes) if left is None else left
         dtype = self.entry.dtypes[k]
-        copy_elements(f, dtype, source, source_step, target, target_step, count)
+        ends_and_steps = (source, source_step, target, target_step)
+        copy_elements(f, dtype, self.lanes, *ends_and_steps, count)
 
     def load(
         self, k: int, index: Value, part: int, left: Value | None, *, copies: bool

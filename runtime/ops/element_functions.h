@@ -1,4 +1,4 @@
-// Where pointwise ops find what to run: `find_scalar_function` of kernels/scalar_function.h.
+// Where pointwise ops find what to run: `find_element_function` of kernels/element_function.h.
 #pragma once
 
 #include <atomic>
@@ -6,15 +6,15 @@
 #include <mutex>
 
 #include "core/op_record.h"
-#include "kernels/scalar_function.h"
+#include "kernels/element_function.h"
 #include "plan/key_cache.h"
 
 namespace pellucid {
 
 // Of an op, as long as it lives: there are only so many dtypes, and static arguments are few.
-struct ScalarFunctions {
+struct ElementFunctions {
   struct Slot {
-    std::atomic<ScalarFunction*> function{nullptr};
+    std::atomic<ElementFunction*> function{nullptr};
     ~Slot() { delete function.load(); }
   };
   std::mutex mutex;
@@ -23,11 +23,11 @@ struct ScalarFunctions {
 };
 
 // Adds [[key, function], ...] to the op's functions.
-void add_scalar_functions(ScalarFunctions& functions, std::span<const uint8_t> keys);
+void add_element_functions(ElementFunctions& functions, std::span<const uint8_t> keys);
 
 // Decodes [kernel id, [[argument, dtype], ...] inputs, [dtype, ...] outputs, [[argument, dtype], ...] params,
 // random words per element, checks of numbers (None, or [instructions, messages]), messages of requirements
 // of elements].
-std::unique_ptr<ScalarFunction> decode_scalar_function(std::span<const uint8_t> data);
+std::unique_ptr<ElementFunction> decode_element_function(std::span<const uint8_t> data);
 
 }  // namespace pellucid

@@ -1,4 +1,4 @@
-#include "ops/scalar_functions.h"
+#include "ops/element_functions.h"
 
 #include <algorithm>
 
@@ -63,26 +63,26 @@ KeyBuilder frozen_key(encoded::PointwiseKey& given) {
   return out;
 }
 
-void read_frozen(const OpRecord& op, ScalarFunctions& functions) {
-  if (!std::exchange(functions.frozen_read, true)) add_scalar_functions(functions, frozen_op(op).keys);
+void read_frozen(const OpRecord& op, ElementFunctions& functions) {
+  if (!std::exchange(functions.frozen_read, true)) add_element_functions(functions, frozen_op(op).keys);
 }
 
 }  // namespace
 
-void add_scalar_functions(ScalarFunctions& functions, std::span<const uint8_t> keys) {
+void add_element_functions(ElementFunctions& functions, std::span<const uint8_t> keys) {
   if (keys.empty()) return;
   Decoder in(keys);
   for (size_t count = in.list(); count--;) {
     auto given = in.record<encoded::KeyedFunction>();
-    std::atomic<ScalarFunction*>& slot = functions.by_key.add(frozen_key(given.key)).function;
-    if (!slot.load()) slot.store(decode_scalar_function(given.function).release(), std::memory_order_release);
+    std::atomic<ElementFunction*>& slot = functions.by_key.add(frozen_key(given.key)).function;
+    if (!slot.load()) slot.store(decode_element_function(given.function).release(), std::memory_order_release);
   }
 }
 
-std::unique_ptr<ScalarFunction> decode_scalar_function(std::span<const uint8_t> data) {
+std::unique_ptr<ElementFunction> decode_element_function(std::span<const uint8_t> data) {
   Decoder in(data);
   const auto given = in.record<encoded::Function>();
-  auto out = std::make_unique<ScalarFunction>();
+  auto out = std::make_unique<ElementFunction>();
   out->kernel.id = given.kernel;
   out->num_inputs = counted(given.inputs.size(), kMaxMapInputs);
   for (int k = 0; k < out->num_inputs; ++k) out->inputs[k] = {given.inputs[k].argument, given.inputs[k].dtype};
@@ -104,29 +104,29 @@ std::unique_ptr<ScalarFunction> decode_scalar_function(std::span<const uint8_t> 
   return out;
 }
 
-void check_numbers(const OpCall& call, const ScalarFunction& function) {
+void check_numbers(const OpCall& call, const ElementFunction& function) {
   const RegisterProgram& program = *function.number_checks;
   std::vector<Register> registers = program.initial;
   run_program(program, 0, program.instructions.size(), call, nullptr, registers.data());
 }
 
-const ScalarFunction* find_scalar_function(const OpCall& call, PointwiseKey key) {
+const ElementFunction* find_element_function(const OpCall& call, PointwiseKey key) {
   const OpRecord& op = call.op->functional ? *call.op->functional : *call.op;
-  ScalarFunctions& functions = *frozen_op(op).scalar_functions;
+  ElementFunctions& functions = *frozen_op(op).element_functions;
   const KeyBuilder full = key_of(op, call.args, key);
   if (auto* found = functions.by_key.find(full))
-    if (ScalarFunction* function = found->function.load(std::memory_order_acquire)) return function;
+    if (ElementFunction* function = found->function.load(std::memory_order_acquire)) return function;
   {
     std::lock_guard lock(functions.mutex);
     read_frozen(op, functions);
     if (auto* found = functions.by_key.find(full))
-      if (ScalarFunction* function = found->function.load()) return function;
+      if (ElementFunction* function = found->function.load()) return function;
   }
   const Traced traced = trace_pointwise(call, key);
   std::lock_guard lock(functions.mutex);
   const ProgramScope programs(traced.programs);
-  auto made = decode_scalar_function(traced.bytes());
-  std::atomic<ScalarFunction*>& slot = functions.by_key.add(full).function;
+  auto made = decode_element_function(traced.bytes());
+  std::atomic<ElementFunction*>& slot = functions.by_key.add(full).function;
   if (!slot.load()) slot.store(made.release(), std::memory_order_release);
   return slot.load();
 }

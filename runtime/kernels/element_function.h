@@ -1,7 +1,7 @@
-// ScalarFunction: what a pointwise op is for one specialisation key, ready to run; and the key.
+// ElementFunction: the Graph of elements of a pointwise op at one specialisation key, ready to run; and the key.
 //
 // kernels/pointwise.cpp computes the key of a call, looks it up in the op's cache and, on a miss,
-// asks `find_scalar_function`, which ops/ implements (frozen file, else tracing).
+// asks `find_element_function`, which ops/ implements (frozen file, else tracing).
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ static_assert(8 * (kMaxPointwiseArguments + 1) <= 8 * sizeof(PointwiseKey::Bits)
 
 struct RegisterProgram;
 
-struct ScalarFunction {
+struct ElementFunction {
   // Operands are tensors of these dtypes; the driver casts what differs. Arguments that the body
   // does not read are simply not listed. `argument` kFirstDraw + w is random word w of the element.
   struct Input {
@@ -92,11 +92,11 @@ struct ScalarFunction {
 };
 
 // Raises what the declaration raises where numbers of the call are not as it requires.
-void check_numbers(const OpCall& call, const ScalarFunction& function);
+void check_numbers(const OpCall& call, const ElementFunction& function);
 
 // Never null for a pointwise op: raises what the declaration raises for the key. `call.op` is the op
 // as called; the key speaks of the functional op's arguments (the first ones of in-place and out=
 // variants). The result lives as long as the op. Thread-safe; may call Python.
-const ScalarFunction* find_scalar_function(const OpCall& call, PointwiseKey key);
+const ElementFunction* find_element_function(const OpCall& call, PointwiseKey key);
 
 }  // namespace pellucid

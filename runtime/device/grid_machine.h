@@ -1,0 +1,28 @@
+// What kernels for GPUs that run on the CPU call.
+//
+// Generated from src/pellucid_compiler/abi/grid.py by tools/build.py: change it there.
+// clang-format off
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace pellucid {
+// What an emulated kernel is given besides its arguments.
+struct GridMachine {
+  int64_t thread;  // of its block
+  int64_t block;
+  int64_t blocks;
+  void (*barrier)(GridMachine*);
+  uint64_t (*shuffle)(GridMachine*, uint64_t word, int64_t mask);  // the word of the lane whose number differs in `mask`
+  void (*touch)(GridMachine*, char* address, int64_t nbytes, int64_t access);  // before an access
+  char* shared;  // the memory that a block shares
+};
+static_assert(offsetof(GridMachine, thread) == 0);
+static_assert(offsetof(GridMachine, block) == 8);
+static_assert(offsetof(GridMachine, blocks) == 16);
+static_assert(offsetof(GridMachine, barrier) == 24);
+static_assert(offsetof(GridMachine, shuffle) == 32);
+static_assert(offsetof(GridMachine, touch) == 40);
+static_assert(offsetof(GridMachine, shared) == 48);
+}  // namespace pellucid

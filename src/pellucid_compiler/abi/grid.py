@@ -1,0 +1,38 @@
+"""What kernels for GPUs find beside their arguments when they run on the CPU.
+
+``headers.py`` writes runtime/device/grid_machine.h from this; gpu/builder.py prints
+kernels that read ``MACHINE`` at ``OFFSETS``. What an access is: ``codes.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Member(NamedTuple):
+    """A word of the table."""
+
+    name: str
+    cpp: str
+    meaning: str = ""
+
+
+_SELF = "GridMachine*"
+MACHINE: Final = (
+    Member("thread", "int64_t thread", "of its block"),
+    Member("block", "int64_t block"),
+    Member("blocks", "int64_t blocks"),
+    Member("barrier", f"void (*barrier)({_SELF})"),
+    Member(
+        "shuffle",
+        f"uint64_t (*shuffle)({_SELF}, uint64_t word, int64_t mask)",
+        "the word of the lane whose number differs in `mask`",
+    ),
+    Member(
+        "touch",
+        f"void (*touch)({_SELF}, char* address, int64_t nbytes, int64_t access)",
+        "before an access",
+    ),
+    Member("shared", "char* shared", "the memory that a block shares"),
+)
+OFFSETS: Final = {member.name: 8 * place for place, member in enumerate(MACHINE)}

@@ -1,0 +1,62 @@
+"""Assertions as ops, which exported graphs hold; tests of whole tensors of bools."""
+
+from pellucid_compiler.composites import api, composite, require
+
+_IN_OPS = {"method": False, "function": False}
+
+
+@composite("_assert_async.msg(Tensor self, str assert_msg) -> ()", **_IN_OPS)
+def assert_async_with(x, assert_msg):
+    """Raises RuntimeError with the message if the one element of ``x`` is 0."""
+    api._assert_async(x, assert_msg)
+
+
+@composite("_assert_async(Tensor self) -> ()", **_IN_OPS)
+def assert_async(x):
+    """Raises RuntimeError if the one element of ``x`` is 0."""
+    api._assert_async(x)
+
+
+@composite("_assert_scalar(Scalar self, str assert_msg) -> ()", **_IN_OPS)
+def assert_scalar(number, assert_msg):
+    """Raises RuntimeError with the message if the number is 0."""
+    require(bool(number), "{}", assert_msg)
+
+
+@composite(
+    "_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, "
+    "ScalarType? dtype=None, *, Device? device=None, Layout? layout=None) -> ()",
+    **_IN_OPS,
+)
+def assert_tensor_metadata(a, size, stride, dtype, *, device, layout):
+    """Raises RuntimeError if ``a`` is not what is given."""
+    found = {
+        "sizes": (size, list(a.shape)),
+        "strides": (stride, list(a.stride()) if stride is not None else None),
+        "dtype": (dtype, a.dtype),
+        "layout": (layout, a.layout),
+        "device": (device, a.device),
+    }
+    for name, (want, is_) in found.items():
+        want = list(want) if isinstance(want, tuple) else want
+        require(
+            want is None or want == is_,
+            "Tensor {} mismatch! Expected: {}, Got: {}",
+            name,
+            want,
+            is_,
+        )
+
+
+@composite("_is_all_true(Tensor self) -> Tensor")
+def is_all_true(x):
+    """Whether all elements of a tensor of bools are true."""
+    require(x.dtype == api.bool, "_is_all_true takes bools, not {}", x.dtype)
+    return x.all()
+
+
+@composite("_is_any_true(Tensor self) -> Tensor")
+def is_any_true(x):
+    """Whether an element of a tensor of bools is true."""
+    require(x.dtype == api.bool, "_is_any_true takes bools, not {}", x.dtype)
+    return x.any()

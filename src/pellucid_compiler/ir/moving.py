@@ -1,0 +1,56 @@
+"""Which Graphs only move elements: what comes out went in, at another place.
+
+Such an op computes nothing: the diagnosis calls it a copy, and a tensor of integers
+with a scale keeps the scale. ``offers.py`` asks the same of dtypes that have no
+arithmetic.
+"""
+
+from __future__ import annotations
+
+from pellucid_compiler.ir.expr import Expr, is_loaded, load_index, loads
+from pellucid_compiler.ir.graph import Graph, Node
+from pellucid_compiler.ir.kinds import has_plain_store, stored_rank
+from pellucid_compiler.ir.primitives import CALL, LOOP, RESHAPE
+
+
+def moves_elements(graph: Graph) -> bool:
+    """Whether each element of the outputs is one of the inputs, converted at most."""
+    return all(map(_moves, graph.nodes))
+
+
+def reads_places(graph: Graph) -> bool:
+    """Whether elements say which others are read."""
+    bodies = [node.attrs.body for node in graph.nodes if node.primitive is CALL]
+    found = [
+        index
+        for node in graph.nodes
+        if node.primitive is LOOP
+        for store in node.attrs.stores
+        for e in loads(store.body)
+        for index in load_index(e)
+    ]
+    return is_loaded(*found) or any(map(reads_places, bodies))
+
+
+def _moves(node: Node) -> bool:
+    if node.primitive is CALL:
+        return moves_elements(node.attrs.body)
+    if node.primitive is not LOOP:
+        return node.primitive is RESHAPE
+    attrs = node.attrs
+    if attrs.payload is not None or attrs.init is not None:
+        return False
+    if len(attrs.extents) > stored_rank(attrs):
+        return False
+    is_whole = attrs.covered or has_plain_store(attrs)
+    return is_whole and all(_is_moved(store.body) for store in attrs.stores)
+
+
+def _is_moved(e: Expr) -> bool:
+    """An element, or a choice between some by their places alone."""
+    if e.op == "select":
+        condition, first, second = e.args
+        return not is_loaded(condition) and _is_moved(first) and _is_moved(second)
+    if e.op == "cast":
+        return _is_moved(e.args[0])
+    return e.op == "load"
