@@ -7,6 +7,7 @@ from pellucid import distributed as dist
 from pellucid import nn
 from pellucid.distributed.algorithms.ddp_comm_hooks import default_hooks
 from pellucid.nn.parallel import DistributedDataParallel as DDP
+from pellucid.nn.parallel._buckets import default_bytes, group_numbers
 from tests.distributed.ranks import run_ranks
 
 BATCH = 32
@@ -120,6 +121,17 @@ def rank_trains_in_all_ways(rank, size):
     rank_accumulates(rank, size)
     rank_skips_parameters(rank, size)
     rank_runs_out_of_inputs(rank, size)
+
+
+def test_little_is_left_to_reduce_when_backward_ends():
+    model = nn.Sequential(*[nn.Linear(256, 256) for _ in range(16)])
+    parameters = list(model.parameters())[::-1]
+    whole, limit = sum(p.numel() * 4 for p in parameters), default_bytes(parameters)
+    groups = group_numbers(parameters, range(len(parameters)), limit)
+    last = sum(parameters[number].numel() * 4 for number in groups[-1])
+    assert 4 <= len(groups) <= 9 and last <= 0.3 * whole
+    assert [number for group in groups for number in group] == list(range(32))
+    assert default_bytes(parameters[:2]) == 64 * 1024
 
 
 @pytest.mark.parametrize("size", [2, 4])

@@ -2,7 +2,9 @@
 
 import datetime
 import os
+import re
 import signal
+import threading
 import time
 
 import pytest
@@ -69,6 +71,46 @@ def rank_hangs(rank, size):
     dist.distributed_c10d._get_default_store().set("told", "1")
 
 
+def rank_is_asked(rank, size):
+    store = dist.distributed_c10d._get_default_store()
+    if rank == 1:
+        while not store.check(["told"]):
+            time.sleep(0.05)
+        dist.all_reduce(torch.ones(4))
+        return
+    found = []
+
+    def ask():
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            found.append(dist.waiting())
+            if "all_reduce" in found[-1][0] and "rank_is_asked" in found[-1][1]:
+                break
+        store.set("told", "1")
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    dist.all_reduce(torch.ones(4))
+    asking.join()
+    call = r"all_reduce float32\[4\] sum, #\d+ of group '0', for \d+\.\d s; "
+    line = r"rank_is_asked \(test_failures.py:\d+\)"
+    assert re.search(call + "(|.*called by )" + line, found[-1][0]), found[-1]
+    assert re.search(line, found[-1][1]), found[-1]
+    assert dist.waiting().keys() == {0, 1}
+
+
+def rank_ends_before_a_new_group(rank, size):
+    dist.barrier()  # all have met
+    if rank == 0:
+        time.sleep(0.5)  # until the others have left it
+        os.kill(os.getpid(), signal.SIGKILL)
+    with pytest.raises(dist.DistBackendError, match=r"rank 0 \(.*has ended"):
+        dist.new_group()
+    with pytest.raises(dist.DistBackendError, match=r"rank 0 \(.*has ended"):
+        dist.group.WORLD.allocate_shared(10)
+        dist.barrier()  # over sockets nothing is shared
+
+
 def rank_leaves(rank, size):
     if rank == 0:
         dist.destroy_process_group()
@@ -91,6 +133,18 @@ def test_a_killed_rank_is_named_and_the_others_form_a_new_group(transport, tmp_p
     environment["NEXT_STORE"] = str(tmp_path / "next")
     run_ranks(rank_is_killed, 3, tmp_path, killed={2}, **environment)
     assert not [n for n in set(os.listdir("/dev/shm")) - before if "pellucid" in n]
+
+
+@pytest.mark.parametrize("transport", ["shared memory", "tcp"])
+def test_any_thread_learns_what_ranks_wait_for(transport, tmp_path):
+    environment = {"PELLUCID_DISTRIBUTED_TRANSPORT": transport}
+    run_ranks(rank_is_asked, 2, tmp_path, **environment)
+
+
+@pytest.mark.parametrize("transport", ["shared memory", "tcp"])
+def test_new_groups_do_not_wait_for_the_killed(transport, tmp_path):
+    environment = {"PELLUCID_DISTRIBUTED_TRANSPORT": transport}
+    run_ranks(rank_ends_before_a_new_group, 3, tmp_path, killed={0}, **environment)
 
 
 def test_a_timeout_says_where_the_missing_rank_is(tmp_path):

@@ -7,7 +7,9 @@ from pellucid.distributed import run
 from tests.distributed.ranks import LIMIT, ROOT
 
 PROGRAM = """
-import os, signal, sys
+import atexit, os, signal, sys, time
+if "raise" in sys.argv and os.environ["RANK"] == "1":
+    atexit.register(time.sleep, 1.0)  # after the group's end, which rank 0 sees
 import pellucid as torch
 import pellucid.distributed as dist
 from pellucid.distributed.elastic.multiprocessing.errors import record

@@ -35,6 +35,13 @@ def number_of_values():
     return len(rpc.references.State.table)
 
 
+def wait_until_none_is_kept(worker):
+    give_up = time.monotonic() + 30
+    while rpc.rpc_sync(worker, number_of_values) and time.monotonic() < give_up:
+        time.sleep(0.01)
+    assert rpc.rpc_sync(worker, number_of_values) == 0
+
+
 class Server:
     """Parameters that workers fetch and send gradients for."""
 
@@ -96,11 +103,56 @@ def rank_calls(rank, size):
     dist.barrier()
     del reference, found
     gc.collect()  # the traceback of the error above
-    give_up = time.monotonic() + 30
-    while rpc.rpc_sync(after, number_of_values) and time.monotonic() < give_up:
-        time.sleep(0.01)
-    assert rpc.rpc_sync(after, number_of_values) == 0
+    wait_until_none_is_kept(after)
     rpc.shutdown()
+
+
+def rank_drops_references(rank, size):
+    meet("drops", rank, size)
+    if rank == 0:
+        for count in range(20):  # the last reference goes with the reply
+            reference = rpc.remote(1, add, args=(count,))
+            future = rpc.rpc_async(1, own_name, args=(reference,))
+            del reference
+            assert future.wait()[2] == count + 1
+        wait_until_none_is_kept(1)
+    dist.barrier()
+    rpc.shutdown()
+
+
+def same(x):
+    return x
+
+
+def make_reference(count):
+    return rpc.RRef(count)
+
+
+def rank_sends_much(rank, size):
+    meet("much", rank, size)
+    if rank == 0:
+        # More than sockets hold in both directions, in parts that go through them.
+        tensors = [torch.full((60_000,), float(count)) for count in range(100)]
+        futures = [rpc.rpc_async(1, same, args=(tensor,)) for tensor in tensors]
+        for count, future in enumerate(futures):
+            assert future.wait()[-1] == count
+        # More than there are threads that wait for the owner's word.
+        futures = [rpc.rpc_async(1, make_reference, args=(k,)) for k in range(40)]
+        found = [future.wait().to_here() for future in futures]
+        assert found == list(range(40))
+        del futures, future
+    dist.barrier()
+    rpc.shutdown()
+
+
+def test_many_calls_at_once(tmp_path):
+    environment = {"RPC_STORE": str(tmp_path / "rpc")}
+    run_ranks(rank_sends_much, 2, tmp_path, **environment)
+
+
+def test_a_reference_may_end_with_the_reply_to_its_call(tmp_path):
+    environment = {"RPC_STORE": str(tmp_path / "rpc")}
+    run_ranks(rank_drops_references, 2, tmp_path, **environment)
 
 
 def test_tensors_of_a_message_share_what_they_shared():
@@ -120,6 +172,19 @@ def test_tensors_of_a_message_share_what_they_shared():
     assert found[4].nbytes() == 24 and found[5].shape == (0,)
     assert found[6] is torch.float64 and type(found[7]) is torch.nn.Parameter
     assert torch.equal(found[8].to_dense(), torch.eye(2)) and leaf.requires_grad
+
+
+def test_messages_leave_no_cycles():
+    given = torch.randn(10_000), [torch.ones(2), rpc.WorkerInfo("a", 1)]
+    wire.load(wire.dump(given)[0])
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(3):  # storages would live until they are collected
+            wire.load(wire.dump(given)[0])
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def rank_serves_parameters(rank, size):

@@ -7,6 +7,7 @@ they find each other. Imported lazily.
 from __future__ import annotations
 
 import enum
+from typing import Any
 
 from pellucid.distributed._stores.file_store import FileStore as FileStore
 from pellucid.distributed._stores.hash_store import HashStore as HashStore
@@ -38,6 +39,24 @@ def is_available() -> bool:
     import sys
 
     return sys.platform == "linux"
+
+
+def waiting(group: Any = None) -> dict[int, str]:
+    """What each rank of the group does now, by its number in the default group: the
+    collectives that it is in, since how many seconds, and the lines of its main thread,
+    innermost first. Any thread may ask at any time; ranks answer on threads of their
+    own. RuntimeError without a group.
+
+    Example::
+
+        threading.Timer(30, lambda: print(dist.waiting())).start()
+        # {0: "all_reduce float32[4] sum, #17 of group '0', for 28.3 s; step (train:9)",
+        #  1: "load (data:31), called by step (train:7)"}
+    """
+    from pellucid.distributed._group.world import check_member
+
+    target = check_member(group, "waiting")
+    return {} if target is None else target.whereabouts()
 
 
 class DebugLevel(enum.Enum):

@@ -6,8 +6,10 @@ import contextlib
 import ctypes
 import os
 import threading
+import time
 import warnings
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, NoReturn
 
@@ -20,6 +22,7 @@ from pellucid.distributed._group.queue import CallQueue
 from pellucid.distributed._group.whereabouts import call_site, main_thread_place
 from pellucid.distributed._group.work import Work
 from pellucid.distributed._stores.store import Store, seconds_of
+from pellucid.distributed._stores.watched_store import WatchedStore
 from pellucid.distributed._transport import codes
 from pellucid.distributed._transport.choose import Member, Transport, connect, meet
 from pellucid.distributed._transport.shared_memory import SharedMemoryGroup, shared_file
@@ -27,6 +30,9 @@ from pellucid.distributed.errors import DistBackendError, DistStoreError
 
 _codes = codes.DTYPE_CODES
 _Call = tuple[int, int, int, int, int]  # kind, count, dtype, reduction, root
+
+
+_groups: weakref.WeakSet[NativeGroup] = weakref.WeakSet()  # of this process
 
 
 class NativeGroup(ProcessGroup):
@@ -44,16 +50,23 @@ class NativeGroup(ProcessGroup):
         self._queue = CallQueue("collectives")
         self._num_calls = self._num_blocks = 0
         self._last: _Call | None = None
+        self._since, self._site = 0.0, ""  # of the call under way; 0: there is none
         self._broken = ""
         self._pid = os.getpid()
         self._stopped = threading.Event()
         self._mail: set[MessageWork] = set()
-        self._transport.run(codes.BARRIER, 0, 0, 0, 0, 0, -1, 1.0, self._timeout)
+        self._posting = threading.Lock()
+        meeting = codes.BARRIER, 0, 0, 0, -1
+        try:
+            self._transport.run(codes.BARRIER, 0, 0, 0, 0, 0, -1, 1.0, self._timeout)
+        except Failure as caught:
+            self._raise(caught, meeting, call_site(), self._timeout)
         if isinstance(self._transport, SharedMemoryGroup):
             self._witness = threading.Thread(
                 target=self._answer, args=(self._transport,), daemon=True, name="where"
             )
             self._witness.start()
+        _groups.add(self)
 
     def _meet(self, store: Store) -> list[Member]:
         return meet(store, self._rank, self._size)
@@ -62,7 +75,7 @@ class NativeGroup(ProcessGroup):
         assert self._store is not None
         return connect(
             *(self._store, self._rank, self._members, self._timeout),
-            *(self._tell_slow, main_thread_place),
+            *(self._tell_slow, _whereabouts),
         )
 
     def getBackendName(self) -> str:
@@ -88,7 +101,7 @@ class NativeGroup(ProcessGroup):
         if not opts.asyncOp and self._queue.try_begin():
             try:
                 self._num_calls += 1
-                self._last = call
+                self._last, self._since = call, time.monotonic()
                 self._transport.run(
                     *(kind, input, output, count, dtype, reduction, root),
                     *(factor, timeout),
@@ -96,6 +109,7 @@ class NativeGroup(ProcessGroup):
             except Failure as caught:
                 self._raise(caught, call, call_site(), timeout)
             finally:
+                self._since = 0.0
                 self._queue.end()
             if after is not None:
                 after()
@@ -122,11 +136,13 @@ class NativeGroup(ProcessGroup):
             if self._broken:
                 self._refuse()
             self._num_calls += 1
-            self._last = call
+            self._last, self._site, self._since = call, site, time.monotonic()
             try:
                 start()
             except Failure as caught:
                 self._raise(caught, call, site, timeout)
+            finally:
+                self._site, self._since = "", 0.0
             if after is not None:
                 after()
 
@@ -214,7 +230,37 @@ class NativeGroup(ProcessGroup):
     def _answer(self, transport: SharedMemoryGroup) -> None:
         while not self._stopped.is_set():
             if transport.wait_for_question():
-                transport.answer(main_thread_place())
+                transport.answer(_whereabouts())
+
+    def check_alive(self, ranks: Sequence[int]) -> None:
+        """Raises DistBackendError when one of the ranks is known to have ended."""
+        others = [rank for rank in ranks if rank != self._rank]
+        ended = [rank for rank in others if self._transport.has_ended(rank)]
+        if ended:
+            reasons = [self._reason("ended", rank) for rank in ended]
+            name, call = self.group_name or "default", f"a meeting ({call_site()})"
+            given = self._num_calls, call, ended, self._members, reasons
+            raise DistBackendError(failure.gone_text(name, *given))
+
+    def under_way(self) -> str:
+        """The call that runs, its number, its line where another thread runs it, and
+        since when; empty when there is none.
+        """
+        call, since, site = self._last, self._since, self._site
+        if call is None or not since:
+            return ""
+        number = f"#{self._num_calls} of group {self.group_name or 'default'!r}"
+        seconds = time.monotonic() - since
+        return f"{self._describe(call, site)}, {number}, for {seconds:.1f} s"
+
+    def whereabouts(self) -> dict[int, str]:
+        """What each rank does now, by its number in the default group."""
+        found = {}
+        for rank, number in enumerate(self._global_ranks):
+            is_own = rank == self._rank
+            text = _whereabouts() if is_own else self._transport.where(rank, 1.0)
+            found[number] = text or "no answer: it has ended or runs no Python code"
+        return found
 
     # Collectives
 
@@ -430,9 +476,10 @@ class NativeGroup(ProcessGroup):
         nbytes = tensor.numel() * tensor.element_size()
         message = post(tensor.data_ptr(), nbytes, peer, tag)
         work = MessageWork(self, message, tensors, peer, is_send)
-        self._mail = {other for other in self._mail if not other.is_completed()}
-        if not message.is_done:
-            self._mail.add(work)
+        with self._posting:
+            self._mail = {other for other in self._mail if not other.is_completed()}
+            if not message.is_done:
+                self._mail.add(work)
         return work
 
     def send(self, tensors: Any, dst_rank: int, tag: int) -> MessageWork:
@@ -461,8 +508,9 @@ class NativeGroup(ProcessGroup):
         assert self._store is not None
         self._num_blocks += 1
         key, rounded = f"block{self._num_blocks}", -(-nbytes // 4096) * 4096
-        whole = rounded * self._size
-        with shared_file(self._store, key, whole, self._rank) as descriptor:
+        whole, ranks = rounded * self._size, range(self._size)
+        store = WatchedStore("blocks", self._store, lambda: self.check_alive(ranks))
+        with shared_file(store, key, whole, self._rank) as descriptor:
             address = transport.add_block(descriptor, rounded)
             self.barrier()
         memory: Any = (ctypes.c_char * rounded).from_address(address)
@@ -482,6 +530,12 @@ class NativeGroup(ProcessGroup):
         if isinstance(self._transport, SharedMemoryGroup):
             self._transport.ask(self._rank)  # wakes the thread
             self._witness.join(2.0)
+
+
+def _whereabouts() -> str:
+    """What this process's groups run, and where its main thread is."""
+    running = [group.under_way() for group in list(_groups)]
+    return "; ".join([*filter(None, running), main_thread_place()])
 
 
 def _check_outputs(listed: Any, one: Any, size: int) -> None:

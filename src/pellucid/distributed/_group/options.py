@@ -39,7 +39,7 @@ class AllgatherOptions(_Options):
 
 
 class GatherOptions(_Options):
-    """Of ``gather``."""
+    """Options of ``gather``."""
 
 
 class ScatterOptions(_Options):

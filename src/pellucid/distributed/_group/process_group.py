@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import pellucid as torch
@@ -44,6 +45,13 @@ class ProcessGroup:
     @property
     def _device_types(self) -> list[Any]:
         return [torch.device("cpu")]
+
+    def check_alive(self, ranks: Sequence[int]) -> None:
+        """Raises DistBackendError when one of the ranks is known to have ended."""
+
+    def whereabouts(self) -> dict[int, str]:
+        """What each rank does now, for ``waiting``."""
+        self._lacks("whereabouts")
 
     def _lacks(self, name: str) -> NoReturn:
         raise RuntimeError(f"backend {self.getBackendName()!r} does not offer {name}")

@@ -15,6 +15,7 @@ from pellucid.distributed._group.native import NativeGroup
 from pellucid.distributed._group.process_group import ProcessGroup
 from pellucid.distributed._stores.prefix_store import PrefixStore
 from pellucid.distributed._stores.store import Store
+from pellucid.distributed._stores.watched_store import WatchedStore
 from pellucid.distributed.constants import default_pg_timeout
 from pellucid.distributed.rendezvous import rendezvous
 
@@ -300,7 +301,9 @@ def new_group(
     kind = world.groups[default] if backend is None else backend
     limit = timeout or default._default_timeout
     assert world.store is not None
-    store = PrefixStore(f"group_{name}", world.store)
+    store = WatchedStore(
+        f"group_{name}", world.store, lambda: default.check_alive(chosen)
+    )
     options = {"group_name": name, "pg_options": pg_options}
     made = _make(_cpu_backend(kind), store, chosen.index(own), chosen, limit, **options)
     return _add(made, name, kind, chosen, group_desc or "undefined")

@@ -138,10 +138,12 @@ class Workers:
         """Of ranks that have failed, the first first."""
         found = []
         for local_rank, process in enumerate(self._processes):
-            code = process.poll()
+            code, file = process.poll(), self._error_file(local_rank)
+            if code is None and os.path.exists(file):  # it has failed, and is ending
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    code = process.wait(_GRACE)
             if code:
                 rank = int(self._environments[local_rank]["RANK"])
-                file = self._error_file(local_rank)
                 failure = Failure(rank, local_rank, process.pid, code, file)
                 with contextlib.suppress(OSError, ValueError, KeyError):
                     with open(file) as opened:

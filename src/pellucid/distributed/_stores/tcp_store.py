@@ -57,7 +57,7 @@ class TCPStore(Store):
         self._address = "127.0.0.1" if self._server else host_name
         self._lock = threading.Lock()
         self._free: list[socket.socket] = []
-        self._free.append(self._connect())
+        self._free.append(self._connect(self._seconds))
         if wait_for_workers and world_size:
             self._await_workers(is_master, world_size)
 
@@ -74,8 +74,8 @@ class TCPStore(Store):
                     f"{count}/{world_size} clients joined."
                 ) from None
 
-    def _connect(self) -> socket.socket:
-        end = time.monotonic() + self._seconds
+    def _connect(self, seconds: float) -> socket.socket:
+        end = time.monotonic() + seconds
         wait = 0.01
         while True:
             try:
@@ -85,7 +85,7 @@ class TCPStore(Store):
                 if time.monotonic() + wait > end:
                     raise DistNetworkError(
                         f"no store answers at {self._address}:{self.port} after "
-                        f"{self._seconds:g} s ({error}); start rank 0's process, "
+                        f"{seconds:g} s ({error}); start rank 0's process, "
                         "and see that MASTER_ADDR and MASTER_PORT are its own"
                     ) from None
                 time.sleep(wait)
@@ -101,7 +101,7 @@ class TCPStore(Store):
                 self._free, self._server, self._pid = [], None, os.getpid()
             if self._free:
                 return self._free.pop()
-        return self._connect()
+        return self._connect(0)  # the server runs, or has ended
 
     def _request(self, name: str, fields: Fields, timeout: float) -> Fields:
         if self._server is not None and self._pid == os.getpid():

@@ -52,6 +52,10 @@ class Links(ABC):
     def where(self, peer: int, timeout: float) -> str:
         """Where the peer's Python is; empty when it does not answer."""
 
+    def has_ended(self, peer: int) -> bool:
+        """Whether the peer is known to have ended without leaving."""
+        return False
+
     @abstractmethod
     def close(self, has_failed: bool) -> None:
         """Tells the peers, and ends the connections."""
@@ -293,6 +297,10 @@ class MessageGroup:
     def leave(self, has_failed: bool) -> None:
         """Tells the others that this rank takes no further part."""
         self._links.close(has_failed)
+
+    def has_ended(self, rank: int) -> bool:
+        """Whether a rank is known to have ended without leaving."""
+        return self._links.has_ended(rank)
 
     def where(self, rank: int, timeout: float) -> str:
         """Where a rank's Python is."""

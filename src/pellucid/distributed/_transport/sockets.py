@@ -79,6 +79,9 @@ class SocketLinks(Links):
                     self.post(peer, _ANSWER, 0, self._where().encode())
                 elif channel == _LEAVE:
                     cause = "left"
+                    with self._changed:  # because of those that had ended
+                        for (lost,) in struct.iter_unpack("!q", data):
+                            self._gone.setdefault(lost, "ended")
                 else:
                     with self._changed:
                         self._inbox[peer, (channel, number)].append(data)
@@ -120,8 +123,9 @@ class SocketLinks(Links):
         with self._changed:
             while (sender := self._sender(peer, key)) is None:
                 gone = self._gone if peer == ANY_RANK else {peer} & self._gone.keys()
-                for lost in gone:
-                    raise Failure(self._gone[lost], [lost])
+                if gone:
+                    ended = [p for p, why in self._gone.items() if why == "ended"]
+                    raise Failure("ended" if ended else "left", ended or list(gone))
                 left = end - time.monotonic()
                 if left <= 0:
                     others = set(range(self._size)) - {self._rank}
@@ -143,10 +147,17 @@ class SocketLinks(Links):
         except Failure:
             return ""
 
+    def has_ended(self, peer: int) -> bool:
+        """Whether the connection has closed without a word."""
+        with self._changed:
+            return self._gone.get(peer) == "ended"
+
     def close(self, has_failed: bool) -> None:
         """Tells the peers, sends what is under way and ends the connections."""
+        with self._changed:
+            ended = [p for p, why in self._gone.items() if why == "ended"]
         for peer in self._sockets:
-            self.post(peer, _LEAVE, 0, b"")
+            self.post(peer, _LEAVE, 0, struct.pack(f"!{len(ended)}q", *ended))
             self._outbox[peer].put(None)
         for thread in self._threads[1::2]:
             thread.join(2)

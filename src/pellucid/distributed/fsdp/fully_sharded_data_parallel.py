@@ -83,7 +83,7 @@ class FullStateDictConfig:
 
 @dataclass
 class ShardedStateDictConfig:
-    """Of sharded states."""
+    """Options of sharded state dicts."""
 
     offload_to_cpu: bool = False
 

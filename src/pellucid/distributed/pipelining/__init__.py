@@ -1,6 +1,17 @@
 """``torch.distributed.pipelining``: a model's stages on different processes."""
 
-from pellucid.distributed.pipelining.schedules import Schedule1F1B, ScheduleGPipe
+from pellucid.distributed.pipelining.schedules import (
+    Schedule1F1B,
+    ScheduleGPipe,
+    ScheduleInterleaved1F1B,
+    ScheduleLoopedBFS,
+)
 from pellucid.distributed.pipelining.stage import PipelineStage
 
-__all__ = ["PipelineStage", "Schedule1F1B", "ScheduleGPipe"]
+__all__ = [
+    "PipelineStage",
+    "Schedule1F1B",
+    "ScheduleGPipe",
+    "ScheduleInterleaved1F1B",
+    "ScheduleLoopedBFS",
+]

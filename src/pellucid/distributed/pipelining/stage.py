@@ -12,8 +12,8 @@ __all__ = ["PipelineStage"]
 
 
 class PipelineStage:
-    """Stage ``stage_index`` of ``num_stages``: each runs on a process of a group, in
-    the order of its ranks.
+    """Stage ``stage_index`` of ``num_stages``, a multiple of the group's size: rank r
+    runs the stages r, r + size, r + 2 * size, ...
 
     The first stage gets the inputs of ``schedule.step``, the others the outputs of the
     stage before. Shapes are found when the first microbatch runs.
@@ -34,10 +34,15 @@ class PipelineStage:
                 f"Stage index {stage_index} is out of range of {num_stages}"
             )
         size = dist.get_world_size(group)
-        if num_stages != size:
+        if num_stages % size or stage_index % size != dist.get_rank(group):
             raise ValueError(
-                f"{num_stages} stages need as many processes; the group has {size}"
+                f"stage {stage_index} of {num_stages} cannot run on rank "
+                f"{dist.get_rank(group)} of {size}: give each rank r the stages r, "
+                f"r + {size}, ..., as many as the others"
             )
+        if size == 1 < num_stages:
+            raise ValueError(f"{num_stages} stages need more than one process")
+        self._group_size = size
         self.submod, self.stage_index = submodule, stage_index
         self.num_stages, self.group = num_stages, group
         self._facts: list[Any] | None = None  # (shape, dtype) of what is received
@@ -60,22 +65,29 @@ class PipelineStage:
         self._facts, self._has_told = None, False
 
     def _send(self, tensors: list[Any], step: int) -> None:
-        peer = self.stage_index + step
+        peer, tag = (self.stage_index + step) % self._group_size, self._tag(step)
         for tensor in tensors:
             sent = tensor.detach().contiguous()
-            work = dist.isend(sent, group=self.group, group_dst=peer)
+            work = dist.isend(sent, group=self.group, group_dst=peer, tag=tag)
             self._sent.append((work, sent))
+
+    def _tag(self, step: int, *, sends: bool = True) -> int:
+        """Of what two neighbours send each other: ranks have several stages."""
+        source = self.stage_index if sends else self.stage_index + step
+        return 1 + 2 * source + ((step > 0) is sends)
 
     def _receive(self, facts: list[Any], step: int) -> list[Any]:
         found = [torch.empty(shape, dtype=dtype) for shape, dtype in facts]
+        peer = (self.stage_index + step) % self._group_size
+        tag = self._tag(step, sends=False)
         for tensor in found:
-            dist.recv(tensor, group=self.group, group_src=self.stage_index + step)
+            dist.recv(tensor, group=self.group, group_src=peer, tag=tag)
         return found
 
     def _shapes(self) -> list[Any]:
         if self._facts is None:
             listed = [None]
-            source = self.stage_index - 1
+            source = (self.stage_index - 1) % self._group_size
             dist.recv_object_list(listed, group=self.group, group_src=source)
             self._facts = listed[0]
         assert self._facts is not None
@@ -94,7 +106,7 @@ class PipelineStage:
         if not self.is_last:
             if not self._has_told:
                 facts = [(tuple(x.shape), x.dtype) for x in outputs]
-                target = self.stage_index + 1
+                target = (self.stage_index + 1) % self._group_size
                 dist.send_object_list([facts], group=self.group, group_dst=target)
                 self._has_told = True
             self._send(outputs, 1)

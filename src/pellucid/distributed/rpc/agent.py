@@ -8,6 +8,7 @@ import hmac
 import itertools
 import json
 import os
+import queue
 import secrets
 import socket
 import struct
@@ -21,7 +22,7 @@ from typing import Any
 
 from pellucid.distributed._distributed import read_memory
 from pellucid.distributed._stores.store import Store
-from pellucid.distributed.errors import DistError
+from pellucid.distributed.errors import DistError, DistStoreError
 from pellucid.distributed.rpc import wire
 from pellucid.futures import Future
 
@@ -46,7 +47,7 @@ class _Waiter:
 
     def __init__(self) -> None:
         self.message: wire.Message | None = None
-        self.is_done = False
+        self.is_done = self.is_abandoned = False
         self._lock = threading.Lock()
         self._lock.acquire()
 
@@ -64,13 +65,16 @@ class _Peer:
     """The connection to a worker, for the calls of this one.
 
     Who holds ``reading`` reads the replies, for all: a thread that waits for one of
-    them, and the agent's where none of those does. ``lock`` is for all else.
+    them, and the agent's where none of those does. Who holds ``sending`` writes a call;
+    that may last until the worker reads, so replies never wait for it. ``lock`` is for
+    all else.
     """
 
-    def __init__(self, connection: socket.socket, shown: str) -> None:
-        self.connection, self.shown = connection, shown
+    def __init__(self, connection: socket.socket, worker: int, shown: str) -> None:
+        self.connection, self.worker, self.shown = connection, worker, shown
         self.reader = wire.Reader(connection)
         self.lock, self.reading = threading.Lock(), threading.Lock()
+        self.sending = threading.Lock()
         self.is_needed = threading.Semaphore(0)  # the agent's thread is, to read
         self.reads_ours = False  # the worker can read this one's memory
         # With what the worker may need until it has answered.
@@ -95,14 +99,17 @@ class _Caller:
 
     Who holds ``reading`` reads a call and runs it, its ``turn``: the time when it
     began. If that takes long, the agent's watch gives ``reading`` to another thread.
+    Who holds ``sending`` writes a reply.
     """
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection, self.reader = connection, wire.Reader(connection)
         self.lock, self.reading = threading.Lock(), threading.Lock()
+        self.sending = threading.Lock()
         self.num_threads = self.num_idle = 0
         self.turn: list[float] | None = None
         self.is_known = self.reads_ours = False
+        self.worker = -1
 
     def hand_over(self, before: float) -> bool:
         """Lets another thread read, if this one runs a call since then, or earlier."""
@@ -130,6 +137,7 @@ class Agent:
         self._sent: dict[tuple[int, int], Any] = {}  # what results need until received
         self._callers: set[_Caller] = set()
         self._num_calls, self._is_closed = 0, False
+        self._ended: set[int] = set()  # workers whose connections have closed
         self._is_active = threading.Event()  # calls come: there is something to watch
         self._token = bytearray(secrets.token_bytes(wire.KEY_BYTES))
         if rank == 0:
@@ -141,7 +149,9 @@ class Agent:
         store.set(f"worker/{rank}", json.dumps((name, host, port, pid, *token)))
         texts = store.multi_get([f"worker/{other}" for other in range(size)])
         self._addresses = [json.loads(text) for text in texts]
-        for run in (self._accept, self._watch):
+        self._readable = [n for n in range(size) if self._readable_pid(n)]
+        self._later: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        for run in (self._accept, self._watch, self._run_later):
             threading.Thread(target=run, daemon=True, name="rpc").start()
         self.workers = [
             WorkerInfo(address[0], number)
@@ -163,13 +173,15 @@ class Agent:
 
     def _peer(self, number: int) -> _Peer:
         with self._lock:
+            if self._is_closed:
+                raise ConnectionError("RPC has been shut down")
             peer = self._peers.get(number)
             if peer is None or peer.is_lost:
-                name, host, port, pid = self._addresses[number][:4]
+                _, host, port, *_ = self._addresses[number]
                 connection = socket.create_connection((host, port), timeout=60)
                 connection.settimeout(None)
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                peer = _Peer(connection, f"{name} ({host}, pid {pid})")
+                peer = _Peer(connection, number, self._shown(number))
                 peer.reader.pid = self._readable_pid(number)
                 known = self.own.id, bool(peer.reader.pid)
                 connection.sendall(self._key + _GREETING.pack(*known))
@@ -179,6 +191,10 @@ class Agent:
                     target=self._read_replies, args=(peer,), daemon=True, name="rpc"
                 ).start()
             return peer
+
+    def _shown(self, number: int) -> str:
+        name, host, _, pid, *_ = self._addresses[number]
+        return f"{name} ({host}, pid {pid})"
 
     def _readable_pid(self, number: int) -> int:
         """Of a worker whose memory this one can read, else 0."""
@@ -213,7 +229,10 @@ class Agent:
         else:
             is_done = waiter.wait(seconds)
         if not is_done:
-            raise TimeoutError
+            with peer.lock:
+                waiter.is_abandoned = not waiter.is_done
+            if waiter.is_abandoned:
+                raise TimeoutError
         if waiter.message is None:
             raise peer.lost()
         value = self._loaded(peer, waiter.message)
@@ -233,13 +252,15 @@ class Agent:
                 if peer.is_lost:
                     raise ConnectionError("the connection has closed")
                 peer.waiting[number] = receiver, (held, content)
-                # Who waits does not change the memory meanwhile.
-                is_sync = peer.reads_ours and isinstance(receiver, _Waiter)
-                reads = is_sync and wire.is_to_be_read(content)
-                kind = wire.CALL | (wire.READS if reads else 0)
+            # Who waits does not change the memory meanwhile.
+            is_sync = peer.reads_ours and isinstance(receiver, _Waiter)
+            reads = is_sync and wire.is_to_be_read(content)
+            kind = wire.CALL | (wire.READS if reads else 0)
+            with peer.sending:
                 wire.send(peer.connection, kind, number, content)
         except OSError as error:
-            raise RuntimeError(f"worker {to.name} cannot be called: {error}") from None
+            shown = self._shown(to.id)
+            raise RuntimeError(f"worker {shown} cannot be called: {error}") from None
         return peer
 
     def _read_replies(self, peer: _Peer) -> None:
@@ -271,24 +292,31 @@ class Agent:
         """Hands a reply to its receiver. False: the peer has ended, as all who wait
         have heard.
         """
-        # Closed, here or there; shut down without waiting for answers.
         try:
             message = peer.reader.receive()
-            with peer.lock:
-                receiver = peer.waiting.pop(message.number)[0]
-            if isinstance(receiver, _Waiter):
-                receiver.wake(message)
-            else:
-                self._pool.submit(self._settle, peer, receiver, message)
-        except (OSError, ValueError, RuntimeError):
+        except (OSError, ValueError):  # closed, here or there
             self._lose(peer)
             return False
+        with peer.lock:
+            if peer.is_lost:
+                return False
+            receiver = peer.waiting.pop(message.number)[0]
+            if isinstance(receiver, _Waiter):
+                if not receiver.is_abandoned:
+                    receiver.wake(message)
+                    return True
+                receiver = Future()  # nobody's
+        try:
+            self._pool.submit(self._settle, peer, receiver, message)
+        except RuntimeError:  # shut down without waiting for answers
+            receiver.set_exception(peer.lost())
         return True
 
     def _lose(self, peer: _Peer) -> None:
         with peer.lock:
             peer.is_lost = True
             lost, peer.waiting = peer.waiting, {}
+        self._ended.add(peer.worker)
         peer.is_needed.release()  # its thread ends
         for receiver, _ in lost.values():
             if isinstance(receiver, _Waiter):
@@ -299,8 +327,8 @@ class Agent:
     def _loaded(self, peer: _Peer, message: wire.Message) -> Any:
         value = wire.load(message.content)
         if message.kind & wire.HOLDS:
-            with peer.lock:
-                nothing = wire.Pickled(b"", [])
+            nothing = wire.Pickled(b"", [])
+            with contextlib.suppress(OSError), peer.sending:
                 wire.send(peer.connection, wire.RECEIVED, message.number, nothing)
         return value
 
@@ -335,14 +363,20 @@ class Agent:
             self._is_active.wait()
             time.sleep(_LONG_CALL_SECONDS)
             now = time.monotonic()
-            is_running = False
             for caller in list(self._callers):
-                is_running = is_running or caller.turn is not None
                 if caller.hand_over(now - _LONG_CALL_SECONDS):
                     self._fill_threads(caller)
-            if self._num_calls == before and not is_running and not self._is_closed:
+            if not self._has_calls_since(before):
                 self._is_active.clear()
+                # A call that began before that saw no need to set it.
+                if self._has_calls_since(before) or self._is_closed:
+                    self._is_active.set()
             before = self._num_calls
+
+    def _has_calls_since(self, count: int) -> bool:
+        """Whether calls run, or came after so many."""
+        callers = list(self._callers)
+        return self._num_calls != count or any(c.turn is not None for c in callers)
 
     def _add_thread(self, caller: _Caller) -> None:
         with caller.lock:
@@ -371,6 +405,8 @@ class Agent:
                 is_reading = self._run(caller, message)
                 del message  # it may hold references
         self._callers.discard(caller)
+        if caller.is_known:
+            self._ended.add(caller.worker)
         for key in [key for key in list(self._sent) if key[0] == id(caller)]:
             self._sent.pop(key, None)
         caller.connection.close()
@@ -402,10 +438,10 @@ class Agent:
             key = caller.reader.read(len(self._key))
             if not hmac.compare_digest(key, self._key):
                 raise ConnectionError("this is not a worker of the job")
-            number, caller.reads_ours = _GREETING.unpack(
+            caller.worker, caller.reads_ours = _GREETING.unpack(
                 caller.reader.read(_GREETING.size)
             )
-            caller.reader.pid = self._readable_pid(number)
+            caller.reader.pid = self._readable_pid(caller.worker)
             caller.connection.sendall(_YES if caller.reader.pid else _NO)
             caller.is_known = True
         return caller.reader.receive()
@@ -418,7 +454,7 @@ class Agent:
             if held or reads:
                 kind |= wire.HOLDS | (wire.READS if reads else 0)
                 self._sent[id(caller), message.number] = held, reply
-            with contextlib.suppress(OSError), caller.lock:
+            with contextlib.suppress(OSError), caller.sending:
                 wire.send(caller.connection, kind, message.number, reply)
 
         context = None
@@ -456,8 +492,22 @@ class Agent:
 
     # Ending
 
+    def later(self, run: Callable[[], None]) -> None:
+        """Runs it in a thread of the agent: for finalizers, which take no locks, since
+        the thread that they interrupt may hold them.
+        """
+        self._later.put(run)
+
+    def _run_later(self) -> None:
+        for run in iter(self._later.get, None):
+            with contextlib.suppress(Exception):  # nobody is there to hear of it
+                run()
+
     def settle(self) -> None:
-        """Waits for the answers to all calls of this worker."""
+        """Waits for the answers to all calls of this worker, and of its finalizers."""
+        is_reached = threading.Event()
+        self.later(is_reached.set)
+        is_reached.wait()
         for peer in list(self._peers.values()):
             with peer.lock:
                 receivers = [receiver for receiver, _ in peer.waiting.values()]
@@ -467,10 +517,33 @@ class Agent:
                         receiver.wait()
 
     def meet(self, name: str) -> None:
-        """Waits until all workers are here."""
+        """Waits until all workers are here; RuntimeError when one has ended before."""
+        key = f"{name}/all"
         if self._store.add(f"{name}/count", 1) == self._size:
-            self._store.set(f"{name}/all", "1")
-        self._store.wait([f"{name}/all"])
+            self._store.set(key, "1")
+        end = time.monotonic() + self._store.timeout.total_seconds()
+        while True:
+            left = max(end - time.monotonic(), 0)
+            try:
+                self._store.wait([key], datetime.timedelta(seconds=min(left, 0.5)))
+                return
+            except DistStoreError:
+                ended = self._ended_workers()
+                if self._store.check([key]):  # they were here, and went on
+                    return
+                if ended:
+                    shown = ", ".join(self._shown(number) for number in ended)
+                    raise RuntimeError(
+                        f"workers have ended before the {name} of RPC: {shown}. "
+                        "shutdown(graceful=False) does not wait for them"
+                    ) from None
+                if not left:
+                    raise
+
+    def _ended_workers(self) -> list[int]:
+        """Those that are known to have ended, or to have shut down."""
+        gone = {n for n in self._readable if not self._readable_pid(n)}
+        return sorted(gone | self._ended)
 
     def leave(self) -> None:
         """Waits until all workers leave; worker 0, in whose process the store may be,
@@ -482,7 +555,7 @@ class Agent:
                 DistError
             ):  # a worker died that had met the others
                 if self._size > 1:
-                    self._store.wait(["end/read"], datetime.timedelta(seconds=10))
+                    self._store.wait(["end/read"], datetime.timedelta(seconds=60))
             return
         with contextlib.suppress(
             DistError
@@ -494,10 +567,13 @@ class Agent:
         """Ends the connections and the pool."""
         self._is_closed = True
         self._is_active.set()
+        self._later.put(None)
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        for peer in self._peers.values():
+        with self._lock:
+            peers = list(self._peers.values())
+        for peer in peers:
             with contextlib.suppress(OSError):
                 peer.connection.shutdown(socket.SHUT_RDWR)
             self._lose(peer)
@@ -505,7 +581,7 @@ class Agent:
         for caller in list(self._callers):
             with contextlib.suppress(OSError):
                 caller.connection.shutdown(socket.SHUT_RDWR)
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._pool.shutdown(wait=False)
 
 
 def is_error(reply: wire.Message) -> bool:

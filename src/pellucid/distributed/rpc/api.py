@@ -92,15 +92,17 @@ def init_rpc(
 
 def shutdown(graceful: bool = True, timeout: float = 0) -> None:
     """Ends RPC on this worker; when ``graceful``, once all workers have called it and
-    had the answers to their calls.
+    had the answers to their calls. RuntimeError if one of them has ended before.
     """
     current = agent()
-    if graceful:
-        current.settle()
-        current.leave()
-    State.agent = None
-    State.table = references.Table()
-    current.close()
+    try:
+        if graceful:
+            current.settle()
+            current.leave()
+    finally:
+        State.agent = None
+        State.table = references.Table()
+        current.close()
 
 
 def get_worker_info(worker_name: str | None = None) -> WorkerInfo:

@@ -112,7 +112,7 @@ class _Run:
         self.missing = dict.fromkeys(sent)
         self.replies: deque[Future] = deque()  # to what the pass has sent
         self.waker: Future | None = None  # the answer to the message that woke it
-        self.leads = bool(roots)
+        self.leads, self.is_over = bool(roots), False
         self._roots, self._sent = roots, sent
         self._lock = threading.Lock()
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -127,7 +127,7 @@ class _Run:
         answer = Future()
         with self._lock:
             self._queue.put((message, found))
-            if not self.leads and self.waker is None:
+            if not self.leads and not self.is_over and self.waker is None:
                 self.waker = answer
                 return answer
         answer.set_result(None)
@@ -145,6 +145,7 @@ class _Run:
             self.run()
         except Exception as error:
             with self._lock:
+                self.is_over = True
                 waker, self.waker = self.waker, None
             for future in (waker, self.done):
                 if future is not None:
@@ -343,8 +344,9 @@ def release(number: int) -> None:
         return
     if wire.recording_context() is context:
         wire.set_recording_context(None)
-    if context.run is not None:
-        context.run.fail(RuntimeError(f"the autograd context {number} has ended"))
+    run = context.run
+    if run is not None:
+        run.fail(RuntimeError(f"the autograd context {number} has ended"))
     current = agent()
     for worker in context.workers - {current.own.id}:
         with contextlib.suppress(RuntimeError):  # a worker that has ended
@@ -379,8 +381,9 @@ def receive(number: int, message: Message, found: Gradients, retain: bool) -> Fu
 def look(number: int) -> tuple[Message | None, set[int]]:
     """The latest message whose gradients a pass here waits for, and the neighbours."""
     context = find(number)
-    missing = context.run.missing if context.run is not None else {}
-    return max(missing, default=None), context.workers
+    run = context.run
+    missing = list(run.missing) if run is not None else []
+    return max(missing, default=None), set(context.workers)
 
 
 @async_execution

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import threading
 from collections.abc import Callable
@@ -77,6 +76,23 @@ def _took_too_long(seconds: float) -> RuntimeError:
         f"RPC ran for more than set timeout ({round(seconds * 1000)} ms) and will now "
         "be marked with an error"
     )
+
+
+def _ask(
+    worker: WorkerInfo,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    timeout: float,
+) -> Any:
+    """What the function gives there, waited for without a thread of the pool: those may
+    all be waiting so, for references that results have brought.
+    """
+    seconds = _seconds(timeout)
+    try:
+        return agent().ask(worker, function, args, kwargs, seconds)
+    except TimeoutError:
+        raise _took_too_long(seconds) from None
 
 
 # What the owner is asked to do.
@@ -173,8 +189,7 @@ class RRef:
             return self.local_value()
         if self._created is not None:
             result_of(self._created, timeout)
-        future = agent().call(self._owner, fetch, (self._identity,), {})
-        return result_of(future, timeout)
+        return _ask(self._owner, fetch, (self._identity,), {}, timeout)
 
     def rpc_sync(self, timeout: float = -1.0) -> Any:
         """``ref.rpc_sync().method(x)``: calls a method at the owner."""
@@ -195,16 +210,20 @@ class RRef:
 
     def __del__(self) -> None:
         current = State.agent
-        if current is None or not hasattr(self, "_owner"):
-            return
-        with contextlib.suppress(Exception):
-            if self._owner == current.own:
-                add_reference(self._identity, -1)
-            else:
-                current.call(self._owner, add_reference, (self._identity, -1), {})
+        if current is not None and hasattr(self, "_owner"):
+            owner, identity = self._owner, self._identity
+            current.later(lambda: _forget(current, owner, identity))
 
     def __repr__(self) -> str:
         return f"RRef(owner={self._owner.name}, id={self._identity})"
+
+
+def _forget(current: Agent, owner: WorkerInfo, identity: Identity) -> None:
+    """Notifies the owner of one reference less."""
+    if owner == current.own:
+        add_reference(identity, -1)
+    else:
+        current.call(owner, add_reference, (identity, -1), {})
 
 
 def _received(owner: int, identity: Identity) -> RRef:
@@ -214,7 +233,7 @@ def _received(owner: int, identity: Identity) -> RRef:
     if worker == current.own:
         add_reference(identity, 1)
     else:
-        result_of(current.call(worker, add_reference, (identity, 1), {}), -1)
+        _ask(worker, add_reference, (identity, 1), {}, -1)
     made = RRef.__new__(RRef)
     made._set(worker, identity)
     return made
@@ -283,11 +302,7 @@ def rpc_sync(
     """``func(*args, **kwargs)`` on worker ``to``. What it raises there is raised here,
     with the worker's name and traceback.
     """
-    seconds, worker = _seconds(timeout), _checked(to, func)
-    try:
-        return agent().ask(worker, func, tuple(args or ()), kwargs or {}, seconds)
-    except TimeoutError:
-        raise _took_too_long(seconds) from None
+    return _ask(_checked(to, func), func, tuple(args or ()), kwargs or {}, timeout)
 
 
 def remote(
@@ -301,8 +316,7 @@ def remote(
     current = agent()
     worker = current.worker(to)
     identity = current.own.id, next(State.numbers)
-    counted = current.call(worker, add_reference, (identity, 1), {})
-    result_of(counted, timeout)
+    _ask(worker, add_reference, (identity, 1), {}, timeout)
     given = identity, func, tuple(args or ()), kwargs or {}
     done = current.call(worker, create, given, {})
     return RRef.created_by(worker, identity, done)

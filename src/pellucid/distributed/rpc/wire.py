@@ -14,7 +14,7 @@ import select
 import socket
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -101,26 +101,34 @@ def _needs_gradient(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.requires_grad
 
 
+def _taker(buffers: list[Any]) -> Callable[[pickle.PickleBuffer], bool]:
+    """Whether a buffer becomes a part of the pickle; else it is added to the list. Not
+    a method: a pickler that refers to itself would hold its storages until they are
+    collected.
+    """
+
+    def take(buffer: pickle.PickleBuffer) -> bool:
+        raw = buffer.raw()
+        is_small = raw.nbytes < _SEPARATE_BYTES
+        if not is_small:
+            buffers.append(raw)
+        return is_small
+
+    return take
+
+
 class _Pickler(pickle.Pickler):
     """Writes tensors as facts and storages as bytes, or beside the pickle; tensors that
     share a storage still do. Globals, which pickles look up by name, are slow.
     """
 
     def __init__(self, file: Any, buffers: list[Any]) -> None:
-        super().__init__(file, 5, buffer_callback=self._take)
+        super().__init__(file, 5, buffer_callback=_taker(buffers))
         self._buffers = buffers
         self._storages: dict[int, tuple[int, Any]] = {}
         recorded = torch.is_grad_enabled()
         self._context: Any = recording_context() if recorded else None
         self._message: Any = None
-
-    def _take(self, buffer: pickle.PickleBuffer) -> bool:
-        """Whether it becomes a part of the pickle."""
-        raw = buffer.raw()
-        is_small = raw.nbytes < _SEPARATE_BYTES
-        if not is_small:
-            self._buffers.append(raw)
-        return is_small
 
     def _storage(self, storage: Any) -> tuple[int, Any]:
         """Its number, and its content where it is new: True for the next buffer."""

@@ -1,0 +1,6 @@
+"""The older place of ``torch.distributed.tensor.placement_types``."""
+
+from pellucid.distributed.tensor.placement_types import Partial as Partial
+from pellucid.distributed.tensor.placement_types import Placement as Placement
+from pellucid.distributed.tensor.placement_types import Replicate as Replicate
+from pellucid.distributed.tensor.placement_types import Shard as Shard

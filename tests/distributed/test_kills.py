@@ -1,0 +1,10 @@
+"""Ranks killed at random moments; ``kills.py`` says what is checked."""
+
+import pytest
+
+from tests.distributed.kills import kill_one
+
+
+@pytest.mark.parametrize("seed", [1000, 1002, 1003, 1005, 1086, 1097])
+def test_survivors_learn_who_was_killed_and_nothing_stays(seed, tmp_path):
+    kill_one(seed, tmp_path)
