@@ -75,56 +75,59 @@ def diagnosed(work, files=(), fading=None):
 
 def retimed(log, costs, fading=None):
     """Change a log's times to those of this clock; the seconds asleep in it."""
-    thread = main_thread(log)
-    work = {event: _nanoseconds(event, costs) for event in outermost(log, costs)}
-    before = [event.begin for event in thread.events]
+    columns, thread = log.columns, main_thread(log)
+    own = thread.rows.tolist()
+    work = {row: _nanoseconds(log, row, costs) for row in outermost(log, costs)}
+    before = [columns.begin[row] for row in own]
     children, seen, slept = {}, Counter(), 0.0
-    for event in thread.events:
-        children.setdefault(event.parent, []).append(event)
+    parents, names = columns.parent.tolist(), columns.name.tolist()
+    kinds, lines = columns.kind.tolist(), columns.line.tolist()
+    for row in own:
+        children.setdefault(parents[row], []).append(row)
 
-    def run(event, now):
+    def run(row, now):
         nonlocal slept
-        event.begin = now
-        now += _OWN.get(event.kind, 0)
-        for inner in children.get(event, ()):
+        columns.begin[row] = now
+        now += _OWN.get(kinds[row], 0)
+        for inner in children.get(row, ()):
             now = run(inner, now)
-        seconds = _asleep(event)
+        seconds = _asleep(columns.names[names[row]])
         slept += seconds
         now += seconds * 1e9
-        if event in work:
-            seen[event.name, event.line] += 1
-            is_slow = fading is not None and seen[event.name, event.line] > fading
-            now += work[event] * (_SLOWER if is_slow else 1)
-        event.end = now
+        if row in work:
+            seen[names[row], lines[row]] += 1
+            is_slow = fading is not None and seen[names[row], lines[row]] > fading
+            now += work[row] * (_SLOWER if is_slow else 1)
+        columns.end[row] = now
         return now
 
     now = log.begin
-    for event in children.get(None, ()):
-        now = run(event, now + _BETWEEN)
+    for row in children.get(-1, ()):
+        now = run(row, now + _BETWEEN)
     log.end = now + _BETWEEN
-    after = [event.begin for event in thread.events]
-    for other in log.threads:
-        for event in other.events if other is not thread else ():
-            place = bisect_right(before, event.begin) - 1
-            event.begin = event.end = after[place] if place >= 0 else log.begin
-    log.__dict__.pop("events", None)  # sorted by the times before
+    after = [columns.begin[row] for row in own]
+    for other in set(range(len(columns))) - set(own):
+        place = bisect_right(before, columns.begin[other]) - 1
+        moment = after[place] if place >= 0 else log.begin
+        columns.begin[other] = columns.end[other] = moment
     return slept
 
 
-def _asleep(event):
+def _asleep(name):
     """Seconds that a program asked to wait, or waits for another rank."""
-    if event.name.startswith(_ASLEEP):
-        return float(event.name.removeprefix(_ASLEEP))
-    return 0.01 if event.name == "distributed::wait" else 0.0
+    if name.startswith(_ASLEEP):
+        return float(name.removeprefix(_ASLEEP))
+    return 0.01 if name == "distributed::wait" else 0.0
 
 
-def _nanoseconds(event, costs):
+def _nanoseconds(log, row, costs):
     """What the operations and the bytes take; of a routine, the cube of its side."""
-    cost = costs.as_run(event, [])
+    name, arguments = log.columns.names[log.columns.name[row]], log.arguments(row)
+    cost = costs.as_run(name, arguments)
     if cost is None:
-        sizes = [a.shape for a in event.thread.arguments(event) if hasattr(a, "shape")]
+        sizes = [a.shape for a in arguments if hasattr(a, "shape")]
         side = max((max(shape, default=1) for shape in sizes), default=1)
-        return side**3 / _ARITHMETIC * 1e9 if "linalg" in event.name else 0
+        return side**3 / _ARITHMETIC * 1e9 if "linalg" in name else 0
     operations = cost.operations
     arithmetic = operations.get("arithmetic", 0) / _ARITHMETIC
     slow = sum(operations.get(name, 0) for name in ("division", "elementary"))

@@ -19,7 +19,7 @@ from tests.diagnose import clock
 import pellucid as torch
 from pellucid import diagnose
 from pellucid.diagnose import trials
-from pellucid.diagnose.experiments import is_worth, judge
+from pellucid.diagnose.experiments import best_of_each_line, is_worth, judge
 from pellucid.diagnose.findings import KINDS, Finding, Patch, Report
 from pellucid.diagnose.rules import all_rules
 
@@ -43,6 +43,14 @@ FAULTY = {
     "clone": ("copy", "table.clone()", "table[k]"),
     "compile": ("overhead", "x = x + 0.01 * force(x)", "force = torch.compile(force)"),
     "denormals": ("waste", "    state = state", "torch.set_flush_denormal(True)"),
+    "double_numpy": ("compute", "torch.tensor(X)", "torch.tensor(X).float()"),
+    "hoist_function": ("waste", "    pe = positional(1024, 256)", "    pass"),
+    "kept_losses": ("leak", 'history["loss"].append(loss)', "append(loss.detach())"),
+    "nograd_module": ("waste", "out = model(images)", "with torch.no_grad():"),
+    "reads": ("overhead", "pred[i].item() == labels[step][i].item()", None),
+    "retained_function": ("peak", "backward(retain_graph=True)", "loss.backward()"),
+    "tiny_batch": ("overhead", "DataLoader(", "batch_size=64"),
+    "zero_grad": ("waste", "loss.backward()", None),
     "double": ("compute", ".double()", ".float()"),
     "elements": ("overhead", "out[k] = x[k] * 2 + 1", None),
     "hoist": ("waste", "    table = torch.softmax(A @ B, -1)", "pass"),
@@ -63,7 +71,9 @@ OPTIONS = (
     "compile",
     "in_place",
 )  # no faults
-SOUND = ("cnn", "eval", "matmul", "train", "vector")
+SOUND = (
+    *("accumulate", "cnn", "eval", "gan", "matmul", "train", "transformer", "vector"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +160,10 @@ def test_what_measures_nothing_is_dropped(tmp_path):
     assert not is_worth(judged(runs(2, 1, 1), runs(1, 1, 1)))  # once is chance
     smaller = judged(runs(1, 1), runs(1, 1, peak=50))
     assert is_worth(smaller) and smaller.saved_bytes == 50
+    slower = judged(runs(1, 1), runs(2, 2, peak=50))
+    assert slower.saved_bytes == 50 and not is_worth(slower)
+    alike = judged(runs(2), runs(1.5)), judged(runs(2), runs(1)), judged([], [])
+    assert best_of_each_line(list(alike)) == [alike[1]]
     assert judged(runs(2), runs(1, output="x")).same_output is False
     assert not is_worth(judged(runs(1), []))
 
@@ -268,4 +282,4 @@ def test_steps_of_a_loop_sum_to_its_time_and_slow_ones_say_why():
 def test_every_rule_is_a_file():
     names = {rule.__module__.rpartition(".")[2] for rule in all_rules()}
     files = (Path(diagnose.__file__).parent / "rules").glob("[a-z]*.py")
-    assert names == {path.stem for path in files} and len(names) >= 27
+    assert names == {path.stem for path in files} and len(names) >= 29

@@ -114,7 +114,7 @@ def test_arguments_are_recorded_with_shapes_strides_and_numbers():
     x = torch.ones(4, 6)[:, ::2]
     log = recorded(lambda: torch.sum(x, dim=[1], keepdim=True), Watch.FACTS)
     (call,) = [event for event in log.events if event.kind is Kind.CALL]
-    first, dims, keepdim = call.thread.arguments(call)[:3]
+    first, dims, keepdim = call.arguments[:3]
     assert (first.dtype, first.shape, first.strides) == ("float32", (4, 3), (6, 2))
     assert (dims, keepdim) == ([1], True)
 
@@ -122,7 +122,7 @@ def test_arguments_are_recorded_with_shapes_strides_and_numbers():
 def test_lists_of_tensors_are_recorded():
     log = recorded(lambda: torch.cat([torch.ones(2), torch.ones(3)]), Watch.FACTS)
     call = next(event for event in log.events if event.name.startswith("aten::cat"))
-    tensors, dim = call.thread.arguments(call)
+    tensors, dim = call.arguments
     assert [tensor.shape for tensor in tensors] == [(2,), (3,)] and dim == 0
 
 
@@ -323,3 +323,23 @@ def test_a_forked_child_records_nothing():
 def test_nothing_is_recorded_without_a_session():
     assert _C._timeline_begin("nobody listens") is None
     assert not _C._timeline_is_on()
+
+
+def test_equal_calls_have_one_number_of_arguments():
+    x, y = torch.ones(2, 3), torch.ones(3)
+    log = recorded(lambda: [x + y, x + y, x + 1, x + 2], Watch.FACTS)
+    rows = log.columns.rows_of(Kind.CALL)
+    numbers = log.columns.arguments[0][rows].tolist()
+    assert numbers[0] == numbers[1] and len(set(numbers)) == 3
+    assert log.event(int(rows[3])) is log.events_of(Kind.CALL)[3]
+
+
+def test_rows_follow_their_parents_on_every_thread():
+    x = torch.ones(64, 64, requires_grad=True)
+    log = recorded(lambda: (x @ x).exp().sum().backward(), EVERYTHING)
+    columns = log.columns
+    assert len(columns) == len(log.events)
+    assert all(columns.parent[row] < row for row in range(len(columns)))
+    for row, event in enumerate(log.events):
+        outer = -1 if event.parent is None else event.parent.row
+        assert outer == columns.parent[row] and event.row == row

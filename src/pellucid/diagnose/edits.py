@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import linecache
+import os
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from pellucid.diagnose.findings import Patch
 
@@ -13,10 +15,16 @@ from pellucid.diagnose.findings import Patch
 def tree_of(file: str) -> ast.Module | None:
     """The syntax tree of a file; None if it cannot be read."""
     try:
-        with open(file, encoding="utf-8") as source:
-            return ast.parse(source.read())
+        return _parsed(file, os.stat(file).st_mtime_ns)
     except (OSError, SyntaxError, ValueError):
         return None
+
+
+@lru_cache(maxsize=64)
+def _parsed(file: str, changed: int) -> ast.Module:
+    """Of a file as it was when it changed last."""
+    with open(file, encoding="utf-8") as source:
+        return ast.parse(source.read())
 
 
 def text_of(file: str, line: int) -> str:

@@ -20,7 +20,7 @@ from pellucid.diagnose.findings import Finding, Report
 
 _PAIRS = 5  # at the most
 _GAIN, _SAVING = 1.05, 0.05
-_TIMES, _BESIDES = 3, 5.0  # what a report takes: times the program's, and seconds
+_TIMES, _BESIDES = 3, 4.0  # what a report takes: times the program's, and seconds
 
 
 class Program:
@@ -29,9 +29,14 @@ class Program:
     def __init__(self, script: str, arguments: Sequence[str]) -> None:
         self.script, self.arguments = script, list(arguments)
 
-    def run(self, mode: str, patched: dict[str, str] | None = None) -> dict[str, Any]:
+    def run(
+        self,
+        mode: str,
+        patched: dict[str, str] | None = None,
+        seconds: float | None = None,
+    ) -> dict[str, Any]:
         """What the child reports; "output" is what the program printed. RuntimeError
-        if the program fails.
+        if the program fails, or takes longer than ``seconds``.
         """
         with tempfile.TemporaryDirectory() as folder:
             result = Path(folder, "result.json")
@@ -39,7 +44,12 @@ class Program:
             texts.write_text(json.dumps(patched or {}))
             command = [sys.executable, "-m", "pellucid.diagnose.child"]
             command += [mode, str(result), str(texts), self.script, *self.arguments]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            try:
+                done = subprocess.run(
+                    command, capture_output=True, text=True, timeout=seconds
+                )
+            except subprocess.TimeoutExpired as late:
+                raise RuntimeError(f"{self.script} took {late.timeout} s") from None
             if done.returncode or not result.exists():
                 raise RuntimeError(
                     f"{self.script} ended with {done.returncode}:\n{done.stderr[-999:]}"
@@ -51,7 +61,7 @@ class Program:
 def measure(program: Program, report: Report, begin: float) -> None:
     """Fill in the gains of a report's findings, and drop what gains nothing.
 
-    Since ``begin`` at most three times the program's time and 5 s may pass: what
+    Since ``begin`` at most three times the program's time and 4 s may pass: what
     weighs most is measured first, and what there was no time for is not measured.
     """
     every = [*report.findings, *report.options]
@@ -59,7 +69,7 @@ def measure(program: Program, report: Report, begin: float) -> None:
     plain: list[dict[str, Any]] = []
     runs: dict[int, list[dict[str, Any]]] = {id(finding): [] for finding in wanted}
     failed: set[int] = set()
-    longest, end = 0.0, float("inf")
+    shortest, longest, end = float("inf"), 0.0, float("inf")
 
     def is_time() -> bool:
         return time.perf_counter() + longest < end
@@ -69,12 +79,13 @@ def measure(program: Program, report: Report, begin: float) -> None:
             break
         start = time.perf_counter()
         plain.append(program.run("time"))
-        longest = max(longest, time.perf_counter() - start)
-        end = begin + _TIMES * longest + _BESIDES
+        took = time.perf_counter() - start
+        shortest, longest = min(shortest, took), max(longest, took)
+        end = begin + _TIMES * shortest + _BESIDES
         for finding in wanted:
             if id(finding) in failed or not is_time():
                 continue
-            found = _patched(program, finding)
+            found = _patched(program, finding, max(end - time.perf_counter(), 1.0))
             runs[id(finding)] += found
             failed |= set() if found else {id(finding)}
     for finding in wanted:
@@ -82,17 +93,20 @@ def measure(program: Program, report: Report, begin: float) -> None:
     tried = [f for f in wanted if f.pairs or id(f) in failed]
     useless = {id(f) for f in tried if not is_worth(f)}
     report.dropped = [f.text for f in wanted if id(f) in useless]
-    report.findings = [f for f in report.findings if id(f) not in useless]
+    worth = [f for f in report.findings if id(f) not in useless]
+    report.findings = best_of_each_line(worth)
     report.options = [f for f in report.options if is_worth(f)]
 
 
-def _patched(program: Program, finding: Finding) -> list[dict[str, Any]]:
-    """One run; none if the patched program fails."""
+def _patched(
+    program: Program, finding: Finding, seconds: float
+) -> list[dict[str, Any]]:
+    """One run; none if the patched program fails or takes longer."""
     patch = finding.patch
     assert patch is not None
     source = Path(patch.file).read_text(encoding="utf-8")
     try:
-        return [program.run("time", {patch.file: patch.apply(source)})]
+        return [program.run("time", {patch.file: patch.apply(source)}, seconds)]
     except RuntimeError:
         return []
 
@@ -117,14 +131,32 @@ def judge(
         finding.patched = finding.patch.diff()
 
 
+def best_of_each_line(findings: list[Finding]) -> list[Finding]:
+    """Of several fixes of one line's time, or of its memory, the one that was measured
+    to gain most.
+    """
+
+    def place(finding: Finding) -> tuple[str, int, bool]:
+        return finding.file, finding.line, finding.kind in ("peak", "leak")
+
+    best: dict[tuple[str, int, bool], Finding] = {}
+    for finding in findings:
+        if finding.measured_gain is not None:
+            known = best.setdefault(place(finding), finding)
+            assert known.measured_gain is not None
+            if finding.measured_gain > known.measured_gain:
+                best[place(finding)] = finding
+    return [f for f in findings if best.get(place(f), f) is f]
+
+
 def is_worth(finding: Finding) -> bool:
-    """Whether what was measured is a gain: of time, of a fault also of memory, and so
-    of an option about the peak.
+    """Whether what was measured is a gain: of time; of memory where memory is what the
+    finding is about, or where no time is lost.
     """
     gain = finding.measured_gain
     if gain is None:
         return False
-    saves = finding.saved_bytes > 0 and (
-        not finding.is_option or finding.kind == "peak"
-    )
-    return gain[1] > _GAIN or saves
+    is_memory = finding.kind in ("peak", "leak")
+    is_slower = gain[2] < 1
+    saves = is_memory or not (finding.is_option or is_slower)
+    return gain[1] > _GAIN or (finding.saved_bytes > 0 and saves)

@@ -1,41 +1,11 @@
 // Draws the page's data: tabs for time by line, flame, timeline, memory, roofline.
 // The part of the address behind # names a tab or all, and what to find: "#flame&find=relu".
-"use strict";
 
-const data = JSON.parse(document.getElementById("data").textContent);
 const view = document.getElementById("view");
 const search = document.getElementById("search");
 const note = document.getElementById("note");
-const SPACE = "http://www.w3.org/2000/svg";
-const COLORS = ["#5b8db8", "#7fb069", "#d9a441", "#b56576", "#8367c7", "#4fa3a5", "#9a8c98"];
 const ROW = 18;
 const state = { tab: "", root: null, from: 0, to: data.wall || 1 };
-
-function duration(ns) {
-  for (const [size, unit] of [[1e9, "s"], [1e6, "ms"], [1e3, "us"]])
-    if (ns >= size) return `${(ns / size).toFixed(2)} ${unit}`;
-  return `${Math.round(ns)} ns`;
-}
-
-function bytes(count) {
-  for (const [size, unit] of [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]])
-    if (count >= size) return `${(count / size).toFixed(2)} ${unit}`;
-  return `${count} B`;
-}
-
-function element(name, attributes = {}, text = "") {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.textContent = text;
-  return made;
-}
-
-function drawn(name, attributes, text = "") {
-  const made = document.createElementNS(SPACE, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.textContent = text;
-  return made;
-}
 
 function colorOf(name) {
   let hash = 0;

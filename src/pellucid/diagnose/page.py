@@ -6,17 +6,22 @@ how they look. The file refers to nothing outside of itself.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pellucid.diagnose.page_data import by_line, flame, memory, timeline
 from pellucid.profiler._timeline.log import Log
+from pellucid.viz import single_file
 
 if TYPE_CHECKING:
     from pellucid.diagnose.roofline import Roofline
 
 _FOLDER = Path(__file__).parent
+_TITLE = "where the time went"
+_BODY = """<header><nav id="tabs"></nav>
+<input id="search" type="search" placeholder="find an op or line">
+<span id="note"></span></header>
+<main id="view"></main>"""
 
 
 class Page:
@@ -47,30 +52,10 @@ class Page:
 
     def html(self) -> str:
         """The page as text."""
-        data = json.dumps(self.data(), separators=(",", ":")).replace("</", "<\\/")
-        style = (_FOLDER / "page.css").read_text(encoding="utf-8")
-        script = (_FOLDER / "page.js").read_text(encoding="utf-8")
-        return f"""<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<title>where the time went</title>
-<style>{style}</style>
-<header><nav id="tabs"></nav>
-<input id="search" type="search" placeholder="find an op or line">
-<span id="note"></span></header>
-<main id="view"></main>
-<script type="application/json" id="data">{data}</script>
-<script>{script}</script>
-</html>
-"""
+        scripts = single_file.ELEMENTS, _FOLDER / "page.js"
+        styles = (_FOLDER / "page.css",)
+        return single_file.make_page(_TITLE, _BODY, self.data(), styles, scripts)
 
     def save(self, path: str | Path) -> Path:
         """Writes the page; returns its path. ValueError unless it ends in .html."""
-        path = Path(path)
-        if path.suffix != ".html":
-            raise ValueError(
-                f"cannot save a page as {path.suffix or 'a file without ending'}: "
-                "use a name that ends in .html"
-            )
-        path.write_text(self.html(), encoding="utf-8")
-        return path
+        return single_file.write_page(path, self.html())

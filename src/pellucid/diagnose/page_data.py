@@ -6,7 +6,7 @@ Called by page.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pellucid.diagnose.recording import shown_op
@@ -33,9 +33,8 @@ def by_line(log: Log) -> list[dict[str, Any]]:
     """Nanoseconds of the main thread by line of the program: in calls, and of Python
     before them. They sum to the log's time.
     """
-    thread = main_thread(log)
     rows: dict[str, dict[str, Any]] = {}
-    for event, nanoseconds, is_python in shares(log, thread) if thread else ():
+    for event, nanoseconds, is_python in _pieces(log):
         line = log.user_line(event.line) if event is not None else None
         key = str(line) if line is not None else "(outside of recorded lines)"
         row = rows.setdefault(key, {"line": key, "calls": 0, "ops": {}, "python": 0.0})
@@ -51,12 +50,18 @@ def by_line(log: Log) -> list[dict[str, Any]]:
     return sorted(rows.values(), key=lambda row: -row["calls_ns"] - row["python"])
 
 
+def _pieces(log: Log) -> Iterator[tuple[Event | None, float, bool]]:
+    """The main thread's time."""
+    found = shares(log, main_thread(log))
+    times = found.nanoseconds.tolist(), found.is_python.tolist()
+    return zip(found.events(log), *times, strict=True)
+
+
 def flame(log: Log) -> dict[str, Any]:
     """Time by stack: the program's frames from the outermost, then what they called."""
     root: dict[str, Any] = {"name": "all", "ns": 0.0, "inner": {}}
-    thread = main_thread(log)
     stacks: dict[int, list[str]] = {}
-    for event, nanoseconds, is_python in shares(log, thread) if thread else ():
+    for event, nanoseconds, is_python in _pieces(log):
         number = event.line if event is not None else 0
         if number not in stacks:
             frames = [frame for frame in log.frames(number) if frame.is_user]

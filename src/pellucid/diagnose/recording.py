@@ -1,8 +1,9 @@
-"""Runs of a program under the timeline, and its computations as rows.
+"""Runs of a program under the timeline, and its computations.
 
-``record`` runs a function until the figures are steady and keeps, for each of its
-calls, the least time of several runs. A row is one computation: a call that no other
-computation contains. Used by roofline.py, page.py and verdict.py.
+``record_runs`` runs a function until the figures are steady; `computations` keeps, for
+each of its calls, the least time of several runs. Calls that no other computation
+contains are counted, equal ones as one `Computation`, whose cost is computed once.
+Used by roofline.py, page.py and verdict.py.
 """
 
 from __future__ import annotations
@@ -13,17 +14,18 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import numpy as np
+
+from pellucid.profiler._timeline.columns import Array, grouped
 from pellucid.profiler._timeline.costs import CostCounter
 from pellucid.profiler._timeline.log import (
     ROUTES,
-    Event,
     Kind,
     Line,
     Log,
     Session,
     Watch,
 )
-from pellucid.profiler._timeline.storages import ancestors
 from pellucid_compiler.ir.cost import Cost
 
 _SECONDS, _RUNS = 0.3, 20
@@ -31,22 +33,37 @@ _SECONDS, _RUNS = 0.3, 20
 
 @dataclass
 class Computation:
-    """A call: ``seconds`` at the least, its line, its cost as written and as run, which
-    are None where they are not known.
+    """Equal calls at one line: of an op, with equal arguments. ``rows`` in the log and
+    ``seconds``, at the least, have an entry for each call; ``written`` and ``run`` are
+    the cost of one call as written and as run, None where they are not known;
+    ``is_copy``: it only copies elements.
     """
 
-    event: Event
-    seconds: float
+    op: str
+    arguments: list[Any]
+    rows: Array
+    seconds: Array
     line: Line | None
     written: Cost | None
     run: Cost | None
     dtype: str
     routes: tuple[str, ...]
+    is_copy: bool = False
+
+    @property
+    def calls(self) -> int:
+        """How many there are."""
+        return len(self.rows)
+
+    @property
+    def total(self) -> float:
+        """Seconds of all calls."""
+        return float(self.seconds.sum())
 
     @property
     def name(self) -> str:
         """The op's, without its namespace."""
-        return shown_op(self.event.name)
+        return shown_op(self.op)
 
 
 @cache
@@ -85,53 +102,104 @@ def record_once(fn: Callable[..., Any], args: Any, kwargs: Any, what: Watch) -> 
 
 
 def computations(logs: list[Log], costs: CostCounter) -> list[Computation]:
-    """Those of the fastest run, each with the least time of all runs that made the
-    same calls.
+    """Those of the fastest run, each call with the least time of all runs that made
+    the same calls.
     """
     fastest = min(logs, key=lambda log: log.end - log.begin)
-    events = outermost(fastest, costs)
-    times = [event.duration for event in events]
+    columns, rows = fastest.columns, outermost(fastest, costs)
+    names = [columns.names[name] for name in columns.name[rows].tolist()]
+    seconds = _durations(fastest, rows)
     for log in logs:
-        others = outermost(log, costs)
-        if [e.name for e in others] == [e.name for e in events]:
-            pairs = zip(times, others, strict=True)
-            times = [min(least, other.duration) for least, other in pairs]
-    routes: dict[Event, list[str]] = {}
-    for event in fastest.events:
-        if event.kind is Kind.STEP and event.detail and event.parent is not None:
-            routes.setdefault(event.parent, []).append(ROUTES[event.detail])
-    return [
-        _computation(fastest, event, nanoseconds, costs, routes.get(event, []))
-        for event, nanoseconds in zip(events, times, strict=True)
-    ]
+        others = log.columns, outermost(log, costs)
+        if [others[0].names[n] for n in others[0].name[others[1]].tolist()] == names:
+            seconds = np.minimum(seconds, _durations(log, others[1]))
+    places, lines = fastest.user_lines(rows)
+    numbers, _ = columns.arguments
+    routes = _routes(fastest)[rows]
+    keys = columns.name[rows], numbers[rows], places, routes
+    _, groups = grouped(*keys)
+    found = []
+    for group in groups:
+        first = group[0]
+        line = lines[places[first]] if places[first] >= 0 else None
+        drivers = tuple(r for k, r in enumerate(ROUTES) if int(routes[first]) >> k & 1)
+        found.append(
+            _computation(fastest, rows[group], seconds[group], line, drivers, costs)
+        )
+    return found
+
+
+def _durations(log: Log, rows: Array) -> Array:
+    durations: Array = (log.columns.end[rows] - log.columns.begin[rows]) / 1e9
+    return durations
+
+
+def _routes(log: Log) -> Array:
+    """Of each row the drivers of the products in its own steps, a bit each."""
+    columns = log.columns
+    steps = columns.rows_of(Kind.STEP)
+    steps = steps[(columns.detail[steps] > 0) & (columns.parent[steps] >= 0)]
+    found = np.zeros(len(columns), np.int64)
+    bits = np.left_shift(1, columns.detail[steps].astype(np.int64))
+    np.bitwise_or.at(found, columns.parent[steps], bits)
+    return found
 
 
 def _computation(
-    log: Log, event: Event, nanoseconds: float, costs: CostCounter, routes: list[str]
+    log: Log,
+    rows: Array,
+    seconds: Array,
+    line: Line | None,
+    routes: tuple[str, ...],
+    costs: CostCounter,
 ) -> Computation:
-    arguments = event.thread.arguments(event)
+    row = int(rows[0])
+    op, arguments = log.columns.names[log.columns.name[row]], log.arguments(row)
     dtypes = (getattr(argument, "dtype", None) for argument in arguments)
     return Computation(
-        event,
-        nanoseconds / 1e9,
-        log.user_line(event.line),
-        costs.of(event),
-        costs.as_run(event, routes),
+        op,
+        arguments,
+        rows,
+        seconds,
+        line,
+        costs.of_call(op, arguments),
+        costs.as_run(op, arguments, routes),
         next((dtype for dtype in dtypes if dtype), "float32"),
-        tuple(dict.fromkeys(routes)),
+        routes,
+        costs.copies(op, arguments),
     )
 
 
-def outermost(log: Log, costs: CostCounter) -> list[Event]:
-    """The calls with a cost of their own, or without calls inside, and none within
-    another of these.
+def outermost(log: Log, costs: CostCounter) -> Array:
+    """The rows of the calls with a cost of their own, or without calls inside, and none
+    within another of these.
     """
-    calls = [event for event in log.events if event.kind is Kind.CALL]
-    around = {outer for event in calls for outer in ancestors(event)}
-    found: dict[Event, None] = {}
-    for event in calls:
-        if any(outer in found for outer in ancestors(event)):
-            continue
-        if event not in around or costs.of(event) is not None:
-            found[event] = None
-    return list(found)
+    columns = log.columns
+    rows, is_call = columns.rows_of(Kind.CALL), columns.kind == Kind.CALL
+    outer = columns.nearest(columns.parent[rows], is_call)
+    around = np.zeros(len(columns), np.int64)
+    around[rows] = outer
+    has_inner = np.zeros(len(columns), bool)
+    has_inner[outer[outer >= 0]] = True
+    is_found = np.zeros(len(columns), bool)
+    left = rows[outer < 0]
+    while len(left):
+        parts = left[has_inner[left]]
+        is_found[left] = True
+        is_found[parts] = _has_cost(log, parts, costs)
+        is_open = np.zeros(len(columns), bool)
+        is_open[parts[~is_found[parts]]] = True
+        left = rows[(outer >= 0) & is_open[outer]]
+    return np.flatnonzero(is_found)
+
+
+def _has_cost(log: Log, rows: Array, costs: CostCounter) -> Array:
+    """Of calls, whether their cost is known; equal ones are looked up once."""
+    columns = log.columns
+    number, groups = grouped(columns.name[rows], columns.arguments[0][rows])
+    known = []
+    for group in groups:
+        row = int(rows[group[0]])
+        op, arguments = columns.names[columns.name[row]], log.arguments(row)
+        known.append(costs.of_call(op, arguments) is not None)
+    return np.array(known, bool)[number]

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pellucid._package.calls import offered
 from pellucid.diagnose.machine import Machine, machine, raise_roof
 from pellucid.diagnose.recording import Computation, computations, record_runs
@@ -129,27 +131,29 @@ def roofline(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Roofline:
 def roofline_of(found: list[Computation], roof: Machine) -> Roofline:
     """The roofs of computations that were recorded."""
     for item in found:
-        if item.run is not None and item.seconds:
-            rate = item.run.products / item.seconds
+        least = float(item.seconds.min())
+        if item.run is not None and least:
+            rate = item.run.products / least
             roof = raise_roof(roof, "products", item.dtype, rate)
             nbytes = item.run.bytes_read + item.run.bytes_written
             level = roof.level(nbytes)
-            roof = raise_roof(roof, "bandwidth", level, nbytes / item.seconds)
+            roof = raise_roof(roof, "bandwidth", level, nbytes / least)
     rows: dict[tuple[str, str], Row] = {}
     longest: dict[tuple[str, str], float] = {}
     for item in found:
         key = item.name, str(item.line or "")
         row = rows.setdefault(key, Row(*key))
-        row.calls += 1
-        row.seconds += item.seconds
+        row.calls += item.calls
+        row.seconds += item.total
         row.routes = tuple(dict.fromkeys((*row.routes, *item.routes)))
         if item.run is None:
             continue
         bound, limit = bound_of(item, roof)
-        row.operations += item.run.flops
-        row.as_written += item.written.flops if item.written else item.run.flops
-        row.nbytes += item.run.bytes_read + item.run.bytes_written
-        row.bound += min(bound, item.seconds)
+        nbytes = item.run.bytes_read + item.run.bytes_written
+        row.operations += item.run.flops * item.calls
+        row.as_written += (item.written or item.run).flops * item.calls
+        row.nbytes += nbytes * item.calls
+        row.bound += float(np.minimum(bound, item.seconds).sum())
         if bound > longest.get(key, -1.0):
             longest[key], row.limit = bound, limit
     return Roofline(list(rows.values()), roof)

@@ -6,14 +6,16 @@ compiles and touches memory for the first time.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+import numpy as np
+
+from pellucid.profiler._timeline.columns import Array
 from pellucid.profiler._timeline.log import Kind, Log
+from pellucid.profiler._timeline.storages import OPTIMIZER
 
 _SLOW = 1.5  # times the median
 
@@ -33,25 +35,30 @@ class Step:
         return ", ".join(f"{n} +{s * 1e3:.1f} ms" for n, s in parts[:3] if s > 1e-4)
 
 
-def steps_of(log: Log, pieces: Sequence[tuple[float, str, float]]) -> list[Step]:
-    """The steps of a log; ``pieces``: (moment, category, seconds) of the main thread.
+def steps_of(
+    log: Log, moments: Array, categories: Array, seconds: Array, names: Sequence[str]
+) -> list[Step]:
+    """The steps of a log, none where fewer than two optimizer steps ran.
 
-    None where fewer than two optimizer steps ran.
+    The arrays have an entry for each piece of the main thread's time; ``categories``
+    are places in ``names``.
     """
-    ranges = [e for e in log.events if e.kind is Kind.RANGE]
-    ends = sorted(e.end for e in ranges if e.name.startswith("Optimizer.step"))
+    columns = log.columns
+    ends = np.sort(columns.end[columns.is_named(Kind.RANGE, OPTIMIZER)])
     if len(ends) < 2:
         return []
-    parts: list[dict[str, float]] = [defaultdict(float) for _ in ends]
-    for moment, category, seconds in pieces:
-        place = bisect_left(ends, moment)
-        if place < len(ends):
-            parts[place][category] += seconds
-    begins = [log.begin, *ends]
+    place = np.searchsorted(ends, moments)
+    parts: list[dict[str, float]] = [{} for _ in ends]
+    for number, category in enumerate(names):
+        is_own = (categories == number) & (place < len(ends))
+        sums = np.bincount(place[is_own], seconds[is_own], len(ends))
+        for step in np.flatnonzero(sums).tolist():
+            parts[step][category] = float(sums[step])
+    begins = [log.begin, *ends.tolist()]
     return [
-        Step(number, (end - begin) / 1e9, dict(shares))
+        Step(number, (end - begin) / 1e9, shares)
         for number, (begin, end, shares) in enumerate(
-            zip(begins, ends, parts, strict=False)
+            zip(begins, ends.tolist(), parts, strict=False)
         )
     ]
 

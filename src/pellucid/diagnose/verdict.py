@@ -17,22 +17,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from pellucid._compile.state import compilations
 from pellucid.diagnose.findings import Finding, Report
+from pellucid.diagnose.imports import Imports
 from pellucid.diagnose.machine import Machine, machine
-from pellucid.diagnose.recording import Computation, computations, shown_op
+from pellucid.diagnose.recording import Computation, computations
 from pellucid.diagnose.roofline import bound_of, roofline_of
 from pellucid.diagnose.steps import Step, steps_of
+from pellucid.profiler._timeline.columns import Array
 from pellucid.profiler._timeline.costs import CostCounter
-from pellucid.profiler._timeline.log import Event, Kind, Line, Log, Session, Watch
-from pellucid.profiler._timeline.shares import main_thread, shares
-from pellucid.profiler._timeline.storages import ancestors
+from pellucid.profiler._timeline.log import Kind, Line, Log, Session, Watch
+from pellucid.profiler._timeline.shares import Shares, main_thread, shares
+from pellucid.profiler._timeline.storages import LOADER
 
 WATCH = Watch.FACTS | Watch.LINES | Watch.MEMORY | Watch.STEPS
-COPIES = {
-    *("clone", "contiguous", "copy_", "cat", "stack", "to", "_to_copy", "repeat"),
-    *("repeat_interleave", "tile", "double", "float", "type_as"),
-}
+CATEGORIES = (
+    *("data", "python", "overhead", "compute", "bandwidth", "copy", "first-time"),
+)
 _SHORT = 5e-6  # a call of unknown cost that is overhead, in seconds
 
 
@@ -50,6 +53,10 @@ class LineTime:
         """Seconds of all categories."""
         return sum(self.seconds.values())
 
+    def calls_of(self) -> int:
+        """How many computations there are."""
+        return sum(item.calls for item in self.items)
+
 
 @dataclass
 class Facts:
@@ -66,13 +73,21 @@ class Facts:
     steps: list[Step] = field(default_factory=list)
 
     def share_of(self, seconds: float) -> float:
-        """A part of the wall time, at most all of it."""
-        return min(seconds / self.wall, 1.0) if self.wall else 0.0
+        """A part of the time that was not spent on what is needed once, at most all of
+        it: a short run shows what a long one spends its time on.
+        """
+        steady = self.wall * (1 - self.shares.get("first-time", 0.0))
+        return min(seconds / steady, 1.0) if steady > 0 else 0.0
 
     def own_share(self, *categories: str) -> float:
-        """Of the time that was not away."""
-        own = sum(share for name, share in self.shares.items() if name != "away")
+        """Of the time that was neither away nor spent on what is needed once."""
+        others = "away", "first-time"
+        own = sum(s for name, s in self.shares.items() if name not in others)
         return sum(self.shares.get(name, 0.0) for name in categories) / max(own, 1e-9)
+
+    def records(self, rows: Array) -> bool:
+        """Whether nodes of a graph were made between these calls."""
+        return len(np.unique(self.log.columns.sequence[rows])) > 1
 
     @property
     def files(self) -> list[str]:
@@ -96,19 +111,23 @@ class Recording:
         self._costs = CostCounter()
         self._session = Session(WATCH)
         self._compilations = compilations()
+        self._imports = Imports()
 
     def start(self) -> None:
         """Record from now on."""
         self._made = self._compilations.__enter__()
         self._cpu, self._delay = time.thread_time(), _run_delay()
+        self._imports.start()
         self._session.start()
 
     def stop(self, files: Sequence[str] = ()) -> Facts:
         """What the rules need; ``files``: the program's own."""
         cpu, delay = time.thread_time() - self._cpu, _run_delay() - self._delay
         log = self._session.stop()
+        self._imports.stop()
         self._compilations.__exit__(None, None, None)
         settings = settings_now(files, self._made)
+        settings["imports"] = self._imports
         wall = (log.end - log.begin) / 1e9
         delay = min(delay, max(wall - cpu, 0.0))
         asleep = max(wall - cpu - delay, 0.0)
@@ -147,39 +166,69 @@ def facts_of(
 ) -> Facts:
     """What rules look at; ``idle``: seconds asleep, and ready without a core."""
     items = computations([log], costs)
-    least: dict[tuple[str, Line | None], float] = {}
-    for item in items:
-        place = item.name, item.line
-        least[place] = min(least.get(place, item.seconds), item.seconds)
-    category_of = {
-        item.event: _category(item, least[item.name, item.line], roof) for item in items
-    }
-    by_line: dict[tuple[str, int], LineTime] = {}
-    sums: dict[str, float] = defaultdict(float)
-    pieces: list[tuple[float, str, float]] = []
-    thread = main_thread(log)
-    for event, nanoseconds, is_python in shares(log, thread) if thread else ():
-        category = _category_of_share(event, is_python, category_of)
-        sums[category] += nanoseconds / 1e9
-        moment = event.begin if event is not None else log.end
-        pieces.append((moment, category, nanoseconds / 1e9))
-        line = log.user_line(event.line) if event is not None else None
-        if line is not None:
-            key = line.file, line.number
-            entry = by_line.setdefault(key, LineTime(line))
-            entry.seconds[category] += nanoseconds / 1e9
-            entry.calls += (
-                event is not None and event.kind is Kind.CALL and not is_python
-            )
+    categories = _categories_of_calls(log, items, roof)
+    pieces = shares(log, main_thread(log))
+    category = _categories_of_pieces(log, pieces, categories)
+    imports = settings.get("imports")
+    if imports is not None:
+        pieces, category = _imports_apart(log, pieces, category, imports)
+    seconds = pieces.nanoseconds / 1e9
+    total = np.bincount(category, seconds, len(CATEGORIES))
+    sums = {name: float(s) for name, s in zip(CATEGORIES, total, strict=True) if s}
+    by_line = _lines_of(log, pieces, category)
     for item in items:
         if item.line is not None:
             key = item.line.file, item.line.number
             by_line.setdefault(key, LineTime(item.line)).items.append(item)
     wall = (log.end - log.begin) / 1e9
     divided = _divided(sums, wall, *idle)
-    data = sums["data"] / wall * (1 - divided.get("away", 0.0))
-    steps = steps_of(log, pieces)
+    data = sums.get("data", 0.0) / wall * (1 - divided.get("away", 0.0))
+    moments = np.append(log.columns.begin, log.end)[pieces.rows]
+    steps = steps_of(log, moments, category, seconds, CATEGORIES)
     return Facts(log, wall, divided, by_line, items, roof, settings, data, steps)
+
+
+def _imports_apart(
+    log: Log, pieces: Shares, category: Array, imports: Imports
+) -> tuple[Shares, Array]:
+    """The pieces and their categories, with the imports in Python's time between calls
+    as pieces of their own.
+    """
+    end = np.append(log.columns.begin, log.end)[pieces.rows]
+    inside = imports.within(end - pieces.nanoseconds, end)
+    inside = np.minimum(np.where(pieces.is_python, inside, 0.0), pieces.nanoseconds)
+    places = np.flatnonzero(inside)
+    apart = np.full(len(places), CATEGORIES.index("first-time"))
+    found = Shares(
+        np.concatenate([pieces.rows, pieces.rows[places]]),
+        np.concatenate([pieces.nanoseconds - inside, inside[places]]),
+        np.concatenate([pieces.is_python, pieces.is_python[places]]),
+    )
+    return found, np.concatenate([category, apart])
+
+
+def _lines_of(
+    log: Log, pieces: Shares, category: Array
+) -> dict[tuple[str, int], LineTime]:
+    """The time of each line of the program by category."""
+    is_event = pieces.rows >= 0
+    rows, seconds = pieces.rows[is_event], pieces.nanoseconds[is_event] / 1e9
+    category, is_python = category[is_event], pieces.is_python[is_event]
+    places, lines = log.user_lines(rows)
+    is_known, width = places >= 0, len(CATEGORIES)
+    cells = places[is_known] * width + category[is_known]
+    times = np.bincount(cells, seconds[is_known], len(lines) * width)
+    is_call = is_known & ~is_python & (log.columns.kind[rows] == Kind.CALL)
+    calls = np.bincount(places[is_call], minlength=len(lines))
+    found = {}
+    for number, line in enumerate(lines):
+        entry = LineTime(line, calls=int(calls[number]))
+        own = times[number * width : (number + 1) * width]
+        for name, spent in zip(CATEGORIES, own.tolist(), strict=True):
+            if spent:
+                entry.seconds[name] = spent
+        found[line.file, line.number] = entry
+    return found
 
 
 def _divided(
@@ -203,11 +252,26 @@ def _divided(
     return {name: seconds / wall for name, seconds in found.items() if seconds > 0}
 
 
-def _category(item: Computation, least: float, roof: Machine) -> str:
-    """``least``: seconds of the op's shortest call at the line; longer ones may have
+def _categories_of_calls(log: Log, items: list[Computation], roof: Machine) -> Array:
+    """Of each row that is a computation the place of its category, else -1.
+
+    An op's shortest call at a line decides for all that are alike; longer ones may have
     waited for a core.
     """
-    if item.name in COPIES:
+    least: dict[tuple[str, Line | None], float] = {}
+    for item in items:
+        place = item.name, item.line
+        shortest = float(item.seconds.min())
+        least[place] = min(least.get(place, shortest), shortest)
+    found = np.full(len(log.columns), -1)
+    for item in items:
+        category = _category(item, least[item.name, item.line], roof)
+        found[item.rows] = CATEGORIES.index(category)
+    return found
+
+
+def _category(item: Computation, least: float, roof: Machine) -> str:
+    if item.is_copy:
         return "copy"
     if item.run is None:
         return "overhead" if least < _SHORT else "compute"
@@ -217,22 +281,21 @@ def _category(item: Computation, least: float, roof: Machine) -> str:
     return "compute" if limit == "compute" else "bandwidth"
 
 
-def _category_of_share(
-    event: Event | None, is_python: bool, known: dict[Event, str]
-) -> str:
-    around = [] if event is None else [event, *ancestors(event)]
-    if any(
-        e.kind is Kind.RANGE and e.name.startswith("enumerate(Data") for e in around
-    ):
-        return "data"
-    if event is None or is_python or event.kind is Kind.COLLECT:
-        return "python"
-    if event.kind is Kind.PREPARE:
-        return "first-time"
-    for outer in around:
-        if outer in known:
-            return known[outer]
-    return "overhead"
+def _categories_of_pieces(log: Log, pieces: Shares, of_calls: Array) -> Array:
+    """Of each piece the place of its category."""
+    columns, rows = log.columns, pieces.rows
+    kind = np.append(columns.kind, Kind.COLLECT)[rows]  # of the last: Python's
+    call = columns.nearest(rows, of_calls >= 0)
+    is_python = pieces.is_python | (kind == Kind.COLLECT)
+    in_loader = columns.nearest(rows, columns.is_named(Kind.RANGE, LOADER)) >= 0
+    known = [in_loader, is_python, kind == Kind.PREPARE, call >= 0]
+    places = [CATEGORIES.index(name) for name in ("data", "python", "first-time")]
+    found: Array = np.select(
+        known,
+        [*places, np.append(of_calls, -1)[call]],
+        CATEGORIES.index("overhead"),
+    )
+    return found
 
 
 _KIND_OF = {"python": "overhead"}
@@ -252,7 +315,7 @@ def report_of(facts: Facts) -> Report:
     roofs = roofline_of(facts.items, facts.roof)
     own = {name: share for name, share in facts.shares.items() if name != "away"}
     name = max(own, key=lambda n: own[n], default="overhead")
-    calls = sum(event.kind is Kind.CALL for event in facts.log.events)
+    calls = len(facts.log.columns.rows_of(Kind.CALL))
     return Report(
         kind=_KIND_OF.get(name, name),
         shares=facts.shares,
@@ -265,8 +328,3 @@ def report_of(facts: Facts) -> Report:
         rows=roofs.rows,
         steps=facts.steps,
     )
-
-
-def op_name(event: Event) -> str:
-    """As reports have it."""
-    return shown_op(event.name)

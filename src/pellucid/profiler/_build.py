@@ -115,8 +115,8 @@ class Builder:
         made.category = category
         if is_module:
             made.module_name = self._module_name(event.extra)
-        if is_call and event.facts:
-            self._describe(made, thread.arguments(event))
+        if is_call and event.arguments:
+            self._describe(made, event.arguments)
         if is_call and self._costs is not None:
             cost = self._costs.of(event)
             made.flops = (cost.products or cost.flops) if cost is not None else None

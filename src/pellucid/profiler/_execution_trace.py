@@ -84,7 +84,7 @@ def _node(event: Event, numbers: dict[Event, int]) -> dict[str, Any]:
     around = event.parent
     while around is not None and around not in numbers:
         around = around.parent
-    arguments = event.thread.arguments(event)
+    arguments = event.arguments
     shapes = [_shape(argument) for argument in arguments]
     strides = [list(a.strides) if isinstance(a, TensorFacts) else [] for a in arguments]
     values = ["" if isinstance(a, TensorFacts | list) else a for a in arguments]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pellucid.profiler._chrome_trace import write_json
 from pellucid.profiler._timeline.log import Log
-from pellucid.profiler._timeline.storages import ROLES, Roles, lifetimes
+from pellucid.profiler._timeline.storages import ROLES, Storages
 
 
 def memory_series(log: Log) -> tuple[list[float], list[list[int]]]:
@@ -14,13 +16,13 @@ def memory_series(log: Log) -> tuple[list[float], list[list[int]]]:
 
     What was there before the session counts from its beginning until it is freed.
     """
-    roles = Roles(log)
+    storages = Storages(log)
     changes = []
-    for lifetime in lifetimes(log):
-        role = ROLES.index(roles.of(lifetime))
-        changes.append((lifetime.begin, role, lifetime.nbytes))
-        if lifetime.end <= log.end:
-            changes.append((lifetime.end, role, -lifetime.nbytes))
+    columns = storages.begin, storages.end, storages.roles, storages.nbytes
+    for begin, end, role, nbytes in zip(*map(np.ndarray.tolist, columns), strict=True):
+        changes.append((begin, role, nbytes))
+        if end <= log.end:
+            changes.append((end, role, -nbytes))
     changes.sort(key=lambda change: change[0])
     times, sizes = [log.begin / 1000], [[0] * len(ROLES)]
     for moment, role, nbytes in changes:

@@ -1,4 +1,4 @@
-"""``pellucid.viz``: pictures of graphs, as files that open in any browser.
+"""``pellucid.viz``: pictures of graphs and runs, as files that open in any browser.
 
     with viz.record():                # optional: module names and source lines
         loss = model(x).sum()
@@ -13,13 +13,19 @@ backward graph as well. Nothing is loaded from a network. The parts, in order: r
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pellucid.viz.collect import collect
 from pellucid.viz.drawing import Drawing
 from pellucid.viz.record import record
 
-__all__ = ["Drawing", "graph", "record"]
+if TYPE_CHECKING:
+    from pellucid.nn import Module
+    from pellucid.optim import Optimizer
+    from pellucid.viz.training_report.report import TrainingReport
+
+__all__ = ["Drawing", "graph", "record", "training"]
 
 
 def graph(target: Any, model: Any = None, *, fold: int = 40) -> Drawing:
@@ -34,3 +40,30 @@ def graph(target: Any, model: Any = None, *, fold: int = 40) -> Drawing:
         viz.graph(loss, model).save("graph.html")
     """
     return Drawing(collect(target, model), fold)
+
+
+def training(
+    path: str | Path, model: Module, optimizer: Optimizer, *, title: str = ""
+) -> TrainingReport:
+    """Watches a training loop and writes a report of it to ``path``, one HTML file:
+    learning rates, norms of gradients (of all parameters and of each part of the
+    model), where the steps' time went, and what the loop logs. The file is written at
+    the end of the ``with`` block, whatever ends it, and every ten seconds before.
+
+    Raises ValueError if ``path`` does not end in ``.html``, OSError if it cannot be
+    written.
+
+    Example::
+
+        with viz.training("run.html", model, optimizer) as report:
+            for x, y in loader:
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                report.log(loss=loss)
+            report.show("digits", x[:8])  # pictures, or a text
+    """
+    from pellucid.viz.training_report.report import TrainingReport
+
+    return TrainingReport(path, model, optimizer, title)

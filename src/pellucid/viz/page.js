@@ -1,9 +1,8 @@
 // Draws the graph of the page's data: stacks boxes, folds groups, searches, moves.
 // Layers come from layers.py; svg.py places boxes in the same way.
-"use strict";
 
 const LETTER = 6.6, PADDING = 12, HEADER = 22, GAP = 16, LAYER_GAP = 30;
-const { items, top: topGroup } = JSON.parse(document.getElementById("data").textContent);
+const { items, top: topGroup } = data;
 const scene = document.getElementById("scene");
 const picture = document.getElementById("picture");
 const details = document.getElementById("details");

@@ -12,7 +12,7 @@ _ON = r"\bset_detect_anomaly\(True[^)]*\)|\bdetect_anomaly\([^)]*\)"
 
 def find(facts: Facts) -> list[Finding]:
     """The line that switched it on."""
-    marks = (e.name == "anomaly mode" for e in facts.log.events if e.kind is Kind.RANGE)
+    marks = (e.name == "anomaly mode" for e in facts.log.events_of(Kind.RANGE))
     if not facts.settings.get("anomaly") and not any(marks):
         return []
     for file, number, _ in facts.matching(r"\b(set_)?detect_anomaly\("):

@@ -19,7 +19,7 @@ def find(facts: Facts) -> list[Finding]:
         for item in facts.items
         if item.run is not None and item.run.products and item.dtype == "float32"
     ]
-    share = facts.share_of(sum(item.seconds for item in items))
+    share = facts.share_of(sum(item.total for item in items))
     gain = rates.get("bfloat16", 0.0) / rates["float32"]
     if share < 0.5 or gain < _FASTER:
         return []

@@ -15,7 +15,9 @@ def find(facts: Facts) -> list[Finding]:
     """Lines whose ``cat`` grows."""
     found = []
     for entry in facts.lines.values():
-        sizes = [_size(item) for item in entry.items if item.name in ("cat", "concat")]
+        cats = [item for item in entry.items if item.name in ("cat", "concat")]
+        by_row = [(row, _size(item)) for item in cats for row in item.rows.tolist()]
+        sizes = [size for _, size in sorted(by_row)]
         grows = len(sizes) >= 8 and all(a < b for a, b in pairwise(sizes))
         share = facts.share_of(entry.seconds.get("copy", 0.0))
         if not grows or share < 0.05:
@@ -37,7 +39,7 @@ def find(facts: Facts) -> list[Finding]:
 
 
 def _size(item: Any) -> int:
-    (tensors, *_) = item.event.thread.arguments(item.event) or [[]]
+    (tensors, *_) = item.arguments or [[]]
     numbers = [n for t in tensors for n in t.shape] if isinstance(tensors, list) else []
     return sum(numbers)
 

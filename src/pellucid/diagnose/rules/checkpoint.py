@@ -7,8 +7,7 @@ import re
 from pellucid.diagnose.edits import enclosing, is_loop, replaced
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.verdict import Facts
-from pellucid.profiler._timeline.log import Kind
-from pellucid.profiler._timeline.storages import Roles, lifetimes
+from pellucid.profiler._timeline.storages import ROLES, Storages, backward_passes
 
 _LEAST = 16 << 20  # bytes that a forward pass saves
 _BLOCK = r"^(\s*)(\w+) = (\w+)\(\2\)\s*$"
@@ -17,13 +16,12 @@ _CALL = r"\1\2 = torch.utils.checkpoint.checkpoint(\3, \2, use_reentrant=False)"
 
 def find(facts: Facts) -> list[Finding]:
     """``for block in blocks: x = block(x)``, where much is saved for backward."""
-    events = facts.log.events
-    passes = {(e.thread.system_id, e.detail) for e in events if e.kind is Kind.NODE}
-    if not passes:
+    passes, _ = backward_passes(facts.log)
+    if not len(passes):
         return []
-    roles = Roles(facts.log)
-    held = (life.nbytes for life in lifetimes(facts.log) if roles.of(life) == "saved")
-    saved = sum(held) // len(passes)
+    storages = Storages(facts.log)
+    held = storages.nbytes[storages.roles == ROLES.index("saved")]
+    saved = int(held.sum()) // len(passes)
     if saved < _LEAST:
         return []
     for file, number, text in facts.matching(_BLOCK):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pellucid.diagnose.edits import enclosing, is_loop, replaced
 from pellucid.diagnose.findings import Finding
-from pellucid.diagnose.verdict import COPIES, Facts
+from pellucid.diagnose.recording import Computation
+from pellucid.diagnose.verdict import Facts
 
 _PATTERN = r"\.(clone|contiguous)\(\)"
 
@@ -14,29 +15,29 @@ def find(facts: Facts) -> list[Finding]:
     found = []
     for entry in facts.lines.values():
         share = facts.share_of(entry.seconds.get("copy", 0.0))
-        names = {item.name for item in entry.items} & COPIES
-        if share < 0.2 or not names & {
-            "clone",
-            "contiguous",
-            "copy_",
-            "_to_copy",
-            "to",
-        }:
+        if share < 0.2 or not any(map(_is_of_one_tensor, entry.items)):
             continue
         line = entry.line
         if not enclosing(line.file, line.number, is_loop):
             continue
-        moved = sum(i.run.bytes_written for i in entry.items if i.run is not None)
+        copies = [i for i in entry.items if i.is_copy]
+        calls = sum(i.calls for i in copies)
+        moved = sum(i.run.bytes_written * i.calls for i in copies if i.run is not None)
         found.append(
             Finding.at(
                 line.file,
                 line.number,
                 kind="copy",
-                evidence=f"{share:.0%} of the time: {len(entry.items)} calls copy "
-                f"{moved / 2**20:.0f} MiB",
+                evidence=f"{share:.0%} of the time: {calls} calls "
+                f"copy {moved / 2**20:.0f} MiB",
                 fix="copy once before the loop, or not at all",
                 share=share,
                 patch=replaced(line.file, line.number, _PATTERN, ""),
             )
         )
     return found
+
+
+def _is_of_one_tensor(item: Computation) -> bool:
+    """Joining several is another matter: ``cat_in_loop.py``."""
+    return item.is_copy and not isinstance(item.arguments[0], list)

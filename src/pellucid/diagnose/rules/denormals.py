@@ -5,11 +5,16 @@ from __future__ import annotations
 import linecache
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
+
+import numpy as np
 
 from pellucid.diagnose.edits import indent_of
 from pellucid.diagnose.findings import Finding, Patch
+from pellucid.diagnose.recording import Computation
 from pellucid.diagnose.verdict import Facts, LineTime
+from pellucid.profiler._timeline.columns import Array
 
 _CALLS, _SLOWER = 100, 6.0  # what other programs do is shorter and less
 
@@ -40,21 +45,24 @@ def find(facts: Facts) -> list[Finding]:
     ]
 
 
-def _alike(entry: LineTime) -> list[list[Any]]:
-    groups: dict[Any, list[Any]] = defaultdict(list)
+def _alike(entry: LineTime) -> Iterator[Array]:
+    """The seconds of calls of one op with equally large operands, in turn."""
+    groups: dict[Any, list[Computation]] = defaultdict(list)
     for item in entry.items:
         groups[item.name, item.run.bytes_read if item.run else 0].append(item)
-    return [items for items in groups.values() if len(items) >= _CALLS]
+    for items in groups.values():
+        rows = np.concatenate([item.rows for item in items])
+        if len(rows) >= _CALLS:
+            yield np.concatenate([item.seconds for item in items])[np.argsort(rows)]
 
 
-def _slowing(items: list[Any]) -> float:
+def _slowing(seconds: Array) -> float:
     """The slowest tenth of the calls in turn over the first tenth: the best of each,
     which other programs do not slow down.
     """
-    size = len(items) // 10
-    parts = [items[k : k + size] for k in range(0, size * 10, size)]
-    times = [min(item.seconds for item in part) for part in parts]
-    return max(times) / times[0] if times[0] else 0.0
+    size = len(seconds) // 10
+    times = seconds[: size * 10].reshape(10, size).min(axis=1)
+    return float(times.max() / times[0]) if times[0] else 0.0
 
 
 def _patch(file: str) -> Patch | None:

@@ -14,7 +14,8 @@ from pellucid.diagnose.verdict import Facts
 def find(facts: Facts) -> list[Finding]:
     """The line that brings float64 in."""
     wide = [item for item in facts.items if item.dtype == "float64"]
-    share = facts.share_of(sum(item.seconds for item in wide))
+    share = facts.share_of(sum(item.total for item in wide))
+    calls = sum(item.calls for item in wide)
     lines = [item.line for item in wide if item.line is not None]
     if share < 0.2 or not lines:
         return []
@@ -28,7 +29,7 @@ def find(facts: Facts) -> list[Finding]:
                 file,
                 number,
                 kind="compute",
-                evidence=f"{share:.0%} of the time is {len(wide)} float64 computations",
+                evidence=f"{share:.0%} of the time is {calls} float64 computations",
                 fix="float32: half the bytes, twice the lanes",
                 share=share,
                 patch=patch,
@@ -48,10 +49,18 @@ def _patch(file: str) -> Patch | None:
     tree = tree_of(file)
     for node in ast.walk(tree) if tree else ():
         is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-        if is_call and node.func.attr == "from_numpy":  # type: ignore[attr-defined]
+        if is_call and _is_from_numpy(node):  # type: ignore[arg-type]
             number, end = node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
             text = text_of(file, number)
             if number not in edits and not text[end:].startswith("."):
                 edits[number] = f"{text[:end]}.float(){text[end:]}"
     changes = tuple((number, number, (new,)) for number, new in sorted(edits.items()))
     return Patch(file, changes) if changes else None
+
+
+def _is_from_numpy(call: ast.Call) -> bool:
+    """Whether a call takes an array's dtype: from_numpy, or tensor of a plain name."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    is_plain = len(call.args) == 1 and isinstance(call.args[0], ast.Name)
+    converts = name in ("tensor", "as_tensor") and is_plain and not call.keywords
+    return name == "from_numpy" or converts

@@ -13,8 +13,8 @@ def find(facts: Facts) -> list[Finding]:
     """The line with most of such work, if it happens often."""
     share = facts.shares.get("first-time", 0.0)
     counts: Counter[tuple[str, int]] = Counter()
-    for event in facts.log.events:
-        line = facts.log.user_line(event.line) if event.kind is Kind.PREPARE else None
+    for event in facts.log.events_of(Kind.PREPARE):
+        line = facts.log.user_line(event.line)
         if line is not None:
             counts[line.file, line.number] += 1
     if share < 0.3 or not counts:

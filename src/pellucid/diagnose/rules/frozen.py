@@ -15,9 +15,11 @@ _FROZEN = r"requires_grad_\(False\)|requires_grad = False"
 
 def find(facts: Facts) -> list[Finding]:
     """``Adam(model.head.parameters())`` where nodes of the rest of the model run."""
-    nodes = [event for event in facts.log.events if event.kind is Kind.NODE]
-    share = facts.share_of(sum(e.duration for e in nodes if e.parent is None) / 1e9)
-    if not nodes or any(True for _ in facts.matching(_FROZEN)):
+    columns = facts.log.columns
+    nodes = columns.rows_of(Kind.NODE)
+    outer = nodes[columns.parent[nodes] < 0]
+    share = facts.share_of((columns.end[outer] - columns.begin[outer]).sum() / 1e9)
+    if not len(nodes) or any(True for _ in facts.matching(_FROZEN)):
         return []
     for file, number, text in facts.matching(_PART):
         part = re.search(_PART, text)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 
+import numpy as np
+
 from pellucid.diagnose.edits import enclosing, is_loop, replaced, tree_of
 from pellucid.diagnose.findings import Finding, Patch
 from pellucid.diagnose.verdict import Facts
-from pellucid.profiler._timeline.storages import lifetimes
+from pellucid.profiler._timeline.log import Line
+from pellucid.profiler._timeline.storages import Storages
 
-_FOREVER = float("inf")
 _LEAST, _STEPS = 1 << 14, 6
 
 
@@ -19,13 +21,15 @@ def find(facts: Facts) -> list[Finding]:
     kept: dict[tuple[str, int], int] = defaultdict(int)
     counts: dict[tuple[str, int], int] = defaultdict(int)
     last = facts.log.begin + 0.95 * (facts.log.end - facts.log.begin)
-    for lifetime in lifetimes(facts.log):
-        if lifetime.event is None or lifetime.end < last:
+    storages = Storages(facts.log)
+    held = np.flatnonzero((storages.made >= 0) & (storages.end >= last))
+    places, lines = facts.log.user_lines(storages.made[held])
+    for number, line in enumerate(lines):
+        own = held[places == number]
+        if not _records(facts, line):
             continue
-        line = facts.log.user_line(lifetime.event.line)
-        if line is not None:
-            kept[line.file, line.number] += lifetime.nbytes
-            counts[line.file, line.number] += 1
+        kept[line.file, line.number] += int(storages.nbytes[own].sum())
+        counts[line.file, line.number] += len(own)
     found: dict[tuple[str, int], Finding] = {}
     for (file, number), nbytes in kept.items():
         if nbytes < _LEAST or counts[file, number] < _STEPS:
@@ -51,6 +55,13 @@ def find(facts: Facts) -> list[Finding]:
                 " graph behind it"
             )
     return list(found.values())
+
+
+def _records(facts: Facts, line: Line) -> bool:
+    """Whether nodes were made between the calls of a line."""
+    entry = facts.lines.get((line.file, line.number))
+    rows = [item.rows for item in entry.items] if entry else []
+    return bool(rows) and facts.records(np.concatenate(rows))
 
 
 def _keepers(file: str, number: int) -> list[tuple[int, Patch | None, str]]:

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Sequence
 
-from pellucid.diagnose.edits import enclosing, indent_of, is_loop, statement_at, text_of
+from pellucid.diagnose.edits import (
+    called_in_loops,
+    definition_of,
+    enclosing,
+    indent_of,
+    is_loop,
+    statement_at,
+    text_of,
+    tree_of,
+)
 from pellucid.diagnose.findings import Finding, Patch
 from pellucid.diagnose.verdict import Facts
 
@@ -21,6 +31,8 @@ _CHANGING = (
     "backward",
 )
 
+_BUILTINS = ("len", "range", "int", "float", "max", "min", "sum", "tuple", "zip", "abs")
+
 
 def find(facts: Facts) -> list[Finding]:
     """Assignments in loops whose right side nothing in the loop changes."""
@@ -28,25 +40,44 @@ def find(facts: Facts) -> list[Finding]:
     for entry in facts.lines.values():
         file, number = entry.line.file, entry.line.number
         share = facts.share_of(entry.total)
-        if share < 0.1 or len(entry.items) < 3:
+        if share < 0.1 or entry.calls_of() < 3:
             continue
         loops = enclosing(file, number, is_loop)
         patch = _patch(file, number, loops[-1]) if loops else None
         if patch is None:
             continue
-        found.append(
-            Finding.at(
-                file,
-                number,
-                kind="waste",
-                evidence=f"{share:.0%} of the time: {len(entry.items)} calls of what "
-                "does not depend on the loop",
-                fix="compute it once, before the loop",
-                share=share,
-                patch=patch,
-            )
-        )
-    return found
+        found.append(_finding(file, number, share, entry.calls_of(), patch))
+    return found + [f for file in facts.files for f in _functions(facts, file)]
+
+
+def _finding(file: str, number: int, share: float, calls: int, patch: Patch) -> Finding:
+    return Finding.at(
+        file,
+        number,
+        kind="waste",
+        evidence=f"{share:.0%} of the time: {calls} calls of what does not depend on "
+        "the loop",
+        fix="compute it once, before the loop",
+        share=share,
+        patch=patch,
+    )
+
+
+def _functions(facts: Facts, file: str) -> Iterator[Finding]:
+    """Functions of the program that a loop calls with the same arguments."""
+    tree = tree_of(file)
+    for _, statement, name in called_in_loops(file):
+        definition = definition_of(tree, name)
+        if not isinstance(definition, ast.FunctionDef):
+            continue
+        inside = range(definition.lineno, (definition.end_lineno or 0) + 1)
+        entries = [e for (f, n), e in facts.lines.items() if f == file and n in inside]
+        share = facts.share_of(sum(entry.total for entry in entries))
+        loops = enclosing(file, statement.lineno, is_loop)
+        patch = _patch(file, statement.lineno, loops[-1]) if share >= 0.1 else None
+        if patch is not None:
+            calls = sum(entry.calls for entry in entries)
+            yield _finding(file, statement.lineno, share, calls, patch)
 
 
 def _patch(file: str, number: int, loop: ast.stmt) -> Patch | None:
@@ -60,7 +91,11 @@ def _patch(file: str, number: int, loop: ast.stmt) -> Patch | None:
     }
     if not isinstance(target, ast.Name) or target.id in names:
         return None
-    if _changed(loop, statement) & (names | {target.id}) or _is_changing(statement):
+    called = _called_functions(file, statement)
+    names |= {n.id for f in called for n in ast.walk(f) if isinstance(n, ast.Name)}
+    if _changed(loop, statement) & (names | {target.id}):
+        return None
+    if _is_changing(statement, called) or not all(map(_is_pure, called)):
         return None
     if _trains(loop) or not _is_used(loop, target.id):
         return None
@@ -94,13 +129,51 @@ def _changed(loop: ast.stmt, besides: ast.stmt) -> set[str]:
     return found
 
 
-def _is_changing(statement: ast.stmt) -> bool:
-    """Whether it calls what may change or remember something: all but functions of
-    torch and methods of what those give.
+def _called_functions(file: str, statement: ast.stmt) -> list[ast.FunctionDef]:
+    """The functions of the file that a statement calls by plain names."""
+    calls = [n.func for n in ast.walk(statement) if isinstance(n, ast.Call)]
+    names = [function.id for function in calls if isinstance(function, ast.Name)]
+    found = (definition_of(tree_of(file), name) for name in names)
+    return [f for f in found if isinstance(f, ast.FunctionDef)]
+
+
+def _is_pure(function: ast.FunctionDef) -> bool:
+    """Whether a function gives the same for the same and changes nothing but what it
+    made: it binds names and writes elements of those that it bound.
     """
-    called = [n.func for n in ast.walk(statement) if isinstance(n, ast.Call)]
+    bound: set[str] = set()
+    for statement in function.body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Global | ast.Nonlocal | ast.Yield | ast.YieldFrom):
+                return False
+            is_written = isinstance(getattr(node, "ctx", None), ast.Store | ast.Del)
+            if is_written and isinstance(node, ast.Name):
+                bound.add(node.id)
+            elif is_written and (
+                isinstance(node, ast.Attribute) or _root(node) not in bound
+            ):
+                return False
+            is_method = isinstance(node, ast.Attribute) and node.attr.endswith("_")
+            if is_method and _root(node) not in bound:
+                return False
+    return not function.decorator_list and not any(
+        _is_changing(statement) for statement in function.body
+    )
+
+
+def _is_changing(node: ast.stmt, known: Sequence[ast.FunctionDef] = ()) -> bool:
+    """Whether it calls what may change or remember something: all but functions of
+    torch, methods of what those give, plain built-in functions and ``known`` ones.
+    """
+    plain = {*_BUILTINS, *(function.name for function in known)}
+    called = [n.func for n in ast.walk(node) if isinstance(n, ast.Call)]
     names = [ast.unparse(function).rpartition(".")[2] for function in called]
-    is_plain = all(isinstance(f, ast.Attribute) and _root(f) != "self" for f in called)
+    is_plain = all(
+        function.id in plain
+        if isinstance(function, ast.Name)
+        else isinstance(function, ast.Attribute) and _root(function) != "self"
+        for function in called
+    )
     return not is_plain or any(word in name for name in names for word in _CHANGING)
 
 

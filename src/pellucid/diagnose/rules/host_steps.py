@@ -15,8 +15,8 @@ def find(facts: Facts) -> list[Finding]:
     """The line with most of them."""
     counts: Counter[tuple[str, int]] = Counter()
     names: dict[tuple[str, int], Counter[str]] = defaultdict(Counter)
-    for event in facts.log.events:
-        if event.kind is Kind.RANGE and event.name.startswith(PREFIX):
+    for event in facts.log.events_of(Kind.RANGE):
+        if event.name.startswith(PREFIX):
             line = facts.log.user_line(event.line)
             if line is not None:
                 counts[line.file, line.number] += 1

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 
+import numpy as np
+
 from pellucid.diagnose.edits import enclosing, indent_of, is_loop, statement_at
 from pellucid.diagnose.findings import Finding, Patch
-from pellucid.diagnose.verdict import Facts
+from pellucid.diagnose.verdict import Facts, LineTime
 
 _LARGE = 1 << 20  # bytes that a call writes
 _SIGNS = {ast.Add: "+=", ast.Sub: "-=", ast.Mult: "*=", ast.Div: "/="}
@@ -27,7 +29,7 @@ def find(facts: Facts) -> list[Finding]:
         ):
             continue
         new = _in_place(statement)
-        if new is None or len({i.event.sequence for i in entry.items}) > 1:
+        if new is None or _records(facts, entry):
             continue  # a graph is recorded, which may need the old values
         last = statement.end_lineno or number
         edit = statement.lineno, last, (indent_of(file, number) + new,)
@@ -36,7 +38,7 @@ def find(facts: Facts) -> list[Finding]:
                 file,
                 number,
                 kind="bandwidth",
-                evidence=f"{share:.0%} of the time: {len(entry.items)} calls, each "
+                evidence=f"{share:.0%} of the time: {entry.calls_of()} calls, each "
                 f"writes {max(written) >> 20} MiB of new memory",
                 fix=f"in place: {new}",
                 share=share,
@@ -45,6 +47,12 @@ def find(facts: Facts) -> list[Finding]:
             )
         )
     return found
+
+
+def _records(facts: Facts, entry: LineTime) -> bool:
+    """Whether nodes were made between the line's calls."""
+    rows = np.concatenate([item.rows for item in entry.items])
+    return facts.records(rows)
 
 
 def _in_place(statement: ast.Assign) -> str | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pellucid.diagnose.edits import enclosing, is_loop, wrapped
+import numpy as np
+
+from pellucid.diagnose.edits import called_in_loops, enclosing, is_loop, wrapped
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.verdict import Facts
 from pellucid.profiler._timeline.log import Kind
@@ -10,28 +12,39 @@ from pellucid.profiler._timeline.log import Kind
 
 def find(facts: Facts) -> list[Finding]:
     """The loop whose calls record nodes, in a program without backward passes."""
-    events = facts.log.events
-    if any(event.kind is Kind.NODE for event in events):
+    columns = facts.log.columns
+    calls = columns.rows_of(Kind.CALL)
+    numbers = columns.sequence[calls]
+    numbers = numbers[numbers >= 0]
+    if len(columns.rows_of(Kind.NODE)) or not len(numbers):
         return []
-    calls = [event for event in events if event.kind is Kind.CALL]
-    numbers = [event.sequence for event in calls if event.sequence >= 0]
-    recorded = max(numbers, default=0) - min(numbers, default=0)
+    recorded = int(numbers.max() - numbers.min())
     if recorded < 10 or recorded < 0.2 * len(calls):
         return []
-    candidates = sorted(facts.lines.values(), key=lambda item: -item.calls)
-    for item in candidates:
-        loops = enclosing(item.line.file, item.line.number, is_loop)
+    places, lines = facts.log.user_lines(calls)
+    made = np.diff(columns.sequence[calls], append=columns.sequence[calls][-1:])
+    counts = np.bincount(places[places >= 0], made[places >= 0], len(lines))
+    for place in np.argsort(-counts, kind="stable").tolist():
+        file, number = _in_loop(lines[place].file, lines[place].number)
+        loops = enclosing(file, number, is_loop)
         if loops:
-            line = item.line
             return [
                 Finding.at(
-                    line.file,
-                    line.number,
+                    file,
+                    number,
                     kind="waste",
                     evidence=f"{recorded} nodes are recorded, no backward pass runs",
                     fix="with torch.no_grad(): around the loop",
                     share=max(facts.shares.get("overhead", 0.0) * 0.5, 0.06),
-                    patch=wrapped(line.file, loops[0], "with torch.no_grad():"),
+                    patch=wrapped(file, loops[0], "with torch.no_grad():"),
                 )
             ]
     return []
+
+
+def _in_loop(file: str, number: int) -> tuple[str, int]:
+    """The line, or where a loop of the file calls what it is part of."""
+    if not enclosing(file, number, is_loop):
+        for _, statement, _ in called_in_loops(file):
+            return file, statement.lineno
+    return file, number

@@ -20,9 +20,9 @@ def find(facts: Facts) -> list[Finding]:
     """The lines whose collectives are waited for, where that is a fifth of the time."""
     seconds: dict[tuple[str, str, int], float] = defaultdict(float)
     counts: dict[tuple[str, str, int], int] = defaultdict(int)
-    for event in facts.log.events:
+    for event in facts.log.events_of(Kind.RANGE):
         is_inner = event.parent is not None and event.parent.name == BUCKETS
-        if event.kind is not Kind.RANGE or event.name not in _FIXES or is_inner:
+        if event.name not in _FIXES or is_inner:
             continue
         line = facts.log.user_line(event.line)
         if line is not None:

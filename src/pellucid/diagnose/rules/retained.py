@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import linecache
 import re
 
-from pellucid.diagnose.edits import enclosing, is_loop, replaced
+from pellucid.diagnose.edits import called_in_loops, enclosing, is_loop, replaced
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.verdict import Facts
 from pellucid.profiler._timeline.log import Kind
@@ -14,12 +15,12 @@ _ARGUMENT = r"(?:,\s*)?retain_graph=True"
 
 
 def find(facts: Facts) -> list[Finding]:
-    """``backward(retain_graph=True)`` in a loop that calls it once a round."""
-    if not any(event.kind is Kind.NODE for event in facts.log.events):
+    """``backward(retain_graph=True)`` that a loop calls once a round."""
+    if not len(facts.log.columns.rows_of(Kind.NODE)):
         return []
     for file, number, _ in facts.matching(r"\.backward\([^)]*retain_graph=True"):
-        loops = enclosing(file, number, is_loop)
-        if not loops or _backwards(file, loops[-1]) != 1:
+        scope = _repeated_scope(file, number)
+        if scope is None or _backwards(file, scope) != 1:
             continue
         return [
             Finding.at(
@@ -34,6 +35,17 @@ def find(facts: Facts) -> list[Finding]:
             )
         ]
     return []
+
+
+def _repeated_scope(file: str, number: int) -> ast.stmt | None:
+    """The innermost loop around a line, or the function around it that a loop calls."""
+    loops = enclosing(file, number, is_loop)
+    if loops:
+        return loops[-1]
+    called = {name for _, _, name in called_in_loops(file)}
+    functions = enclosing(file, number, lambda n: isinstance(n, ast.FunctionDef))
+    inner = functions[-1:] if functions and functions[-1].name in called else []  # type: ignore[attr-defined]
+    return inner[0] if inner else None
 
 
 def _backwards(file: str, loop: object) -> int:

@@ -19,13 +19,13 @@ def find(facts: Facts) -> list[Finding]:
         return []
     loops: dict[tuple[str, int], list[LineTime]] = defaultdict(list)
     for entry in facts.lines.values():
-        small = sum(_elements(item) <= _FEW for item in entry.items)
+        small = sum(i.calls for i in entry.items if _elements(i) <= _FEW)
         loop = repeating(entry.line.file, entry.line.number)
-        if loop and small >= _MANY and small >= 0.8 * len(entry.items):
+        if loop and small >= _MANY and small >= 0.8 * entry.calls_of():
             loops[entry.line.file, loop].append(entry)
     entries = max(loops.values(), key=_seconds, default=[])
     share = facts.share_of(_seconds(entries))
-    if share < 0.2:
+    if share < 0.1:
         return []
     calls = sum(entry.calls for entry in entries)
     line = max(entries, key=lambda entry: entry.total).line

@@ -7,13 +7,13 @@ from collections import defaultdict
 from math import prod
 from typing import Any
 
+from pellucid import _C
 from pellucid.diagnose.edits import replaced, text_of
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.verdict import Facts
 
 _LARGE, _READS = 1 << 14, 5
 _CONTIGUOUS = r"^(\s*\w+ = .*\S)(\s*)$", r"\1.contiguous()\2"
-_VIEWS = {"t", "transpose", "permute", "slice", "T", "numpy_T", "mT"}
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -21,13 +21,13 @@ def find(facts: Facts) -> list[Finding]:
     reads: dict[Any, float] = defaultdict(float)
     counts: dict[Any, int] = defaultdict(int)
     for item in facts.items:
-        for tensor in item.event.thread.arguments(item.event):
+        for tensor in item.arguments:
             if not hasattr(tensor, "strides"):
                 continue
             key = tensor.dtype, tensor.shape, tensor.strides
             if _is_strided(tensor):
-                reads[key] += item.seconds
-                counts[key] += 1
+                reads[key] += item.total
+                counts[key] += item.calls
     found = []
     for key, seconds in reads.items():
         share = facts.share_of(seconds)
@@ -62,7 +62,7 @@ def _is_strided(tensor: Any) -> bool:
 def _origin(facts: Facts) -> Any:
     """The line of a view op whose text assigns, made before the reads."""
     for item in facts.items:
-        if item.name not in _VIEWS or item.line is None:
+        if item.line is None or _C._op_facts(item.op)[0] != "view":
             continue
         if re.match(r"\s*\w+ = ", text_of(item.line.file, item.line.number)):
             return item.line

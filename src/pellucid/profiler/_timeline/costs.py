@@ -42,13 +42,12 @@ class CostCounter:
 
     def of(self, event: Event) -> Cost | None:
         """The cost of a call; None where it is not known."""
-        arguments = event.thread.arguments(event)
-        if not arguments and event.facts == 0:
-            return None
-        return self.of_call(event.name, arguments)
+        return self.of_call(event.name, event.arguments)
 
     def of_call(self, name: str, arguments: Sequence[Any]) -> Cost | None:
         """As `of`, of an op by its full name."""
+        if not arguments:
+            return None
         key = name, repr(arguments)
         if key not in self._known:
             try:
@@ -57,15 +56,28 @@ class CostCounter:
                 self._known[key] = None
         return self._known[key]
 
-    def steps_of(self, event: Event) -> list[StepCost] | None:
+    def copies(self, name: str, arguments: Sequence[Any]) -> bool:
+        """Whether a call gives its operands' elements again, in other memory and maybe
+        converted, at places that no element says.
+        """
+        from pellucid_compiler.ir.moving import moves_elements, reads_places
+
+        try:
+            op = _resolved(name, arguments)
+        except _UNKNOWN:
+            return False
+        if op is None or op.kind == "view" or not op.graph.inputs:
+            return False
+        return moves_elements(op.graph) and not reads_places(op.graph)
+
+    def steps_of(self, name: str, arguments: Sequence[Any]) -> list[StepCost] | None:
         """The cost of each step of a call's plan, as it ran; None where not known."""
-        arguments = event.thread.arguments(event)
-        if not arguments and event.facts == 0:
+        if not arguments:
             return None
-        key = event.name, repr(arguments)
+        key = name, repr(arguments)
         if key not in self._run:
             try:
-                self._run[key] = self._steps(event.name, arguments)
+                self._run[key] = self._steps(name, arguments)
             except _UNKNOWN:
                 self._run[key] = None
         return self._run[key]
@@ -91,9 +103,11 @@ class CostCounter:
             return None
         return plan_cost(lowered.plan, lowered.kernels, shapes, arguments)
 
-    def as_run(self, event: Event, routes: Sequence[str] = ()) -> Cost | None:
+    def as_run(
+        self, name: str, arguments: Sequence[Any], routes: Sequence[str] = ()
+    ) -> Cost | None:
         """The sum of the steps' costs; ``routes``: the drivers of its products."""
-        steps = self.steps_of(event)
+        steps = self.steps_of(name, arguments)
         if steps is None:
             return None
         cost = Cost()
@@ -113,7 +127,7 @@ def products_of(log: Log, costs: CostCounter) -> int:
     """
     counted: set[Event] = set()
     products = 0
-    calls = [event for event in log.events if event.kind is Kind.CALL]
+    calls = log.events_of(Kind.CALL)
     gradients = [event for event in calls if event.name.startswith("derivative::")]
     for event in gradients or calls:
         if any(outer in counted for outer in ancestors(event)):

@@ -5,22 +5,25 @@
     model(x)
     log = session.stop()
 
-The layout of events is that of ``runtime/timeline/events.h``. What an event's pointer
-means, lines and modules are looked up when a session ends, never while it runs.
+What an event's pointer means, lines and modules are looked up when a session ends,
+never while it runs. A log is columns (`columns.py`); objects of events are made when
+they are needed.
 """
 
 from __future__ import annotations
 
 import gc
 import os
-import struct
 import sys
 from enum import IntEnum, IntFlag
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import pellucid
 from pellucid import _C
+from pellucid.profiler._timeline.columns import LAYOUT, Array, Columns
 from pellucid.profiler._timeline.facts import read_facts
 
 
@@ -58,15 +61,16 @@ class Kind(IntEnum):
 # The drivers of products (``runtime/timeline/routes.h``).
 ROUTES: tuple[str, ...] = _C._timeline_routes()
 _REPEATED, _OWNER = 1, 8
-_NONE = 0xFFFFFFFF
-_UNNUMBERED = (1 << 64) - 1  # the sequence of nodes that belong to leaves
-_LAYOUT = struct.Struct("<QQQqQQIIIBBH")
 _FOLDERS = (
     os.path.dirname(pellucid.__file__) + os.sep,
     os.path.join(os.path.dirname(os.path.dirname(pellucid.__file__)), "")
     + "pellucid_compiler"
     + os.sep,
+    os.path.dirname(os.__file__) + os.sep,  # the standard library
 )
+
+
+_KINDS = list(Kind)
 
 
 class Line(NamedTuple):
@@ -79,8 +83,14 @@ class Line(NamedTuple):
 
     @property
     def is_user(self) -> bool:
-        """Whether it is outside of the package."""
-        return not self.file.startswith((*_FOLDERS, "<"))
+        """Whether it is outside of the package and of the standard library, in which
+        other libraries are installed (as in ``python/call_lines.cpp``).
+        """
+        return not self.file.startswith("<") and not any(
+            self.file.startswith(folder)
+            and "-packages/" not in self.file[len(folder) :]
+            for folder in _FOLDERS
+        )
 
     def __str__(self) -> str:
         return f"{_shortened(self.file)}({self.number}): {self.function}"
@@ -99,13 +109,14 @@ class Event:
     ``time.perf_counter_ns``; ``parent`` is the event of the same thread around it.
     ``extra``: of a node when its own computation ended, in ticks; of a module its
     number in `Log.modules`; ``detail`` of a step: the driver of its product, a place in
-    `ROUTES`.
+    `ROUTES`; ``sequence``: -1 of nodes that belong to leaves.
     """
 
     __slots__ = (
         *("kind", "name", "begin", "end", "bytes", "sequence", "extra", "address"),
-        *("parent", "line", "facts", "is_repeated", "is_owner", "detail", "thread"),
+        *("row", "line", "is_repeated", "is_owner", "detail", "thread", "_outer"),
     )
+    row: int
     kind: Kind
     name: str
     begin: float
@@ -114,46 +125,51 @@ class Event:
     sequence: int
     extra: int
     address: int
-    parent: Event | None
     line: int
-    facts: int
     is_repeated: bool
     is_owner: bool
     detail: int
     thread: Thread
+    _outer: int
 
     @property
     def duration(self) -> float:
         """In nanoseconds."""
         return self.end - self.begin
 
+    @property
+    def parent(self) -> Event | None:
+        """The event around; None for an outermost one."""
+        return self.thread.log.event(self._outer) if self._outer >= 0 else None
+
+    @property
+    def arguments(self) -> list[Any]:
+        """What the call was given, as `facts.TensorFacts` and numbers; empty where
+        facts were not recorded.
+        """
+        return self.thread.log.arguments(self.row)
+
     def __repr__(self) -> str:
         return f"<{self.kind.name.lower()} {self.name}: {self.duration / 1000:.3f} us>"
 
 
 class Thread:
-    """The events of one thread, in the order in which they began."""
+    """A thread that ran something."""
 
-    def __init__(self, system_id: int, python_id: int, facts: bytes) -> None:
+    def __init__(self, log: Log, number: int, system_id: int, python_id: int) -> None:
+        self.log, self.number = log, number
         self.system_id = system_id
         self.python_id = python_id
-        self.events: list[Event] = []
-        self._facts = memoryview(facts).cast("Q")
-        self._read: dict[int, list[Any]] = {}
 
-    def arguments(self, event: Event) -> list[Any]:
-        """What the call was given, as `facts.TensorFacts` and numbers; empty where
-        facts were not recorded.
-        """
-        place = event.facts
-        if not place:
-            return []
-        found = self._read.get(place)
-        if found is None:
-            count = self._facts[place]
-            found = read_facts(self._facts[place + 1 : place + count])
-            self._read[place] = found
-        return found
+    @property
+    def events(self) -> list[Event]:
+        """Its own, in the order in which they began."""
+        return self.log.events_at(self.rows)
+
+    @property
+    def rows(self) -> Array:
+        """Its rows in the log's columns."""
+        return np.flatnonzero(self.log.columns.thread == self.number)
 
 
 class Log:
@@ -171,41 +187,75 @@ class Log:
         self._user_lines: dict[int, Line | None] = {}
         self.modules: list[Any] = modules
         self.lost: int = lost
-        kinds = list(Kind)
-        self.threads = [self._thread(thread, names, kinds) for thread in threads]
+        self.columns = Columns(
+            [np.frombuffer(events, LAYOUT) for _, _, events, _ in threads],
+            [facts for *_, facts in threads],
+            (first_tick, self.begin, self._rate),
+            names,
+        )
+        self.threads = [
+            Thread(self, number, system_id, python_id)
+            for number, (system_id, python_id, *_) in enumerate(threads)
+        ]
+        self._made: dict[int, Event] = {}
+        self._read: dict[int, list[Any]] = {}
 
     def moment(self, tick: int) -> float:
         """A tick in nanoseconds."""
         return self.begin + (tick - self._first_tick) * self._rate
 
-    def _thread(self, found: Any, names: dict[Any, str], kinds: list[Kind]) -> Thread:
-        system_id, python_id, events, facts = found
-        thread = Thread(system_id, python_id, facts)
-        made = thread.events
-        rate, first, start = self._rate, self._first_tick, self.begin
-        for fields in _LAYOUT.iter_unpack(events):
-            event = Event()
-            begin, end, what, event.bytes, event.sequence, event.extra = fields[:6]
-            parent, event.line, event.facts, kind, flags, event.detail = fields[6:]
-            event.begin = start + (begin - first) * rate
-            event.end = start + (end - first) * rate
-            event.kind = kinds[kind]
-            event.name = names.get((kind, what), "")
-            if event.sequence == _UNNUMBERED:
-                event.sequence = -1
-            event.address = what
-            event.parent = None if parent == _NONE else made[parent]
-            event.is_repeated = bool(flags & _REPEATED)
-            event.is_owner = bool(flags & _OWNER)
-            event.thread = thread
-            made.append(event)
-        return thread
+    def event(self, row: int) -> Event:
+        """The event of a row of the columns; always the same object."""
+        found = self._made.get(row)
+        return found if found is not None else self.events_at(np.array([row]))[0]
+
+    def events_at(self, rows: Array) -> list[Event]:
+        """The events of rows."""
+        c, made, threads = self.columns, self._made, self.threads
+        fields = (
+            *(c.begin, c.end, c.bytes, c.sequence, c.extra, c.address, c.parent),
+            *(c.line, c.kind, c.flags, c.detail, c.name, c.thread),
+        )
+        found = []
+        for row, *values in zip(
+            rows.tolist(), *(field[rows].tolist() for field in fields), strict=True
+        ):
+            event = made.get(row)
+            if event is None:
+                event = made[row] = Event()
+                event.row = row
+                event.begin, event.end, event.bytes, event.sequence = values[:4]
+                event.extra, event.address, event._outer, event.line = values[4:8]
+                kind, flags, event.detail, name, thread = values[8:]
+                event.kind, event.name = _KINDS[kind], c.names[name]
+                event.is_repeated = bool(flags & _REPEATED)
+                event.is_owner = bool(flags & _OWNER)
+                event.thread = threads[thread]
+            found.append(event)
+        return found
 
     @cached_property
     def events(self) -> list[Event]:
         """Those of all threads, in the order in which they began."""
-        every = [event for thread in self.threads for event in thread.events]
-        return sorted(every, key=lambda event: event.begin)
+        return self.events_at(np.arange(len(self.columns)))
+
+    def events_of(self, *kinds: Kind) -> list[Event]:
+        """Those of some kinds."""
+        return self.events_at(self.columns.rows_of(*kinds))
+
+    def arguments(self, row: int) -> list[Any]:
+        """What the call at a row was given; empty where facts were not recorded."""
+        numbers, _ = self.columns.arguments
+        number = int(numbers[row])
+        return self.arguments_of(number) if number >= 0 else []
+
+    def arguments_of(self, number: int) -> list[Any]:
+        """The arguments of a number of `Columns.arguments`."""
+        found = self._read.get(number)
+        if found is None:
+            words = memoryview(self.columns.arguments[1][number]).cast("Q")
+            found = self._read[number] = read_facts(words)
+        return found
 
     def frames(self, line: int) -> list[Line]:
         """An event's frames, the innermost first."""
@@ -222,6 +272,26 @@ class Log:
             found = next((frame for frame in frames if frame.is_user), None)
             self._user_lines[line] = found
         return self._user_lines[line]
+
+    def user_lines(self, rows: Array) -> tuple[Array, list[Line]]:
+        """Of rows: the number of each one's line of the program, -1 without, and the
+        lines. One file's line is one, whatever called it.
+        """
+        values, inverse = np.unique(self.columns.line[rows], return_inverse=True)
+        numbers: dict[tuple[str, int], int] = {}
+        lines: list[Line] = []
+        own = []
+        for value in values.tolist():
+            line = self.user_line(value)
+            if line is None:
+                own.append(-1)
+                continue
+            key = line.file, line.number
+            if key not in numbers:
+                numbers[key] = len(lines)
+                lines.append(line)
+            own.append(numbers[key])
+        return np.array(own, np.int64)[inverse], lines
 
 
 class Session:
