@@ -90,6 +90,18 @@ def pytest_configure(config):
         pytest.raises, pytest.warns = counted(pytest.raises), counted(pytest.warns)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session):
+    """Writes what coverage saw: a process of tests has ten seconds to end once it has
+    said that it is done, and one that takes longer is killed.
+    """
+    measured = sys.modules.get("coverage")
+    current = measured and measured.Coverage.current()
+    if current and hasattr(session.config, "workerinput"):
+        current.stop()
+        current.save()
+
+
 def pytest_collection_finish(session):
     """Tests may have imported what compares tensors by name: its inside is counted."""
     if "pellucid" in sys.modules:

@@ -7,12 +7,10 @@ in Python. Importing it imports neither NumPy nor llvmlite nor the op declaratio
 ``_tensor/tensor.py`` and ``_package/bind.py`` next.
 """
 
-from __future__ import annotations
-
 import math
 
 from pellucid import _C
-from pellucid._package.bind import bind_ops
+from pellucid._package.bind import bind_ops as _bind_ops
 from pellucid._C import (
     DispatchKey as DispatchKey,
     DispatchKeySet as DispatchKeySet,
@@ -130,18 +128,19 @@ e, pi, inf, nan, newaxis = math.e, math.pi, math.inf, math.nan, None
 
 _C._start(__path__[0])
 _C.__path__ = [f"{__path__[0]}/_C"]  # torch._C._functorch and its like
-bind_ops(globals())
+_bind_ops(globals())
 
 legacy_contiguous_format = contiguous_format
 chalf = complex32
 
 from pellucid._functions.queries import *
-from pellucid._package.lazy_exports import bind_lazy
-from pellucid.torch_version import TorchVersion
+from pellucid._package.lazy_exports import bind_lazy as _bind_lazy
+from pellucid.torch_version import TorchVersion as _TorchVersion
 from pellucid.version import __version__ as _version
 
-__version__ = TorchVersion(_version)
-bind_lazy(globals())
+__version__ = _TorchVersion(_version)
+_bind_lazy(globals())
+del _TorchVersion, _bind_lazy, _bind_ops, _version
 
 if TYPE_CHECKING:  # what the op table gives
     from pellucid import linalg as linalg

@@ -5,14 +5,12 @@ Declared here: three linear ops run by NumPy, which must be installed
 (``pellucid_compiler/composites/fourier.py``). Imported lazily.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import typing as _typing
 
 from pellucid._C import _fft
 from pellucid._tensor import Tensor as Tensor
 
-if TYPE_CHECKING:  # what the op table gives
+if _typing.TYPE_CHECKING:  # what the op table gives
     from pellucid._C._op_types.fft import *
 
 __all__ = sorted(name for name in vars(_fft) if name[0] != "_")

@@ -5,13 +5,11 @@ Declared here: factorizations run by library routines
 of them (``pellucid_compiler/composites/linalg_*.py``). Imported lazily.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import typing as _typing
 
 from pellucid._C import _linalg
 
-if TYPE_CHECKING:  # what the op table gives
+if _typing.TYPE_CHECKING:  # what the op table gives
     from pellucid._C._op_types.linalg import *
 
 

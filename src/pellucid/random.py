@@ -57,7 +57,6 @@ def set_rng_state(new_state: Tensor) -> None:
     default_generator.set_state(new_state)
 
 
-@offered.value
 @contextmanager
 def fork_rng(
     devices: Iterable[Any] | None = None,

@@ -15,6 +15,7 @@ from typing import Any, Self
 import pellucid
 from pellucid import _C
 from pellucid._package.calls import offered
+from pellucid._package.lazy_exports import take_offers
 from pellucid._tensor import Tensor
 from pellucid._tensor.dtype_names import STORAGE_NAMES, TYPE_NAMES
 
@@ -449,16 +450,6 @@ def _rebuilt(memory: UntypedStorage, dtype: Any) -> TypedStorage:
     return TypedStorage(wrap_storage=memory, dtype=dtype)
 
 
-def _load_from_bytes(data: bytes) -> Any:
-    """The storage in a pickle of PyTorch: a saved file. Pickles hold this name, and
-    whoever unpickles one has trusted it.
-    """
-    from io import BytesIO
-
-    load: Any = pellucid.load
-    return load(BytesIO(data), weights_only=False)
-
-
 def _over(memory: UntypedStorage, dtype: Any) -> Tensor:
     """All whole elements of the memory as a tensor of one dimension."""
     count = memory.nbytes() // dtype.itemsize
@@ -545,3 +536,6 @@ def _listing(storage: UntypedStorage | TypedStorage) -> str:
 def _require_cpu(device: Any) -> None:
     if device is not None and pellucid.device(device).type != "cpu":
         raise NotImplementedError(f"storages are made on the CPU, not on {device}")
+
+
+take_offers("storage", globals())

@@ -10,8 +10,9 @@ from pellucid import Size, Tensor
 from pellucid import device as _device
 from pellucid import dtype as _dtype  # noqa: F401 - libraries take it from here
 from pellucid import layout as _layout  # noqa: F401
-from pellucid._package.calls import offered
 from pellucid.storage import TypedStorage, UntypedStorage
+from pellucid.utils._symbolic.numbers import SymBool as SymBool
+from pellucid.utils._symbolic.numbers import SymFloat as SymFloat
 from pellucid.utils._symbolic.numbers import SymInt as SymInt
 
 __all__ = [
@@ -38,13 +39,3 @@ Device: TypeAlias = _device | str | int | None
 FileLike: TypeAlias = str | os.PathLike[str] | IO[bytes]
 Storage: TypeAlias = TypedStorage | UntypedStorage
 _dispatchkey: TypeAlias = str
-
-
-@offered.value
-class SymFloat:
-    """A number that a trace does not know: numbers are floats here."""
-
-
-@offered.value
-class SymBool:
-    """A condition that a trace does not know: conditions are bools here."""

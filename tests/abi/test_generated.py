@@ -4,15 +4,17 @@ from pathlib import Path
 
 import pytest
 
+import pellucid_compiler.catalogue  # noqa: F401 - declares the intrinsics
 from pellucid_compiler.abi.headers import headers
 from pellucid_compiler.abi.pages import PAGE, page
+from pellucid_compiler.declare.intrinsics import kernel_table
 from pellucid_compiler.ir.opcodes import OPCODES
 from pellucid_compiler.ir.register_code import register_code
 
 ROOT = Path(__file__).parents[2]
 
 
-GENERATED = {**headers(), **register_code()}
+GENERATED = {**headers(), **register_code(), **kernel_table()}
 
 
 @pytest.mark.parametrize("name", GENERATED)

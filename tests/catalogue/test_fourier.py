@@ -176,3 +176,20 @@ def test_the_imaginary_parts_of_real_frequencies_are_not_read():
     half = torch.tensor([1 + 9j, 2 + 1j, 3 - 5j], dtype=torch.complex128)
     without = torch.tensor([1, 2 + 1j, 3], dtype=torch.complex128)
     assert torch.equal(torch.fft.irfft(half, 4), torch.fft.irfft(without, 4))
+
+
+@pytest.mark.parametrize("dims", [[4], [1, 4], [-5], [4, 5, 1]])
+def test_dims_that_a_tensor_lacks_are_refused(dims):
+    x = torch.ones(2, 1, 2, 4)
+    for call in (
+        lambda: torch.ops.aten._fft_r2c(x, dims, 1, True),
+        lambda: torch.ops.aten._fft_c2c(x + 0j, dims, 1, True),
+        lambda: torch.ops.aten._fft_c2r(x + 0j, [*dims, 3], 1, 6),
+    ):
+        with pytest.raises(IndexError, match="Dimension out of range"):
+            call()
+
+
+def test_a_tensor_without_dims_has_none_to_transform_along():
+    with pytest.raises(RuntimeError, match="needs a tensor with dims"):
+        torch.ops.aten._fft_c2c(torch.tensor(1j), [0], 0, True)

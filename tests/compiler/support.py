@@ -65,7 +65,7 @@ def run_map(kernel, *inputs, params=(), target=None, returns=0):
     return outputs
 
 
-def run_reduce(kernel, *inputs, params=(), target=None):
+def run_reduce(kernel, *inputs, params=(), target=None, returns=0):
     """Reduce the last axis of equal-shaped arrays of two dimensions, of any strides."""
     shape = np.broadcast_shapes(*(x.shape for x in inputs))
     inputs = [np.broadcast_to(x, shape) for x in inputs]
@@ -75,7 +75,7 @@ def run_reduce(kernel, *inputs, params=(), target=None):
         strides += [a.strides[0], 0]
     for a in inputs:
         strides += [a.strides[0], a.strides[1]]
-    assert call(kernel, outputs, inputs, shape, strides, params, target) == 0
+    assert call(kernel, outputs, inputs, shape, strides, params, target) == returns
     return outputs
 
 

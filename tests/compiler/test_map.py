@@ -7,7 +7,7 @@ from pellucid_compiler.abi.status import REQUIREMENT_FAILED, ZERO_DIVISION, stat
 from pellucid_compiler.codegen.kernel import Kernel, Map
 from pellucid_compiler.codegen.lowerings import FORMS, LOWERINGS
 from pellucid_compiler.ir.evaluate import evaluate
-from pellucid_compiler.ir.expr import SCALAR_OPS, cast, load, make, select, sym
+from pellucid_compiler.ir.expr import SCALAR_OPS, cast, checked, load, make, select, sym
 from tests.compiler.support import RUNNABLE, run_map
 
 REAL = ["bool", "uint8", "int8", "int16", "int32", "int64"]
@@ -190,10 +190,10 @@ def test_zero_divisors_are_reported_wherever_they_are(dtype, step):
 @pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
 @pytest.mark.parametrize("step", [1, 2], ids=["dense", "strided"])
-def test_elements_that_are_not_as_required_are_reported(dtype, step, target):
+def test_elements_that_are_not_as_checked_are_reported(dtype, step, target):
     x, y = load(0, (), dtype), load(1, (), dtype)
-    required = (make("le", x, y), make("lt", y, 9))
-    kernel = Kernel(Map((x,), required), (dtype, dtype), (dtype,))
+    value = checked(checked(x, make("le", x, y), 0), make("lt", y, 9), 1)
+    kernel = Kernel(Map((value,)), (dtype, dtype), (dtype,))
     a = np.ones((3, 77 * step), dtype)[:, ::step]
     for place in (None, (0, 0), (1, 40), (2, 76)):
         for bad, number in ((0, 0), (9, 1)):
@@ -204,9 +204,22 @@ def test_elements_that_are_not_as_required_are_reported(dtype, step, target):
             run_map(kernel, a, b, target=target, returns=failed if place else 0)
 
 
-def test_requirements_are_part_of_a_kernels_name():
+def test_checks_under_a_select_are_of_the_elements_that_it_takes():
     x = load(0, (), "float32")
-    plain, other = Map((x,)), Map((x,), (make("le", x, 1.0),))
+    value = select(x < 5, checked(x, x > 0, 0), checked(-x, x < 9, 1))
+    kernel = Kernel(Map((value,)), ("float32",), ("float32",))
+    good = np.arange(1, 9, dtype="float32")[None]
+    (got,) = run_map(kernel, good)
+    assert np.array_equal(got, np.where(good < 5, good, -good))
+    for bad, number in ((-1, 0), (11, 1)):
+        x = good.copy()
+        x[0, 3] = bad
+        run_map(kernel, x, returns=status(REQUIREMENT_FAILED, number))
+
+
+def test_checks_are_part_of_a_kernels_name():
+    x = load(0, (), "float32")
+    plain, other = Map((x,)), Map((checked(x, make("le", x, 1.0), 0),))
     kernels = [Kernel(form, ("float32",), ("float32",)) for form in (plain, other)]
     assert kernels[0].kernel_id != kernels[1].kernel_id
 

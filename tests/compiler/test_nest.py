@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+from pellucid_compiler.abi.status import REQUIREMENT_FAILED
 from pellucid_compiler.codegen.kernel import Kernel, Nest, Store
 from pellucid_compiler.ir.expr import (
     axis,
     cast,
+    checked,
     const,
     load,
     make,
@@ -411,3 +413,25 @@ def test_a_sum_of_no_terms_begins_too(target):
     out, nothing = np.ones(3, "float32"), np.zeros((3, 0), "float32")
     assert run_nest(kernel, out, nothing, extents=(3, 0), target=target) == 0
     assert np.array_equal(out, np.full(3, -np.inf))
+
+
+@targets
+def test_elements_that_are_not_as_checked_are_reported(target):
+    row = load(0, (ROW,), "int64")
+    x = load(1, (row, COL), "float32")
+    value = select(COL < 30, checked(x, x >= 0, 2), x)
+    kernel = nest(("int64", "float32"), "float32", 2, (2, 1, 2), (ROW, COL), value)
+    index = np.array([3, 0, 4, 4, 1])
+    table = np.abs(random_array("float32", (5, 40)))
+    failed = REQUIREMENT_FAILED << 48 | 2
+    for place, found in (
+        ((1, 29), failed),
+        ((2, 3), 0),
+        ((1, 30), 0),
+        ((0, 0), failed),
+    ):
+        given = table.copy()
+        given[place] = -1
+        out = np.zeros((5, 40), "float32")
+        returned = run_nest(kernel, out, index, given, extents=out.shape, target=target)
+        assert returned == found, place

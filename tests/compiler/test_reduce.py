@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from pellucid_compiler.abi.status import REQUIREMENT_FAILED, status
 from pellucid_compiler.codegen.kernel import Kernel, Reduce
-from pellucid_compiler.ir.expr import load, make
+from pellucid_compiler.ir.expr import checked, load, make
 from tests.compiler.support import RUNNABLE, run_reduce
 from tests.compiler.test_map import random_array
 
@@ -172,3 +173,22 @@ def test_halves_and_integers_accumulate_wider():
     flags = random_array("bool", (4, 300))
     (count,) = run_reduce(kernel_of("sum", "bool", "int64"), flags)
     assert np.array_equal(count, flags.sum(1))
+
+
+@pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
+@pytest.mark.parametrize("costly", [False, True])
+def test_elements_that_are_not_as_checked_are_reported(costly, target):
+    x = load(0, (), "float32")
+    body = checked(make("exp", x) if costly else x, x >= 0, 0)
+    kernel = Kernel(Reduce(body, "sum", "float32"), ("float32",), ("float32",))
+    for rows, columns in SHAPES:
+        if not columns:
+            continue
+        for view in layouts("float32", rows, columns)[1]:
+            np.abs(view, out=view)
+            run_reduce(kernel, view, target=target)
+            for place in {(0, 0), (rows // 2, columns - 1), (rows - 1, columns // 2)}:
+                held, view[place] = view[place], -1
+                failed = status(REQUIREMENT_FAILED, 0)
+                run_reduce(kernel, view, target=target, returns=failed)
+                view[place] = held

@@ -51,6 +51,17 @@ def test_scans_in_every_layout(combine, dtype, target):
             np.testing.assert_allclose(got, expected, tolerance, 10 * tolerance)
 
 
+@pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64"])
+def test_backwards_along_a_dense_axis(dtype, target):
+    x = np.asfortranarray(random_array(dtype, (53, 3)))
+    want = np.maximum.accumulate(x[::-1], 0)[::-1]
+    for turns in (True, False):
+        out = np.zeros_like(x, order="F" if turns else "C")
+        run_scan(kernel_of("max", dtype), x[::-1], out[::-1], target)
+        np.testing.assert_array_equal(out, want)
+
+
 def test_backwards_by_negative_strides_and_in_place():
     x = random_array("float32", (50, 4))
     expected = np.cumsum(x[::-1].astype("float64"), 0)[::-1]

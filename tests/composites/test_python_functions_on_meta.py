@@ -87,6 +87,7 @@ FUNCTIONAL = {
     "embedding_bag": (LABELS.reshape(2, 2), ROWS),
     "fold": (waves(1, 8, 25), [6, 6], [2, 2]),
     "glu": (waves(4, 6),),
+    "grouped_mm": (waves(2, 4, 3), waves(2, 3, 5)),
     "grid_sample": (IMAGE, GRID),
     "instance_norm": (LINE,),
     "interpolate": (IMAGE, None, 1.5, "bilinear"),
@@ -122,7 +123,6 @@ TORCH = {
     "svd_lowrank": (ROWS, 2),
     "tensordot": (ROWS, CHANCES, ([0], [0])),
     "unravel_index": (LABELS, (2, 3)),
-    "zero_": (ROWS,),
 }
 TENSOR = {
     **dict.fromkeys(
@@ -155,6 +155,7 @@ OTHERS = {
     *("sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor", "sym_int"),
     *("sparse_csr_tensor", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt"),
     *("sym_sum", "unique", "unique_consecutive", "get_device", "__array__", "_parts"),
+    "hspmm",
     *("__array_wrap__", "__contains__", "__deepcopy__", "__dir__", "__format__"),
     *("__iter__", "__reduce_ex__", "__repr__", "__reversed__", "_where", "cuda", "cpu"),
     *(

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import pellucid as torch
-from pellucid._decomp.emitted import _meaning
+from pellucid._decomp.emitted import meaning
 from pellucid_compiler.ir.expr import RESULT_RULES
 from pellucid_compiler.ir.scalar_ops import SCALAR_OPS
 
 REAL = [row for row in SCALAR_OPS.values() if row.domain in ("all", "floats")]
-SHOWN = [row for row in REAL if _meaning(row.name) is not None]
+SHOWN = [row for row in REAL if meaning(row.name) is not None]
 OPERANDS = np.array([0.3, 0.75, 0.5, 0.9]), np.array([0.5, 0.25, 0.5, 0.125])
 NAMES = [row.name for row in SHOWN]
 
@@ -26,7 +26,7 @@ def operands_of(row):
 def test_it_computes_what_the_row_says(row):
     arrays = operands_of(row)
     expected = row.evaluate(np, *arrays)
-    found = _meaning(row.name)(*map(torch.tensor, arrays))
+    found = meaning(row.name)(*map(torch.tensor, arrays))
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12)
 
 

@@ -128,3 +128,16 @@ def test_the_hours_of_the_reading_list_are_true():
         lines = sum(len(path.read_text().splitlines()) for path in files)
         assert len(files) >= 3
         assert 0.7 < lines / LINES_PER_HOUR / float(hours) < 1.4, (hours, lines)
+
+
+@pytest.mark.parametrize("page", ["architecture", "dispatcher"])
+def test_the_keys_are_named_in_their_order(page):
+    header = (ROOT / "runtime" / "core" / "keys.h").read_text()
+    listed = header[: header.index("kNumKeys")]
+    keys = dict(re.findall(r"^  (\w+) = (\d+),", listed, re.MULTILINE))
+    above = sorted((k for k in keys if int(keys[k]) > 16), key=lambda k: -int(keys[k]))
+    assert above[0] == "Autocast" and len(above) > 9
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    found = [key for key in re.findall(r"\w+", text) if key in above]
+    places = [found.index(key) for key in above]
+    assert places == sorted(places)

@@ -184,3 +184,45 @@ def test_dataclasses_are_nests_of_arguments_and_results():
     program = export(Sums(), (Pair(torch.ones(3), torch.ones(3)),))
     found = program.module()(Pair(torch.ones(3) * 2, torch.ones(3)))
     assert found.left.tolist() == [3.0] * 3 and found.right.tolist() == [2.0] * 3
+
+
+class Halves(nn.Module):
+    def forward(self, x, y):
+        half = x.shape[0] // 2
+        return x.reshape(2, half) + y[1:] + torch.arange(half)
+
+
+def test_a_size_may_be_computed_of_another(tmp_path):
+    n = Dim("n", min=2, max=64)
+    shapes = {"x": {0: 2 * n}, "y": {0: 1 + n}}
+    program = export(Halves(), (torch.randn(8), torch.randn(5)), dynamic_shapes=shapes)
+    save(program, tmp_path / "program.pt2")
+    x, y = torch.randn(12), torch.randn(7)
+    for found in (
+        program,
+        load(tmp_path / "program.pt2"),
+        program.run_decompositions(),
+    ):
+        ranges = {name: str(r) for name, r in found.range_constraints.items()}
+        assert ranges == {"2*n": "[4, 128]", "n + 1": "[3, 65]"}
+        assert torch.equal(found.module()(x, y), Halves()(x, y))
+        with pytest.raises(RuntimeError, match=r"expected n \+ 1, but n is 6"):
+            found.module()(x, torch.randn(8))
+        with pytest.raises(RuntimeError, match=r"== 7, expected 2\*n in \[4, 128\]"):
+            found.module()(torch.randn(7), y)
+
+
+@pytest.mark.parametrize(
+    "wrong", [lambda n: n + 0.5, lambda n: n * n, lambda n: -1 * n]
+)
+def test_other_computations_of_dims_are_refused(wrong):
+    with pytest.raises(NotImplementedError, match="an integer times it"):
+        wrong(Dim("n"))
+
+
+def test_an_example_must_fit_the_computed_size():
+    n, args = Dim("n"), (torch.randn(8), torch.randn(5))
+    with pytest.raises(ValueError, match=r"8 is not of the form 3\*n"):
+        export(Halves(), args, dynamic_shapes={"x": {0: 3 * n}})
+    with pytest.raises(ValueError, match="does not fit"):
+        export(Halves(), args, dynamic_shapes={"x": {0: 2 * n}, "y": {0: n}})

@@ -75,6 +75,16 @@ def test_a_path_that_a_plain_number_decides_is_found():
     assert of_batch(hidden_branch, max=200).module()(torch.ones(99, 3)).sum() == 0
 
 
+def test_every_size_of_a_small_range_is_traced_where_a_plain_number_decides():
+    def one_size_differs(x):
+        return x + 1 if int(x.shape[0]) == 37 else x - 1
+
+    for greatest in (37, 65):
+        with pytest.raises(RuntimeError, match="batch = 37"):
+            of_batch(one_size_differs, max=greatest)
+    assert of_batch(one_size_differs, max=36).module()(torch.ones(36, 3)).sum() == 0
+
+
 def test_a_draft_takes_the_examples_values_and_says_so(caplog):
     def decided(x):
         return x * 2 if x.sum().item() > 0 else x

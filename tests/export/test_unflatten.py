@@ -6,7 +6,7 @@ import pytest
 
 import pellucid as torch
 from pellucid import nn
-from pellucid.export import Dim, export, load, save, unflatten
+from pellucid.export import Dim, FlatArgsAdapter, export, load, save, unflatten
 from pellucid.fx.experimental.proxy_tensor import make_fx
 
 
@@ -154,3 +154,25 @@ def test_a_trace_tells_modules_where_that_is_wanted():
         )
         assert ("nn_module_stack" in relu.meta) is told
     assert nn.Module.__call__(part, x).shape == (2, 4)
+
+
+class Named(FlatArgsAdapter):
+    def adapt(self, target_spec, input_spec, input_args, metadata=None, obj=None):
+        (names,) = (
+            spec.context for spec in input_spec.children_specs[0].children_specs
+        )
+        return [input_args[list(names).index(name)] for name in ("x", "y")]
+
+
+def test_an_adapter_takes_arguments_in_other_containers():
+    class Difference(nn.Module):
+        def forward(self, x, y):
+            return x - y
+
+    x, y = torch.randn(3), torch.randn(3)
+    program = export(Difference(), (x, y))
+    whole = unflatten(program, Named())
+    assert torch.equal(whole(x, y), x - y)
+    assert torch.equal(whole({"y": y, "x": x}), x - y)
+    with pytest.raises(TypeError, match="missing"):
+        unflatten(program)({"y": y, "x": x})

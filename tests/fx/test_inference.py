@@ -8,7 +8,7 @@ from pellucid.fx.annotate import annotate
 from pellucid.fx.experimental import optimization
 from pellucid.fx.experimental.const_fold import split_const_subgraphs
 from pellucid.fx.experimental.proxy_tensor import make_fx
-from pellucid.fx.passes.dialect.common.cse_pass import CSEPass
+from pellucid.fx.passes.dialect.common.cse_pass import CSEPass, get_CSE_banned_ops
 
 
 class Scaled(nn.Module):
@@ -104,6 +104,25 @@ def test_a_write_separates_equal_calls():
     traced = make_fx(program)(torch.ones(3))
     found = CSEPass()(traced).graph_module
     assert torch.equal(found(torch.ones(3)), program(torch.ones(3)))
+
+
+def test_equal_memory_stays_apart_where_it_is_written():
+    def program(x):
+        first, second, third = (torch.zeros_like(x) for _ in range(3))
+        first[0].add_(1)
+        return first + 2 * second + third
+
+    traced = make_fx(program)(torch.ones(3))
+    found = CSEPass()(traced)
+    assert found.modified
+    assert found.graph_module(torch.ones(3)).tolist() == [1.0, 0.0, 0.0]
+
+
+def test_ops_that_draw_are_banned():
+    banned = get_CSE_banned_ops()
+    aten = torch.ops.aten
+    assert {aten.rand, aten.dropout, aten.normal_, aten.multinomial} < banned
+    assert not {aten.cos, aten.add, aten.zeros} & banned
 
 
 def test_types_of_values():

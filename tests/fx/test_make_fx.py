@@ -1,6 +1,7 @@
 """``make_fx``, fake tensors, and forward and backward as graphs."""
 
 import copy
+import gc
 
 import pytest
 
@@ -100,6 +101,28 @@ def test_fake_tensors_have_shapes_and_no_data():
         torch.nonzero(torch.ones(3))
 
 
+def test_a_view_in_place_changes_the_shape_of_a_fake_tensor():
+    with FakeTensorMode():
+        x = torch.empty(3, 4)
+        assert x.t_() is x
+        x.unsqueeze_(0)
+    assert (x.shape, x.stride(), x.dim()) == ((1, 4, 3), (4, 1, 4), 3)
+
+
+def test_a_real_tensor_written_in_a_fake_mode_is_returned_as_it_is():
+    class Marked(torch.Tensor):
+        pass
+
+    x = torch.ones(3)
+    for _ in range(5):
+        with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+            assert x.add_(mode.from_tensor(torch.ones(3))) is x
+            assert type(x.as_subclass(Marked)) is Marked
+            assert type(x.as_subclass(FakeTensor)) is FakeTensor
+        gc.collect()
+    assert x.tolist() == [1, 1, 1]
+
+
 def test_real_tensors_do_not_mix_with_fake_ones_unasked():
     with FakeTensorMode() as mode:
         fake = mode.from_tensor(torch.ones(3))
@@ -122,7 +145,8 @@ def test_compiled_halves_give_the_gradients_of_the_module(partition):
     model(x).square().sum().backward()
     compiled(x).square().sum().backward()
     for expected, given in zip(model.parameters(), other.parameters(), strict=True):
-        assert torch.equal(expected.grad, given.grad)
+        # The gradient of batch norm, taken apart, sums in another order.
+        torch.testing.assert_close(given.grad, expected.grad, rtol=1e-6, atol=1e-6)
     for expected, given in zip(model.buffers(), other.buffers(), strict=True):
         assert torch.equal(expected, given)
 

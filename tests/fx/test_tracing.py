@@ -6,6 +6,7 @@ import pytest
 
 import pellucid as torch
 from pellucid import fx, nn
+from pellucid.fx.experimental.rewriter import RewritingTracer
 
 
 @fx.wrap
@@ -177,3 +178,26 @@ def test_operands_of_einsum_are_recorded_one_by_one():
     assert [str(arg) for arg in node.args] == ["ij,jk->ik", "a", "b"]
     a, b = torch.randn(2, 3), torch.randn(3, 4)
     assert torch.equal(traced(a, b), product(a, b))
+
+
+def test_a_rewriting_tracer_records_assertions_of_called_functions_too():
+    program = {}  # pytest gives the asserts of this file another form
+    exec(
+        """
+def shifted(x):
+    assert x.sum() > 0
+    return x + 1
+
+def positive(x):
+    assert x.dim() == 2
+    return shifted(x)
+""",
+        program,
+    )
+    tracer = RewritingTracer()
+    graph = tracer.trace(program["positive"])
+    module = fx.GraphModule(tracer.root, graph)
+    assert len(graph.find_nodes(op="call_function", target=torch._assert)) == 2
+    assert module(torch.ones(2, 2)).tolist() == [[2, 2], [2, 2]]
+    with pytest.raises(AssertionError):
+        module(-torch.ones(2, 2))

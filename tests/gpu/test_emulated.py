@@ -14,7 +14,7 @@ from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.codegen.targets.x86 import host_target
 from pellucid_compiler.devices import reference
 from pellucid_compiler.devices.reference import Launch, Operand
-from pellucid_compiler.gpu.builder import THREADS, WRITE_GLOBAL, GpuModule
+from pellucid_compiler.gpu.builder import THREADS, GpuModule
 from pellucid_compiler.pack.jit import Executable, compile_blob
 from tests.devices.programs import run_program
 from tests.gpu.test_ptx import CASES
@@ -146,7 +146,7 @@ def test_lanes_exchange_values():
     def emit(f, to):
         other = f.shuffle_xor(f.thread(), 5)
         place = f.offset(to, f.thread() * 8)
-        f.touch(place, 8, WRITE_GLOBAL)
+        f.touch(place, 8, "write_global")
         f.store(other, place)
 
     ranges = struct.pack("<2Q", at, at + found.nbytes)

@@ -131,3 +131,19 @@ def test_what_does_not_fit_is_refused():
     for error, message, call in refused:
         with pytest.raises(error, match=message):
             call()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.complex64])
+def test_logsumexp_of_what_a_mask_names(dtype):
+    x = torch.tensor([1, 2, 3]).to(dtype)
+    mask = torch.tensor([True, False, True])
+    found = masked.logsumexp(x, 0, mask=mask)
+    want = torch.tensor(np.log(np.exp(1) + np.exp(3))).to(dtype)
+    assert found.dtype is dtype
+    torch.testing.assert_close(found, want)
+
+
+def test_logsumexp_of_masked_bools_is_refused():
+    mask = torch.tensor([True, False])
+    with pytest.raises(NotImplementedError, match="bools have no least number"):
+        masked.logsumexp(mask, 0, mask=mask)

@@ -7,6 +7,7 @@ import pytest
 
 import pellucid as torch
 from pellucid import nn
+from pellucid.fx.experimental.proxy_tensor import make_fx
 from pellucid.nn import functional as F
 
 LOGITS = [[1.0, 2.0, 3.0], [0.0, -1.0, 1.0]]
@@ -162,12 +163,94 @@ def test_a_target_of_another_batch_size_is_refused(loss):
         loss(torch.randn(4, 3), torch.tensor([0, 1]))
 
 
+def with_out(input, target, weight=None, reduction=1):
+    loss = torch.empty(input.shape if reduction == 0 else [])
+    return torch.ops.aten.binary_cross_entropy.out(
+        input, target, weight, reduction, out=loss
+    )
+
+
+def traced_by_fx(input, target):
+    loss = make_fx(F.binary_cross_entropy)(torch.rand(3, 40), torch.rand(3, 40))
+    return loss(input, target)
+
+
+def exported(input, target):
+    class Loss(torch.nn.Module):
+        def forward(self, x, y):
+            return F.binary_cross_entropy(x, y)
+
+    chances = torch.rand(3, 40), torch.rand(3, 40)
+    return torch.export.export(Loss(), chances).module()(input, target)
+
+
+def exported_to_core(input, target):
+    class Loss(torch.nn.Module):
+        def forward(self, x, y):
+            return F.binary_cross_entropy(x, y)
+
+    chances = torch.rand(3, 40), torch.rand(3, 40)
+    program = torch.export.export(Loss(), chances).run_decompositions()
+    return program.module()(input, target)
+
+
+@torch.compile(fullgraph=True)
+def compiled(input, target):
+    return 2 * F.binary_cross_entropy(input * 1.0, target)
+
+
+@torch.compile(fullgraph=True)
+def compiled_part(input, target):
+    return F.binary_cross_entropy(input, target, reduction="none")[:, :1] * 2
+
+
+ENTROPIES = {
+    "function": F.binary_cross_entropy,
+    "each": lambda x, t: F.binary_cross_entropy(x, t, reduction="none"),
+    "weighted": lambda x, t: F.binary_cross_entropy(x, t, torch.rand(40)),
+    "by columns": lambda x, t: F.binary_cross_entropy(x.mT, t.mT),
+    "module": torch.nn.BCELoss(),
+    "aten": torch.ops.aten.binary_cross_entropy,
+    "out": with_out,
+    "out, each": lambda x, t: with_out(x, t, reduction=0),
+    "vmap": torch.func.vmap(F.binary_cross_entropy),
+    "vmap of aten": torch.func.vmap(torch.ops.aten.binary_cross_entropy),
+    "vmap in vmap": torch.func.vmap(torch.func.vmap(F.binary_cross_entropy)),
+    "grad": torch.func.grad(F.binary_cross_entropy),
+    "vmap of grad": torch.func.vmap(torch.func.grad(F.binary_cross_entropy)),
+    "grad of vmap": torch.func.grad(
+        lambda x, t: torch.func.vmap(F.binary_cross_entropy)(x, t).sum()
+    ),
+    "jvp": lambda x, t: torch.func.jvp(
+        lambda x: F.binary_cross_entropy(x, t), (x,), (torch.ones_like(x),)
+    ),
+    "fx": traced_by_fx,
+    "export": exported,
+    "export to core": exported_to_core,
+    "compile": compiled,
+    "compile, a part": compiled_part,
+}
+
+
+@pytest.mark.parametrize("form", ENTROPIES)
 @pytest.mark.parametrize("wrong", [-0.1, 1.5, float("nan")])
-def test_cross_entropies_outside_zero_to_one_are_refused(wrong):
-    good, bad = torch.tensor([0.0, 1.0]), torch.tensor([0.5, wrong])
-    with pytest.raises(RuntimeError, match="input has elements"):
-        F.binary_cross_entropy(bad, good)
-    with pytest.raises(RuntimeError, match="target has elements"):
-        torch.nn.BCELoss()(good, bad)
-    with pytest.raises(RuntimeError, match="input has elements"):
-        torch.func.vmap(F.binary_cross_entropy)(bad, good)
+def test_cross_entropies_outside_zero_to_one_are_refused(form, wrong):
+    entropy = ENTROPIES[form]
+    good, bad = torch.rand(3, 40), torch.rand(3, 40)
+    bad[1, 33] = wrong
+    message = "all elements of {} should be between 0 and 1"
+    for _ in range(3):  # repeated calls run prepared
+        entropy(good, good)
+        with pytest.raises(RuntimeError, match=message.format("input")):
+            entropy(bad, good)
+        with pytest.raises(RuntimeError, match=message.format("target")):
+            entropy(good, bad)
+
+
+def test_what_follows_a_checked_op_computes_what_it_computed():
+    x, t = torch.rand(3, 40), torch.rand(3, 40)
+    each = F.binary_cross_entropy(x, t, reduction="none")
+    assert torch.equal(compiled(x, t), 2 * F.binary_cross_entropy(x * 1.0, t))
+    assert torch.equal(compiled_part(x, t), each[:, :1] * 2)
+    batched = torch.func.vmap(F.binary_cross_entropy)(x, t)
+    torch.testing.assert_close(batched, each.mean(1))

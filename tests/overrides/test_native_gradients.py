@@ -122,7 +122,7 @@ CASES = [
     (
         lambda x: x.logsumexp(1),
         [(3, 4)],
-        "unsqueeze unsqueeze sub.Tensor exp mul.Tensor",
+        "unsqueeze sub.Tensor exp unsqueeze mul.Tensor",
     ),
     (lambda x: x.var(), [(3, 4)], "mean sub.Tensor mul.Scalar mul.Tensor"),
     (lambda x: x[LABELS[:2]], [(3, 2)], "new_zeros index_put"),
@@ -419,3 +419,38 @@ def test_handlers_record_gradients_where_they_ask_for_it():
         y = x.exp()
     assert inside == [False, False, [3, 3]]
     assert y.requires_grad
+
+
+DROPPED = "empty_like bernoulli_.float div_.Scalar mul.Tensor"
+ALPHA = (
+    "empty_like bernoulli_.float add.Scalar mul_.Scalar add_.Scalar mul_.Scalar "
+    "mul.Tensor add_.Tensor"
+)
+
+
+@pytest.mark.parametrize("needs_grad", [False, True])
+@pytest.mark.parametrize(
+    ("function", "p", "training", "names"),
+    [
+        (F.dropout, 0.5, True, DROPPED),
+        (torch.dropout, 0.5, True, DROPPED),
+        (F.dropout, 1.0, True, "zeros mul.Tensor"),
+        (F.dropout, 0.0, True, ""),
+        (F.dropout, 0.5, False, ""),
+        (F.alpha_dropout, 0.5, True, ALPHA),
+        (F.alpha_dropout, 1.0, True, "zeros mul.Tensor"),
+        (F.feature_alpha_dropout, 0.5, True, ALPHA.replace("empty_like", "new_empty")),
+        (torch.native_dropout, 0.5, True, "native_dropout"),
+    ],
+)
+def test_dropout_is_seen_as_its_parts(function, p, training, names, needs_grad):
+    x = torch.randn(3, 4, requires_grad=needs_grad)
+    torch.manual_seed(0)
+    expected = function(x, p, training)
+    torch.manual_seed(0)
+    with Seen() as seen:
+        found = function(x, p, training)
+    assert " ".join(seen.names) == names
+    torch.testing.assert_close(found, expected)
+    if names == DROPPED and needs_grad:
+        assert found.grad_fn.name() == "MulBackward0"

@@ -13,7 +13,7 @@ from tests.func.catalogue import native_calls
 import pellucid as torch
 from pellucid import nn
 from pellucid.profiler import profile
-from pellucid.utils._python_dispatch import BaseTorchDispatchMode
+from pellucid.utils._python_dispatch import BaseTorchDispatchMode, TorchDispatchMode
 from pellucid.utils._pytree import tree_flatten, tree_unflatten
 from pellucid.utils.flop_counter import FlopCounterMode
 from pellucid_compiler.declare import REGISTRY
@@ -31,7 +31,9 @@ OF_ELEMENTS = [
     for name, op in REGISTRY.items()
     if op.kind == "pointwise" and not op.options.rare and name not in NAMES
 ]
+KINDS = ("view", "reduction", "fused", "loop", "contraction", "join", "library", "scan")
 NAMES += OF_ELEMENTS
+NAMES += [n for n, op in REGISTRY.items() if op.kind in KINDS and n not in NAMES]
 CASES = [
     *((name, torch.float64) for name in NAMES),
     *((name, torch.complex128) for name in COMPLEX),
@@ -157,6 +159,74 @@ def test_a_summand_that_is_not_read(watch):
         product = torch.addmm(summand, torch.ones(2, 2), torch.ones(2, 3), beta=0)
         (found,) = torch.autograd.grad(product.sum(), summand)
     assert found.tolist() == [0, 0, 0]
+
+
+class Names(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.seen.append(func.name())
+        return func(*args, **(kwargs or {}))
+
+
+def matrix(*shape):
+    return torch.randn(*shape, dtype=torch.float64)
+
+
+WITHOUT_A_GRADIENT_OP = {
+    "batch_norm": lambda x: F.batch_norm(x, None, None, training=True),
+    "prelu": lambda x: F.prelu(x, x[0]),
+    "std_mean": lambda x: sum(torch.std_mean(x, 1)),
+    "aminmax": lambda x: sum(torch.aminmax(x, dim=1)),
+    "norm": lambda x: torch.linalg.vector_norm(x, 3, 1),
+    "narrow_copy": lambda x: torch.narrow_copy(x, 0, 1, 2),
+    "scatter_reduce": lambda x: x[0].scatter_reduce(
+        0, torch.tensor([0, 1, 1]), x[1], "mean"
+    ),
+    "segment_reduce": lambda x: torch.segment_reduce(
+        x[0], "sum", lengths=torch.tensor([1, 2])
+    ),
+    "i0": torch.i0,
+    "logcumsumexp": lambda x: x.logcumsumexp(0),
+    "solve": lambda x: torch.linalg.solve(x + 3 * torch.eye(3), x),
+    "triangle": lambda x: torch.linalg.solve_triangular(
+        x + 3 * torch.eye(3), x, upper=True
+    ),
+    "matrix_exp": torch.linalg.matrix_exp,
+    "rnn": lambda x: nn.RNN(3, 2).double()(x)[0],
+    "lstm": lambda x: nn.LSTM(3, 2).double()(x)[0],
+    "gru": lambda x: nn.GRU(3, 2).double()(x)[0],
+    "cumprod": lambda x: x.cumprod(0),
+    "cholesky": lambda x: torch.linalg.cholesky(x @ x.T + torch.eye(3)),
+    "eigvalsh": lambda x: torch.linalg.eigvalsh(x + x.T),
+    "svdvals": torch.linalg.svdvals,
+    "qr": lambda x: sum(torch.linalg.qr(x)),
+    "slogdet": lambda x: torch.linalg.slogdet(x)[1],
+    "lstsq": lambda x: torch.linalg.lstsq(x + 3 * torch.eye(3), x).solution,
+    "msort": torch.msort,
+    "product": lambda x: x[0].scatter_reduce(0, torch.tensor([0, 1, 1]), x[1], "prod"),
+    "greatest": lambda x: x[0].index_reduce(0, torch.tensor([0, 1, 1]), x[1], "amax"),
+    "average": lambda x: F.adaptive_avg_pool1d(x[None], 2),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_A_GRADIENT_OP)
+def test_modes_see_ops_of_tensors_where_no_gradient_op_has_a_name(name):
+    x = matrix(3, 3).requires_grad_()
+    with Names() as names:
+        WITHOUT_A_GRADIENT_OP[name](x).sum().backward()
+    assert x.grad is not None and len(names.seen) > 3
+    assert not [n for n in names.seen if not n.startswith("aten::")]
+
+
+def test_modes_see_the_gradient_of_a_solution_as_a_solution_and_a_product():
+    a, b = matrix(3, 3) + 3 * torch.eye(3), matrix(3, 2)
+    with Names() as names:
+        torch.linalg.solve(a.requires_grad_(), b).sum().backward()
+    computing = [n for n in names.seen if n != "aten::transpose.int"]
+    assert computing[-3:] == ["aten::_linalg_solve", "aten::mm", "aten::neg"]
 
 
 def test_profiled_gradients_are_the_same_bits():

@@ -94,5 +94,11 @@ def test_channels_stay_with_their_scales():
     assert moved.q_per_channel_axis() == 0
     assert torch.equal(moved.dequantize(), q.dequantize().permute(1, 0, 2, 3))
     assert q[0].q_per_channel_axis() == 0
-    with pytest.raises(RuntimeError, match="scale per channel"):
-        q.view(-1)
+    for moved in (q.roll(1, 0), q.repeat(1, 1, 2, 1), q.unbind(0)[0], q.flatten(2)):
+        axis = moved.q_per_channel_axis()
+        assert axis == (0 if moved.dim() == 3 and moved.shape[0] == 3 else 1)
+        assert moved.shape[axis] == 3
+    assert torch.equal(q.roll(1, 0).dequantize(), q.dequantize().roll(1, 0))
+    for mix in (lambda: q.view(-1), lambda: q.flip(1), lambda: q[:, 1]):
+        with pytest.raises(RuntimeError, match="scale per channel"):
+            mix()

@@ -39,8 +39,8 @@ void time(const char* only, const char* what, Body&& body) {
 
 namespace pellucid {
 
-const ScalarFunction* find_scalar_function(const OpCall&, PointwiseKey key) {
-  auto* function = new ScalarFunction;
+const ElementFunction* find_element_function(const OpCall&, PointwiseKey key) {
+  auto* function = new ElementFunction;
   set_kernel(function->kernel, add_floats);
   function->num_outputs = 1;
   function->outputs[0] = DType::Float32;
@@ -49,7 +49,7 @@ const ScalarFunction* find_scalar_function(const OpCall&, PointwiseKey key) {
   return function;
 }
 
-void check_numbers(const OpCall&, const ScalarFunction&) {}
+void check_numbers(const OpCall&, const ElementFunction&) {}
 
 }  // namespace pellucid
 

@@ -106,10 +106,10 @@ using List = std::vector<int64_t>;
 
 namespace pellucid {
 
-const ScalarFunction* find_scalar_function(const OpCall& call, PointwiseKey key) {
+const ElementFunction* find_element_function(const OpCall& call, PointwiseKey key) {
   ++lookups;
   const OpRecord& op = call.op->functional ? *call.op->functional : *call.op;
-  auto* function = new ScalarFunction;
+  auto* function = new ElementFunction;
   if (op.schema.name == "noise_") {  // the word itself, as a float
     set_kernel(function->kernel, conversion_kernel(DType::Float32, DType::Int32).get());
     function->num_outputs = function->num_inputs = function->num_draws = 1;
@@ -131,7 +131,7 @@ const ScalarFunction* find_scalar_function(const OpCall& call, PointwiseKey key)
   return function;
 }
 
-void check_numbers(const OpCall&, const ScalarFunction&) {}
+void check_numbers(const OpCall&, const ElementFunction&) {}
 
 }  // namespace pellucid
 

@@ -27,6 +27,7 @@ from pellucid_compiler.specialise.graphs import declared_graph
 from pellucid_compiler.specialise.requests import TensorLike
 
 THREADS = 4
+TRACED_BY = ("relu", "exp", "sin", "cos")  # an op for each
 ROWS = TensorLike("float32", (6, 5))
 COLUMNS = TensorLike("float64", (2, 5, 6))
 WEIGHT = TensorLike("float32", (5,))
@@ -125,12 +126,22 @@ def test_threads_build_one_expression_of_the_same_parts() -> None:
         del first, others, other  # the next round interns them again
 
 
+def test_threads_that_trace_the_elements_of_one_key_get_one_graph() -> None:
+    op = REGISTRY["silu"]
+    for _ in range(5):
+        op.elements = Bounded(8)
+        graphs = together(lambda _: op.element_graph((TensorKey("float32", 0),)))
+        assert len({id(graph) for graph in graphs}) == 1
+
+
 def test_a_trace_is_the_thread_s_own() -> None:
     def work(number: int) -> list[str]:
         with pytest.raises(RuntimeError, match="while an op is traced only"):
             tracer()
         with tracing(Graph(str(number)), Questions({})), with_default_dtype("float64"):
-            REGISTRY["relu"].element_graph((TensorKey("float32", 0),))
+            op = REGISTRY[TRACED_BY[number]]
+            op.elements = Bounded(8)
+            op.element_graph((TensorKey("float32", 0),))
             return [tracer().graph.name, default_dtype()]
 
     with tracing(Graph("outer"), Questions({})):

@@ -1,16 +1,22 @@
 """Which module of a package uses which: its imports, read from the source.
 
 An import inside a function counts, and so does ``torch.nn.Linear`` after ``import
-pellucid as torch``. These do not: what only type checkers read; the ``__getattr__`` of
-a package, which offers names and uses none; and the packages around a module, whose
-namespaces it may read when it is called.
+pellucid as torch``; ``torch.save`` is a use of the module that defines ``save``, which
+the package says by its own imports and by its table of lazy names. These do not count:
+what only type checkers read; the ``__getattr__`` of a package, which offers names and
+uses none; and the packages around a module, whose namespaces it may read when it is
+called.
+
+``executed_modules`` are those of them that run while a module is imported.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 SOURCES = Path(__file__).parents[2] / "src"
 
@@ -28,25 +34,112 @@ def used_modules(name: str, path: Path, modules: dict[str, Path]) -> set[str]:
     """The modules that one uses, itself and the packages around it left out; those of
     other packages of the project by the package's name.
     """
+    nodes = list(_counted(_tree(path)))
+    return _modules_of_names(name, _full_names(nodes, nodes), modules)
+
+
+def executed_modules(name: str, path: Path, modules: dict[str, Path]) -> set[str]:
+    """The modules that are imported before one is: what it uses outside of functions,
+    and the packages around that. A lazy submodule of the package is not imported by
+    ``from pellucid import nn``, but by reading ``nn.Module``.
+    """
+    tree = _tree(path)
+    nodes = [node for node in _counted(tree, _LATER) if not _imports_lazily(node)]
+    names = _full_names(nodes, _counted(tree))
+    found = _modules_of_names(name, names, modules)
+    for module in list(found):
+        parts = module.split(".")
+        found |= {".".join(parts[:count]) for count in range(2, len(parts))}
+    return {m for m in found if not f"{name}.".startswith(f"{m}.")}
+
+
+_LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def _tree(path: Path) -> ast.Module:
     tree = ast.parse(path.read_text())
     if path.name == "__init__.py":
         tree.body = [s for s in tree.body if getattr(s, "name", "") != "__getattr__"]
-    nodes = list(_counted(tree))
-    bound = dict(_bound_names(nodes))
+    return tree
+
+
+def _imports_lazily(node: ast.AST) -> bool:
+    is_of_package = isinstance(node, ast.ImportFrom) and node.module == "pellucid"
+    return is_of_package and all(
+        alias.name in _offers()["MODULES"] for alias in node.names
+    )
+
+
+def _full_names(nodes: Iterable[ast.AST], binding: Iterable[ast.AST]) -> set[str]:
+    nodes = list(nodes)
+    bound = dict(_bound_names(binding))
     named = {full for node in nodes for full in _imported(node)}
-    named |= {full for node in nodes for full in _read_through(node, bound)}
-    found = {_module(full, modules) for full in named if full.startswith("pellucid")}
+    return named | {full for node in nodes for full in _read_through(node, bound)}
+
+
+def _modules_of_names(
+    name: str, names: Iterable[str], modules: dict[str, Path]
+) -> set[str]:
+    found = {
+        _module(_home(full), modules) for full in names if full.startswith("pellucid")
+    }
     return {m for m in found if m and not f"{name}.".startswith(f"{m}.")}
 
 
-def _counted(node: ast.AST) -> Iterator[ast.AST]:
+@cache
+def _offers() -> dict[str, Any]:
+    """The tables of lazy names (``_package/offers.py``)."""
+    tables: dict[str, Any] = {}
+    exec((SOURCES / "pellucid" / "_package" / "offers.py").read_text(), tables)
+    return tables
+
+
+@cache
+def _homes() -> dict[str, str]:
+    """The modules of what the package has under names of its own."""
+    tables, modules = _offers(), modules_of("pellucid")
+    homes = {f"pellucid._C.{n}": m for n, m in tables["OF_RUNTIME"].items()}
+    for table in ("VALUES", "FUNCTIONS"):
+        homes |= {f"pellucid.{n}": m for n, m in tables[table].items()}
+    homes = {name: f"pellucid.{module}" for name, module in homes.items()}
+    for node in ast.parse(modules["pellucid"].read_text()).body:
+        if isinstance(node, ast.ImportFrom) and node.module in modules:
+            for alias in node.names:
+                shown = [alias.name]
+                if alias.name == "*":
+                    shown = _public_names(modules[node.module])
+                homes |= {f"pellucid.{n}": node.module for n in shown if n[0] != "_"}
+    return homes
+
+
+def _public_names(path: Path) -> list[str]:
+    tree = ast.parse(path.read_text())
+    return [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+
+
+def _home(full: str) -> str:
+    """The module that defines ``pellucid.NAME``, or the name as it is."""
+    parts = full.split(".")
+    for count in (2, 3):
+        home = _homes().get(".".join(parts[:count]))
+        if home is not None and home != "pellucid":
+            return home
+    return full
+
+
+def _counted(node: ast.AST, left_out: tuple[type, ...] = ()) -> Iterator[ast.AST]:
+    """A node and what is in it; of a function that is ``left_out`` what its definition
+    runs: decorators and defaults.
+    """
     yield node
     for field, value in ast.iter_fields(node):
         if field in ("annotation", "returns"):
             continue
+        if field == "body" and isinstance(node, left_out):
+            continue
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST) and not _is_for_type_checkers(child):
-                yield from _counted(child)
+                yield from _counted(child, left_out)
 
 
 def _is_for_type_checkers(node: ast.AST) -> bool:

@@ -75,6 +75,26 @@ MESSAGE_PARTS: list[tuple[str, str]] = [
     ),
     ("nn.Embedding(3, 4)(torch.tensor([3]))", "index out of range in self"),
     (
+        "torch.einsum('ij,jk', torch.ones(2, 3), torch.ones(4, 5))",
+        "subscript j has size 4 for operand 1",
+    ),
+    (
+        "torch.einsum('ij', torch.ones(2, 3, 4))",
+        "the number of subscripts",
+    ),
+    (
+        "torch.einsum('ij,jk', torch.ones(2, 3))",
+        "fewer operands",
+    ),
+    (
+        "torch.einsum('ij->ii', torch.ones(2, 3))",
+        "output subscript i appears more than once",
+    ),
+    (
+        "torch.einsum('ij->ik', torch.ones(2, 3))",
+        "output subscript k does not appear",
+    ),
+    (
         "torch.zeros(3).take(torch.tensor([9]))",
         "tried to access index 9 on a tensor of 3 elements",
     ),

@@ -394,3 +394,9 @@ def test_numbers_between_complex_ones():
     assert found.tolist() == [1j, 1 + 0.5j, 2]
     with pytest.raises(RuntimeError, match="complex"):
         torch.linspace(1j, 2, 3, dtype=torch.float32)
+
+
+def test_softsign_of_complex_numbers_and_its_gradient():
+    z = torch.tensor([1 + 2j, 0.5j, -3 + 0.1j], dtype=torch.complex128)
+    assert torch.allclose(torch.nn.functional.softsign(z), z / (1 + z.abs()))
+    assert torch.autograd.gradcheck(torch.nn.functional.softsign, z.requires_grad_())

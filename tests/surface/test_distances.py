@@ -52,7 +52,23 @@ def test_equal_rows_have_no_slope():
 
 def test_close_rows_are_distinguished():
     x = torch.full((30, 8), 1e4)
-    assert torch.cdist(x, x + 0.125, 2.0).eq(0.125 * math.sqrt(8)).all()
+    exact = "donot_use_mm_for_euclid_dist"
+    found = torch.cdist(x, x + 0.125, 2.0, exact)
+    assert found.eq(0.125 * math.sqrt(8)).all()
+    assert torch.cdist(x[:9], x[:9] + 0.125, 2.0).equal(found[:9, :9])
+
+
+def test_distances_of_many_rows_are_made_of_a_product():
+    x, y = rows(40, 3), rows(30, 3, seed=1)
+    by_differences = torch.cdist(x, y, 2.0, "donot_use_mm_for_euclid_dist")
+    assert torch.allclose(torch.cdist(x, y), by_differences, rtol=1e-12)
+    few = (x[:3].requires_grad_(), y[:4].requires_grad_())
+
+    def by_product(a, b):
+        return torch.cdist(a, b, 2.0, "use_mm_for_euclid_dist")
+
+    assert gradcheck(by_product, few)
+    assert gradgradcheck(by_product, few)
 
 
 def test_rows_of_nothing_and_no_rows():

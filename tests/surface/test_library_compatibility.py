@@ -145,11 +145,21 @@ def test_scans_with_an_associative_function():
         assert torch.allclose(value, expected)
 
 
-def test_ops_that_are_lacking_can_be_named():
-    op = torch.ops.aten._sparse_addmm.default
-    assert op is torch.ops.aten._sparse_addmm.default
-    with pytest.raises(NotImplementedError, match="sparse"):
-        op(torch.ones(2, 2), torch.ones(2, 2), torch.ones(2, 2))
+def test_products_that_graph_libraries_name():
+    left, right = torch.tensor([[0.0, 2.0], [3.0, 0.0]]), torch.ones(2, 2)
+    for layout in (torch.strided, torch.sparse_coo, torch.sparse_csr):
+        given = left if layout is torch.strided else left.to_sparse(layout=layout)
+        found = torch.ops.aten._sparse_addmm(right, given, right, beta=2, alpha=10)
+        assert found.tolist() == [[22.0, 22.0], [32.0, 32.0]]
+    csr = left.to_sparse_csr()
+    for reduce, wanted in (("sum", [[4.0], [9.0]]), ("mean", [[2.0], [9.0]])):
+        found, places = torch.ops.aten._sparse_mm_reduce_impl(
+            torch.tensor([[2.0, 2.0], [9.0, 0.0]]).to_sparse_csr(), right[:, :1], reduce
+        )
+        assert found.tolist() == wanted
+        assert places.shape == (0,)
+    with pytest.raises(RuntimeError, match="CSR"):
+        torch.ops.aten._sparse_mm_reduce_impl(csr, csr, "mean")
 
 
 def test_factories_in_the_scope_of_a_device():

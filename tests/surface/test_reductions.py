@@ -67,3 +67,26 @@ def test_none_means_no_dims():
     assert torch.roll(x, 1, None).tolist() == [[5, 0, 1], [2, 3, 4]]
     with pytest.raises(TypeError):
         torch.logsumexp(x, None)
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize(
+    ("reduce", "combine"),
+    [("sum", any), ("prod", all), ("amax", any), ("amin", all)],
+)
+def test_bools_are_reduced_at_places(reduce, combine, include_self):
+    start, source = [True, False, True], [True, False, False, True]
+    index = [0, 0, 1, 1]
+    found = torch.tensor(start).scatter_reduce(
+        0, torch.tensor(index), torch.tensor(source), reduce, include_self=include_self
+    )
+    for place, before in enumerate(start):
+        there = [s for s, i in zip(source, index, strict=True) if i == place]
+        values = [before, *there] if include_self or not there else there
+        assert found[place].item() == combine(values)
+
+
+def test_bools_have_no_mean_at_places():
+    x = torch.tensor([True, False])
+    with pytest.raises(NotImplementedError, match="bool"):
+        x.scatter_reduce(0, torch.tensor([0, 1]), x, "mean")

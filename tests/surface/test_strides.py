@@ -140,3 +140,49 @@ def test_to_a_format_reads_the_strides_of_single_elements():
     assert torch.ones(2, 3, 1, 1).to(memory_format=last).stride() == (3, 1, 3, 3)
     turned = torch.ones(2, 3).t()
     assert turned.to(memory_format=torch.contiguous_format) is turned
+
+
+FORMATS = [torch.contiguous_format, torch.channels_last]
+
+
+@pytest.mark.parametrize(
+    ("x", "order"),
+    [
+        (torch.empty(2, 3).t(), (1, 0)),
+        (torch.empty(3).expand(2, 3), (0, 1)),
+        (torch.empty(2, 3, 4, 5).permute(0, 3, 1, 2), (0, 2, 3, 1)),
+        (torch.empty(2, 1, 4, 5).to(memory_format=torch.channels_last), (0, 2, 3, 1)),
+        (torch.empty(1, 1, 1, 1), (0, 1, 2, 3)),
+        (torch.empty(()), ()),
+    ],
+)
+def test_order_of_dims(x, order):
+    assert x.dim_order() == order
+
+
+def test_order_of_dims_that_strides_leave_open():
+    assert torch.empty(0, 2).dim_order(ambiguity_check=True) == (0, 1)
+    single = torch.empty(1, 2, 3, 4)
+    for given in (True, [], [torch.channels_last]):
+        with pytest.raises(RuntimeError, match="exact one of the given"):
+            single.dim_order(ambiguity_check=given)
+    assert single.dim_order(ambiguity_check=FORMATS) == (0, 1, 2, 3)
+    for x in (torch.empty(3).expand(2, 3), torch.empty(1, 1, 1, 1)):
+        with pytest.raises(RuntimeError, match="unique dim order"):
+            x.dim_order(ambiguity_check=[torch.contiguous_format])
+    for given in ("yes", 1, [1], (torch.channels_last,)):
+        with pytest.raises(TypeError, match="bool or a list"):
+            single.dim_order(ambiguity_check=given)
+
+
+def test_old_constructors_make_tensors_of_the_cpu():
+    with torch.device("meta"):
+        made = [torch.FloatTensor([1.0]), torch.LongTensor(2), torch.Tensor([2.0])]
+        assert {x.device.type for x in made} == {"cpu"}
+
+
+def test_asarray_keeps_the_history_of_its_argument():
+    x = torch.ones(2, requires_grad=True) * 2
+    assert torch.asarray(x).grad_fn is not None
+    assert not torch.asarray(x, requires_grad=False).requires_grad
+    assert torch.asarray([1.0], requires_grad=True).is_leaf

@@ -54,6 +54,15 @@ def test_attributes_of_tensors_are_listed():
     assert offered - listed - ops - vars(torch.Tensor).keys() == set()
 
 
+def test_signatures_say_what_the_declarations_say():
+    for file in ("functions", "linalg", "nn_functional"):
+        stub = functions(f"_C/_op_types/{file}.pyi")
+        assert stub and any(ast.get_docstring(f) for f in stub.values())
+    methods = class_body(parse("_C/_op_types/methods.pyi"), "OpMethods")
+    (add,) = (s for s in methods if isinstance(s, ast.FunctionDef) and s.name == "add")
+    assert ast.get_docstring(add) == "``x + alpha y``."
+
+
 def test_every_method_from_the_op_table_has_a_signature():
     ops = {*defined(class_body(parse("_C/_op_types/methods.pyi"), "OpMethods"))}
     for name in ("add", "add_", "view", "sum", "double", "movedim"):

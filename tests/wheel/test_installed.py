@@ -29,6 +29,11 @@ def test_import_is_light() -> None:
     assert not {name for name in loaded if name.startswith("pellucid_compiler")}
 
 
+def test_functions_and_methods_have_docstrings() -> None:
+    assert "``x + alpha y``" in (torch.add.__doc__ or "")
+    assert torch.Tensor.add.__doc__ == torch.ops.aten.add.__doc__ == torch.add.__doc__
+
+
 def test_gradients_of_a_small_expression() -> None:
     x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
     (x.exp() * x).sum().backward()

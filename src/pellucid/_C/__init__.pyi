@@ -8,7 +8,7 @@ module.
 from builtins import bool as _bool
 from builtins import int as _int
 from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Any, Final, Self, TypeVar, overload
 
 from pellucid._C._op_types import _fft as _fft
@@ -18,6 +18,8 @@ from pellucid._C._op_types import _special as _special
 from pellucid._C._op_types.methods import OpMethods
 from pellucid._tensor import Tensor
 from pellucid.storage import UntypedStorage
+
+_nn_functional: ModuleType  # the ops that nn.functional shows as they are
 
 _T = TypeVar("_T", bound=TensorBase)
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -487,6 +489,8 @@ def _op_named(name: str) -> Callable[..., Any]: ...
 def _overloads(name: str) -> dict[str, Any]: ...
 def _result_type(qualified_name: str) -> type[tuple[Any, ...]] | None: ...
 def _list_ops() -> list[tuple[str, str, _bool, _bool, str, _bool]]: ...
+def _op_documentation(name: str) -> str | None: ...
+def _op_facts(qualified_name: str) -> tuple[str, str]: ...
 def _op_schema(name: str) -> _SchemaParts: ...
 def _define_op(schema: str, namespace: str) -> str: ...
 def _add_backend(

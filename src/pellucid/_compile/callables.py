@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from pellucid import _C
 from pellucid._compile.compilation import Compilation
 from pellucid._compile.settings import Settings
+from pellucid._package.calls import offered
 
 _runners: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 
@@ -48,6 +49,9 @@ def compile_function(fn: Callable[..., Any], settings: Settings) -> Callable[...
     return compiled
 
 
-def compile_graph(graph_module: Any) -> Callable[..., Any]:
-    """What the default backend makes of a graph: its ops are recorded and grouped."""
-    return compile_function(graph_module.forward, Settings())
+@offered.into("_dynamo.backends.debugging.BUILT_IN")
+def inductor(gm: Any, example_inputs: Sequence[Any], **options: Any) -> Any:
+    """The default backend, of a graph: its ops are recorded and grouped
+    (docs/compile.md).
+    """
+    return compile_function(gm.forward, Settings())

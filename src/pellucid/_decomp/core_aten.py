@@ -1,27 +1,34 @@
 """Core ATen: PyTorch's small set of ops, which other compilers implement, and the table
 that brings programs there.
 
-A pointwise op outside of the set is the scalar ops that its traced function consists of
-(``emitted.py``). What views, reduces or makes tensors has a
-rule in ``core_rules.py``. Ops of several loops (recurrences, resampling) stay.
+Which ops are of the set their declarations say (``core=``). The others are what they
+are declared as: a pointwise op the scalar ops that its traced function consists of
+(``emitted.py``), an op of loops what its Graph says (``graphs.py``), a composite its
+body, an overload of the same arguments (``where.ScalarOther``) the op that it calls.
+Where that would be long or nothing is traced, a declaration gives a body (``core_as``).
+Scans, scatters and library routines stay.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
+import pellucid
+from pellucid import Tensor
 from pellucid._C._runtime.gradients import overload_of
 from pellucid._decomp.emitted import run_elements
-from pellucid._decomp.registry import declared
-from pellucid._ops import OpOverload
-from pellucid._ops.core import CORE
+from pellucid._decomp.graphs import run_graph
+from pellucid._ops import OpOverload, ops
+from pellucid._ops.tags import Tag
+
+if TYPE_CHECKING:
+    from pellucid_compiler.declare.late_forms import LateRecord
 
 __all__ = ["core_aten_decompositions"]
 
-_WHOLE = frozenset({"complex", "polar", "frexp.Tensor", "_box_muller", "_pin_memory"})
-"""Pointwise ops that no others give."""
+_Rule = Callable[..., Any]
 
 
 class _Trace(threading.local):
@@ -34,11 +41,12 @@ class _Trace(threading.local):
 _trace = _Trace()
 
 
-class _Elements:
-    """A pointwise op as the ops of its function."""
+class _Traced:
+    """A declared op as the ops of its function or Graph."""
 
-    def __init__(self, op: OpOverload, name: str) -> None:
-        self.op, self.__name__ = op, name
+    def __init__(self, op: OpOverload, declared: Any) -> None:
+        self.op, self.declared = op, declared
+        self.run = run_elements if declared.kind == "pointwise" else run_graph
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         running = _trace.running
@@ -46,7 +54,7 @@ class _Elements:
             return NotImplemented
         running.add(self.op)
         try:
-            found = run_elements(declared(self.__name__), args, kwargs)
+            found = self.run(self.declared, args, kwargs)
         finally:
             running.discard(self.op)
         if found is None:
@@ -54,7 +62,79 @@ class _Elements:
         return found[0] if len(found) == 1 else tuple(found)
 
 
-def core_aten_decompositions() -> dict[Any, Callable[..., Any]]:
+class _Body:
+    """A composite as the ops that its body calls."""
+
+    def __init__(self, record: LateRecord, body: _Rule) -> None:
+        self.schema, self.body = record.schema, body
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        from pellucid_compiler.declare.key import bind_arguments
+
+        given = bind_arguments(self.schema, args, kwargs)
+        arguments = list(zip(self.schema.arguments, given, strict=True))
+        named = {a.name: value for a, value in arguments if a.keyword_only}
+        return self.body(*(v for a, v in arguments if not a.keyword_only), **named)
+
+
+class _Redirected:
+    """An overload as the one that it calls, which takes tensors in place of numbers."""
+
+    def __init__(self, record: LateRecord) -> None:
+        self.schema, self.target = record.schema, overload_of(record.named)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        from pellucid_compiler.declare.key import bind_arguments
+
+        given = bind_arguments(self.schema, args, kwargs)
+        names = [a.name for a in self.schema.arguments]
+        values = dict(zip(names, given, strict=True))
+        like = next(v for v in reversed(given) if isinstance(v, Tensor))
+        positional, named = [], {}
+        for a in self.target._schema.arguments:
+            value = values.get(a.name, a.default_value)
+            if a.type == "Tensor" and not isinstance(value, Tensor):
+                dtype = pellucid.result_type(like, value)
+                device = like.device
+                value = ops.aten.scalar_tensor(value, dtype=dtype, device=device)
+            if a.kwarg_only:
+                named[a.name] = value
+            else:
+                positional.append(value)
+        return self.target(*positional, **named)
+
+
+def _rules() -> Iterator[tuple[OpOverload, _Rule]]:
+    """Of every op that returns new tensors or views and may be taken apart."""
+    import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
+    from pellucid_compiler.composites import all_composites
+    from pellucid_compiler.declare import REGISTRY
+    from pellucid_compiler.declare.intrinsics import INTRINSICS
+    from pellucid_compiler.declare.late_forms import COMPOSITE, REDIRECT, late_ops
+
+    for name, op in REGISTRY.items():
+        if not op.mutated and op.kind not in ("random", "foreach"):
+            overload = overload_of(name)
+            yield overload, op.seen.core or _Traced(overload, op)
+    for name, intrinsic in INTRINSICS.items():
+        if intrinsic.core_body is not None:
+            yield overload_of(name), intrinsic.core_body
+    bodies = {
+        composite.place: composite.options.get("core_as", composite.body)
+        for composite in all_composites()
+    }
+    records = late_ops(dict(REGISTRY), all_composites()).values()
+    for record in (r for late in records for r in late.records):
+        if not record.is_seen or record.variant != "functional":
+            continue
+        if record.body == COMPOSITE and record.named in bodies:
+            body = _Body(record, bodies[record.named])
+            yield overload_of(record.schema.full_name), body
+        elif record.body == REDIRECT:
+            yield overload_of(record.schema.full_name), _Redirected(record)
+
+
+def core_aten_decompositions() -> dict[Any, _Rule]:
     """A table for ``make_fx``, ``aot_autograd`` and ``run_decompositions`` that gives
     Core ATen ops. Remove the rows of ops that are wanted whole.
 
@@ -64,14 +144,4 @@ def core_aten_decompositions() -> dict[Any, Callable[..., Any]]:
         del table[torch.ops.aten.silu.default]
         program.run_decompositions(table)
     """
-    import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
-    from pellucid._decomp import core_rules
-    from pellucid_compiler.declare import REGISTRY
-
-    table: dict[Any, Callable[..., Any]] = {}
-    for name, op in REGISTRY.items():
-        if op.kind == "pointwise" and name not in CORE and name not in _WHOLE:
-            overload = overload_of(name)
-            table[overload] = _Elements(overload, name)
-    table.update(core_rules.RULES)
-    return table
+    return {op: rule for op, rule in _rules() if Tag.core not in op.tags}

@@ -4,8 +4,8 @@ A derivative op is traced and has a name of its own. What it computes the declar
 its forward op may give by other ops, which counters of operations and policies of
 checkpoints look for: by one gradient op (``backward=``, gradient_ops.py) or by a rule
 for each argument (``gradients_seen_as``); derivatives of pointwise ops are taken apart
-(emitted.py). Called by ``runtime/python/dispatch_protocol.cpp`` below autograd. Read
-next: call.py.
+(emitted.py), and others whose loops are ops of tensors (graphs.py). Called by
+``runtime/python/dispatch_protocol.cpp`` below autograd. Read next: call.py.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pellucid import _C, Tensor
 from pellucid._decomp.call import Call, Unread, name_of_result
 from pellucid._decomp.emitted import emitted
 from pellucid._decomp.gradient_ops import GradientOp
+from pellucid._decomp.graphs import derivative_by_graph
 from pellucid._decomp.registry import declared, is_observer
 from pellucid._ops import OpOverload
 
@@ -48,10 +49,12 @@ def _decompositions(op: OpOverload) -> list[_Run]:
     """By the forward op's declaration, else by the derivative's own function."""
     rule, forward, sources, structural, results = _C._derived_from(op.name())
     gradients = [index for source, index, _ in sources if source == "gradient"]
-    if rule != "vjp" or gradients != [0]:
+    if rule != "vjp":
         return []
-    function = emitted(op)
+    function = emitted(op) or derivative_by_graph(op)
     taken_apart: list[_Run] = [] if function is None else [function]
+    if gradients != [0]:
+        return taken_apart
     seen = _C._seen_ops().get(forward.name().removeprefix("aten::"))
     if seen is None or not (seen[0] or seen[3]):
         return taken_apart

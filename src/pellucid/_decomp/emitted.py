@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from pellucid_compiler.ir.expr import Expr
 
 
-def _chosen(condition: Any, a: Any, b: Any) -> Any:
+def chosen(condition: Any, a: Any, b: Any) -> Any:
+    """One of two tensors or numbers, by a tensor or a number."""
     if isinstance(condition, Tensor):
         return pellucid.where(condition.to(pellucid.bool), a, b)
     return a if condition else b  # of numbers alone
@@ -87,9 +88,7 @@ def run_elements(op: Any, args: Sequence[Any], kwargs: Any) -> list[Tensor] | No
     bodies = element_bodies(at_key.graph)
     steps = walk(*bodies)
     is_known = len(steps) <= _MOST_STEPS and all(map(_is_known, steps))
-    checked = [e for r in at_key.graph.requirements for e in walk(r.condition)]
-    reads_elements = any(e.op == "load" for e in checked)
-    if not is_known or reads_elements or not at_key.places:
+    if not is_known or not at_key.places:
         return None
     tensors = [given[place.argument] for place in at_key.places]
     full = pellucid.broadcast_shapes(*(t.shape for t in tensors))
@@ -128,13 +127,13 @@ def _numbers_for_tensors(op: OpOverload) -> frozenset[int]:
 
 
 def _is_known(e: Expr) -> bool:
-    return e.op in _LEAVES or _meaning(e.op) is not None
+    return e.op in _LEAVES or meaning(e.op) is not None
 
 
-def _meaning(name: str) -> Callable[..., Any] | None:
+def meaning(name: str) -> Callable[..., Any] | None:
     """A scalar op on whole tensors."""
     if name == "select":
-        return _chosen
+        return chosen
     if name == "with_partials":
         return lambda x, *slopes: x
     from pellucid_compiler.ir.scalar_ops import SCALAR_OPS
@@ -167,7 +166,7 @@ def _computed(e: Expr, call: _Call) -> Any:
         return e.attr
     if e.op in ("sym", "load"):
         return call.args[call.names[e.attr] if e.op == "sym" else e.attr]
-    parts = _quotient(e) or e.args
+    parts = quotient_of(e) or e.args
     operands = [_value(a, call) for a in parts]
     if e.op == "cast":
         return _cast(operands[0], e.dtype, call.keeps_width)
@@ -175,18 +174,30 @@ def _computed(e: Expr, call: _Call) -> Any:
     by_number = _by_number(name, parts, operands, call)
     if by_number is not None:
         return by_number
-    run = _meaning(name)
+    run = meaning(name)
     assert run is not None
     if any(isinstance(x, Tensor) for x in operands):
         return run(*operands)
     with unseen():  # numbers alone, of which Python refuses some (1 / 0)
-        return run(*map(_wide_scalar, operands)).item()
+        return run(*map(wide_scalar, operands)).item()
 
 
 def _by_number(
     name: str, parts: Sequence[Expr], operands: Sequence[Any], call: _Call
 ) -> Tensor | None:
-    """The op on a tensor and a number of the formula, by the overload for numbers."""
+    """``by_number``, but for a number that the program gave for a tensor."""
+    for part in parts:
+        while part.op == "cast":
+            part = part.args[0]
+        if part.op == "sym" and call.names[part.attr] in call.for_tensors:
+            return None
+    return by_number(name, operands)
+
+
+def by_number(name: str, operands: Sequence[Any]) -> Tensor | None:
+    """A scalar op on a tensor and a number, by the overload for numbers; None where it
+    has none.
+    """
     from pellucid_compiler.ir.scalar_ops import SCALAR_OPS
 
     if len(operands) != 2 or sum(isinstance(x, Tensor) for x in operands) != 1:
@@ -194,12 +205,7 @@ def _by_number(
     number_first = isinstance(operands[1], Tensor)
     row = SCALAR_OPS.get(name)
     overloads = row.with_number[number_first:] if row else ()
-    number = parts[0 if number_first else 1]
-    while number.op == "cast":
-        number = number.args[0]
-    if not overloads or (
-        number.op == "sym" and call.names[number.attr] in call.for_tensors
-    ):
+    if not overloads:
         return None
     tensor, value = reversed(operands) if number_first else operands
     packet, overload = overloads[0].split(".")
@@ -207,13 +213,14 @@ def _by_number(
     return result
 
 
-def _wide_scalar(value: complex) -> Tensor:
+def wide_scalar(value: complex) -> Tensor:
+    """A number as a tensor of the widest dtype of its kind."""
     is_complex = isinstance(value, complex)
     dtype = pellucid.complex128 if is_complex else pellucid.float64
     return pellucid.scalar_tensor(value, dtype=dtype)
 
 
-def _quotient(e: Expr) -> tuple[Expr, Expr] | None:
+def quotient_of(e: Expr) -> tuple[Expr, Expr] | None:
     """``grad / b`` where the function says ``(1 / b) * grad``."""
     if e.op != "mul" or e.args[0].op != "div":
         return None

@@ -83,7 +83,16 @@ def _keywords(text: str) -> dict[str, ast.expr]:
 
 
 def _evaluated(value: ast.expr, call: Call) -> Any:
-    """A literal, a result (``result``, ``result1``), or a forward argument."""
+    """A literal, a result (``result``, ``result1``), a forward argument, or ``-x``,
+    ``not x`` and ``1 / x`` of one; ``-x`` of a list is that of its numbers.
+    """
+    if isinstance(value, ast.UnaryOp):
+        operand = _evaluated(value.operand, call)
+        if isinstance(value.op, ast.Not):
+            return not operand
+        return [-n for n in operand] if isinstance(operand, list) else -operand
+    if isinstance(value, ast.BinOp):
+        return _evaluated(value.left, call) / _evaluated(value.right, call)
     if not isinstance(value, ast.Name):
         return ast.literal_eval(value)
     name = value.id

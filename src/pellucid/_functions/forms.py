@@ -21,9 +21,13 @@ def asarray(
     dtype: Any = None,
     device: Any = None,
     copy: bool | None = None,
-    requires_grad: bool = False,
+    requires_grad: bool | None = None,
 ) -> Tensor:
-    """`obj` as a tensor: sharing memory unless `copy`, or never if it is False."""
+    """`obj` as a tensor: sharing memory unless `copy`, or never if it is False. It
+    needs a gradient if `obj` does, unless `requires_grad` says otherwise.
+
+    Example: ``torch.asarray(numpy.arange(3))`` shares the array's memory.
+    """
     if isinstance(obj, _C.StorageBase):
         obj = _C._tensor_over(obj, _C.uint8, 0, (obj.nbytes(),), (1,))
     if copy:
@@ -40,9 +44,9 @@ def asarray(
                 "asarray() cannot share the memory of this object, and copy=False "
                 "forbids a copy"
             )
-    if result.requires_grad and not requires_grad:
-        return result.detach()
-    return result if result.requires_grad else result.requires_grad_(requires_grad)
+    if requires_grad is None or result.requires_grad == requires_grad:
+        return result
+    return result.requires_grad_() if requires_grad else result.detach()
 
 
 @offered.function
@@ -86,9 +90,3 @@ def norm(
 def numel(input: Tensor) -> int:
     """The number of elements."""
     return input.numel()
-
-
-@offered.function
-def zero_(input: Tensor) -> Tensor:
-    """``input`` with zero in every element."""
-    return input.zero_()

@@ -107,8 +107,9 @@ def cdist(
     """The ``p`` distances of all rows of ``x1`` (..., P, M) and all rows of ``x2``
     (..., R, M): (..., P, R).
 
-    ``compute_mode`` is one of PyTorch's names for how; the differences are always
-    summed where they are made, without a product that would round close rows to one.
+    Of order 2 and with more than 25 rows on a side, ``compute_mode=None`` computes by a
+    matrix product, which rounds distances of close rows to one;
+    ``"donot_use_mm_for_euclid_dist"`` sums the differences.
     """
     if compute_mode is not None and compute_mode not in _CDIST_MODES:
         raise ValueError(

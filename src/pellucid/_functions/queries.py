@@ -83,12 +83,12 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """What `use_deterministic_algorithms` was told."""
+    """The mode that `use_deterministic_algorithms` set."""
     return bool(_settings["deterministic"])
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """What `use_deterministic_algorithms` was told."""
+    """The mode that `use_deterministic_algorithms` set."""
     return bool(_settings["warn_only"])
 
 

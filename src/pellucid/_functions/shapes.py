@@ -5,7 +5,6 @@ Thin forms of declared ops, as in PyTorch.
 
 from __future__ import annotations
 
-import pellucid
 from pellucid import _C
 from pellucid._package.calls import offered
 from pellucid._package.calls.argument_checks import require_tensors
@@ -36,7 +35,9 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     return grids
 
 
-_nonzero, _nonzero_out = map(_C._op_named, ("nonzero", "nonzero.out"))
+_nonzero, _nonzero_out, _nonzero_numpy = map(
+    _C._op_named, ("nonzero", "nonzero.out", "nonzero_numpy")
+)
 
 
 @offered.function
@@ -46,7 +47,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     ``as_tuple`` one vector per dim.
     """
     if as_tuple:
-        return tuple(pellucid.nonzero_numpy(input))
+        return tuple(_nonzero_numpy(input))
     return _nonzero(input) if out is None else _nonzero_out(input, out=out)
 
 

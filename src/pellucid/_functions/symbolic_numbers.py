@@ -30,7 +30,7 @@ def sym_float(a: _Number) -> float:
 
 @offered.function
 def sym_not(a: bool) -> bool:
-    """``not a``"""
+    """``not a``."""
     return not a
 
 
@@ -60,5 +60,5 @@ def sym_sum(args: Sequence[_Number]) -> _Number:
 
 @offered.function
 def sym_ite(b: bool, t: T, f: T) -> T:
-    """``t if b else f``"""
+    """``t if b else f``."""
     return t if b else f

@@ -16,12 +16,11 @@ from types import ModuleType
 from typing import Any
 
 from pellucid import _C
-from pellucid._ops.absent import define as define_absent
-from pellucid._ops.core import CORE
+from pellucid._ops.documentation import documented_by_declarations
 from pellucid._ops.higher_order import HigherOrderOperator as HigherOrderOperator
 from pellucid._ops.higher_order import by_name
 from pellucid._ops.schema import FunctionSchema
-from pellucid._ops.tags import TAGS_OF_KINDS, TAGS_OF_LIBRARIES
+from pellucid._ops.tags import TAGS_OF_LIBRARIES
 from pellucid._ops.tags import Tag as Tag
 from pellucid._package.calls import offered
 
@@ -35,6 +34,7 @@ _OWN_LIBRARIES = {
 }
 
 
+@documented_by_declarations
 class OpOverload(_C._OpOverloadBase):
     """One overload of an op: ``torch.ops.aten.add.Tensor``."""
 
@@ -75,17 +75,12 @@ class OpOverload(_C._OpOverloadBase):
         """What is known of the op."""
         if self._full_name in TAGS_OF_LIBRARIES:
             return list(TAGS_OF_LIBRARIES[self._full_name])
-        kinds = {entry[0]: entry[1] for entry in _C._list_ops()}
-        of_kind = TAGS_OF_KINDS.get(kinds[self._full_name])
-        found = [Tag.pt2_compliant_tag]
-        if of_kind is not None:
-            found.append(of_kind)
-        name = self._full_name.removeprefix("aten::")
-        if name in CORE:
-            found.append(Tag.core)
-        if any(a.is_write for a in self._schema.arguments):
-            is_out = any(a.is_out for a in self._schema.arguments)
-            found.append(Tag.out if is_out else Tag.inplace)
+        _, declared = _C._op_facts(self._full_name)
+        found = [Tag.pt2_compliant_tag, *(Tag[name] for name in declared.split())]
+        if any(a.is_out for a in self._schema.arguments):
+            found.append(Tag.out)
+        elif self._schema.is_mutable and self._opname.endswith("_"):
+            found.append(Tag.inplace)
         return sorted(found, key=lambda tag: tag.value)
 
     @property
@@ -137,6 +132,7 @@ def _named_overload(full_name: str) -> Any:
     return _C._overloads(name)[overload or "default"]
 
 
+@documented_by_declarations
 class OpOverloadPacket:
     """The overloads of one op name, as attributes; a call takes the first that fits."""
 
@@ -201,9 +197,6 @@ class _OpNamespace(ModuleType):
                 return found
         full_name = f"{self._namespace}::{name}"
         overloads = None if name.startswith("__") else _C._overloads(full_name)
-        if not overloads and self._namespace == "aten":
-            define_absent(name)
-            overloads = _C._overloads(full_name)
         if not overloads:
             raise AttributeError(
                 f"'_OpNamespace' '{self._namespace}' object has no attribute '{name}'"

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from pellucid._package.lazy_exports import take_offers
+
+if TYPE_CHECKING:
+    from pellucid._higher_order_ops import register_library
 
 REGISTRY: dict[str, HigherOrderOperator] = {}
 
@@ -43,7 +47,10 @@ class HigherOrderOperator:
 
 def by_name(name: str) -> HigherOrderOperator:
     """A registered op. Raises AttributeError if there is none."""
-    import_module("pellucid._higher_order_ops")  # registers those of the library
+    register_library()
     if name not in REGISTRY:
         raise AttributeError(f"there is no higher-order op {name!r}")
     return REGISTRY[name]
+
+
+take_offers("_ops.higher_order", globals())

@@ -37,12 +37,5 @@ class Tag(Enum):
     view_copy = 19
 
 
-# By the kind of an op's declaration.
-TAGS_OF_KINDS = {
-    "pointwise": Tag.pointwise,
-    "random": Tag.nondeterministic_seeded,
-    "data_dependent": Tag.dynamic_output_shape,
-    "reduction": Tag.reduction,
-}
 # What libraries said of the ops they defined, by full name.
 TAGS_OF_LIBRARIES: dict[str, tuple[Any, ...]] = {}

@@ -16,22 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-# Namespaces on whose ops a module of the package is built.
-_MODULES = {
-    "nn.functional": "_C._nn",
-    "fft": "_C._fft",
-    "linalg": "_C._linalg",
-    "special": "_C._special",
-}
-
 
 def _module(python_module: str) -> ModuleType:
-    name = "pellucid." + _MODULES.get(python_module, python_module)
-    if name not in sys.modules:
-        sys.modules[name] = ModuleType(name, f"The ops of torch.{python_module}.")
-    parent, _, child = name.rpartition(".")
-    setattr(sys.modules[parent], child, sys.modules[name])
-    return sys.modules[name]
+    """The module of these ops alone, on which the public one is built."""
+    child = f"_{python_module.replace('.', '_')}"
+    module = ModuleType(f"pellucid._C.{child}", f"The ops of torch.{python_module}.")
+    sys.modules[module.__name__] = module
+    setattr(_C, child, module)
+    return module
 
 
 def _finder(module: ModuleType, functions: dict[str, Any]) -> Callable[[str], Any]:
@@ -56,5 +48,3 @@ def bind_ops(namespace: dict[str, Any]) -> None:
             vars(module).update(named)
             # Pickle looks a function up by the name of its op: linalg_norm.
             vars(module)["__getattr__"] = _finder(module, functions)
-    for python_module in ("nn.functional", "special", "linalg"):
-        _module(python_module)

@@ -9,7 +9,14 @@ take the names' places until then.
 from __future__ import annotations
 
 from pellucid._package.lazy import LazyMethod, put_modules, put_values
-from pellucid._package.offers import FUNCTIONS, METHODS, MODULES, OF_RUNTIME, VALUES
+from pellucid._package.offers import (
+    FUNCTIONS,
+    INTO,
+    METHODS,
+    MODULES,
+    OF_RUNTIME,
+    VALUES,
+)
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this
 if TYPE_CHECKING:
@@ -20,7 +27,6 @@ def bind_lazy(namespace: dict[str, Any]) -> None:
     """Put all of it into the package's namespace and on its Tensor class."""
     tensor = namespace["Tensor"]
     put_modules(namespace, MODULES)
-    put_values(namespace, _list_functions(namespace, tensor), overridable=False)
     put_values(namespace, VALUES, overridable=False)
     put_values(namespace, FUNCTIONS, overridable=True)
     put_values(vars(namespace["_C"]), OF_RUNTIME, overridable=False)
@@ -28,10 +34,13 @@ def bind_lazy(namespace: dict[str, Any]) -> None:
         setattr(tensor, name, LazyMethod(tensor, module, name))
 
 
-def _list_functions(namespace: dict[str, Any], tensor: Any) -> dict[str, str]:
-    """``_foreach_`` functions: for each in-place method, and plain where the op is a
-    function, too (``_functions/foreach.py``, which offers a few others).
+def take_offers(place: str, target: Any) -> None:
+    """Put what is offered to ``place`` (``offered.into``) into ``target``: a dict, as a
+    module's namespace, or a class.
     """
-    methods = [name for name in vars(tensor.__base__) if name[-1] == "_" != name[-2]]
-    plain = [name[:-1] for name in methods if name[:-1] in namespace]
-    return {f"_foreach_{name}": "_functions.foreach" for name in (*methods, *plain)}
+    offers = INTO[place]
+    if isinstance(target, type):
+        for name, module in offers.items():
+            setattr(target, name, LazyMethod(target, module, name))
+    else:
+        put_values(target, offers, overridable=False)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pellucid
-from pellucid import Tensor
+from pellucid import _C, Tensor
 from pellucid._decomp.registry import unseen
 from pellucid.utils import _pytree as pytree
 from pellucid.utils._python_dispatch import TorchDispatchMode
@@ -57,6 +57,9 @@ class FakeTensor(Tensor):
     """A tensor without data, of a FakeTensorMode."""
 
     _observes = True  # composites may be seen whole (``_decomp/registry.py``)
+    __torch_function__: Any = (
+        _C._disabled_torch_function_impl
+    )  # results are as they are
     fake_mode: FakeTensorMode
     _meta: Tensor
     symbolic_shape: tuple[Any, ...] | None
@@ -243,8 +246,9 @@ class FakeTensorMode(TorchDispatchMode):
             devices.append(tensor.device)
             return tensor._meta
 
-        if pellucid.Tag.dynamic_output_shape in func.tags:
-            raise DynamicOutputShapeException(func)
+        kind, _ = _C._op_facts(func.name())
+        if pellucid.Tag.dynamic_output_shape in func.tags and kind != "loop":
+            raise DynamicOutputShapeException(func)  # a loop's bounds are known
         meta_args = pytree.tree_map_only(Tensor, unwrap, args)
         meta_kwargs = pytree.tree_map_only(Tensor, unwrap, kwargs)
         device = meta_kwargs.get("device")
@@ -256,7 +260,13 @@ class FakeTensorMode(TorchDispatchMode):
 
         def wrap(tensor: Tensor) -> Tensor:
             known = found.get(id(tensor))
-            return self._result(tensor, device) if known is None else known
+            if known is None:
+                return self._result(tensor, device)
+            if Tensor.size(known) != tensor.size() or known.stride() != tensor.stride():
+                with unseen():  # t_, squeeze_ and the like: its own form changes, too
+                    func(*args, **kwargs)
+                known.symbolic_shape = None
+            return known
 
         return pytree.tree_map_only(Tensor, wrap, result)
 

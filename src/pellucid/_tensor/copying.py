@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from pellucid import _C
+from pellucid._tensor.kinds import kind_of
 
 if TYPE_CHECKING:
     from pellucid._tensor.tensor import Tensor
@@ -57,9 +58,7 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
             "only tensors that the user made can be deep-copied, not results of "
             "ops with a gradient: use detach() or clone()"
         )
-    has_kind = tensor.is_nested or tensor.is_quantized
-    is_strided = not has_kind and _C._sparse_kind(tensor) is None
-    if is_strided and not tensor.is_meta:  # which has nothing to share
+    if kind_of(tensor) is None and not tensor.is_meta:  # which has nothing to share
         result = _rebuild_tensor(*_facts(tensor, _copied_storage(tensor, memo)))
     else:
         result = tensor.detach().clone()
@@ -78,18 +77,9 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
 
 def reduced(tensor: Tensor, is_plain: bool) -> Any:
     """For ``pickle``: a function and its arguments."""
-    if _C._sparse_kind(tensor) is not None:
-        from pellucid._tensor.sparse_parts import reduced as reduced_parts
-
-        return reduced_parts(tensor)
-    if tensor.is_nested:
-        from pellucid._tensor.nested_parts import reduced as reduced_examples
-
-        return reduced_examples(tensor)
-    if tensor.is_quantized:
-        from pellucid._tensor.quantized_parts import reduced as reduced_integers
-
-        return reduced_integers(tensor)
+    kind = kind_of(tensor)
+    if kind is not None:
+        return kind.reduced(tensor)
     facts = _facts(tensor, _shared_storage(tensor))
     state = tensor.__dict__ or None
     if is_plain and state is None:

@@ -1,4 +1,4 @@
-"""Methods of Tensor that write elements: Python functions of each, diagonals, norms.
+"""Methods of Tensor that write elements by Python functions of each.
 
 Imported lazily (``_package/calls/offered.py``).
 """
@@ -45,33 +45,3 @@ def map2_(
     with pellucid.no_grad():
         self.copy_(pellucid.tensor(values, dtype=self.dtype).view(self.shape))
     return self
-
-
-@offered.method
-def polygamma(self: Tensor, n: int) -> Tensor:
-    """The derivative of order ``n`` of digamma."""
-    return pellucid.polygamma(n, self)
-
-
-@offered.method
-def polygamma_(self: Tensor, n: int) -> Tensor:
-    """``polygamma`` in place."""
-    return self.copy_(pellucid.polygamma(n, self))
-
-
-@offered.method
-def norm(
-    self: Tensor,
-    p: Any = "fro",
-    dim: Any = None,
-    keepdim: bool = False,
-    dtype: Any = None,
-) -> Tensor:
-    """The p-norm of the elements over `dim`."""
-    return pellucid.norm(self, p, dim, keepdim, dtype=dtype)
-
-
-@offered.method
-def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
-    """``self`` where ``condition``, else ``other``: the function puts it second."""
-    return pellucid.where(condition, self, other)

@@ -26,7 +26,7 @@ class tensortype(type):
     def __call__(cls, *args: Any) -> Tensor:
         """An empty tensor, one of the sizes given (not initialised), or the data."""
         if all(isinstance(size, int) for size in args):
-            return pellucid.empty(args or (0,), dtype=cls.dtype)
+            return pellucid.empty(args or (0,), dtype=cls.dtype, device="cpu")
         if len(args) != 1:
             raise TypeError(
                 f"{cls.__name__} takes sizes, or one sequence or tensor; "
@@ -34,7 +34,7 @@ class tensortype(type):
             )
         (data,) = args
         if isinstance(data, _C.Size):
-            return pellucid.empty(data, dtype=cls.dtype)
+            return pellucid.empty(data, dtype=cls.dtype, device="cpu")
         if isinstance(data, Tensor):
             if data.dtype != cls.dtype:
                 raise TypeError(
@@ -42,9 +42,9 @@ class tensortype(type):
                     f"{data.dtype} was given; convert it: tensor.to({cls.dtype})"
                 )
             return data.detach()
-        if pellucid.is_storage(data):
-            return pellucid.empty(0, dtype=cls.dtype).set_(data)
-        return _C.tensor(data).to(cls.dtype)
+        if hasattr(data, "untyped"):  # a storage, which is written above tensors
+            return pellucid.empty(0, dtype=cls.dtype, device="cpu").set_(data)
+        return _C.tensor(data, device="cpu").to(cls.dtype)
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Tensor) and instance.dtype == cls.dtype
@@ -99,7 +99,10 @@ def set_default_tensor_type(t: tensortype | str) -> None:
 
 
 def legacy_constructor(*args: Any, device: Any = None) -> Tensor:
-    """``torch.Tensor(...)``: sizes, data or another tensor, in the default dtype."""
+    """``torch.Tensor(...)``: sizes, data or another tensor, in the default dtype. They
+    are on the CPU, whatever the default device is.
+    """
+    device = "cpu" if device is None else device
     if len(args) == 1 and isinstance(args[0], Tensor):
         return args[0].detach()
     if len(args) == 1 and not isinstance(args[0], int | _C.Size):

@@ -5,6 +5,7 @@ Imported lazily (``_package/calls/offered.py``).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pellucid
@@ -29,11 +30,46 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
 
 @offered.method
 def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
-    """The dims from the one with the largest steps in memory to that with the least."""
+    """The dims from the one with the largest stride to that with the least; expanded
+    dims keep their places.
+
+    ``ambiguity_check`` raises RuntimeError where strides leave the order open: two are
+    equal, or a dim has size 1. A list of memory formats allows that for a tensor that
+    is contiguous in exactly one of them.
+
+    Example: ``torch.empty(2, 3).t().dim_order()`` is ``(1, 0)``.
+    """
     strides = self.stride()
-    if ambiguity_check and len({*strides}) < self.dim():
-        raise RuntimeError(f"the strides {strides} leave the order of the dims open")
-    return tuple(sorted(range(self.dim()), key=lambda d: -strides[d]))
+    if ambiguity_check is not False:
+        _check_order(self, strides, ambiguity_check)
+    spread = [d for d in range(self.dim()) if strides[d]]
+    ordered = iter(sorted(spread, key=lambda d: (-strides[d], -self.shape[d])))
+    return tuple(next(ordered) if strides[d] else d for d in range(self.dim()))
+
+
+def _check_order(x: Tensor, strides: Sequence[int], formats: Any) -> None:
+    if formats is True:
+        formats = []
+    is_list = isinstance(formats, list)
+    if not is_list or not all(isinstance(f, pellucid.memory_format) for f in formats):
+        raise TypeError(
+            "The ambiguity_check argument must be a bool or a list of memory formats."
+        )
+
+    def is_in(form: Any) -> bool:
+        return x.is_contiguous(memory_format=form)
+
+    if (len({*strides}) < x.dim() or 1 in x.shape) and sum(map(is_in, formats)) != 1:
+        raise RuntimeError(
+            "The tensor does not have unique dim order, or cannot map to exact one of "
+            f"the given memory formats: its shape is {tuple(x.shape)}, its strides are "
+            f"{tuple(strides)}, the formats are {formats}."
+        )
+    if 0 in strides or (x.is_contiguous() and is_in(pellucid.channels_last)):
+        raise RuntimeError(
+            "The tensor does not have unique dim order. Its shape is "
+            f"{tuple(x.shape)}, its strides are {tuple(strides)}."
+        )
 
 
 @offered.method

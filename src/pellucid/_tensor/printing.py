@@ -15,6 +15,7 @@ from typing import Any
 import pellucid
 from pellucid import _C, Tensor
 from pellucid._package.calls import offered
+from pellucid._tensor.kinds import Kind, kind_of
 
 
 class _PrintOptions:
@@ -249,24 +250,10 @@ def _batched_str(value: Tensor, level: int) -> str:
     return f"BatchedTensor(lvl={depth}, bdim=0, value=\n    {text}\n)"
 
 
-def _contents(tensor: Tensor, indent: int, is_sparse: bool) -> str:
-    if is_sparse:
-        from pellucid._tensor.sparse_printing import contents
-
-        return contents(tensor, indent, _tensor_str)
-    if tensor.is_quantized:
-        return _tensor_str(tensor.dequantize(), indent)
+def _contents(tensor: Tensor, indent: int, kind: Kind | None) -> str:
+    if kind is not None and kind.contents is not None:
+        return kind.contents(tensor, indent, _tensor_str)
     return "..." if tensor.is_meta else _tensor_str(tensor.detach(), indent)
-
-
-def _suffixes_of_parts(tensor: Tensor) -> list[str]:
-    if tensor.is_quantized:
-        from pellucid._tensor import quantized_parts
-
-        return quantized_parts.suffixes(tensor)
-    from pellucid._tensor.sparse_printing import suffixes
-
-    return suffixes(tensor)
 
 
 def _str(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
@@ -280,19 +267,17 @@ def _str(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
     suffixes = []
     if tensor.device.type != "cpu":
         suffixes.append(f"device='{tensor.device}'")
-    if tensor.is_nested:
-        from pellucid._tensor.nested_parts import text_of
-
-        return text_of(tensor, _gradient_suffix(tensor))
-    is_sparse = tensor.layout is not pellucid.strided
-    has_parts = is_sparse or tensor.is_quantized
-    suffixes += _suffixes_of_parts(tensor) if has_parts else _size_and_dtype(tensor)
+    special = kind_of(tensor)
+    if special is not None and special.text is not None:
+        return special.text(tensor, _gradient_suffix(tensor))
+    of_kind = None if special is None else special.suffixes
+    suffixes += (of_kind or _size_and_dtype)(tensor)
     suffixes += _gradient_suffix(tensor)
     if tangent is not None:
         suffixes.append(f"tangent={_str(tangent)}")
     text = tensor_contents
     if text is None:
-        text = _contents(tensor, len(prefix), is_sparse)
+        text = _contents(tensor, len(prefix), special)
     result = _with_suffixes(prefix + text, suffixes, len(prefix))
     if getattr(tensor, "_is_param", False) and not plain:
         return f"Parameter({result})"

@@ -80,7 +80,7 @@ class SoftmaxTransform(Transform):
 
 
 class StickBreakingTransform(Transform):
-    """n numbers to n + 1 shares, each a part of what the ones before it leave."""
+    """From n numbers to n + 1 shares, each a part of what the ones before it leave."""
 
     bijective = True
     domain, codomain = constraints.real_vector, constraints.simplex
@@ -160,7 +160,7 @@ class PositiveDefiniteTransform(Transform):
 
 
 class CorrCholeskyTransform(Transform):
-    """n (n - 1) / 2 numbers to the n rows of length 1 of a lower triangle, which is the
+    """From n (n - 1) / 2 numbers to the n rows of length 1 of a lower triangle, the
     factor of a correlation matrix (Lewandowski, Kurowicka and Joe 2009).
     """
 

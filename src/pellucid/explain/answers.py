@@ -116,7 +116,7 @@ def explain_dtype(fn: Callable[..., Any], args: Any, kwargs: Any) -> str:
     for event in log.events:
         if event.kind is not Kind.CALL or event.parent is not None:
             continue
-        given = {d for a in event.thread.arguments(event) for d in _dtypes(a)}
+        given = {d for a in event.arguments for d in _dtypes(a)}
         if given:
             line = log.user_line(event.line)
             dtypes.append((event.name.removeprefix("aten::"), str(line or ""), given))

@@ -18,6 +18,7 @@ from pellucid.export.stored import save as save
 from pellucid.export.tracing import default_decompositions as default_decompositions
 from pellucid.export.tracing import export as export
 from pellucid.export.tracing import register_dataclass as register_dataclass
+from pellucid.export.unflatten import FlatArgsAdapter as FlatArgsAdapter
 from pellucid.export.unflatten import UnflattenedModule as UnflattenedModule
 from pellucid.export.unflatten import unflatten as unflatten
 
@@ -25,6 +26,7 @@ __all__ = [
     "Dim",
     "ExportGraphSignature",
     "ExportedProgram",
+    "FlatArgsAdapter",
     "ModuleCallEntry",
     "ModuleCallSignature",
     "UnflattenedModule",

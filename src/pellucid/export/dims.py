@@ -8,7 +8,13 @@ from typing import Any
 
 from pellucid import Tensor
 from pellucid.utils import _pytree as pytree
-from pellucid.utils._symbolic.environment import INFINITY, ShapeEnv, Symbol
+from pellucid.utils._symbolic.environment import (
+    INFINITY,
+    DerivedSize,
+    ShapeEnv,
+    Symbol,
+)
+from pellucid.utils._symbolic.expressions import Expr
 
 __all__ = ["Dim", "dims"]
 
@@ -50,18 +56,50 @@ class Dim:
                 f"Cannot create Dim with inconsistent min={min}, max={max}"
             )
         self.__name__, self.min, self.max = name, low, high
+        self.root = self
 
     def __repr__(self) -> str:
         return f"Dim('{self.__name__}', min={self.min}, max={self.max})"
 
-    def _derived(self, *args: Any) -> Any:
-        raise NotImplementedError(
-            f"sizes computed of {self.__name__} are not offered: give the size a "
-            f"Dim of "
-            "its own, or Dim.AUTO"
-        )
+    root: Dim
+    factor, offset = 1, 0
 
-    __add__ = __sub__ = __mul__ = __rmul__ = __radd__ = _derived
+    def __add__(self, other: Any) -> Dim:
+        self._check("add", other, "an integer", type(other) is int)
+        return _DerivedDim(self.root, self.factor, self.offset + other)
+
+    def __sub__(self, other: Any) -> Dim:
+        self._check("subtract", other, "an integer", type(other) is int)
+        return _DerivedDim(self.root, self.factor, self.offset - other)
+
+    def __mul__(self, other: Any) -> Dim:
+        fits = type(other) is int and other > 0
+        self._check("multiply", other, "a positive integer", fits)
+        return _DerivedDim(self.root, self.factor * other, self.offset * other)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def _check(self, verb: str, other: Any, expected: str, fits: bool) -> None:
+        if not fits:
+            raise NotImplementedError(
+                f"{verb} of {self.__name__} and {other}: expected {expected}; a size "
+                "computed of a Dim is an integer times it, plus an integer"
+            )
+
+
+class _DerivedDim(Dim):
+    """``2 * batch + 1``: a size computed of another Dim's."""
+
+    def __init__(self, root: Dim, factor: int, offset: int) -> None:
+        self.root, self.factor, self.offset = root, factor, offset
+        expr = Expr.constant(factor) * Expr.symbol(root.__name__)
+        self.__name__ = str(expr + Expr.constant(offset))
+        self.min = factor * root.min + offset
+        is_open = root.max >= INFINITY
+        self.max = INFINITY if is_open else factor * root.max + offset
+
+    def __repr__(self) -> str:
+        return self.__name__
 
 
 def dims(
@@ -78,7 +116,7 @@ def symbols_of(
     dynamic_shapes: Any,
     env: ShapeEnv,
     offset: int,
-) -> dict[tuple[int, int], Symbol]:
+) -> dict[tuple[int, int], Symbol | DerivedSize]:
     """The symbols of inputs by (index among all inputs, dimension)."""
     if dynamic_shapes is None:
         return {}
@@ -95,7 +133,7 @@ def symbols_of(
         wanted = list(dynamic_shapes)
     values = list(_flat_names(named, kwargs).values())
     made: dict[Any, Symbol] = {}
-    found: dict[tuple[int, int], Symbol] = {}
+    found: dict[tuple[int, int], Symbol | DerivedSize] = {}
     index = offset
     for name, value, spec in zip(
         _flat_names(named, kwargs), values, wanted, strict=False
@@ -141,7 +179,7 @@ def _items(spec: Any) -> list[tuple[int, Any]]:
 
 def _symbol(
     given: Any, leaf: Any, dim: int, place: str, env: ShapeEnv, made: dict[Any, Symbol]
-) -> Symbol | None:
+) -> Symbol | DerivedSize | None:
     if given is None or isinstance(given, int) or given is Dim.STATIC:
         return None
     if not isinstance(leaf, Tensor):
@@ -154,15 +192,24 @@ def _symbol(
         symbol = env.new_symbol(size, place, max(low, 2), high)
         symbol.is_optional = given.kind == "AUTO"
         return symbol
-    if given.__name__ in made:
-        if made[given.__name__].hint != size:
-            raise ValueError(
-                f"{place} = {size} is not equal to {made[given.__name__].source} = "
-                f"{made[given.__name__].hint}, though both are {given.__name__}"
-            )
-        return made[given.__name__]
-    if not given.min <= size <= given.max:
-        raise ValueError(f"{place} = {size} is outside of the range of {given!r}")
-    symbol = env.new_symbol(size, place, given.min, given.max, given.__name__)
-    made[given.__name__] = symbol
-    return symbol
+    root = given.root
+    own = (size - given.offset) // given.factor
+    if given.factor * own + given.offset != size:
+        raise ValueError(
+            f"{place} = {size} is not of the form {given!r} for any {root!r}"
+        )
+    if root.__name__ not in made:
+        if not root.min <= own <= root.max:
+            raise ValueError(f"{place} = {size} is outside of the range of {given!r}")
+        source = place
+        if given is not root:
+            source = f"({place} - {given.offset}) // {given.factor}"
+        symbol = env.new_symbol(own, source, root.min, root.max, root.__name__)
+        made[root.__name__] = symbol
+    known = made[root.__name__]
+    if known.hint != own:
+        raise ValueError(
+            f"{place} = {size} does not fit {known.source} = {known.hint}: it is given "
+            f"as {given.__name__}"
+        )
+    return known if given is root else DerivedSize(known, given.factor, given.offset)

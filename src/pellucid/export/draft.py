@@ -21,12 +21,12 @@ from pellucid.export.program import ExportedProgram
 from pellucid.export.tracing import ConstraintError, bound_of, exported
 from pellucid.fx.experimental.symbolic_trace import SizeError
 from pellucid.nn import Module
-from pellucid.utils._symbolic.environment import Guard, ShapeEnv, Symbol
+from pellucid.utils._symbolic.environment import DerivedSize, Guard, ShapeEnv, Symbol
 
 __all__ = ["DraftExportReport", "FailureReport", "FailureType", "draft_export"]
 
 _log = logging.getLogger(__name__)
-_Sizes = dict[tuple[int, int], Symbol]
+_Sizes = dict[tuple[int, int], Symbol | DerivedSize]
 
 
 class FailureType(Enum):

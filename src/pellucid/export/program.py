@@ -15,6 +15,7 @@ from pellucid.fx.graph_module import GraphModule
 from pellucid.nn import Module, Parameter
 from pellucid.utils import _pytree as pytree
 from pellucid.utils._symbolic.environment import INFINITY, Guard
+from pellucid.utils._symbolic.expressions import Expr
 
 __all__ = [
     "ConstantArgument",
@@ -164,10 +165,20 @@ class Range:
     dim: int
     lower: int
     upper: int
+    factor: int = 1  # the size is ``factor * name + offset``
+    offset: int = 0
+
+    @property
+    def expr(self) -> str:
+        """The size as an expression of the name."""
+        size = Expr.constant(self.factor) * Expr.symbol(self.name)
+        return str(size + Expr.constant(self.offset))
 
     def __str__(self) -> str:
-        upper = "inf" if self.upper >= INFINITY else self.upper
-        return f"[{self.lower}, {upper}]"
+        low, high = (
+            self.factor * end + self.offset for end in (self.lower, self.upper)
+        )
+        return f"[{low}, {'inf' if self.upper >= INFINITY else high}]"
 
 
 @dataclass
@@ -196,8 +207,8 @@ class ExportedProgram:
 
     @property
     def range_constraints(self) -> dict[str, Range]:
-        """The ranges of open sizes by name."""
-        return {r.name: r for r in self.ranges}
+        """The ranges of open sizes by name, or by the expression of one."""
+        return {r.expr: r for r in self.ranges}
 
     def parameters(self) -> Iterator[Tensor]:
         """The parameters."""
@@ -245,7 +256,7 @@ class ExportedProgram:
             f"    {s.arg}: {s.kind.name} {s.target or ''}".rstrip()
             for s in self.graph_signature.input_specs
         )
-        ranges = ", ".join(f"{r.name}: {r}" for r in self.ranges)
+        ranges = ", ".join(f"{r.expr}: {r}" for r in self.ranges)
         return (
             f"ExportedProgram:\n{body}\nGraph signature:\n{names}\n"
             f"Range constraints: {{{ranges}}}\n"
@@ -355,9 +366,15 @@ def check_sizes(program: ExportedProgram, leaves: list[Any]) -> None:
             if known is None and size != expected[dim]:
                 raise RuntimeError(f"Guard failed: {place}, expected {expected[dim]}")
             if known is not None:
-                if not known.lower <= size <= known.upper:
-                    raise RuntimeError(f"Guard failed: {place}, expected {known}")
-                if seen.setdefault(known.name, size) != size:
+                own, rest = divmod(size - known.offset, known.factor)
+                if rest or not known.lower <= own <= known.upper:
+                    form = "" if known.expr == known.name else f"{known.expr} in "
+                    raise RuntimeError(f"Guard failed: {place}, expected {form}{known}")
+                if seen.setdefault(known.name, own) != own:
+                    form = (
+                        "" if known.expr == known.name else f"expected {known.expr}, "
+                    )
                     raise RuntimeError(
-                        f"Guard failed: {place}, but {known.name} is {seen[known.name]}"
+                        f"Guard failed: {place}, {form}but {known.name} is "
+                        f"{seen[known.name]}"
                     )

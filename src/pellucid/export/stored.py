@@ -34,8 +34,8 @@ from pellucid.utils import _pytree as pytree
 
 __all__ = ["load", "save"]
 
-_VERSION = 3
-_READABLE = (2, 3)  # 2: without the modules that nodes are of
+_VERSION = 4
+_READABLE = (2, 3, 4)  # 2: without nodes' modules; 3: without sizes of others
 _PYTHON = {
     name: getattr(operator, name)
     for name in ("add", "mul", "floordiv", "mod", "truediv", "pow", "getitem")
@@ -68,7 +68,10 @@ def save(ep: ExportedProgram, f: Any, **settings: Any) -> None:
             "constants": dict(ep.constants),
             "in_spec": _stored_spec(ep.call_spec.in_spec),
             "out_spec": _stored_spec(ep.call_spec.out_spec),
-            "ranges": [[r.name, r.input, r.dim, r.lower, r.upper] for r in ep.ranges],
+            "ranges": [
+                [r.name, r.input, r.dim, r.lower, r.upper, r.factor, r.offset]
+                for r in ep.ranges
+            ],
             "parts": [_stored_part(entry) for entry in ep.module_call_graph],
         },
         f,

@@ -27,6 +27,7 @@ from pellucid.fx.experimental.module_stack import ModuleStack
 from pellucid.fx.experimental.proxy_tensor import trace_once
 from pellucid.fx.experimental.symbolic_trace import (
     SizeError,
+    Sizes,
     note_guards,
     trace_specialised,
 )
@@ -36,7 +37,7 @@ from pellucid.fx.node import Node
 from pellucid.fx.traceback import preserve_node_meta
 from pellucid.nn import Module
 from pellucid.utils import _pytree as pytree
-from pellucid.utils._symbolic.environment import Guard, ShapeEnv, Symbol
+from pellucid.utils._symbolic.environment import DerivedSize, Guard, ShapeEnv, Symbol
 
 if TYPE_CHECKING:
     from pellucid.export.draft import Assumptions
@@ -123,9 +124,9 @@ def exported(
     specs = _input_specs(mod, list(parameters), list(buffers), leaves, args, kwargs)
     symbols = {s.name: s for s in env.symbols.values()}
     ranges = [
-        Range(s.name, index - len(names), dim, s.lower, s.upper)
-        for (index, dim), s in sizes.items()
-        if s.name in symbols
+        _range(size, index - len(names), dim)
+        for (index, dim), size in sizes.items()
+        if size.name in symbols
     ]
     constants = _lift_constants(graph_module, specs)
     stored = {**parameters, **buffers}
@@ -149,7 +150,7 @@ def exported(
 def _traced(
     program: Any,
     values: tuple[Any, ...],
-    sizes: dict[tuple[int, int], Symbol],
+    sizes: Sizes,
     env: ShapeEnv,
     options: dict[str, Any],
 ) -> GraphModule:
@@ -161,6 +162,14 @@ def _traced(
         raise
     _check_guards(env)
     return graph_module
+
+
+def _range(size: Symbol | DerivedSize, index: int, dim: int) -> Range:
+    root = size.root
+    made = Range(root.name, index, dim, root.lower, root.upper)
+    if isinstance(size, DerivedSize):
+        made.factor, made.offset = size.factor, size.offset
+    return made
 
 
 def _copies(values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -414,12 +423,19 @@ def decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedPr
         for s in signature.input_specs
     )
     offset = len(values) - len(leaves)
-    env, sizes, made = ShapeEnv(), {}, {}
+    env = ShapeEnv()
+    sizes: dict[tuple[int, int], Symbol | DerivedSize] = {}
+    made: dict[str, Symbol] = {}
     for r in program.ranges:
         if r.name not in made:
-            hint = Tensor.size(leaves[r.input])[r.dim]
+            size = Tensor.size(leaves[r.input])[r.dim]
+            hint = (size - r.offset) // r.factor
             made[r.name] = env.new_symbol(hint, r.name, r.lower, r.upper, r.name)
-        sizes[r.input + offset, r.dim] = made[r.name]
+        symbol = made[r.name]
+        is_plain = r.expr == r.name
+        sizes[r.input + offset, r.dim] = (
+            symbol if is_plain else DerivedSize(symbol, r.factor, r.offset)
+        )
 
     def run(*flat: Any) -> tuple[Any, ...]:
         with preserve_node_meta():

@@ -8,6 +8,7 @@ calls of a part are one module where their graphs are the same.
 
 from __future__ import annotations
 
+import abc
 import operator
 from collections.abc import Sequence
 from itertools import groupby
@@ -29,7 +30,7 @@ from pellucid.fx.node import Node, map_aggregate
 from pellucid.nn import Module
 from pellucid.utils import _pytree as pytree
 
-__all__ = ["InterpreterModule", "UnflattenedModule", "unflatten"]
+__all__ = ["FlatArgsAdapter", "InterpreterModule", "UnflattenedModule", "unflatten"]
 
 
 _SIZE: Any = pellucid.ops.aten.sym_size.int
@@ -43,11 +44,35 @@ class UnflattenedModule(InterpreterModule):
     """An exported program with the modules that it was made of."""
 
 
-def unflatten(module: ExportedProgram, flat_args_adapter: Any = None) -> Any:
+class FlatArgsAdapter(abc.ABC):
+    """Makes the flat arguments of a program of those that a call gives it in other
+    containers; for ``unflatten``.
+    """
+
+    @abc.abstractmethod
+    def adapt(
+        self,
+        target_spec: pytree.TreeSpec,
+        input_spec: pytree.TreeSpec,
+        input_args: list[Any],
+        metadata: dict[str, Any] | None = None,
+        obj: Any | None = None,
+    ) -> list[Any]:
+        """The leaves of ``target_spec``, of those of ``input_spec``."""
+
+    def get_flat_arg_paths(self) -> list[str]:
+        """Names for the arguments; none are needed here."""
+        return []
+
+
+def unflatten(
+    module: ExportedProgram, flat_args_adapter: FlatArgsAdapter | None = None
+) -> Any:
     """A module that computes what the program does, with its parts as submodules under
     their names. What takes the place of a part is given the tensors that the part read,
     in order of their first use; for parts that ``preserve_module_call_signature`` named
-    the arguments that they were called with.
+    the arguments that they were called with. ``flat_args_adapter`` is asked where a
+    call's arguments are not in the containers that the program was exported with.
 
     Raises ValueError for a program whose nodes do not tell their modules.
 
@@ -57,11 +82,6 @@ def unflatten(module: ExportedProgram, flat_args_adapter: Any = None) -> Any:
         whole.head = nn.Linear(64, 10)
         whole(x)
     """
-    if flat_args_adapter is not None:
-        raise NotImplementedError(
-            "unflatten(flat_args_adapter=...) is not offered: give arguments in the "
-            "containers that the program was exported with"
-        )
     if not module.module_call_graph:
         raise ValueError(
             "this program does not tell the modules that it was made of; export the "
@@ -69,10 +89,21 @@ def unflatten(module: ExportedProgram, flat_args_adapter: Any = None) -> Any:
         )
     made = _Parts(module).whole()
 
-    def check(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    expected = module.call_spec.in_spec
+
+    def check(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         leaves, spec = pytree.tree_flatten((args, kwargs))
-        if spec == module.call_spec.in_spec:  # else the flattening says what differs
+        if spec != expected and flat_args_adapter is not None:
+            leaves = flat_args_adapter.adapt(expected, spec, leaves)
+            if len(leaves) != expected.num_leaves:
+                raise TypeError(
+                    f"the flat_args_adapter gave {len(leaves)} arguments, and the "
+                    f"program takes {expected.num_leaves}"
+                )
+            spec = expected
+        if spec == expected:  # else the flattening says what differs
             check_sizes(module, leaves)
+        return pytree.tree_unflatten(leaves, spec)
 
     made.register_forward_pre_hook(check, with_kwargs=True)
     return made

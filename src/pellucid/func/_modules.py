@@ -10,6 +10,8 @@ from typing import Any
 import pellucid
 from pellucid import _C
 from pellucid._tensor import Tensor
+from pellucid.utils._python_dispatch import _get_current_dispatch_mode
+from pellucid.utils._pytree import tree_flatten, tree_unflatten
 
 _State = Mapping[str, Tensor]
 
@@ -168,10 +170,16 @@ def _stack_leaf(tensors: Sequence[Tensor]) -> Tensor:
 def functionalize(
     func: Callable[..., Any], *, remove: str = "mutations"
 ) -> Callable[..., Any]:
-    """``func`` itself: in eager mode mutations of a function's own tensors need no
-    removal, and results are the same.
+    """``func`` without its writes, as ``make_fx`` records it.
 
-    Raises RuntimeError for an unknown ``remove``.
+    In a trace a write becomes the op that computes the new value, later views are views
+    of that, and inputs are written once, at the end; with ``mutations_and_views`` views
+    become ops that copy. Elsewhere the results are the same, and ``func`` runs as it
+    is. Raises RuntimeError for an unknown ``remove``.
+
+    Example::
+
+        make_fx(functionalize(f))(x).code
     """
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(
@@ -181,7 +189,21 @@ def functionalize(
 
     @wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        return _C._call_transformed(func, *args, **kwargs)
+        mode: Any = _get_current_dispatch_mode()
+        if not getattr(mode, "enable_tracing", False):  # no trace of fx
+            return _C._call_transformed(func, *args, **kwargs)
+        leaves, spec = tree_flatten((args, kwargs))
+        if any(_C._unwrap(t) is not None for t in leaves if isinstance(t, Tensor)):
+            raise NotImplementedError(
+                "functionalize within vmap, grad or jvp cannot be traced: put it "
+                "outside, as in functionalize(vmap(f))"
+            )
+
+        def flat(*leaves: Any) -> Any:
+            given, named = tree_unflatten(list(leaves), spec)
+            return func(*given, **named)
+
+        return mode.call_functionally(flat, tuple(leaves), remove != "mutations")
 
     return wrapper
 

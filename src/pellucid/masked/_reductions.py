@@ -228,10 +228,20 @@ def logsumexp(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """``log(sum(exp))`` of the elements that the mask names, over ``dim``."""
+    """``log(sum(exp))`` of the elements that the mask names, over ``dim``; the result
+    has the dtype of what is summed.
+    """
     values = as_dtype(input, dtype)
-    values = filled(values, mask, _least(values.dtype), "logsumexp")
-    return values.logsumexp(all_dims(dim, input.dim()), keepdim=keepdim)
+    if mask is not None:
+        if values.dtype is pellucid.bool:
+            raise NotImplementedError(
+                "masked.logsumexp: bools have no least number to fill in where the "
+                "mask is false; give dtype=torch.float32"
+            )
+        fill = -math.inf if values.is_complex() else _least(values.dtype)
+        values = filled(values, mask, fill, "logsumexp")
+    result = values.logsumexp(all_dims(dim, input.dim()), keepdim=keepdim)
+    return result.to(values.dtype)
 
 
 def logaddexp(

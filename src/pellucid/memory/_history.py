@@ -6,9 +6,11 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pellucid import _C
 from pellucid.profiler._timeline.log import Kind, Log, Session, Watch
-from pellucid.profiler._timeline.storages import lifetimes
+from pellucid.profiler._timeline.storages import Storages
 
 _FOREVER = float("inf")
 _session: Session | None = None
@@ -56,24 +58,24 @@ def dump_snapshot(filename: str | Path = "dump_snapshot.pickle") -> None:
 def snapshot_of(log: Log) -> dict[str, Any]:
     """The snapshot of a log with storages."""
     segments = []
-    for lifetime in lifetimes(log):
-        if lifetime.end == _FOREVER and lifetime.event is not None:
-            frames = _frames(log, lifetime.event.line)
-            segments.append(_segment(lifetime.address, lifetime.nbytes, frames))
+    storages = Storages(log)
+    for k in np.flatnonzero((storages.end == _FOREVER) & (storages.made >= 0)).tolist():
+        event = log.event(int(storages.made[k]))
+        address, nbytes = int(storages.address[k]), int(storages.nbytes[k])
+        segments.append(_segment(address, nbytes, _frames(log, event.line)))
     trace = []
-    for event in log.events:
-        if event.kind in (Kind.MAKE, Kind.FREE):
-            for action in _ACTIONS[event.kind]:
-                trace.append(
-                    {
-                        "action": action,
-                        "addr": event.address,
-                        "size": abs(event.bytes),
-                        "stream": 0,
-                        "time_us": int(event.begin / 1000),
-                        "frames": _frames(log, event.line),
-                    }
-                )
+    for event in log.events_of(Kind.MAKE, Kind.FREE):
+        for action in _ACTIONS[event.kind]:
+            trace.append(
+                {
+                    "action": action,
+                    "addr": event.address,
+                    "size": abs(event.bytes),
+                    "stream": 0,
+                    "time_us": int(event.begin / 1000),
+                    "frames": _frames(log, event.line),
+                }
+            )
     return {
         "segments": segments,
         "device_traces": [trace],

@@ -9,11 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from pellucid.memory._holders import paths_to
 from pellucid.memory._live import live_storages
 from pellucid.memory._peak import readable
 from pellucid.profiler._timeline.log import Session, Watch
-from pellucid.profiler._timeline.storages import lifetimes, line_of, op_of
+from pellucid.profiler._timeline.storages import Storages, line_of, op_of
 
 
 @dataclass(frozen=True)
@@ -56,14 +58,14 @@ def leaks(
     stayed: dict[tuple[str, str], list[list[Any]]] = defaultdict(
         lambda: [[] for _ in ends]
     )
-    for lifetime in lifetimes(log):
-        if lifetime.event is None or lifetime.end < ends[-1]:
-            continue
-        call = next((k for k, end in enumerate(ends) if lifetime.begin < end), None)
+    made = Storages(log)
+    for k in np.flatnonzero((made.made >= 0) & (made.end >= ends[-1])).tolist():
+        call = next((n for n, end in enumerate(ends) if made.begin[k] < end), None)
         if call is not None:
-            line = line_of(log, lifetime.event)
-            key = str(line) if line else "", op_of(lifetime.event)
-            stayed[key][call].append(lifetime)
+            event = made.event(k)
+            line = line_of(log, event)
+            key = str(line) if line else "", op_of(event)
+            stayed[key][call].append((int(made.address[k]), int(made.nbytes[k])))
     storages = live_storages()
     found = [
         _leak(key, by_call, storages)
@@ -74,10 +76,10 @@ def leaks(
 
 
 def _leak(key: tuple[str, str], by_call: list[list[Any]], storages: Any) -> Leak:
-    sizes = [sum(item.nbytes for item in items) for items in by_call[:-1]]
+    sizes = [sum(nbytes for _, nbytes in items) for items in by_call[:-1]]
     held: dict[str, None] = {}
-    for item in by_call[0][:4]:
-        storage = storages.get(item.address)
+    for address, _ in by_call[0][:4]:
+        storage = storages.get(address)
         if storage is not None:
             held.update(dict.fromkeys(paths_to(storage)))
     line, op = key

@@ -13,14 +13,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from pellucid import _C
 from pellucid._tensor import Tensor
 from pellucid.memory._live import address_of, live_storages
 from pellucid.profiler._timeline.log import Event, Kind, Log, Session, Watch
 from pellucid.profiler._timeline.storages import (
-    Roles,
+    Storages,
     ancestors,
-    lifetimes,
     line_of,
     module_of,
     op_of,
@@ -109,10 +110,9 @@ def record(fn: Callable[..., Any], args: Any, kwargs: Any) -> tuple[int, Log]:
 def block_curve(log: Log, start: int) -> list[tuple[Event, int]]:
     """The allocated bytes after each block that was taken or given back."""
     live, curve = start, []
-    for event in log.events:
-        if event.kind in (Kind.TAKE_BLOCK, Kind.GIVE_BLOCK):
-            live += event.bytes
-            curve.append((event, live))
+    for event in log.events_of(Kind.TAKE_BLOCK, Kind.GIVE_BLOCK):
+        live += event.bytes
+        curve.append((event, live))
     return curve
 
 
@@ -127,12 +127,10 @@ def peak_of(log: Log, start: int, before: dict[str, int]) -> Peak:
     if nbytes <= start:
         return Peak(_rows_before(start, before), start, "")
     moment = highest.begin
-    roles = Roles(log)
-    rows = [
-        _held(log, roles, lifetime)
-        for lifetime in lifetimes(log)
-        if lifetime.event is not None and lifetime.begin <= moment < lifetime.end
-    ]
+    storages = Storages(log)
+    is_live = (storages.begin <= moment) & (moment < storages.end)
+    live = np.flatnonzero(is_live & (storages.made >= 0))
+    rows = [_held(storages, place) for place in live.tolist()]
     left = _left_of_before(log, start, highest)
     rows += _rows_before(left, before)
     own = nbytes - sum(row.nbytes for row in rows)
@@ -144,26 +142,27 @@ def peak_of(log: Log, start: int, before: dict[str, int]) -> Peak:
 def _left_of_before(log: Log, start: int, until: Event) -> int:
     """How much of what was there at the beginning was not given back."""
     taken: set[int] = set()
-    for event in log.events:
+    for event in log.events_of(Kind.TAKE_BLOCK, Kind.GIVE_BLOCK):
         if event.kind is Kind.TAKE_BLOCK:
             taken.add(event.address)
-        elif event.kind is Kind.GIVE_BLOCK and event.address not in taken:
+        elif event.address not in taken:
             start += event.bytes
         if event is until:
             break
     return start
 
 
-def _held(log: Log, roles: Roles, lifetime: Any) -> Held:
-    event = lifetime.event
-    line = line_of(log, event)
+def _held(storages: Storages, place: int) -> Held:
+    event = storages.event(place)
+    assert event is not None
+    line = line_of(storages.log, event)
     return Held(
-        lifetime.nbytes,
+        int(storages.nbytes[place]),
         str(line) if line else "(an unknown line)",
         module_of(event),
         op_of(event),
         phase_of(event),
-        roles.of(lifetime),
+        storages.role(place),
     )
 
 

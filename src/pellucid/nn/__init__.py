@@ -15,9 +15,9 @@ from pellucid.nn.modules import __all__ as _module_names
 from pellucid.nn import modules, parallel, parameter, utils
 from pellucid.nn._factory import factory_kwargs
 from pellucid.nn.parallel import DataParallel
-from pellucid._package.lazy import put_modules
+from pellucid._package.lazy import put_modules as _put_modules
 
-put_modules(globals(), ("attention", "intrinsic", "qat", "quantized"), __name__)
+_put_modules(globals(), ("attention", "intrinsic", "qat", "quantized"), __name__)
 
 __all__ = [
     *_module_names,

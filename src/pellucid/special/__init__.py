@@ -3,9 +3,7 @@
 second names of ops. Imported lazily.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import typing as _typing
 
 from pellucid._C import _special
 
@@ -13,5 +11,5 @@ globals().update(
     {name: found for name, found in vars(_special).items() if name[:2] != "__"}
 )
 
-if TYPE_CHECKING:  # what the op table gives
+if _typing.TYPE_CHECKING:  # what the op table gives
     from pellucid._C._op_types.special import *

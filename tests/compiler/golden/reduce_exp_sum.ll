@@ -336,14 +336,14 @@ done189:
   %v287 = mul i64 %v188, %v6
   %v288 = getelementptr i8, ptr %v12, i64 %v287
   store <16 x float> %v283, ptr %v289, align 4
-  call void @copy32(ptr %v289, i64 4, ptr %v288, i64 %v6, i64 16)
+  call void @copy32x1(ptr %v289, i64 4, ptr %v288, i64 %v6, i64 16)
   %v290 = add i64 %v188, 16
   %v291 = mul i64 %v290, %v5
   %v292 = getelementptr i8, ptr %v13, i64 %v291
   %v293 = mul i64 %v290, %v6
   %v294 = getelementptr i8, ptr %v12, i64 %v293
   store <16 x float> %v284, ptr %v295, align 4
-  call void @copy32(ptr %v295, i64 4, ptr %v294, i64 %v6, i64 16)
+  call void @copy32x1(ptr %v295, i64 4, ptr %v294, i64 %v6, i64 16)
   %v296 = add nsw i64 %v188, 32
   %v297 = icmp slt i64 %v296, %v185
   br i1 %v297, label %loop186, label %done186
@@ -444,7 +444,7 @@ done304:
   %v374 = mul i64 %v300, %v6
   %v375 = getelementptr i8, ptr %v12, i64 %v374
   store <16 x float> %v371, ptr %v376, align 4
-  call void @copy32(ptr %v376, i64 4, ptr %v375, i64 %v6, i64 %v303)
+  call void @copy32x1(ptr %v376, i64 4, ptr %v375, i64 %v6, i64 %v303)
   %v377 = add nsw i64 %v300, 16
   %v378 = icmp slt i64 %v377, %v1
   br i1 %v378, label %loop298, label %done298
@@ -485,7 +485,7 @@ loop393:
 yes400:
   %v401 = mul i64 %v395, %v8
   %v402 = getelementptr i8, ptr %v383, i64 %v401
-  call void @copy32(ptr %v402, i64 %v8, ptr %v14, i64 4, i64 %v399)
+  call void @copy32x16(ptr %v402, i64 %v8, ptr %v14, i64 4, i64 %v399)
   br label %join400
 no400:
   br label %join400
@@ -552,7 +552,7 @@ loop453:
 yes457:
   %v458 = mul i64 %v454, %v8
   %v459 = getelementptr i8, ptr %v383, i64 %v458
-  call void @copy32(ptr %v459, i64 %v8, ptr %v14, i64 4, i64 16)
+  call void @copy32x16(ptr %v459, i64 %v8, ptr %v14, i64 4, i64 16)
   br label %join457
 no457:
   br label %join457
@@ -590,7 +590,7 @@ yes487:
   %v489 = mul i64 %v488, %v8
   %v490 = getelementptr i8, ptr %v383, i64 %v489
   %v491 = getelementptr i8, ptr %v14, i64 64
-  call void @copy32(ptr %v490, i64 %v8, ptr %v491, i64 4, i64 16)
+  call void @copy32x16(ptr %v490, i64 %v8, ptr %v491, i64 4, i64 16)
   br label %join487
 no487:
   br label %join487
@@ -658,7 +658,7 @@ join30:
   ret i64 0
 }
 
-define internal void @copy32(ptr %s, i64 %s_step, ptr %t, i64 %t_step, i64 %count) #0 {
+define internal void @copy32x1(ptr %s, i64 %s_step, ptr %t, i64 %t_step, i64 %count) #0 {
 entry:
   %v2 = icmp slt i64 0, %count
   br i1 %v2, label %loop1, label %done1
@@ -674,6 +674,48 @@ loop1:
   %v10 = icmp slt i64 %v9, %count
   br i1 %v10, label %loop1, label %done1
 done1:
+  ret void
+}
+
+define internal void @copy32x16(ptr %s, i64 %s_step, ptr %t, i64 %t_step, i64 %count) #0 {
+entry:
+  %v1 = mul i64 %s_step, %t_step
+  %v2 = icmp eq i64 %v1, -16
+  %v3 = icmp eq i64 %s_step, 4
+  %v4 = icmp eq i64 %t_step, 4
+  %v5 = or i1 %v3, %v4
+  %v6 = and i1 %v2, %v5
+  %v7 = icmp eq i64 %count, 16
+  %v8 = and i1 %v6, %v7
+  br i1 %v8, label %yes9, label %no9
+yes9:
+  %v10 = icmp eq i64 %s_step, 4
+  %v11 = getelementptr i8, ptr %s, i64 -60
+  %v12 = select i1 %v10, ptr %s, ptr %v11
+  %v13 = icmp eq i64 %t_step, 4
+  %v14 = getelementptr i8, ptr %t, i64 -60
+  %v15 = select i1 %v13, ptr %t, ptr %v14
+  %v16 = load <16 x i32>, ptr %v12, align 4
+  %v17 = shufflevector <16 x i32> %v16, <16 x i32> poison, <16 x i32> <i32 15, i32 14, i32 13, i32 12, i32 11, i32 10, i32 9, i32 8, i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
+  store <16 x i32> %v17, ptr %v15, align 4
+  br label %join9
+no9:
+  %v19 = icmp slt i64 0, %count
+  br i1 %v19, label %loop18, label %done18
+loop18:
+  %v20 = phi i64 [ 0, %no9 ], [ %v26, %loop18 ]
+  %v21 = mul i64 %v20, %s_step
+  %v22 = getelementptr i8, ptr %s, i64 %v21
+  %v23 = load i32, ptr %v22, align 4
+  %v24 = mul i64 %v20, %t_step
+  %v25 = getelementptr i8, ptr %t, i64 %v24
+  store i32 %v23, ptr %v25, align 4
+  %v26 = add nsw i64 %v20, 1
+  %v27 = icmp slt i64 %v26, %count
+  br i1 %v27, label %loop18, label %done18
+done18:
+  br label %join9
+join9:
   ret void
 }
 

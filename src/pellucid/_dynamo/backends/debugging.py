@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from pellucid._dynamo.backends.common import aot_autograd
+from pellucid._package.lazy_exports import take_offers
 
 
 def eager(gm: Any, fake_tensor_inputs: Sequence[Any], **options: Any) -> Any:
@@ -25,15 +26,8 @@ def aot_eager(gm: Any, fake_tensor_inputs: Sequence[Any], **options: Any) -> Any
     return aot_autograd(fw_compiler=boxed_nop)(gm, fake_tensor_inputs)
 
 
-def inductor(gm: Any, example_inputs: Sequence[Any], **options: Any) -> Any:
-    """The graph by the engine of the default backend (docs/compile.md)."""
-    from pellucid._compile.callables import compile_graph
-
-    return compile_graph(gm)
-
-
 BUILT_IN: Final[dict[str, Callable[..., Any]]] = {
     **dict.fromkeys(("eager", "eager_noexcept", "eager_debug"), eager),
     "aot_eager": aot_eager,
-    "inductor": inductor,
 }
+take_offers("_dynamo.backends.debugging.BUILT_IN", BUILT_IN)  # the default backend

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import TypeVar
 
     T = TypeVar("T")
@@ -40,6 +41,14 @@ def method(offer: T) -> T:
 def runtime_value(offer: T) -> T:
     """What libraries find in ``torch._C`` as NAME."""
     return offer
+
+
+def into(place: str) -> Callable[[T], T]:
+    """NAME of ``place``, a module, class or dict that this module builds on and that so
+    cannot import it, ``@offered.into("storage")``. The place binds what it is offered
+    (``lazy_exports.take_offers``).
+    """
+    return lambda offer: offer
 
 
 def values(*names: str) -> None:

@@ -156,31 +156,33 @@ def int_repr(input: Tensor) -> Tensor:
 
 @offered.function
 def q_scale(input: Tensor) -> float:
-    """``input.q_scale()``"""
+    """The scale of a tensor with one."""
     return split(input).scale
 
 
 @offered.function
 def q_zero_point(input: Tensor) -> int:
-    """``input.q_zero_point()``"""
+    """The zero point of a tensor with one scale."""
     return split(input).zero_point
 
 
 @offered.function
 def q_per_channel_scales(input: Tensor) -> Tensor:
-    """``input.q_per_channel_scales()``"""
+    """The scales of a tensor with one per channel, float64 of shape (channels,)."""
     return input.q_per_channel_scales()
 
 
 @offered.function
 def q_per_channel_zero_points(input: Tensor) -> Tensor:
-    """``input.q_per_channel_zero_points()``"""
+    """The zero points of a tensor with a scale per channel, int64 of shape
+    (channels,).
+    """
     return input.q_per_channel_zero_points()
 
 
 @offered.function
 def q_per_channel_axis(input: Tensor) -> int:
-    """``input.q_per_channel_axis()``"""
+    """The dim of the channels, of a tensor with a scale per channel."""
     return int(input.q_per_channel_axis())
 
 

@@ -1,80 +1,96 @@
 """Rules of ops that move elements: they do the same with the integers.
 
-Views of a quantized tensor share its integers. Ops along the dims of a tensor with a
-scale per channel move the axis with them, or are refused where the scales would mix.
+Which ops these are their declarations say: a view, or a Graph that computes nothing.
+Views of a quantized tensor share its integers. Where a tensor has a scale per channel,
+the op moves the numbers of the channels, too: they tell which dim is the channels' now,
+or that scales would mix, which is refused.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid._decomp.graphs import graph_of
+from pellucid._decomp.registry import declared
 from pellucid.ao._quantized.parts import Parts, is_quantized, split
 
-# Of these every element keeps its number, whatever dim it is moved along.
-_ANY = (
-    *("view", "reshape", "_unsafe_view", "expand", "as_strided", "slice", "select"),
-    *("index", "index_select", "squeeze", "unsqueeze", "unfold", "flip", "repeat"),
-    *("take", "gather", "permute", "transpose", "t", "narrow"),
-    *("_reshape_alias", "alias", "detach", "diagonal", "flatten", "roll"),
-    *("channel_shuffle", "pixel_shuffle", "pixel_unshuffle", "numpy_T", "movedim"),
-    *("squeeze_copy", "unsqueeze_copy", "view_as", "expand_as", "reshape_as"),
-)
-_LISTS = ("split", "split_with_sizes", "chunk", "unbind", "tensor_split")
-_CHANNEL_SAFE = frozenset(
-    {"detach", "alias", "as_strided", "permute", "transpose", "t"}
-)
+
+def move(op: Any, tensor: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """The op on the integers; NotImplemented for an op that computes."""
+    if not is_quantized(tensor) or any(map(is_quantized, _leaves((args, kwargs)))):
+        return NotImplemented
+    parts = split(tensor)
+    if not op.is_view and not _moves_elements(op, parts.integers, args, kwargs):
+        return NotImplemented
+    moved = op(parts.integers, *args, **kwargs)
+    if parts.axis is None:
+        pieces = moved if isinstance(moved, (list, tuple)) else [moved]
+        found = [parts.with_integers(each) for each in pieces]
+    else:
+        found = list(_with_channels(op, parts, moved, args, kwargs))
+    return found if isinstance(moved, (list, tuple)) else found[0]
 
 
-def _moving(name: str) -> Any:
-    def run(op: Any, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
-        if not is_quantized(tensor):
-            return NotImplemented
-        parts = split(tensor)
-        moved = op(parts.integers, *args, **kwargs)
-        if parts.axis is not None:
-            parts = parts._replace(axis=_axis_after(name, parts, args))
-        if name in _LISTS:
-            return [parts.with_integers(each) for each in moved]
-        return parts.with_integers(moved)
-
-    return run
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        value = tuple(value.values())
+    if not isinstance(value, (list, tuple)):
+        yield value
+        return
+    for item in value:
+        yield from _leaves(item)
 
 
-def _axis_after(name: str, parts: Parts, args: tuple[Any, ...]) -> int:
-    """Where ``axis`` is after the op; refused where channels would mix."""
-    rank, axis = parts.integers.dim(), parts.axis
-    assert axis is not None
-    if name == "permute":
-        dims = args[0] if isinstance(args[0], list | tuple) else args
-        return [int(dim) % rank for dim in dims].index(axis)
-    if name in ("transpose", "t"):
-        first, second = (int(d) % rank for d in (args or (0, 1 if rank > 1 else 0)))
-        return {first: second, second: first}.get(axis, axis)
-    if name in _CHANNEL_SAFE:
-        return axis
-    if name in ("slice", "select", "narrow"):
-        dim = (args[0] if args else 0) % rank
-        if dim != axis:
-            return axis - int(name == "select" and dim < axis)
-    if name == "unsqueeze":
-        return axis + int(args[0] % (rank + 1) <= axis)
-    if name in ("view", "reshape", "_unsafe_view", "expand"):
-        shape = args[0] if isinstance(args[0], list | tuple) else args
-        if tuple(shape[: axis + 1]) == tuple(parts.integers.shape[: axis + 1]):
-            return axis
-    if name in _LISTS and _dim_of_lists(name, args) % rank != axis:
-        return axis - (name == "unbind" and _dim_of_lists(name, args) % rank < axis)
-    raise RuntimeError(
-        f"{name} of a tensor with a scale per channel is not offered: setting "
-        "strides is possible only on uniformly quantized tensor; use dequantize()"
-    )
+def _moves_elements(op: Any, integers: Tensor, args: Any, kwargs: Any) -> bool:
+    from pellucid_compiler.ir.moving import moves_elements
+
+    try:
+        declaration = declared(op.name().removeprefix("aten::"))
+    except KeyError:  # a composite: the ops that it calls are asked
+        return False
+    if any(argument.mutated for argument in declaration.schema.arguments):
+        return False
+    graph, _ = graph_of(declaration, (integers, *args), kwargs)
+    return moves_elements(graph)
 
 
-def _dim_of_lists(name: str, args: tuple[Any, ...]) -> int:
-    place = 0 if name == "unbind" else 1
-    return args[place] if len(args) > place and isinstance(args[place], int) else 0
+def _with_channels(
+    op: Any, parts: Parts, moved: Any, args: Any, kwargs: Any
+) -> Iterator[Tensor]:
+    """The results with the axis that the channels have in each."""
+    shape = [1] * parts.integers.dim()
+    shape[parts.axis or 0] = -1
+    count = parts.scales.numel()
+    numbers = pellucid.arange(count).view(shape).expand(parts.integers.shape)
+    channels = op(numbers.contiguous(), *args, **kwargs)
+    is_list = isinstance(moved, (list, tuple))
+    for integers, found in zip(
+        *((moved, channels) if is_list else ([moved], [channels])), strict=True
+    ):
+        axis = _axis_of(found, count, parts.axis or 0)
+        if axis is None:
+            raise RuntimeError(
+                f"{op._schema.name.partition('::')[2]} of a tensor with a scale per "
+                "channel is not offered: setting strides is possible only on "
+                "uniformly quantized tensor; use dequantize()"
+            )
+        yield parts._replace(axis=axis).with_integers(integers)
+
+
+def _axis_of(channels: Tensor, count: int, before: int) -> int | None:
+    """The dim along which the numbers of all channels are in order: where several may
+    be, the one that it was.
+    """
+    dims = [d for d, size in enumerate(channels.shape) if size == count]
+    for dim in sorted(dims, key=lambda d: abs(d - before)):
+        shape = [1] * channels.dim()
+        shape[dim] = -1
+        if bool((channels == pellucid.arange(count).view(shape)).all()):
+            return dim
+    return None
 
 
 def clone(op: Any, tensor: Tensor, **kwargs: Any) -> Any:
@@ -137,7 +153,6 @@ def stack(op: Any, tensors: Any, dim: int = 0) -> Any:
 
 
 RULES = {
-    **{name: _moving(name) for name in (*_ANY, *_LISTS)},
     "clone": clone,
     "contiguous": contiguous,
     "to": to,

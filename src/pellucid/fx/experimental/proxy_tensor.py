@@ -125,6 +125,20 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         """
         return function_graphs.recorded_call(self, op, graphs, rest, results, graphs_at)
 
+    def call_functionally(
+        self, f: Callable[..., Any], args: tuple[Any, ...], removes_views: bool
+    ) -> Any:
+        """``f(*args)``, noted as ops that write nothing (``functionalize``)."""
+        from pellucid.fx.experimental.functionalization import run_functionally
+
+        def trace(*given: Any) -> GraphModule:
+            with self.paused():
+                if any(isinstance(t, FakeTensor) for t in pytree.tree_leaves(given)):
+                    return trace_once(f, _copies(given), None)
+                return trace_once(f, given, FakeTensorMode())
+
+        return run_functionally(trace, args, removes_views)
+
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
         """What is called within runs and is not noted."""
@@ -149,6 +163,15 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             for index, part in enumerate(result):
                 if part is not None:
                     self._note_results(part, proxy[index])  # type: ignore[index]
+
+
+def _copies(values: Any) -> Any:
+    """Of tensors that a program may write to."""
+    return pytree.tree_map_only(
+        Tensor,
+        lambda t: t.detach().clone().requires_grad_(t.requires_grad),
+        values,
+    )
 
 
 def _metadata(tensor: Tensor) -> Any:

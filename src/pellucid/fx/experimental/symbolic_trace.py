@@ -21,11 +21,12 @@ from pellucid.fx.graph import Graph
 from pellucid.fx.graph_module import GraphModule
 from pellucid.fx.node import Node, map_aggregate
 from pellucid.utils import _pytree as pytree
-from pellucid.utils._symbolic.environment import ShapeEnv, Symbol
+from pellucid.utils._symbolic.environment import DerivedSize, ShapeEnv, Symbol
 from pellucid.utils._symbolic.expressions import Expr
 from pellucid.utils._symbolic.fitting import Points, Real, fit, fit_real
 
-Sizes = Mapping[tuple[int, int], Symbol]  # (index of the input, dimension) → symbol
+# By (index of the input, dimension).
+Sizes = Mapping[tuple[int, int], Symbol | DerivedSize]
 _OPERATORS = {
     "add": operator.add,
     "mul": operator.mul,
@@ -71,7 +72,7 @@ def trace_all_sizes(
 def trace_specialised(
     f: Callable[..., Any],
     args: tuple[Any, ...],
-    sizes: dict[tuple[int, int], Symbol],
+    sizes: Sizes,
     env: ShapeEnv,
     **options: Any,
 ) -> GraphModule:
@@ -87,7 +88,7 @@ def trace_specialised(
             if given_up is None:
                 raise
             del env.symbols[given_up.name]
-            sizes = {place: s for place, s in sizes.items() if s is not given_up}
+            sizes = {place: s for place, s in sizes.items() if s.root is not given_up}
             env.guards.clear()
             env._seen.clear()
 
@@ -123,7 +124,7 @@ def _traced(
     *,
     thorough: bool = False,
 ) -> GraphModule:
-    points = Points(list(dict.fromkeys(sizes.values())), {}, thorough)
+    points = Points(_symbols(sizes), {}, thorough)
     traces, seen = [], []
     for point in points.all:
         mode = FakeTensorMode(shape_env=env)
@@ -147,6 +148,10 @@ def _traced(
     return final
 
 
+def _symbols(sizes: Sizes) -> list[Symbol]:
+    return list(dict.fromkeys(size.root for size in sizes.values()))
+
+
 def note_guards(
     f: Callable[..., Any],
     args: tuple[Any, ...],
@@ -156,7 +161,7 @@ def note_guards(
 ) -> None:
     """Run ``f`` once, so that ``env`` has its comparisons of the inputs' sizes."""
     mode = FakeTensorMode(shape_env=env)
-    base = {symbol.name: symbol.hint for symbol in sizes.values()}
+    base = {symbol.name: symbol.hint for symbol in _symbols(sizes)}
     trace_once(f, _inputs(args, sizes, mode, base, env), mode, **options)
 
 
@@ -175,7 +180,7 @@ def _inputs(
             made.append(mode.from_tensor(leaf) if isinstance(leaf, Tensor) else leaf)
             continue
         shape = [
-            point[own[dim].name] if dim in own else size
+            own[dim].expr.value(point) if dim in own else size
             for dim, size in enumerate(Tensor.size(leaf))
         ]
         with unseen():
@@ -278,9 +283,10 @@ class _Computed:
         self.graph = graph
         self.made: dict[Any, Node] = {}
         self.inputs = graph.find_nodes(op="placeholder")
-        self.sources = {
-            symbol.name: place for place, symbol in reversed(list(sizes.items()))
-        }
+        known = sorted(  # the last counts: the first of the plain ones, if any is
+            reversed(list(sizes.items())), key=lambda item: item[1] is item[1].root
+        )
+        self.sources = {size.name: (place, size) for place, size in known}
         self.last = self.inputs[-1] if self.inputs else None
 
     def node_of(self, expr: Expr, env: ShapeEnv) -> Any:
@@ -303,10 +309,15 @@ class _Computed:
                     f"A function of this graph needs the size {name}, which none of "
                     "the tensors that it is given has.\nGive it a tensor of this size."
                 )
-            index, dim = self.sources[name]
+            (index, dim), size = self.sources[name]
             sym_size = pellucid.ops.aten.sym_size.int
             node = self._insert(sym_size, (self.inputs[index], dim))
-            node.meta["val"] = env.int_of(env.symbols[name])
+            node.meta["val"] = env.int_of(size)
+            if isinstance(size, DerivedSize):
+                if size.offset:
+                    node = self._apply("add", node, -size.offset)
+                if size.factor > 1:
+                    node = self._apply("floordiv", node, size.factor)
             self.made[name] = node
         found: Node = self.made[name]
         return found

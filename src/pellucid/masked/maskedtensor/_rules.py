@@ -1,7 +1,8 @@
 """What an op on masked tensors is, as ops on data and masks.
 
 Which rule an op has follows from its declaration: one that is a function of elements
-keeps the mask, one that gives a view applies to both. The rest is named here.
+keeps the mask, a reduction is that of ``torch.masked``, one that gives a view applies
+to both. The rest is named here.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ _OF_OPERATORS = {
     "invert": "bitwise_not", "getitem": "select",
 }  # fmt: skip
 _SCALARS = ("bool", "int", "float", "complex", "index")
-_REDUCING = ("max", "min")  # pointwise with a second tensor: maximum and minimum are
 _OF_PLACES = ("cat", "stack", "index", "index_select", "flip", "roll", "gather")
 _OF_BOTH = (*_OF_PLACES, "concat", "hstack", "vstack", "repeat", "contiguous", "tile")
 
@@ -57,24 +57,18 @@ def rule_of(func: Any) -> Rule | None:
 def _rule(name: str) -> Rule | None:
     if name in _NAMED:
         return _NAMED[name]
-    if name in _pointwise():
-        return _elementwise
-    if name.endswith("_") and name[:-1] in _pointwise():
-        return _in_place
+    if _has(name, pellucid.Tag.reduction):  # max, too, which is pointwise with another
+        return _reduction(name) if name in _reductions.__all__ else None
+    if _has(name, pellucid.Tag.pointwise):
+        return _in_place if name.endswith("_") else _elementwise
     return _both if name in _OF_BOTH or _is_view(name) else None
 
 
-@functools.cache
-def _pointwise() -> frozenset[str]:
-    """The names of ops that are declared as functions of elements."""
-    import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
-    from pellucid_compiler.declare.op import REGISTRY
-
-    declared = [op for op in REGISTRY.values() if op.kind == "pointwise"]
-    names = [op.schema.full_name for op in declared]
-    names += [alias for op in declared for alias in op.options.aliases]
-    found = {name.partition("(")[0].partition(".")[0] for name in names}
-    return frozenset(found.difference(_REDUCING))
+def _has(name: str, tag: pellucid.Tag) -> bool:
+    """Whether an overload of the op has the tag."""
+    packet = getattr(pellucid.ops.aten, name, None)
+    names = packet.overloads() if packet is not None else []
+    return any(tag in getattr(packet, overload).tags for overload in names)
 
 
 def _is_view(name: str) -> bool:
@@ -230,15 +224,11 @@ def _to_dense(func: Rule, tensor: Any, *args: Any, **kwargs: Any) -> Any:
     return tensor
 
 
-_REDUCTIONS = (
-    *("sum", "mean", "prod", "amin", "amax", "argmin", "argmax", "std", "var"),
-)
 _CONVERSIONS = (
     *("to", "type", "float", "double", "half", "int", "long", "short", "char", "bool"),
     *("cpu", "clone", "detach", "_to_copy", "ones_like", "zeros_like", "full_like"),
 )
 _NAMED: dict[str, Rule] = {
-    **{name: _reduction(name) for name in _REDUCTIONS},
     **dict.fromkeys(_CONVERSIONS, _converted),
     **{name: _normalization(name) for name in ("softmax", "log_softmax")},
     "_softmax": _normalization("softmax"),

@@ -1,1 +1,14 @@
 """Nested tensors: how they are stored, and what ops on them are."""
+
+from __future__ import annotations
+
+from pellucid._tensor.kinds import Kind, register_kind
+
+
+def _kind() -> Kind:
+    from pellucid.nested._ops.pickles import reduced, text_of
+
+    return Kind(reduced, text=text_of)
+
+
+register_kind("nested", _kind)

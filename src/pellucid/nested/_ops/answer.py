@@ -1,7 +1,8 @@
 """What the dispatcher asks for an op with a nested argument: ``answer``.
 
-The rule of an op is looked up by its name; one without a rule is computed on the values
-(pointwise ops, ops along dims that are not ragged) or on each example.
+The rule of an op is looked up by its name; a reduction is known by its tag; any other
+op is computed on the values (pointwise ops, ops along dims that are not ragged) or on
+each example.
 """
 
 from __future__ import annotations
@@ -89,23 +90,8 @@ _FLAT = (
     *("float", "double", "half", "bfloat16", "int", "long", "bool", "cpu"),
     *("nan_to_num", "randint_like", "positive"),
 )
-_REDUCTIONS = (
-    *("sum", "mean", "prod", "max", "min", "amax", "amin", "any", "all", "var", "std"),
-    *(
-        "norm",
-        "argmax",
-        "argmin",
-        "logsumexp",
-        "nansum",
-        "nanmean",
-        "median",
-        "aminmax",
-    ),
-    *("count_nonzero", "var_mean", "std_mean", "linalg_vector_norm"),
-)
 RULES: dict[str, _Rule] = {
     **dict.fromkeys(_FLAT, mapping.flat),
-    **dict.fromkeys(_REDUCTIONS, _reduction),
     **dict.fromkeys(("new_zeros", "new_ones", "new_empty", "new_full"), mapping.dense),
     **shapes.RULES,
     **dict.fromkeys(("linear", "matmul", "mm", "bmm"), _product),
@@ -145,6 +131,8 @@ def _choose(op: Any) -> tuple[_Rule, list[str]]:
         return (RULES[name] if not written or name == "copy_" else _refused), names
     if written:
         return _writing(op, name, written[0].name), names
+    if pellucid.Tag.reduction in op.tags:
+        return _reduction, names
     full = name + (f".{schema.overload_name}" if schema.overload_name else "")
     return (pointwise.apply if is_pointwise(full) else mapping.apply), names
 

@@ -1,23 +1,23 @@
 """``nn.functional``: the ops of the catalogue, and what needs a line of Python on top.
 
-An op whose declaration names the namespace ``nn.functional`` is an attribute of
-``_C._nn`` and is put here at the end, as the callable itself: they are not listed.
+Ops whose declarations say that they are here, too (``also``), are put here at the end,
+as the callables that ``_C._nn`` or the package has: they are not listed.
 Written out below is only what differs in signature: an ``inplace`` flag, the deprecated
 ``size_average`` and ``reduce``, reductions by name, which ops number, defaults that
 Python decides.
 """
 
-from __future__ import annotations
+from collections.abc import Callable
+from collections.abc import Sequence as _Sequence
+from typing import TYPE_CHECKING
+from typing import Any as _Any
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
-
-import pellucid
+import pellucid as torch
 from pellucid import Tensor
-from pellucid._C import _nn, _unwrap
+from pellucid._C import _nn, _nn_functional
 from pellucid._C._runtime import composites as _bodies
 from pellucid._package.calls.deprecation import advise as _advise
-from pellucid._package.calls.overridable import make_overridable
+from pellucid._package.calls.overridable import make_overridable as _make_overridable
 from pellucid.nn import grad as grad  # PyTorch shows this module here as well
 from pellucid.nn.functional._attention import *
 from pellucid.nn.functional._attention import _canonical_mask as _canonical_mask
@@ -30,20 +30,7 @@ from pellucid.nn.functional._pooling import *
 from pellucid.nn.functional._vision import *
 from pellucid_compiler.composites import dropout as _dropouts
 
-_Dtype = Any
-
-# PyTorch shows these, which are functions of torch itself, here as well.
-_TOP_LEVEL = frozenset(
-    (
-        *("celu_", "hardshrink", "prelu", "selu_", "threshold_", "relu_"),
-        *("rms_norm", "group_norm", "layer_norm", "avg_pool1d"),
-        *("bilinear", "conv_tbc", "native_channel_shuffle", "rrelu_"),
-        *("channel_shuffle", "pixel_shuffle", "pixel_unshuffle"),
-        *("conv1d", "conv2d", "conv3d"),
-        *("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
-        *("bilinear", "cosine_similarity", "pairwise_distance", "pdist"),
-    )
-)
+_Dtype = _Any
 
 
 # Activations
@@ -51,7 +38,7 @@ _TOP_LEVEL = frozenset(
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """``max(input, 0)``."""
-    return pellucid.relu_(input) if inplace else pellucid.relu(input)
+    return torch.relu_(input) if inplace else torch.relu(input)
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
@@ -59,10 +46,24 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
+def grouped_mm(
+    mat_a: Tensor,
+    mat_b: Tensor,
+    *,
+    offs: Tensor | None = None,
+    bias: Tensor | None = None,
+    out_dtype: _Dtype = None,
+) -> Tensor:
+    """Products of groups that ``offs`` (int32) gives the ends of: rows of `mat_a` times
+    each matrix of `mat_b`, each matrix of `mat_a` times columns of `mat_b`, or columns
+    of `mat_a` times rows of `mat_b`. Without ``offs``, ``bmm``.
+    """
+    result: Tensor = torch._grouped_mm(mat_a, mat_b, offs, bias, out_dtype)
+    return result
+
+
 def softsign(input: Tensor) -> Tensor:
     """``input / (1 + |input|)``."""
-    if input.is_complex():
-        return input / (1 + input.abs())
     result: Tensor = _nn.softsign(input)
     return result
 
@@ -84,12 +85,12 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """The self-normalising exponential unit."""
-    return pellucid.selu_(input) if inplace else pellucid.selu(input)
+    return torch.selu_(input) if inplace else torch.selu(input)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``max(0, input) + min(0, alpha * (exp(input / alpha) - 1))``."""
-    return pellucid.celu_(input, alpha) if inplace else pellucid.celu(input, alpha)
+    return torch.celu_(input, alpha) if inplace else torch.celu(input, alpha)
 
 
 def leaky_relu(
@@ -124,7 +125,7 @@ def threshold(
     input: Tensor, threshold: float, value: float, inplace: bool = False
 ) -> Tensor:
     """``input`` where above ``threshold``, else ``value``."""
-    op = pellucid.threshold_ if inplace else pellucid.threshold
+    op = torch.threshold_ if inplace else torch.threshold
     return op(input, threshold, value)
 
 
@@ -198,23 +199,21 @@ def gumbel_softmax(
 
     The hard sample has the soft one's gradient (Jang et al., 2017).
     """
-    noise = pellucid.empty_like(
-        logits, memory_format=pellucid.legacy_contiguous_format
+    noise = torch.empty_like(
+        logits, memory_format=torch.legacy_contiguous_format
     ).exponential_()
     soft = ((logits - noise.log()) / tau).softmax(dim)
     if not hard:
         return soft
     index = soft.max(dim, keepdim=True)[1]
-    one_hot = pellucid.zeros_like(
-        logits, memory_format=pellucid.legacy_contiguous_format
+    one_hot = torch.zeros_like(
+        logits, memory_format=torch.legacy_contiguous_format
     ).scatter_(dim, index, 1.0)
     return one_hot - soft.detach() + soft
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half along ``dim`` times the sigmoid of the second."""
-    if input.ndim == 0:
-        raise RuntimeError("glu halves a dimension, and a scalar has none")
     return _nn.glu(input, dim)
 
 
@@ -244,7 +243,7 @@ def alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Tensor:
     """Dropout that keeps mean and variance of SELU activations."""
-    op = pellucid.alpha_dropout_ if inplace else pellucid.alpha_dropout
+    op = torch.alpha_dropout_ if inplace else torch.alpha_dropout
     dropped: Tensor = op(input, _checked_probability(p), training)
     return dropped
 
@@ -253,7 +252,7 @@ def feature_alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Tensor:
     """Alpha dropout of whole channels."""
-    op = pellucid.feature_alpha_dropout_ if inplace else pellucid.feature_alpha_dropout
+    op = torch.feature_alpha_dropout_ if inplace else torch.feature_alpha_dropout
     return op(input, _checked_probability(p), training)
 
 
@@ -263,7 +262,7 @@ def _channel_dropout(dimensions: int) -> Callable[..., Tensor]:
     def channel_dropout(
         input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
     ) -> Tensor:
-        op = pellucid.feature_dropout_ if inplace else pellucid.feature_dropout
+        op = torch.feature_dropout_ if inplace else torch.feature_dropout
         _checked_probability(p)
         ranks = (dimensions + 1, dimensions + 2)
         if input.ndim not in ranks:
@@ -320,17 +319,17 @@ def embedding(
             )
         padding_idx %= rows
     if max_norm is not None:
-        pellucid.embedding_renorm_(weight, input, max_norm, norm_type)
+        torch.embedding_renorm_(weight, input, max_norm, norm_type)
     if sparse:
         from pellucid.sparse._ops.embedding import sparse_embedding
 
         return sparse_embedding(weight, input, padding_idx, scale_grad_by_freq)
-    return pellucid.embedding(weight, input, padding_idx, scale_grad_by_freq)
+    return torch.embedding(weight, input, padding_idx, scale_grad_by_freq)
 
 
 def pad(
     input: Tensor,
-    pad: Sequence[int],
+    pad: _Sequence[int],
     mode: str = "constant",
     value: float | None = None,
 ) -> Tensor:
@@ -341,7 +340,7 @@ def pad(
     (``"circular"``).
     """
     if mode == "constant":
-        return pellucid.constant_pad_nd(input, list(pad), 0 if value is None else value)
+        return torch.constant_pad_nd(input, list(pad), 0 if value is None else value)
     return _nn.pad(input, pad, mode, value)
 
 
@@ -354,7 +353,7 @@ def normalize(
 ) -> Tensor:
     """``input`` over its ``p`` norm along ``dim``, which is taken to be >= ``eps``."""
     norms = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
-    return input / norms if out is None else pellucid.div(input, norms, out=out)
+    return input / norms if out is None else torch.div(input, norms, out=out)
 
 
 # Losses
@@ -496,25 +495,7 @@ def binary_cross_entropy(
             f"Using a target size ({target.shape}) that is different to the input size "
             f"({input.shape}): binary_cross_entropy does not broadcast them"
         )
-    _require_probabilities("input", input)
-    _require_probabilities("target", target)
     return _nn.binary_cross_entropy(input, target, weight, number)
-
-
-def _require_probabilities(name: str, values: Tensor) -> None:
-    """Refuse a NaN or number outside [0, 1] in any example of a batch."""
-    while (wrapped := _unwrap(values)) is not None:
-        values = wrapped[1]
-    if values.is_meta or not values.numel():
-        return
-    least, greatest = values.detach().aminmax()
-    low, high = least.item(), greatest.item()
-    if not (low >= 0 and high <= 1):
-        raise RuntimeError(
-            f"binary_cross_entropy: {name} has elements from {low:g} to {high:g}; "
-            "expected numbers from 0 to 1.\n"
-            "Give probabilities, or logits to binary_cross_entropy_with_logits."
-        )
 
 
 def binary_cross_entropy_with_logits(
@@ -533,7 +514,7 @@ def binary_cross_entropy_with_logits(
             f"Target size ({target.shape}) must be the same as input size "
             f"({input.shape})"
         )
-    return pellucid.binary_cross_entropy_with_logits(
+    return torch.binary_cross_entropy_with_logits(
         input, target, weight, pos_weight, number
     )
 
@@ -548,7 +529,7 @@ def kl_div(
 ) -> Tensor:
     """``target * (log target - input)``, reduced; "batchmean" divides by the batch."""
     if reduction == "batchmean":
-        total = pellucid.kl_div(input, target, _SUM, log_target=log_target)
+        total = torch.kl_div(input, target, _SUM, log_target=log_target)
         return total / input.size(0) if input.ndim else total
     number = _reduction(size_average, reduce, reduction)
     if number == _MEAN:
@@ -556,15 +537,12 @@ def kl_div(
             "kl_div: the mean is over all elements, which is not the divergence of "
             "the distributions; give reduction='batchmean', its mean over the batch"
         )
-    return pellucid.kl_div(input, target, number, log_target=log_target)
+    return torch.kl_div(input, target, number, log_target=log_target)
 
 
-for _source, _names in ((_nn, dir(_nn)), (pellucid, _TOP_LEVEL)):
-    for _name in _names:
-        if not _name.startswith("__"):
-            globals().setdefault(_name, getattr(_source, _name))
+globals().update({n: f for n, f in vars(_nn_functional).items() if n[0] != "_"})
 
-make_overridable(globals())
+_make_overridable(globals())
 
 if TYPE_CHECKING:  # what the op table gives
     from pellucid._C._op_types.nn_functional import *

@@ -21,10 +21,10 @@ Contract with ``pellucid._C.ModuleBase``, the C base class:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import pellucid
-from pellucid import _C, Tensor
+from pellucid import Tensor
+from pellucid._package.lazy_exports import take_offers
 from pellucid.nn.modules._calls import (
     CallMixin,
     register_module_backward_hook,
@@ -339,11 +339,9 @@ class Module(CallMixin, ConversionMixin, StateMixin, TraversalMixin):
             "send state_dict() to the other process instead"
         )
 
-    def compile(self, *args: Any, **kwargs: Any) -> None:
-        """As ``pellucid.compile``, in place: calls of the module are compiled."""
-        call = pellucid.compile(self._call_as_written, *args, **kwargs)
-        self.__dict__["_compiled_call_impl"] = call
-        _C.enable_module_hooks()
+    if TYPE_CHECKING:  # offered by _dynamo/in_place.py
+
+        def compile(self, *args: Any, **kwargs: Any) -> None: ...
 
     def __getstate__(self) -> dict[str, Any]:
         """The attributes, without what ``compile`` made."""
@@ -371,6 +369,9 @@ class Module(CallMixin, ConversionMixin, StateMixin, TraversalMixin):
             return f"{self._get_name()}({extra})"
         body = "\n  ".join(lines + children)
         return f"{self._get_name()}(\n  {body}\n)"
+
+
+take_offers("nn.modules.module.Module", Module)
 
 
 def _indented(text: str, spaces: int) -> str:

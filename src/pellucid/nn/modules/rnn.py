@@ -15,9 +15,9 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid.nn import init
+from pellucid.nn._packed_sequence import PackedSequence
 from pellucid.nn.modules.module import Module
 from pellucid.nn.parameter import Parameter
-from pellucid.nn.utils.rnn import PackedSequence
 from pellucid_compiler.composites import recurrent
 
 # (outputs, last states)

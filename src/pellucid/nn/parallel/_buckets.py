@@ -8,6 +8,9 @@ from typing import Any
 import pellucid as torch
 
 _FIRST_BYTES = 1024 * 1024
+_LARGEST_BYTES = 25 * 1024 * 1024
+_LEAST_BYTES = 64 * 1024  # a smaller all_reduce takes hardly less time
+_NUM_BUCKETS = 8
 _ALIGNMENT = 64  # bytes, of each bucket
 
 
@@ -76,6 +79,14 @@ def group_numbers(
             done.append(open_buckets.pop(key))
             filled[key] = 0
     return done + list(open_buckets.values())
+
+
+def default_bytes(parameters: Sequence[Any]) -> int:
+    """Of a bucket: an eighth of all, since the last one, whose gradients come as
+    backward ends, is all that ranks have to wait for.
+    """
+    whole = int(sum(p.numel() * p.element_size() for p in parameters))
+    return min(max(whole // _NUM_BUCKETS, _LEAST_BYTES), _LARGEST_BYTES)
 
 
 def bytes_for(parameters: Sequence[Any]) -> int:

@@ -20,6 +20,7 @@ from pellucid.nn.parallel._buckets import (
     Bucket,
     GradBucket,
     bytes_for,
+    default_bytes,
     group_numbers,
     make_buckets,
 )
@@ -35,13 +36,13 @@ class Reducer:
         parameters: list[Any],
         names: list[str],
         group: Any,
-        bucket_bytes: int,
+        bucket_bytes: int | None,
         finds_unused: bool,
         keeps_views: bool,
     ) -> None:
         self.parameters, self._names, self._group = parameters, names, group
         self._finds_unused, self._keeps_views = finds_unused, keeps_views
-        self._bucket_bytes = bucket_bytes
+        self._bucket_bytes = bucket_bytes or default_bytes(parameters)
         self._lock = threading.Lock()
         self.is_static = False
         self._expected: set[int] | None = None  # of a static graph, once seen
@@ -51,7 +52,7 @@ class Reducer:
         self._order: list[int] | None = []  # seen in the first pass
         self._memory = _shared_bytes(group, bytes_for(parameters))
         order = list(reversed(range(len(parameters))))
-        self._set_buckets(group_numbers(parameters, order, bucket_bytes))
+        self._set_buckets(group_numbers(parameters, order, self._bucket_bytes))
         for number, parameter in enumerate(parameters):
             parameter.register_post_accumulate_grad_hook(self._hook_of(number))
 

@@ -117,12 +117,12 @@ class DistributedDataParallel(Module, Joinable):
         if init_sync:
             self._check_same_model()
             self._broadcast_states(self._all_states(), 0)
-        megabytes = 25.0 if bucket_cap_mb is None else float(bucket_cap_mb)
+        limit = None if bucket_cap_mb is None else int(float(bucket_cap_mb) * (1 << 20))
         self.reducer = Reducer(
             [parameter for _, parameter in named],
             [name for name, _ in named],
             self.process_group,
-            int(megabytes * 1024 * 1024),
+            limit,
             find_unused_parameters,
             gradient_as_bucket_view,
         )

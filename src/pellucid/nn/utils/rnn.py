@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn
+from pellucid.nn._packed_sequence import PackedSequence, invert_permutation
 
 __all__ = [
     "PackedSequence",
@@ -20,83 +20,6 @@ __all__ = [
     "unpack_sequence",
     "unpad_sequence",
 ]
-
-
-class _Packed(NamedTuple):
-    data: Tensor
-    batch_sizes: Tensor
-    sorted_indices: Tensor | None
-    unsorted_indices: Tensor | None
-
-
-class PackedSequence(_Packed):
-    """The rows of all time steps one after the other: ``batch_sizes[t]`` of step t.
-
-    The sequences are sorted by length, longest first; ``sorted_indices`` is the order
-    they had. Made by ``pack_padded_sequence`` and ``pack_sequence``.
-    """
-
-    def __new__(
-        cls,
-        data: Tensor,
-        batch_sizes: Tensor | None = None,
-        sorted_indices: Tensor | None = None,
-        unsorted_indices: Tensor | None = None,
-    ) -> PackedSequence:
-        if batch_sizes is None:
-            if not isinstance(data, (list, tuple)) or len(data) != 2:
-                raise AssertionError("PackedSequence needs data and batch_sizes")
-            data, batch_sizes = data
-        if unsorted_indices is None:
-            unsorted_indices = invert_permutation(sorted_indices)
-        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
-
-    def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """The same with ``data`` converted."""
-        data = self.data.to(*args, **kwargs)
-        return self if data is self.data else self._with(data)
-
-    def _with(self, data: Tensor) -> PackedSequence:
-        return PackedSequence(
-            data, self.batch_sizes, self.sorted_indices, self.unsorted_indices
-        )
-
-    def pin_memory(self) -> PackedSequence:
-        """Itself: memory is not pinned without a device."""
-        return self
-
-    def cpu(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """Itself: data is on the CPU."""
-        return self
-
-    def double(self) -> PackedSequence:
-        """The same with ``data`` as float64."""
-        return self.to(dtype=pellucid.float64)
-
-    def float(self) -> PackedSequence:
-        """The same with ``data`` as float32."""
-        return self.to(dtype=pellucid.float32)
-
-    def half(self) -> PackedSequence:
-        """The same with ``data`` as float16."""
-        return self.to(dtype=pellucid.float16)
-
-    @property
-    def is_cuda(self) -> bool:
-        """False."""
-        return False
-
-    def is_pinned(self) -> bool:
-        """Whether ``data`` is pinned."""
-        return self.data.is_pinned()
-
-
-def invert_permutation(permutation: Tensor | None) -> Tensor | None:
-    """The permutation that undoes ``permutation``."""
-    if permutation is None:
-        return None
-    places = pellucid.arange(permutation.numel(), dtype=permutation.dtype)
-    return pellucid.empty_like(permutation).scatter_(0, permutation, places)
 
 
 def pack_padded_sequence(

@@ -185,21 +185,21 @@ def _rebuild_of_dtype(
 
 def _rebuild_sparse(layout: Any, facts: Any) -> Tensor:
     """A sparse tensor of a layout and its parts."""
-    from pellucid._tensor.sparse_parts import rebuild
+    from pellucid.sparse._ops.pickles import rebuild
 
     return rebuild(layout, facts)
 
 
 def _rebuild_nested(*facts: Any) -> Tensor:
     """A strided nested tensor of its elements, sizes, strides and starts."""
-    from pellucid._tensor.nested_parts import rebuild_pieces
+    from pellucid.nested._ops.pickles import rebuild_pieces
 
     return rebuild_pieces(*facts)
 
 
 def _rebuild_ragged(facts: Any) -> Tensor:
     """A jagged tensor of what PyTorch's class is made of."""
-    from pellucid._tensor.nested_parts import rebuild_ragged
+    from pellucid.nested._ops.pickles import rebuild_ragged
 
     return rebuild_ragged(facts)
 
@@ -214,7 +214,7 @@ def _rebuild_quantized(
     hooks: Any = None,
 ) -> Tensor:
     """A quantized tensor of its integers and scheme."""
-    from pellucid._tensor.quantized_parts import rebuild
+    from pellucid.ao._quantized.pickles import rebuild
 
     integers = rebuild_tensor(storage, offset, size, stride, False, hooks)
     return rebuild(integers, facts)

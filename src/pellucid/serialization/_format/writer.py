@@ -132,12 +132,12 @@ class Writer(_Pickler):  # type: ignore[misc]
                 f"a tensor on {tensor.device} has no values to save; move it to the CPU"
             )
         if tensor.is_nested:
-            from pellucid._tensor.nested_parts import facts_of as facts_of_nested
+            from pellucid.nested._ops.pickles import facts_of as facts_of_nested
 
             rebuild = _REBUILD_RAGGED if tensor.layout is pellucid.jagged else None
             return rebuild or _REBUILD_NESTED, facts_of_nested(tensor)
         if tensor.layout is not pellucid.strided:
-            from pellucid._tensor.sparse_parts import facts_of
+            from pellucid.sparse._ops.pickles import facts_of
 
             return _REBUILD_SPARSE, facts_of(tensor)
         if tensor.is_quantized:
@@ -155,7 +155,7 @@ class Writer(_Pickler):  # type: ignore[misc]
         return _REBUILD_OF_DTYPE, (*arguments, tensor.dtype)
 
     def _quantized_arguments(self, tensor: Tensor) -> tuple[Any, ...]:
-        from pellucid._tensor.quantized_parts import facts_of
+        from pellucid.ao._quantized.pickles import facts_of
 
         integers, facts = facts_of(tensor)
         word = str(tensor.dtype).removeprefix("torch.")

@@ -347,7 +347,6 @@ spmm = dsmm = offered.function(pellucid.mm)
 
 
 @offered.function
-@offered.method
 def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     """The product with a dense matrix, as a hybrid tensor of its rows."""
     _require_coo("hspmm", mat1)

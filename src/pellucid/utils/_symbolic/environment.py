@@ -36,6 +36,35 @@ class Symbol:
         """The symbol as an expression."""
         return Expr.symbol(self.name)
 
+    @property
+    def root(self) -> Symbol:
+        """Itself: see ``DerivedSize``."""
+        return self
+
+
+@dataclass(frozen=True)
+class DerivedSize:
+    """A size that is ``factor * root + offset``."""
+
+    root: Symbol
+    factor: int
+    offset: int
+
+    @property
+    def name(self) -> str:
+        """The root's."""
+        return self.root.name
+
+    @property
+    def expr(self) -> Expr:
+        """The size as an expression of the root."""
+        return Expr.constant(self.factor) * self.root.expr + Expr.constant(self.offset)
+
+    @property
+    def hint(self) -> int:
+        """The example's number."""
+        return self.factor * self.root.hint + self.offset
+
 
 @dataclass
 class Guard:
@@ -109,8 +138,8 @@ class ShapeEnv:
             "the size as an argument"
         )
 
-    def int_of(self, symbol: Symbol) -> Any:
-        """The symbol as a SymInt."""
+    def int_of(self, symbol: Symbol | DerivedSize) -> Any:
+        """The size as a SymInt."""
         return make(symbol.expr, self, symbol.hint)
 
     def of(self, expr: Expr) -> Any:

@@ -22,6 +22,7 @@ from pellucid.utils._symbolic.expressions import Expr
 # where slices end and tables are too short.
 _STEPS = (1, 2, 5, 31, 4099)
 _MANY = 16  # sizes all over a range
+_ALL = 64  # a range of so few sizes is traced at each
 _MOST = 1 << 14  # of a size that is traced; tensors have no memory then
 
 
@@ -78,10 +79,14 @@ def _range(symbol: Symbol) -> tuple[int, int]:
 
 
 def _all_over(symbol: Symbol) -> list[int]:
-    """Sizes of its range, each greater than the last by the same factor."""
+    """Sizes of its range, each greater than the last by the same factor; of a small
+    range all.
+    """
     lower, upper = _range(symbol)
     if upper <= lower:
         return []
+    if upper - lower < _ALL:
+        return list(range(lower, upper + 1))
     factor = (upper / lower) ** (1 / _MANY)
     return [round(lower * factor**k) for k in range(_MANY + 1)]
 

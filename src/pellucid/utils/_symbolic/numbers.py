@@ -164,3 +164,13 @@ for _name in ("add", "sub", "mul", "floordiv", "mod"):
 _SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 for _name, _sign in _SIGNS.items():
     _comparison(_name, _sign)
+
+
+@offered.value
+class SymFloat:
+    """A number that a trace does not know: numbers are floats here."""
+
+
+@offered.value
+class SymBool:
+    """A condition that a trace does not know: conditions are bools here."""

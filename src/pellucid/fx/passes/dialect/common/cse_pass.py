@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Iterable
 from typing import Any
 
 import pellucid
+from pellucid import _C
 from pellucid.fx.graph import Graph
 from pellucid.fx.graph_module import GraphModule
 from pellucid.fx.node import Node
@@ -15,22 +18,25 @@ __all__ = ["CSEPass", "get_CSE_banned_ops"]
 
 
 def get_CSE_banned_ops() -> set[Any]:
-    """Ops whose calls are not alike though their arguments are: they draw, or give
-    memory that was not written.
+    """Ops of which two calls with the same arguments differ: those that draw random
+    numbers, by the tags of their declarations.
     """
-    names = (
-        *("dropout", "rand", "rand_like", "randn", "randn_like", "randint", "randperm"),
-        *("bernoulli", "multinomial", "normal", "native_dropout", "rrelu"),
-        *("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"),
-    )
-    return {getattr(pellucid.ops.aten, name) for name in names}
+    names = [name for name, *_ in _C._list_ops() if name.startswith("aten::")]
+    drawing = [name for name in names if _draws(_C._op_facts(name)[1].split())]
+    stems = {name.partition(".")[0].removeprefix("aten::") for name in drawing}
+    return {getattr(pellucid.ops.aten, name) for name in stems}
+
+
+def _draws(tags: list[str]) -> bool:
+    return pellucid.Tag.nondeterministic_seeded.name in tags
 
 
 class CSEPass(PassBase):
     """Leaves the first of equal calls in a graph of ``torch.ops`` calls.
 
-    Calls that write an argument, or of ``banned_ops``, stay. ``CSEPass()(module)``
-    gives a PassResult with the new module.
+    Calls stay that draw random numbers, that write an argument, whose result is written
+    later, or of ``banned_ops``, packets of overloads. ``CSEPass()(module)`` gives a
+    PassResult with the new module.
     """
 
     def __init__(self, banned_ops: set[Any] | None = None) -> None:
@@ -43,8 +49,9 @@ class CSEPass(PassBase):
         env: dict[Node, Node] = {}
         seen: dict[Any, Node] = {}
         modified = False
+        written = _written(graph_module.graph.nodes)
         for node in graph_module.graph.nodes:
-            if self._stays(node):
+            if node in written or self._stays(node):
                 if node.op == "output":
                     graph.output(_mapped(node.args[0], env))
                     continue
@@ -66,7 +73,8 @@ class CSEPass(PassBase):
         if node.op != "call_function" or _writes(node):
             return True
         packet = getattr(node.target, "overloadpacket", None)
-        return packet in self.banned_ops or packet in get_CSE_banned_ops()
+        tags = [tag.name for tag in getattr(node.target, "tags", ())]
+        return packet in self.banned_ops or _draws(tags)
 
 
 def _mapped(value: Any, env: dict[Node, Node]) -> Any:
@@ -79,6 +87,25 @@ def _hashable(value: Any) -> Any:
     except TypeError:
         return id(value)
     return value
+
+
+def _written(nodes: Iterable[Node]) -> set[Node]:
+    """The nodes whose memory some call writes: itself, or through a view."""
+    found: set[Node] = set()
+    for node in reversed(list(nodes)):
+        target: Any = node.target
+        if node.op != "call_function":
+            continue
+        if _writes(node):
+            names = [a.name for a in target._schema.arguments]
+            given = dict(zip(names, node.args, strict=False)) | node.kwargs
+            places = [given.get(a.name) for a in target._schema.arguments if a.is_write]
+            found.update(x for x in pytree.tree_leaves(places) if isinstance(x, Node))
+        elif node in found and (
+            target is operator.getitem or getattr(target, "is_view", False)
+        ):
+            found.update(node.all_input_nodes[:1])
+    return found
 
 
 def _writes(node: Node) -> bool:

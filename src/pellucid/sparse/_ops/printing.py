@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pellucid
 from pellucid import _C, Tensor
 
-_Write = Callable[[Tensor, int], str]
+if TYPE_CHECKING:
+    from pellucid._tensor.kinds import Write
+
 _NAMES = {
     pellucid.sparse_coo: ("indices",),
     pellucid.sparse_csr: ("crow_indices", "col_indices"),
@@ -18,7 +19,7 @@ _NAMES = {
 }
 
 
-def contents(tensor: Tensor, indent: int, write: _Write) -> str:
+def contents(tensor: Tensor, indent: int, write: Write) -> str:
     """``indices=..., values=...`` (for the parts of other layouts, their names)."""
     parts = (each.detach() for each in _C._sparse_kind(tensor)[2])
     names = (*_NAMES[tensor.layout], "values")
@@ -31,7 +32,7 @@ def contents(tensor: Tensor, indent: int, write: _Write) -> str:
     return (",\n" + " " * indent).join(lines)
 
 
-def _named(name: str, tensor: Tensor, indent: int, write: _Write) -> str:
+def _named(name: str, tensor: Tensor, indent: int, write: Write) -> str:
     prefix = f"{name}=tensor("
     text = write(tensor, indent + len(prefix))
     if not tensor.numel():

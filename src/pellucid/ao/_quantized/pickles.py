@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pellucid
 from pellucid import _C, Tensor
+
+if TYPE_CHECKING:
+    from pellucid._tensor.kinds import Write
+
+
+def contents(tensor: Tensor, indent: int, write: Write) -> str:
+    """The numbers that the integers denote."""
+    return write(tensor.dequantize(), indent)
 
 
 def suffixes(tensor: Tensor) -> list[str]:

@@ -1,0 +1,327 @@
+"""``functionalize`` within a trace: a program without writes, or without views as well.
+
+The program is traced by itself, on copies without data, and what it called is run for
+the trace around it: a write becomes the op that computes the new value, and every other
+view of the written memory is computed from that when it is read next. What inputs have
+at the end is copied to them last. Called by ``ProxyTorchDispatchMode``.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pellucid
+from pellucid import Tensor
+from pellucid.fx.graph_module import GraphModule
+from pellucid.fx.interpreter import Interpreter
+from pellucid.utils import _pytree as pytree
+
+_aten = pellucid.ops.aten
+
+
+class Memory:
+    """What a tensor and its views share; ``owner``: an input, which must get it."""
+
+    def __init__(self, current: Tensor, owner: Tensor | None = None) -> None:
+        self.current, self.owner = current, owner
+        self.version = 0
+
+
+class _View:
+    """A call that gives a view: ``part`` is the number of the result, if of several."""
+
+    def __init__(self, func: Any, rest: Any, kwargs: Any, part: int | None) -> None:
+        self.func, self.rest, self.kwargs, self.part = func, rest, kwargs, part
+
+    def of(self, whole: Tensor) -> Tensor:
+        made = self.func(whole, *self.rest, **self.kwargs)
+        found: Tensor = made if self.part is None else made[self.part]
+        return found
+
+
+class Alias:
+    """A tensor of the program: memory, seen through views one after the other."""
+
+    def __init__(self, memory: Memory, views: Sequence[_View], current: Tensor) -> None:
+        self.memory, self.views, self.current = memory, tuple(views), current
+        self.version = memory.version
+
+    def read(self) -> Tensor:
+        """Its value now."""
+        if self.version != self.memory.version:
+            self.current = self._wholes(self.views)[-1]
+            self.version = self.memory.version
+        return self.current
+
+    def write(self, value: Tensor) -> None:
+        """Give it another value, and its memory with it."""
+        self.current = value
+        if self.views:
+            wholes = self._wholes(self.views[:-1])
+            for view, whole in zip(reversed(self.views), reversed(wholes), strict=True):
+                value = _replaced(view, whole, value)
+        self.memory.current = value
+        self.memory.version += 1
+        self.version = self.memory.version
+
+    def _wholes(self, views: Sequence[_View]) -> list[Tensor]:
+        """The memory's value, and what the views show of it one after the other."""
+        found = [self.memory.current]
+        for view in views:
+            found.append(view.of(found[-1]))
+        return found
+
+
+def _replaced(view: _View, whole: Tensor, value: Tensor) -> Tensor:
+    """``whole`` with ``value`` where the view shows it."""
+    undo = _UNDONE.get(_name(view.func).removesuffix("_copy"))
+    if undo is None:
+        raise NotImplementedError(
+            f"functionalize: a write through {view.func} has no form without writes; "
+            "write to the tensor that it is a view of"
+        )
+    found: Tensor = undo(view, whole, value)
+    return found
+
+
+def _name(func: Any) -> str:
+    name: str = func._schema.name.rpartition("::")[2]
+    return name
+
+
+def _given(view: _View, number: int, name: str, default: Any) -> Any:
+    """An argument of the view, counted behind the tensor."""
+    if number < len(view.rest):
+        return view.rest[number]
+    return view.kwargs.get(name, default)
+
+
+def _by(view: _View, name: str, overload: str = "default") -> Any:
+    """The op of this name, which copies where the view's form does."""
+    copies = _name(view.func).endswith("_copy")
+    return getattr(getattr(_aten, f"{name}_copy" if copies else name), overload)
+
+
+def _reshaped(view: _View, whole: Tensor, value: Tensor) -> Any:
+    if _name(view.func).endswith("_copy"):
+        return _aten.view_copy.default(value.contiguous(), list(whole.shape))
+    return value.reshape(list(whole.shape))
+
+
+def _of_dtype(view: _View, whole: Tensor, value: Tensor) -> Any:
+    if not isinstance(view.rest[0], pellucid.dtype):
+        return _reshaped(view, whole, value)
+    return _by(view, "view", "dtype")(value, whole.dtype)
+
+
+def _permuted(view: _View, whole: Tensor, value: Tensor) -> Any:
+    dims = [d % whole.dim() for d in _given(view, 0, "dims", ())]
+    return _by(view, "permute")(value, [dims.index(k) for k in range(len(dims))])
+
+
+def _transposed(view: _View, whole: Tensor, value: Tensor) -> Any:
+    return view.of(value)
+
+
+def _squeezed(view: _View, whole: Tensor, value: Tensor) -> Any:
+    return _by(view, "squeeze", "dim")(value, _given(view, 0, "dim", 0))
+
+
+def _selected(view: _View, whole: Tensor, value: Tensor) -> Any:
+    dim, index = _given(view, 0, "dim", 0), _given(view, 1, "index", 0)
+    return _aten.select_scatter.default(whole, value, dim, index)
+
+
+def _unbound(view: _View, whole: Tensor, value: Tensor) -> Any:
+    dim = _given(view, 0, "dim", 0)
+    return _aten.select_scatter.default(whole, value, dim, view.part)
+
+
+def _sliced(view: _View, whole: Tensor, value: Tensor) -> Any:
+    names = {"dim": 0, "start": None, "end": None, "step": 1}
+    places = [_given(view, k, name, names[name]) for k, name in enumerate(names)]
+    return _aten.slice_scatter.default(whole, value, *places)
+
+
+def _split(view: _View, whole: Tensor, value: Tensor) -> Any:
+    sizes, dim = view.rest[0], _given(view, 1, "dim", 0)
+    part = view.part or 0
+    start = sum(sizes[:part]) if isinstance(sizes, list | tuple) else sizes * part
+    end = start + value.shape[dim]
+    return _aten.slice_scatter.default(whole, value, dim, start, end)
+
+
+def _on_diagonal(view: _View, whole: Tensor, value: Tensor) -> Any:
+    names = {"offset": 0, "dim1": 0, "dim2": 1}
+    places = [_given(view, k, name, names[name]) for k, name in enumerate(names)]
+    return _aten.diagonal_scatter.default(whole, value, *places)
+
+
+def _strided(view: _View, whole: Tensor, value: Tensor) -> Any:
+    return _aten.as_strided_scatter.default(whole, value, *view.rest, **view.kwargs)
+
+
+_UNDONE: dict[str, Callable[[_View, Tensor, Tensor], Any]] = {
+    "alias": lambda view, whole, value: value,
+    "detach": lambda view, whole, value: value,
+    "view": _of_dtype,
+    "squeeze": _reshaped,
+    "unsqueeze": _squeezed,
+    "t": _transposed,
+    "transpose": _transposed,
+    "permute": _permuted,
+    "select": _selected,
+    "unbind": _unbound,
+    "slice": _sliced,
+    "split": _split,
+    "split_with_sizes": _split,
+    "diagonal": _on_diagonal,
+    "as_strided": _strided,
+    "view_as_real": lambda v, whole, value: _by(v, "view_as_complex")(value),
+    "view_as_complex": lambda v, whole, value: _by(v, "view_as_real")(value),
+}
+"""By the view's name: the memory's value after a write to the view."""
+
+
+@functools.cache
+def functional_form(func: Any) -> Any:
+    """The overload that gives what ``func`` writes. Raises NotImplementedError."""
+    name = _name(func)
+    wanted = [(a.name, a.type) for a in func._schema.arguments if not a.is_out]
+    stem = name.removesuffix("_")
+    for candidate in (stem, f"{stem}_functional"):
+        packet = getattr(_aten, candidate, None)
+        names = list(packet.overloads()) if packet is not None else []
+        for overload in sorted(names, key=lambda n: n != func._overloadname):
+            found = getattr(packet, overload)
+            schema = found._schema
+            given = [(a.name, a.type) for a in schema.arguments]
+            if given == wanted and not schema.is_mutable:
+                return found
+    raise NotImplementedError(
+        f"functionalize: {func} writes to tensors and has no form that gives new ones"
+    )
+
+
+class FunctionalRun(Interpreter):
+    """Runs a graph for the trace around it, without its writes.
+
+    Values are Aliases; ``removes_views``: views become ops that copy.
+    """
+
+    def __init__(self, module: GraphModule, removes_views: bool) -> None:
+        super().__init__(module, garbage_collect_values=False)
+        self.removes_views = removes_views
+        self.inputs: dict[int, Alias] = {}
+
+    def of_input(self, value: Any) -> Any:
+        """An input of the program, which gets what is written to it."""
+        if not isinstance(value, Tensor):
+            return value
+        if id(value) not in self.inputs:
+            self.inputs[id(value)] = Alias(Memory(value, value), (), value)
+        return self.inputs[id(value)]
+
+    def write_back(self) -> None:
+        """Copy to inputs what they have at the end."""
+        for alias in self.inputs.values():
+            memory = alias.memory
+            if memory.version and memory.owner is not None:
+                memory.current = _aten.copy_.default(memory.owner, memory.current)
+                memory.version += 1
+
+    def placeholder(self, target: Any, args: Any, kwargs: Any) -> Any:
+        return self.of_input(super().placeholder(target, args, kwargs))
+
+    def get_attr(self, target: Any, args: Any, kwargs: Any) -> Any:
+        return self.of_input(super().get_attr(target, args, kwargs))
+
+    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+        schema = getattr(target, "_schema", None)
+        if target is operator.getitem:  # one of several results, or views
+            return target(*args)
+        if schema is None:
+            return _fresh(target(*_read(args), **_read(kwargs)))
+        if schema.is_mutable:
+            return self._write(target, args, kwargs)
+        if schema.returns and schema.returns[0].alias_info:
+            return self._see(target, args, kwargs)
+        return _fresh(target(*_read(args), **_read(kwargs)))
+
+    def _write(self, func: Any, args: Any, kwargs: Any) -> Any:
+        arguments = func._schema.arguments
+        named = dict(zip((a.name for a in arguments), args, strict=False)) | kwargs
+        written = [named[a.name] for a in arguments if a.is_write]
+        form = functional_form(func)
+        if form._schema.returns[0].alias_info:  # a view in place: t_, squeeze_
+            if any(written[0] is alias for alias in self.inputs.values()):
+                raise NotImplementedError(
+                    f"functionalize: {func} gives an input another shape; take a view"
+                )
+            return self._see(form, args, kwargs)
+        names = [a.name for a in form._schema.arguments]
+        given = _read({name: named[name] for name in names if name in named})
+        positional = [given.pop(a.name) for a in arguments[: len(args)] if not a.is_out]
+        found = form(*positional, **given)
+        results = found if isinstance(found, tuple | list) else (found,)
+        for alias, result in zip(written, results, strict=True):
+            like = alias.memory.current if not alias.views else alias.read()
+            alias.write(result if result.dtype == like.dtype else result.to(like.dtype))
+        return written[0] if len(written) == 1 else tuple(written)
+
+    def _see(self, func: Any, args: Any, kwargs: Any) -> Any:
+        whole, *rest = args
+        if self.removes_views:
+            packet = getattr(_aten, f"{_name(func)}_copy")
+            func = getattr(packet, func._overloadname)
+        rest, kwargs = _read(tuple(rest)), _read(kwargs)
+        made = func(whole.read(), *rest, **kwargs)
+        if isinstance(made, Tensor):
+            views = (*whole.views, _View(func, rest, kwargs, None))
+            return Alias(whole.memory, views, made)
+        return tuple(
+            Alias(whole.memory, (*whole.views, _View(func, rest, kwargs, k)), part)
+            for k, part in enumerate(made)
+        )
+
+
+def _read(value: Any) -> Any:
+    return pytree.tree_map_only(Alias, Alias.read, value)
+
+
+def _fresh(value: Any) -> Any:
+    """Results of an op, which share nothing."""
+
+    def alias(tensor: Tensor) -> Alias:
+        return Alias(Memory(tensor), (), tensor)
+
+    return pytree.tree_map_only(Tensor, alias, value)
+
+
+def run_functionally(
+    trace: Callable[..., GraphModule],
+    args: tuple[Any, ...],
+    removes_views: bool,
+) -> Any:
+    """What the program gives for ``args``, without its writes; ``trace`` gives its
+    graph. Raises RuntimeError for inputs that share memory, where one is written.
+    """
+    run = FunctionalRun(trace(*args), removes_views)
+    result = run.run(*pytree.tree_leaves(args), enable_io_processing=False)
+    of_root: dict[int, list[Memory]] = {}
+    for memory in (alias.memory for alias in run.inputs.values()):
+        owner = memory.owner
+        assert owner is not None
+        root = owner if owner._base is None else owner._base
+        of_root.setdefault(id(root), []).append(memory)
+    for shared in of_root.values():
+        if len(shared) > 1 and any(memory.version for memory in shared):
+            raise RuntimeError(
+                "functionalize: two inputs share memory, and one of them is written; "
+                "give one of them as a clone()"
+            )
+    run.write_back()
+    return _read(result)

@@ -1,0 +1,185 @@
+"""``functionalize`` in traces: the same results and inputs, without writes."""
+
+import random
+
+import pytest
+
+import pellucid as torch
+from pellucid import nn
+from pellucid.func import functionalize, grad, vmap
+from pellucid.fx.experimental.proxy_tensor import make_fx
+
+
+def writes(graph_module):
+    """The ops that write, without the last ones, which write to inputs."""
+    calls = [n for n in graph_module.graph.nodes if n.op == "call_function"]
+    schemas = [getattr(n.target, "_schema", None) for n in calls]
+    found = [s.name for s in schemas if s is not None and s.is_mutable]
+    while found and found[-1] == "aten::copy_":
+        found.pop()
+    return found
+
+
+def test_a_write_to_a_view_is_a_write_to_what_it_views():
+    def function(a):
+        b = a + 1
+        b.view(-1).add_(1)
+        a[0].mul_(2)
+        return b
+
+    code = make_fx(functionalize(function))(torch.ones(2, 2)).code
+    last = "copy_(a_1, select_scatter);  a_1 = select_scatter = copy_ = None"
+    expected = f"""
+def forward(self, a_1):
+    add = torch.ops.aten.add.Tensor(a_1, 1)
+    view = torch.ops.aten.view.default(add, [-1]);  add = None
+    add_1 = torch.ops.aten.add.Tensor(view, 1);  view = None
+    view_1 = torch.ops.aten.view.default(add_1, [2, 2]);  add_1 = None
+    select = torch.ops.aten.select.int(a_1, 0, 0)
+    mul = torch.ops.aten.mul.Tensor(select, 2);  select = None
+    select_scatter = torch.ops.aten.select_scatter.default(a_1, mul, 0, 0);  mul = None
+    copy_ = torch.ops.aten.{last.replace("copy_(", "copy_.default(", 1)}
+    return view_1
+"""
+    assert code.strip() == expected.strip()
+
+
+_VIEWS = (
+    lambda t: t.view(-1),
+    lambda t: t.reshape(t.shape[0], -1),
+    lambda t: t.t() if t.dim() == 2 else t[:],
+    lambda t: t.transpose(0, -1),
+    lambda t: t[1:],
+    lambda t: t[..., ::2],
+    lambda t: t[0] if t.dim() > 1 else t[:],
+    lambda t: t.unsqueeze(0),
+    lambda t: t.squeeze(),
+    lambda t: t.permute(*reversed(range(t.dim()))),
+    lambda t: t.split(2)[-1],
+    lambda t: t.unbind()[0] if t.dim() > 1 else t[:],
+    lambda t: t.diagonal() if t.dim() == 2 else t[:],
+    lambda t: t.detach(),
+    lambda t: t.chunk(2, -1)[0],
+)
+
+
+def _reshape(t, o):
+    t.unsqueeze_(0)
+
+
+_WRITES = (
+    lambda t, o: t.add_(1),
+    lambda t, o: t.mul_(t.sum()),
+    lambda t, o: t.zero_(),
+    lambda t, o: t.copy_(o.sum() * t),
+    lambda t, o: t.fill_(0.5),
+    lambda t, o: t.clamp_(0.1, 0.7),
+    lambda t, o: torch.mul(t.clone(), 3, out=t),
+    _reshape,
+    lambda t, o: t.add_(o.double().mean()),
+    lambda t, o: t.masked_fill_(t > 0.5, 0.25),
+)
+
+
+def program(seed):
+    """Views of two tensors, writes to some of them, and reads."""
+
+    def function(a, b):
+        choice = random.Random(seed)
+        known = [a, b, a * 2]
+        read = []
+        for _ in range(12):
+            number = choice.randrange(len(known))
+            tensor, other = known[number], choice.choice(known)
+            if choice.random() < 0.5:
+                try:
+                    known.append(choice.choice(_VIEWS)(tensor))
+                except RuntimeError:  # a view that strides do not allow
+                    continue
+            else:
+                write = choice.choice(_WRITES)
+                if write is not _reshape or number > 1:  # no input
+                    write(tensor, other)
+            read.append(choice.choice(known).sum())
+        return [*read, *known[2:]]
+
+    return function
+
+
+@pytest.mark.parametrize("remove", ["mutations", "mutations_and_views"])
+@pytest.mark.parametrize("block", range(8))
+def test_random_programs_do_the_same_without_writes(block, remove):
+    for seed in range(block * 10, block * 10 + 10):
+        function = program(seed)
+        torch.manual_seed(seed)
+        given = torch.rand(4, 4), torch.rand(4, 2, 4)
+        mine, own = [t.clone() for t in given], [t.clone() for t in given]
+        traced = make_fx(functionalize(function, remove=remove), tracing_mode="fake")
+        graph = traced(*given)
+        assert not writes(graph), seed
+        for x, y in zip(graph(*mine), function(*own), strict=True):
+            assert torch.allclose(x, y), seed  # sums of other strides
+        assert all(map(torch.allclose, mine, own)), seed
+
+
+def test_views_are_copies_where_views_are_removed():
+    def function(x):
+        y = x.t()
+        y.relu_()
+        return x.split(1)[0]
+
+    made = functionalize(function, remove="mutations_and_views")
+    graph = make_fx(made)(torch.ones(2, 3))
+    names = [str(n.target) for n in graph.graph.nodes if n.op == "call_function"]
+    assert names[:4] == [
+        *("aten.t_copy.default", "aten.relu.default", "aten.t_copy.default"),
+        "aten.split_copy.Tensor",
+    ]
+
+
+def test_buffers_are_written_once_and_tracing_writes_nothing():
+    norm = nn.BatchNorm1d(3)
+    x = torch.randn(5, 3)
+    graph = make_fx(functionalize(lambda x: norm(x)), tracing_mode="fake")(x)
+    assert not writes(graph)
+    assert norm.num_batches_tracked.item() == 0
+    expected = nn.BatchNorm1d(3)
+    assert torch.equal(graph(x), expected(x))
+    assert torch.equal(norm.running_var, expected.running_var)
+
+
+def test_transforms_may_be_within_and_not_around():
+    x = torch.rand(3, 4)
+
+    def function(x):
+        return x.clone().mul_(x).sum()
+
+    for transformed in (vmap(function), grad(function)):
+        graph = make_fx(functionalize(transformed))(x)
+        assert not writes(graph)
+        assert torch.allclose(graph(x), transformed(x))
+    with pytest.raises(NotImplementedError, match="put it outside"):
+        make_fx(vmap(functionalize(function)))(x)
+
+
+def test_a_functional_graph_serves_other_sizes():
+    def function(x):
+        x[:, 1:].mul_(2)
+        return x.view(-1)
+
+    graph = make_fx(functionalize(function), tracing_mode="symbolic")(torch.ones(5, 7))
+    x = torch.rand(3, 9)
+    y = x.clone()
+    assert torch.equal(graph(x), function(y))
+    assert torch.equal(x, y)
+
+
+def test_inputs_that_share_memory_are_refused_where_one_is_written():
+    x = torch.ones(4)
+    with pytest.raises(RuntimeError, match="share memory"):
+        make_fx(functionalize(lambda a, b: a.add_(b)))(x, x[:])
+
+
+def test_an_input_keeps_its_shape():
+    with pytest.raises(NotImplementedError, match="another shape"):
+        make_fx(functionalize(lambda a: a.t_()))(torch.ones(2, 3))
