@@ -1,6 +1,6 @@
 """Peak memory of training steps beside PyTorch, one process per network and side.
 
-    python benchmarks/memory.py [--threads 2] [--torch-python PYTHON]
+    python benchmarks/memory.py [--threads 2] [--torch-python PYTHON] [--record]
 
 Each process loads code and library state with a step on a single example. Then it
 rebuilds the network, trains two steps, resets the kernel's mark of the highest
@@ -19,6 +19,7 @@ import pathlib
 import subprocess
 import sys
 
+import results
 from networks import networks
 
 PAGE = 4096
@@ -28,22 +29,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--torch-python", default=sys.executable)
+    parser.add_argument("--record", action="store_true", help="in results.json")
     parser.add_argument("--measure", nargs=2, metavar=("SIDE", "NETWORK"))
     options = parser.parse_args()
     if options.measure:
         print(measure(*options.measure, options.threads))
         return
     sides = {"torch": options.torch_python, "pellucid": sys.executable}
+    found: dict[str, dict[str, int]] = {side: {} for side in sides}
     for name in networks(importlib.import_module("pellucid")):
         peaks = {
             side: child(python, side, name, options.threads)
             for side, python in sides.items()
         }
+        for side, peak in peaks.items():
+            found[side][name] = peak
         ratio = peaks["torch"] / peaks["pellucid"]
         print(
             f"{ratio:6.2f}x  {name:36s} torch {peaks['torch'] / 2**20:8.1f} MiB"
             f"  pellucid {peaks['pellucid'] / 2**20:8.1f} MiB"
         )
+    if options.record:
+        results.record("memory", found, threads=options.threads)
 
 
 def child(python: str, side: str, name: str, threads: int) -> int:

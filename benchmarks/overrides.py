@@ -1,6 +1,6 @@
 """Cost of calls that __torch_function__ or __torch_dispatch__ sees, beside PyTorch.
 
-    python benchmarks/overrides.py
+    python benchmarks/overrides.py [--record]
 
 Nanoseconds for ``a + b`` of two 4x4 float32 tensors: plainly, and through an override
 that calls the function it was given. PyTorch is measured if it is installed.
@@ -9,11 +9,14 @@ that calls the function it was given. PyTorch is measured if it is installed.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from typing import Any
+
+import results
 
 REPEATS, CALLS = 300, 200
 
@@ -82,8 +85,13 @@ def figures(package: str) -> dict[str, float]:
     return found
 
 
+def rounded(found: dict[str, float]) -> dict[str, float]:
+    """Seconds, of three digits."""
+    return {name: float(f"{value * 1e-9:.3g}") for name, value in found.items()}
+
+
 def main() -> int:
-    """Prints the table."""
+    """Prints the table; with ``--record`` writes it to ``results.json``."""
     ours = figures("pellucid")
     try:
         theirs = figures("torch")
@@ -93,6 +101,10 @@ def main() -> int:
     for name, value in ours.items():
         other = f"{theirs[name]:10.0f}" if name in theirs else ""
         print(f"{name:34}{value:10.0f}{other}")
+    if "--record" in sys.argv:
+        load = f"{os.getloadavg()[1]:.1f} processes on {os.cpu_count()} cores"
+        values = {"pellucid": rounded(ours), "torch": rounded(theirs)}
+        results.record("overrides", values, load=load)
     return 0
 
 

@@ -1,9 +1,10 @@
 """``results.json``: what was measured, where and when.
 
 Each section is one measurement: its machine, its date, its versions and its values.
-``compare.py --record`` writes the sections "compare" and "distributed". The others are
-rows of text, which whoever measures enters with the machine and the date;
-`tools/figures.py` makes the tables of the documents from all of them.
+``compare.py --record`` writes the sections "compare" and "distributed",
+``memory.py``, ``overrides.py`` and ``sizes.py`` their own, ``tools/aten_page.py`` the
+section "aten"; nothing is entered by hand. ``tools/figures.py`` makes the tables of the
+documents from all of them.
 """
 
 from __future__ import annotations

@@ -249,10 +249,12 @@ def write_generated_sources() -> None:
     sys.path.insert(0, str(PACKAGE.parent))
     from pellucid_compiler.abi.headers import headers
     from pellucid_compiler.abi.pages import PAGE, page
+    from pellucid_compiler.catalogue import intrinsics as _declared  # noqa: F401
+    from pellucid_compiler.declare.intrinsics import kernel_table
     from pellucid_compiler.ir.opcodes import OPCODES
     from pellucid_compiler.ir.register_code import register_code
 
-    generated = {**headers(), **register_code()}
+    generated = {**headers(), **register_code(), **kernel_table()}
     texts = {RUNTIME / name: text for name, text in generated.items()}
     for path, text in {**texts, ROOT / PAGE: page(OPCODES.values())}.items():
         if not path.parent.exists():  # a source distribution without documents

@@ -24,7 +24,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tools import collective_costs  # noqa: E402
+from tools import collective_costs, ops_page  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results.json"
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -147,7 +147,9 @@ def speed() -> str:
 def groups() -> str:
     """The geometric mean and the worst case of each group of benchmarks."""
     lines = [("group", "cases", "mean", "worst")]
-    for group in ("overhead", "autograd", "training", "models"):
+    for group in dict.fromkeys(case.partition(" | ")[0] for case in times("torch")):
+        if group == "startup":
+            continue
         mean, worst, least = mean_and_worst(group)
         count = str(len(ratios(group)))
         shown = f"{worst}: {times_faster(least)}"
@@ -193,10 +195,30 @@ def checked_costs() -> str:
     return f"{min(ratios):.2f} to {max(ratios):.2f}"
 
 
-def measured(section: str) -> str:
-    """A section that is a table: rows of (what, figure, asked)."""
-    values = sections()[section]["values"]
-    return rows(("what", "figure", "asked"), *(tuple(row) for row in values))
+def memory() -> str:
+    """Peaks of training steps above their networks, and the files of the build."""
+    lines = [("bytes", "PyTorch", "Pellucid")]
+    for name, ours in times("pellucid", "memory").items():
+        reference = times("torch", "memory")[name]
+        lines.append((name, binary_size(reference), binary_size(ours)))
+    files = sections()["sizes"]["values"]
+    lines += [(name, "", binary_size(size)) for name, size in files.items()]
+    return rows(*lines)
+
+
+def overrides() -> str:
+    """A call of `add` that an override sees."""
+    lines = [("`a + b`, 4x4", "PyTorch", "Pellucid")]
+    for name, ours in times("pellucid", "overrides").items():
+        reference = times("torch", "overrides")[name]
+        lines.append((name, seconds(reference), seconds(ours)))
+    return rows(*lines)
+
+
+def binary_size(value: float) -> str:
+    if value < 2**17:
+        return f"{value / 2**10:.3g} KiB"
+    return f"{value / 2**20:.3g} MiB"
 
 
 def counted() -> str:
@@ -206,13 +228,33 @@ def counted() -> str:
     from pellucid_compiler.declare.op import REGISTRY
 
     kinds = {op.kind for op in REGISTRY.values()}
-    table = sections()["coverage"]["values"]
+    aten = sections()["aten"]["values"]
+    mistakes, warned = wrong_calls()
     return rows(
         ("what", "count"),
         ("declared ops with kernels", f"{len(REGISTRY)} of {len(kinds)} kinds"),
         ("declared composites", str(len(all_composites()))),
-        *((what, text) for what, text in table),
+        (
+            f"names in `torch.ops.aten`, of PyTorch's {aten['public names']:,}",
+            f"{aten['names']:,}",
+        ),
+        (
+            "overloads with PyTorch's schema to the letter, of "
+            f"{aten['public overloads']:,}",
+            f"{aten['overloads']:,}",
+        ),
+        ("wrong calls that raise PyTorch's type of error", f"{mistakes:,}"),
+        ("doubtful calls that warn as PyTorch does", str(warned)),
     )
+
+
+def wrong_calls() -> tuple[int, int]:
+    """The cases of ``tests/surface/test_mistakes.py``."""
+    sys.path.insert(0, str(ROOT / "tests" / "surface"))
+    from mistakes import MISTAKES
+    from program_warnings import ADVICE
+
+    return sum(map(len, MISTAKES.values())), sum(bool(kind) for _, kind in ADVICE)
 
 
 TABLES: dict[str, Callable[[], str]] = {
@@ -221,8 +263,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "counted": counted,
     "distributed": processes,
     "collective-costs": costs,
-    "kernels": lambda: measured("kernels"),
-    "oracle": lambda: measured("oracle"),
+    "ops": ops_page.tables,
+    "memory": memory,
+    "overrides": overrides,
 }
 FIGURES: dict[str, Callable[[], str]] = {
     "compare.machine": lambda: machine("compare"),
@@ -231,8 +274,8 @@ FIGURES: dict[str, Callable[[], str]] = {
     "collective-costs.check": checked_costs,
     "distributed.machine": lambda: machine("distributed"),
     "distributed.load": lambda: sections()["distributed"]["load"],
-    "kernels.machine": lambda: machine("kernels"),
-    "oracle.date": lambda: sections()["oracle"]["date"],
+    "overrides.machine": lambda: machine("overrides"),
+    "overrides.load": lambda: sections()["overrides"]["load"],
     "small-calls": lambda: times_faster(mean_and_worst("overhead")[0]),
 }
 

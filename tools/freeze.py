@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Freezes the catalogue: op records, plans, scalar functions, derivatives and their
+"""Freezes the catalogue: op records, plans, element functions, derivatives and their
 kernels.
 
 Writes ``src/pellucid/frozen.bin``, which the runtime maps at import, and hands the
@@ -60,6 +60,7 @@ from pellucid_compiler.codegen.targets.x86 import (
     target_named,
 )
 from pellucid_compiler.composites import all_composites
+from pellucid_compiler.declare.documentation import encode_texts
 from pellucid_compiler.declare.intrinsics import INTRINSICS
 from pellucid_compiler.declare.late_forms import (
     FUNCTIONAL,
@@ -71,7 +72,13 @@ from pellucid_compiler.declare.late_forms import (
 from pellucid_compiler.declare.op import REGISTRY, SCALAR_KINDS, Op
 from pellucid_compiler.declare.schema import Schema
 from pellucid_compiler.declare.seen import seen_rows
-from pellucid_compiler.declare.variants import inplace_schema, out_schema
+from pellucid_compiler.declare.tags import Known
+from pellucid_compiler.declare.variants import (
+    inplace_is_function,
+    inplace_is_method,
+    inplace_schema,
+    out_schema,
+)
 from pellucid_compiler.ir.dtypes import is_float
 from pellucid_compiler.ir.expr import Expr, cast, intern_expr, load
 from pellucid_compiler.ir.opcodes import OPCODE_DIGEST
@@ -295,17 +302,23 @@ def variants(op: Op) -> Iterator[tuple[str, Schema]]:
 def records(name: str, position: int, traced: TracedOp) -> list[OpRow]:
     """The records of an op and its variants; ``position`` is the first one's."""
     op = REGISTRY[name]
+    known = Known(op.schema, op.kind, op.options.tags, op.options.core)
     made: list[OpRow] = []
     for variant, schema in variants(op):
         is_declared = schema is op.schema
-        hidden = is_declared and op.options.inplace_only
+        method, function = op.options.method, op.options.function
+        if variant == IN_PLACE and not is_declared:
+            method = inplace_is_method(op)
+            function = inplace_is_function(op, schema.name)
+        elif op.options.inplace_only:
+            method = function = False
         row = OpRow(
             schema=runtime_schema(op, schema),
             kind=op.kind,
             variant=variant,
             functional=-1 if is_declared else position,
-            is_method=op.options.method and variant != OUT and not hidden,
-            is_function=op.options.function and not op.options.inplace_only,
+            is_method=method and variant != OUT,
+            is_function=function,
             module=op.options.namespace,
             int_to_float=op.options.int_to_float,
             promoted=promoted_mask(op),
@@ -313,6 +326,7 @@ def records(name: str, position: int, traced: TracedOp) -> list[OpRow]:
             layout=op.options.layout,
             autocast=op.options.autocast if variant == FUNCTIONAL else "",
             saves=traced.saves and is_declared,
+            tags=known.tags_of(schema),
             keys=traced.keys if is_declared else b"",
             derivatives=traced.derivatives if is_declared else b"",
         )
@@ -348,6 +362,7 @@ def machinery() -> list[Path]:
     # Further schemas, headers, documents and reports: nothing is traced by these.
     names = (
         *("variants.py", "late_forms.py", "seen.py", "intrinsics.py", "named_ops.py"),
+        *("documentation.py", "tags.py"),
         *("headers.py", "pages.py", "pack_file.py", "register_code.py"),
         *("cost.py", "plan_cost.py"),
     )
@@ -482,6 +497,7 @@ def freeze_catalogue(cache: TraceCache) -> tuple[bytes, dict[bytes, Kernel]]:
     conversions = freeze_conversions(common)
     kernels.update(common)
     programs.update(encoded_programs(common))
+    rows, texts = encode_texts()
     file = FrozenFile(
         ops=tuple(table),
         intrinsics=tuple(op.row() for op in INTRINSICS.values()),
@@ -489,6 +505,8 @@ def freeze_catalogue(cache: TraceCache) -> tuple[bytes, dict[bytes, Kernel]]:
         programs=encode(program_table(programs)),
         late=encode_late_ops(late_ops(REGISTRY, all_composites())),
         seen=tuple(seen_rows(REGISTRY.values())),
+        documentation=tuple(rows),
+        texts=texts,
     )
     return FROZEN_MAGIC + OPCODE_DIGEST + encode(encode_record(file)), kernels
 

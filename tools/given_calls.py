@@ -86,6 +86,7 @@ GIVEN = {
     **dict(padded(k, d) for k in ("reflection", "replication") for d in (1, 2, 3)),
     **dict(pooled(d) for d in (1, 2, 3)),
     **{k: v for name in GATES for k, v in recurrent(name).items()},
+    "_grouped_mm": (waves(2, 4, 3), waves(2, 3, 5)),
     "_roi_align_backward": (*of_regions(2, 2), False, False),
     "_roi_pool_backward": of_regions(2, 2),
     "_ps_roi_align_backward": (*of_regions(1, 4), False),

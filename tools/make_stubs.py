@@ -11,6 +11,7 @@ Called by tools/build.py after the op table is built; ``_C/__init__.pyi`` and
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import inspect
 import keyword
@@ -28,12 +29,14 @@ sys.path.insert(0, str(SOURCES))
 import pellucid  # noqa: E402
 from pellucid import _C  # noqa: E402
 from pellucid._package.offers import FUNCTIONS  # noqa: E402
+from pellucid_compiler import catalogue  # noqa: E402, F401 - fills the registry
+from pellucid_compiler.declare.documentation import Documentation  # noqa: E402
 
 # Modules of ops alone, on which those of the package are built.
 _C_MODULES = {
     "_fft": "fft",
     "_linalg": "linalg",
-    "_nn": "nn.functional",
+    "_nn": "nn",
     "_special": "special",
 }
 STUBS = SOURCES / "pellucid" / "_C" / "_op_types"
@@ -109,9 +112,10 @@ class Form(NamedTuple):
     parameters: list[Parameter]
     result: str
     variadic: bool  # the one list of integers or tensors may come loose
+    docstring: str
 
     def definition(self, name: str, method: bool) -> str:
-        return f"def {name}({', '.join(self._texts(method))}) -> {self.result}: ..."
+        return f"def {name}({', '.join(self._texts(method))}) -> {self.result}:"
 
     def _texts(self, method: bool) -> Iterable[str]:
         parameters = self.parameters
@@ -162,18 +166,36 @@ class Stub:
             return
         forms = merge_outputs(forms)
         forms += [f.loose() for f in forms if f.variadic]
-        unique = list(dict.fromkeys(f.definition(name, method) for f in forms))
+        unique: dict[str, str] = {}
+        for form in forms:
+            unique.setdefault(form.definition(name, method), form.docstring)
         indent = "    " if method else ""
-        for definition in unique:
+        shown = ""
+        for definition, docstring in unique.items():
             if len(unique) > 1:
                 self.lines.append(f"{indent}@overload")
-            self.lines.append(indent + definition)
+            new = docstring if docstring != shown else ""  # once for like overloads
+            self.lines += with_docstring(definition, new, indent)
+            shown = docstring
 
     def write(self, path: Path, what: str, before: str = "") -> None:
         parts = [HEADER.format(what=what), *self.result_types.values()]
         text = "\n".join([*parts, before, *self.lines]) + "\n"
         if not path.exists() or path.read_text() != text:
             path.write_text(text)
+
+
+def with_docstring(definition: str, docstring: str, indent: str) -> list[str]:
+    """The lines of a definition whose body is its docstring, if it has one."""
+    if not docstring:
+        return [f"{indent}{definition} ..."]
+    first, *rest = docstring.splitlines()
+    lines = [f'"""{first}', *rest]
+    lines[-1] += '"""' if not rest else ""
+    lines += ['"""'] if rest else []
+    lines[0] = "r" + lines[0] if "\\" in docstring else lines[0]
+    inner = [f"{indent}    {line}" if line else "" for line in lines]
+    return [indent + definition, *inner]
 
 
 def python_type(text: str, optional: bool, list_size: int) -> str:
@@ -197,6 +219,16 @@ def default_text(value: object, has_default: bool) -> str | None:
     return repr(value) if known else "..."
 
 
+@functools.cache
+def docstrings() -> dict[str, str]:
+    """What each overload does, by its full name."""
+    return {
+        f"aten::{overload.schema.full_name}": overload.described
+        for overloads in Documentation().overloads.values()
+        for overload in overloads
+    }
+
+
 def read_form(op: OpEntry, stub: Stub, *, method: bool) -> Form:
     """The Python signature that a schema gives."""
     _, name, _, arguments, returns, _ = _C._op_schema(op.full_name)
@@ -216,7 +248,8 @@ def read_form(op: OpEntry, stub: Stub, *, method: bool) -> Form:
     if names >= FACTORY_WORDS:
         parameters.append(Parameter("requires_grad", "_bool", "False", True, False))
     variadic = op.takes_loose_tensors or is_variadic(parameters)
-    return Form(parameters, result_type(name, returns, stub), variadic)
+    docstring = docstrings().get(op.full_name, "")
+    return Form(parameters, result_type(name, returns, stub), variadic, docstring)
 
 
 def takes_number_first(op: OpEntry, arguments: list[tuple[str, ...]]) -> bool:
@@ -278,11 +311,12 @@ def write_methods(ops: list[OpEntry]) -> None:
             by_name[name].append(read_form(op, stub, method=True))
     for name, forms in sorted(by_name.items()):
         stub.add(name, forms, method=True)
-    stub.lines += (f"    {text}" for text in attached_methods())
+    for definition, docstring in attached_methods():
+        stub.lines += with_docstring(definition, docstring, "    ")
     stub.write(STUBS / "methods.pyi", "the methods of Tensor", "class OpMethods:")
 
 
-def attached_methods() -> Iterable[str]:
+def attached_methods() -> Iterable[tuple[str, str]]:
     """Functions of the package that became methods of Tensor after its class body."""
     source = ast.parse((SOURCES / "pellucid" / "_tensor" / "tensor.py").read_text())
     body = next(s for s in source.body if isinstance(s, ast.ClassDef)).body
@@ -290,7 +324,8 @@ def attached_methods() -> Iterable[str]:
     for name in sorted(vars(pellucid.Tensor)):
         value = getattr(pellucid.Tensor, name)  # those bound later become functions
         if isinstance(value, FunctionType) and name not in written:
-            yield f"def {name}{attached_signature(value)}: ..."
+            docstring = inspect.cleandoc(value.__doc__ or "")
+            yield f"def {name}{attached_signature(value)}:", docstring
 
 
 def attached_signature(function: FunctionType) -> str:
@@ -323,10 +358,11 @@ def write_functions(
     stub = Stub()
     by_name: defaultdict[str, list[Form]] = defaultdict(list)
     prefix = f"{module}_" if module else ""
+    shared = vars(_C._nn_functional) if module == "nn.functional" else ()
     for op in ops:
         name = op.full_name.partition("::")[2].partition(".")[0]
         is_written = isinstance(written.get(name), FunctionType | _C.overridable)
-        is_here = op.module == module or name in written.get("_TOP_LEVEL", ())
+        is_here = op.module == module or name in shared
         if op.is_function and is_here and not is_written:
             form = read_form(op, stub, method=False)
             by_name[name.removeprefix(prefix)].append(form)
@@ -355,7 +391,7 @@ def main() -> None:
     write_functions("functions", "", ops, vars(pellucid))
     for file, module in _C_MODULES.items():
         write_functions(file, module, ops, {})
-    for module in sorted({op.module for op in ops if op.is_function and op.module}):
+    for module in (*sorted({*_C_MODULES.values()} - {"nn"}), "nn.functional"):
         written = vars(importlib.import_module(f"pellucid.{module}"))
         write_functions(module.replace(".", "_"), module, ops, written)
     write_offered()

@@ -21,6 +21,7 @@ TABLES = {
     "method": ("METHODS", "Functions that are methods of Tensor."),
     "runtime_value": ("OF_RUNTIME", "What libraries find in ``torch._C``."),
 }
+INTO = "into "  # and the place
 HEADER = '''\
 """Made by tools/write_offers.py from the marks in the modules: what is lazy."""
 
@@ -43,6 +44,8 @@ def marks(node: ast.AST) -> Iterator[str]:
     for mark in found:
         if isinstance(mark, ast.Attribute) and ast.unparse(mark.value) == "offered":
             yield mark.attr
+        if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "offered.into":
+            yield INTO + ast.literal_eval(mark.args[0])
 
 
 def offers(source: str) -> Iterator[tuple[str, str]]:
@@ -91,6 +94,11 @@ def text() -> str:
         lines += [f"# {what}", f"{table} = {{"]
         lines += [f'    "{n}": "{m}",' for n, m in sorted(found[mark].items())]
         lines += ["}"]
+    lines += ["# What modules and classes are offered by those above.", "INTO = {"]
+    for mark in sorted(mark for mark in found if mark.startswith(INTO)):
+        given = ", ".join(f'"{n}": "{m}"' for n, m in sorted(found[mark].items()))
+        lines += [f'    "{mark.removeprefix(INTO)}": {{{given}}},']
+    lines += ["}"]
     return "\n".join([HEADER, *lines, ""])
 
 

@@ -1,0 +1,55 @@
+"""What the build gives: bytes of its files, and of all that is installed, compressed.
+
+python benchmarks/sizes.py [--record]
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import zipfile
+from pathlib import Path
+
+import results
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "pellucid"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--record", action="store_true", help="in results.json")
+    options = parser.parse_args()
+    found = sizes()
+    for what, value in found.items():
+        print(f"{value:12,.0f}  {what}")
+    if options.record:
+        results.record("sizes", found)
+
+
+def sizes() -> dict[str, int]:
+    """Bytes."""
+    (library,) = PACKAGE.glob("_C.*.so")
+    found: dict[str, int] = {
+        "frozen file": (PACKAGE / "frozen.bin").stat().st_size,
+        "runtime": library.stat().st_size,
+    }
+    for pack in sorted(PACKAGE.glob("kernels-*.pack")):
+        found[f"pack of {pack.stem.removeprefix('kernels-')}"] = pack.stat().st_size
+    found["compressed, with all Python files"] = compressed()
+    return found
+
+
+def compressed() -> int:
+    """What a wheel of the files would have: a zip archive, as wheels are."""
+    with tempfile.TemporaryFile() as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            for top in (PACKAGE, ROOT / "src" / "pellucid_compiler"):
+                for path in sorted(top.rglob("*")):
+                    if path.is_file() and "__pycache__" not in path.parts:
+                        archive.write(path, path.relative_to(top.parent))
+        return file.tell()
+
+
+if __name__ == "__main__":
+    main()
