@@ -149,8 +149,10 @@ def results_of(
     reduction over named dims is; else it broadcasts.
     """
     from pellucid_compiler.ir.kinds import has_plain_store
+    from pellucid_compiler.ir.moving import last_to_compute
     from pellucid_compiler.ir.primitives import CALL, LIBRARY, RESHAPE, SCAN
 
+    last = last_to_compute(graph)
     values: dict[Value, Tensor] = dict(zip(graph.inputs, inputs, strict=True))
     for node in graph.nodes:
         given = [values[v] for v in node.inputs]
@@ -165,7 +167,8 @@ def results_of(
         else:
             is_plain = has_plain_store(node.attrs)
             kind = _Loop if is_plain else _Puts
-            found = [kind(node, given, env, device, restores).result()]
+            run = kind(node, given, env, device, restores, is_last=node is last)
+            found = [run.result()]
         values.update(zip(node.outputs, found, strict=True))
     return [values[v] for v in graph.outputs]
 
@@ -337,6 +340,12 @@ def _dtype(e: Expr) -> pellucid.dtype:
     return found
 
 
+def _uncast(e: Expr) -> Expr:
+    while e.op == "cast":
+        e = e.args[0]
+    return e
+
+
 class _Loop:
     """One loop, whose values have a dim for each axis, of size 1 where they do not vary
     along it. Axes of the result are at its dims; those that the loop combines over are
@@ -350,6 +359,8 @@ class _Loop:
         env: dict[str, Any],
         device: Any,
         restores: bool,
+        *,
+        is_last: bool,
     ) -> None:
         from pellucid_compiler.ir.expr import checked_loads
         from pellucid_compiler.ir.kinds import kind_of
@@ -361,6 +372,9 @@ class _Loop:
         self.restores = restores or self.is_product
         bodies = [store.body for store in self.attrs.stores]
         self.certain = set().union(*map(checked_loads, bodies))
+        # What the Graph ends with is shown as `div`; a reciprocal that more is computed
+        # of stays one, as kernels have it.
+        self.ending = _uncast(self.attrs.store.body) if is_last else None
         self.place_axes()
 
     def place_axes(self) -> None:
@@ -383,9 +397,7 @@ class _Loop:
         """The axes in the order of the operand's dims, where one is reduced as it is;
         else none.
         """
-        body = self.attrs.store.body
-        while body.op == "cast":
-            body = body.args[0]
+        body = _uncast(self.attrs.store.body)
         if body.op != "load" or self.keeps_dims or not self.combined:
             return []
         order = [i.attr for i in body.args if i.op == "axis"]
@@ -597,7 +609,7 @@ class _Loop:
             return self._axis(e.attr)
         if e.op in LOADS:
             return self._load(e)
-        quotient = quotient_of(e)
+        quotient = quotient_of(e) if e is self.ending else None
         name = "div" if quotient else e.op
         operands = [self.value(a) for a in quotient or e.args]
         if e.op == "with_partials":

@@ -15,7 +15,12 @@ from pellucid_compiler.ir.primitives import CALL, LOOP, RESHAPE
 
 def moves_elements(graph: Graph) -> bool:
     """Whether each element of the outputs is one of the inputs, converted at most."""
-    return all(map(_moves, graph.nodes))
+    return last_to_compute(graph) is None
+
+
+def last_to_compute(graph: Graph) -> Node | None:
+    """The last node that does more than move elements."""
+    return next((n for n in reversed(graph.nodes) if not _moves(n)), None)
 
 
 def reads_places(graph: Graph) -> bool:
