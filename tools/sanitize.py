@@ -15,7 +15,6 @@ Kernels are checked otherwise: docs/checked-mode.md.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -45,8 +44,6 @@ FUZZ = ["tests/native/fuzz.py", "11", "1500"]
 LAYOUTS = ["tests/native/layouts.py", "11", "800"]
 PROGRAMS = ["tests/native/programs.py", "11", "150"]
 PROGRAMS_OF_THREADS = ["tests/native/programs.py", "12", "60", "--threads"]
-# Tests hold the streams of a process: what stops it is written into files.
-REPORTS = ROOT / "build" / "reports"
 
 
 def link_package(folder: Path) -> None:
@@ -85,9 +82,8 @@ def environment(mode: str, package: Path) -> dict[str, str]:
         "PYTHONPATH": str(package.parent),
         "LD_PRELOAD": " ".join(libraries),
         # CPython leaves memory to the system at exit; absurd sizes are to be refused.
-        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1"
-        f":log_path={REPORTS / 'address'}",
-        "UBSAN_OPTIONS": f"print_stacktrace=1:log_path={REPORTS / 'undefined'}",
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
         "TSAN_OPTIONS": "exitcode=66:second_deadlock_stack=1",
     }
 
@@ -95,7 +91,9 @@ def environment(mode: str, package: Path) -> dict[str, str]:
 def programs(mode: str, arguments: list[str]) -> list[list[str]]:
     """What runs: the given tests, else what the mode is made for."""
     pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    # A process that is stopped is replaced; its report is not captured with the test.
     pytest += ["-n", "auto", "--maxprocesses", "8", "--dist", "worksteal"]
+    pytest += ["--capture", "sys"]
     if arguments:
         return [[*pytest, *arguments]]
     if mode == "threads":
@@ -113,12 +111,6 @@ def reported(output: bytes) -> bytes:
     return output[max(min(starts) - 1000, 0) :] if starts else output[-2000:]
 
 
-def show_reports() -> None:
-    """What sanitizers wrote of processes that they stopped."""
-    for path in sorted(REPORTS.iterdir()):
-        print(path.name, path.read_text(errors="replace")[:20000], file=sys.stderr)
-
-
 def main() -> int:
     """Builds, links, runs; the exit status is the first one that is not 0."""
     arguments = sys.argv[1:]
@@ -130,17 +122,12 @@ def main() -> int:
     except BuildError as error:
         print(error, file=sys.stderr)
         return 1
-    shutil.rmtree(REPORTS, ignore_errors=True)
-    REPORTS.mkdir(parents=True)
     for command in programs(mode, arguments[mode == "threads" :]):
         # Random runs say what comes next, one a line: the last ones are of interest.
-        says_more = command[1].endswith(("fuzz.py", "programs.py"))
-        quiet = subprocess.PIPE if says_more else None
-        done = subprocess.run(command, cwd=ROOT, env=variables, stderr=quiet)
+        pipe = subprocess.PIPE
+        done = subprocess.run(command, cwd=ROOT, env=variables, stderr=pipe)
         if done.returncode:
-            if done.stderr:
-                sys.stderr.buffer.write(reported(done.stderr)[:20000])
-            show_reports()
+            sys.stderr.buffer.write(reported(done.stderr)[:20000])
             return done.returncode
     return 0
 

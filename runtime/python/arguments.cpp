@@ -334,7 +334,8 @@ bool has_keywords(const Signature& signature, PyObject* keywords) {
 
 bool parse(const Signature& signature, const PythonArguments& given, ParsedArguments& parsed) {
   Value* values = parsed.values();
-  std::memcpy(static_cast<void*>(values), signature.defaults.data(), signature.num_parameters * sizeof(Value));
+  const size_t count = signature.num_parameters;
+  if (count) std::memcpy(static_cast<void*>(values), signature.defaults.data(), count * sizeof(Value));
   parsed.keys = 0;
   parsed.elements = 0;
   const Parameter* parameters = signature.parameters.data();
