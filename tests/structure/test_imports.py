@@ -195,7 +195,7 @@ API = {
     "cuda": {"_package", "amp"},
     "devices": {"_C/_runtime", "_package", "pellucid_compiler", "utils"},
     "devices/check": {
-        *("_ops", "_package", "accelerator", "autograd", "nn"),
+        *("_package", "accelerator", "autograd", "nn"),
         *("nn/functional", "nn/utils", "optim", "random", "serialization"),
     },
     "mps": {"_package"},

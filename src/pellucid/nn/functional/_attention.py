@@ -136,7 +136,7 @@ def scaled_dot_product_attention(
         outer = pellucid.broadcast_shapes(outer, key.shape[:-2])
     shape = (*outer, query.shape[-2], key.shape[-2])
     shaped = pellucid.empty(shape, dtype=pellucid.bool, device=query.device)
-    return _nn._attention_with_dropout(
+    return pellucid._C._pellucid._attention_with_dropout(
         query,
         key,
         value,

@@ -49,7 +49,7 @@ def batch_norm(
         )
         return normalized
     mean, variance = normalization.require_running(running_mean, running_var)
-    return pellucid._batch_norm_with_statistics(
+    return pellucid._C._pellucid._batch_norm_with_statistics(
         input, mean, variance, weight, bias, eps
     )
 
