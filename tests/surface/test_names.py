@@ -27,7 +27,7 @@ OTHERS = {
 }
 # Pellucid's own names with an underscore: the rooms of the package, what properties of
 # tensors share. May only fall.
-MOST_PRIVATE = {"torch": 3, "torch.Tensor": 2}
+MOST_PRIVATE = {"torch": 3, "torch.Tensor": 2, "torch.nn.functional": 0}
 # Overloads of ``torch.ops.aten`` that PyTorch does not have, with the reason.
 OTHER_OVERLOADS = dict.fromkeys(
     (
@@ -112,6 +112,10 @@ def test_functions_of_our_own_ops_are_no_methods():
     own = [entry for entry in torch._C._list_ops() if entry[0].startswith("pellucid::")]
     assert len(own) > 40
     assert not [name for name, _, is_method, *_ in own if is_method]
+
+
+def test_functional_is_a_module_without_parts(shown):
+    assert "__path__" not in shown["torch.nn.functional"]
 
 
 def test_foreach_functions_are_pytorchs(shown):
