@@ -16,6 +16,7 @@ from inspect import signature
 from typing import Any
 
 from pellucid import _C, Tensor
+from pellucid._C._runtime.gradients import overload_of
 from pellucid._decomp.call import Call, Unread, name_of_result
 from pellucid._decomp.emitted import emitted
 from pellucid._decomp.gradient_ops import GradientOp
@@ -127,5 +128,5 @@ def shown_of(name: str) -> str:
         rule, forward, *_ = _C._derived_from(name)
         if rule == "vjp":
             seen = _C._seen_ops().get(forward.name().removeprefix("aten::"))
-            name = f"aten::{seen[0]}" if seen and seen[0] else name
+            name = overload_of(seen[0]).name() if seen and seen[0] else name
     return name.partition(".")[0]

@@ -218,7 +218,8 @@ def _op_of_routine(attrs: LibraryAttrs) -> str | None:
     from pellucid_compiler.declare import REGISTRY
 
     options = {name for name, _ in attrs.options}
-    for name in (f"_linalg_{attrs.routine}", attrs.routine):
+    of_library = f"_linalg_{attrs.routine}"
+    for name in (of_library, f"pellucid::{of_library}", attrs.routine):
         op = REGISTRY.get(name)
         if op is not None and options <= {a.name for a in op.schema.arguments}:
             return name

@@ -49,7 +49,8 @@ def _normalized(x, mean, variance, weight, bias, eps):
 
 
 @fused(
-    "_batch_norm_with_batch(Tensor input, Tensor? weight, Tensor? bias, float eps) "
+    "pellucid::_batch_norm_with_batch(Tensor input, Tensor? weight, Tensor? bias, "
+    "float eps) "
     "-> (Tensor, Tensor, Tensor)",
     method=False,
     out=False,
@@ -94,7 +95,7 @@ def _(
 
 
 @fused(
-    "_batch_norm_with_statistics(Tensor input, Tensor mean, Tensor variance, "
+    "pellucid::_batch_norm_with_statistics(Tensor input, Tensor mean, Tensor variance, "
     "Tensor? weight, Tensor? bias, float eps) -> Tensor",
     method=False,
     out=False,

@@ -223,6 +223,7 @@ def _adaptive_avg_pool2d(x, output_size):
     "Tensor? attn_mask=None, float? scale=None) "
     "-> (Tensor output, Tensor logsumexp)",
     method=False,
+    out=False,
     rare=True,
     backward="_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, "
     "Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, "
