@@ -59,7 +59,7 @@ class LoopValues:
         self.certain = set().union(*map(checked_loads, bodies))
         # What the Graph ends with is shown as `div`; a reciprocal that more is computed
         # of stays one, as kernels have it.
-        self.ending = uncast(self.attrs.store.body) if is_last else None
+        self.endings = set(map(uncast, bodies)) if is_last else set()
         self.place_axes()
 
     def place_axes(self) -> None:
@@ -127,7 +127,7 @@ class LoopValues:
             return self._axis(e.attr)
         if e.op in LOADS:
             return self._load(e)
-        quotient = quotient_of(e) if e is self.ending else None
+        quotient = quotient_of(e) if e in self.endings else None
         name = "div" if quotient else e.op
         operands = [self.value(a) for a in quotient or e.args]
         if e.op == "with_partials":
