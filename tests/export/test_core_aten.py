@@ -9,7 +9,8 @@ from tools.op_samples import calls
 import pellucid as torch
 from pellucid import nn
 from pellucid._decomp import core_aten_decompositions
-from pellucid._decomp.graphs import is_expressible, results_of
+from pellucid._decomp.expressible import is_expressible
+from pellucid._decomp.graphs import results_of
 from pellucid.export import Dim, default_decompositions, export
 from pellucid_compiler.declare import REGISTRY
 

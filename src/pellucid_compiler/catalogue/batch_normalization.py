@@ -101,6 +101,8 @@ def _(
     out=False,
     node="NativeBatchNormBackward0",
     layout="images",
+    backward="native_batch_norm_backward(running_mean=mean, running_var=variance, "
+    "save_mean=None, save_invstd=None, train=False)",
 )
 def batch_norm_with_statistics(x, mean, variance, weight, bias, eps):
     """``(x - mean) / sqrt(variance + eps) * weight + bias`` per channel."""

@@ -494,9 +494,23 @@ def _sums_along(x, windows, d):
 
 
 def _seen_adaptive_mean(x, output_size):
-    if all(n == 1 for n in output_size) and x.dim() in (3, 4):
-        return x.mean((-1, -2), True)
-    return api.ops.aten._adaptive_avg_pool2d.default(x, output_size)
+    dims = len(output_size)
+    if all(n == 1 for n in output_size) and x.dim() - dims in (1, 2):
+        return x.mean([-1 - d for d in range(dims)], True)
+    packet = api.ops.aten._adaptive_avg_pool3d
+    if dims == 2:
+        packet = api.ops.aten._adaptive_avg_pool2d
+    return packet.default(x, output_size)
+
+
+def _seen_adaptive_mean_of_rows(x, output_size):
+    return _seen_adaptive_mean(x.unsqueeze(-2), [1, *output_size]).squeeze(-2)
+
+
+def _seen_adaptive_greatest_of_rows(x, output_size):
+    op = api.ops.aten.adaptive_max_pool2d.default
+    greatest, indices = op(x.unsqueeze(-2), [1, *output_size])
+    return greatest.squeeze(-2), indices.squeeze(-2)
 
 
 def _declare_adaptive(dims):
@@ -533,8 +547,9 @@ def _declare_adaptive(dims):
 
         return _batched(run, x, dims)
 
-    if dims == 2:
-        adaptive_avg_pool.seen_as(_seen_adaptive_mean)
+    adaptive_avg_pool.seen_as(
+        _seen_adaptive_mean_of_rows if dims == 1 else _seen_adaptive_mean
+    )
 
     options = f"Tensor self, int[{dims}] output_size"
 
@@ -579,6 +594,8 @@ def _declare_adaptive(dims):
 
         return _batched(run, x, dims)
 
+    if dims == 1:
+        adaptive_max_pool.seen_as(_seen_adaptive_greatest_of_rows)
     return adaptive_avg_pool
 
 
