@@ -56,12 +56,15 @@ class _StandIn:
 
 def run_graph(op: Any, args: Sequence[Any], kwargs: Any) -> list[Tensor] | None:
     """What ``op`` gives, by the ops that its Graph consists of; None where the Graph
-    scans or calls a library, or has many steps.
+    calls a library, or scans elements, or has many steps. A recurrent layer, with a
+    product of matrices in every step, runs step by step.
     """
     from pellucid_compiler.declare.key import bind_arguments
 
     graph, call = graph_of(op, args, kwargs)
-    if not is_expressible(graph) or not _numbers_are_allowed(graph, call.env):
+    if not is_expressible(graph, with_layers=True):
+        return None
+    if not _numbers_are_allowed(graph, call.env) or not _is_short(graph, call.env):
         return None
     tensors = [stand_in.tensor for stand_in in call.tensors]
     names = [a.name for a in op.schema.arguments]
@@ -231,9 +234,31 @@ def _size(e: Expr, env: dict[str, Any]) -> Any:
     return size_value(e, env)
 
 
-def is_expressible(graph: Graph, *, with_calls: bool = False) -> bool:
+def _is_short(graph: Graph, env: dict[str, Any]) -> bool:
+    """Whether what runs step by step has a few steps."""
+    from pellucid_compiler.ir.primitives import SCAN
+
+    lengths = [n.attrs.length for n in graph.nodes if n.primitive is SCAN]
+    return all(0 < _size(length, env) <= _LONGEST_SCAN for length in lengths)
+
+
+def _is_layer(attrs: ScanAttrs) -> bool:
+    """Whether a scan has a product of matrices in every step."""
+    from pellucid_compiler.ir.kinds import kind_of
+    from pellucid_compiler.ir.primitives import LOOP
+
+    return any(
+        node.primitive is LOOP and kind_of(node) == "contraction"
+        for node in attrs.step.nodes
+    )
+
+
+def is_expressible(
+    graph: Graph, *, with_calls: bool = False, with_layers: bool = False
+) -> bool:
     """Whether every node is a reshape or a loop that ops on whole tensors compute;
-    ``with_calls``: or a scan, or a routine that an op calls.
+    ``with_calls``: or a scan, or a routine that an op calls; ``with_layers``: or a scan
+    with a product in every step.
     """
     from pellucid_compiler.ir.expr import walk
     from pellucid_compiler.ir.kinds import has_plain_store, kind_of
@@ -243,7 +268,9 @@ def is_expressible(graph: Graph, *, with_calls: bool = False) -> bool:
     for node in graph.nodes:
         attrs = node.attrs
         if node.primitive is CALL:
-            if not is_expressible(attrs.body, with_calls=with_calls):
+            if not is_expressible(
+                attrs.body, with_calls=with_calls, with_layers=with_layers
+            ):
                 return False
         elif node.primitive is LOOP:
             if attrs.payload is not None:
@@ -259,7 +286,9 @@ def is_expressible(graph: Graph, *, with_calls: bool = False) -> bool:
             if is_plain and kind_of(node) == "contraction" and _factors(node) is None:
                 return False
         elif node.primitive is SCAN:
-            if not with_calls or not is_expressible(attrs.step, with_calls=True):
+            if not with_calls and not (with_layers and _is_layer(attrs)):
+                return False
+            if not is_expressible(attrs.step, with_calls=with_calls):
                 return False
         elif node.primitive is LIBRARY:
             name = _op_of_routine(attrs)

@@ -20,7 +20,8 @@ from pellucid.export.graph_signature import (
 from pellucid.export.program import ExportedProgram, ModuleCallEntry
 from pellucid.export.tracing import lift_constants, name_inputs, output_specs
 from pellucid.fx.experimental.proxy_tensor import get_proxy_mode
-from pellucid.fx.experimental.symbolic_trace import trace_specialised
+from pellucid.fx.experimental.symbolic_trace import SizeError, Sizes, trace_specialised
+from pellucid.fx.graph_module import GraphModule
 from pellucid.fx.interpreter import Interpreter
 from pellucid.fx.traceback import preserve_node_meta
 from pellucid.utils import _pytree as pytree
@@ -50,21 +51,6 @@ def decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedPr
         next(user) if s.kind is InputKind.USER_INPUT else stored[str(s.target)]
         for s in signature.input_specs
     )
-    offset = len(values) - len(leaves)
-    env = ShapeEnv()
-    sizes: dict[tuple[int, int], Symbol | DerivedSize] = {}
-    made: dict[str, Symbol] = {}
-    for r in program.ranges:
-        if r.name not in made:
-            size = Tensor.size(leaves[r.input])[r.dim]
-            hint = (size - r.offset) // r.factor
-            made[r.name] = env.new_symbol(hint, r.name, r.lower, r.upper, r.name)
-        symbol = made[r.name]
-        is_plain = r.expr == r.name
-        sizes[r.input + offset, r.dim] = (
-            symbol if is_plain else DerivedSize(symbol, r.factor, r.offset)
-        )
-
     written: dict[int, Tensor] = {}
 
     def run(*flat: Any) -> tuple[Any, ...]:
@@ -82,9 +68,21 @@ def decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedPr
         written.update(sorted(new.items()))
         return (*written.values(), *results[count:])
 
-    graph_module = trace_specialised(
-        run, values, sizes, env, decomposition_table=dict(table)
-    )
+    def traced(table: Mapping[Any, Any]) -> GraphModule:
+        env, sizes = _open_sizes(program, leaves)
+        return trace_specialised(
+            run, values, sizes, env, decomposition_table=dict(table)
+        )
+
+    try:
+        graph_module = traced(table)
+    except SizeError:
+        from pellucid._decomp.core_aten import leaving_scans
+
+        fewer = leaving_scans(table)
+        if len(fewer) == len(table):
+            raise
+        graph_module = traced(fewer)
     specs = [
         InputSpec(s.kind, replace(s.arg), s.target, s.persistent)
         for s in signature.input_specs
@@ -104,6 +102,25 @@ def decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedPr
         program.example_inputs,
         [ModuleCallEntry(e.fqn, None if e.fqn else e.signature) for e in entries],
     )
+
+
+def _open_sizes(program: ExportedProgram, leaves: list[Any]) -> tuple[ShapeEnv, Sizes]:
+    """The symbols of the program's ranges, and which sizes of its inputs they are."""
+    offset = len(program.graph_signature.input_specs) - len(leaves)
+    env = ShapeEnv()
+    sizes: dict[tuple[int, int], Symbol | DerivedSize] = {}
+    made: dict[str, Symbol] = {}
+    for r in program.ranges:
+        if r.name not in made:
+            size = Tensor.size(leaves[r.input])[r.dim]
+            hint = (size - r.offset) // r.factor
+            made[r.name] = env.new_symbol(hint, r.name, r.lower, r.upper, r.name)
+        symbol = made[r.name]
+        is_plain = r.expr == r.name
+        sizes[r.input + offset, r.dim] = (
+            symbol if is_plain else DerivedSize(symbol, r.factor, r.offset)
+        )
+    return env, sizes
 
 
 def _written_inputs(signature: ExportGraphSignature) -> list[int]:
