@@ -87,6 +87,47 @@ def test_a_transformer_is_in_ops_of_the_set_for_every_size():
     torch.testing.assert_close(smaller.module()(x), model(x))
 
 
+LAYERS = {
+    "lstm": lambda: nn.LSTM(4, 6, 2, batch_first=True, bidirectional=True),
+    "projected": lambda: nn.LSTM(4, 6, proj_size=3),
+    "gru": lambda: nn.GRU(4, 6, bidirectional=True),
+    "tanh": lambda: nn.RNN(4, 6),
+    "relu": lambda: nn.RNN(4, 6, nonlinearity="relu", bias=False),
+    "normed": lambda: nn.BatchNorm1d(5),
+    "encoder": lambda: nn.TransformerEncoderLayer(4, 2, 8, batch_first=True).eval(),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_is_in_ops_of_the_set(name):
+    layer, x = LAYERS[name](), torch.randn(3, 5, 4)
+    program = export(layer, (x,)).run_decompositions()
+    assert not whole_ops_of(program)
+    found, expected = program.module()(x), LAYERS[name]()
+    expected.load_state_dict(layer.state_dict())
+    if name == "normed":
+        expected.reset_running_stats()
+    torch.testing.assert_close(found, expected(x), rtol=1e-5, atol=1e-6)
+
+
+def test_a_cell_is_in_ops_of_the_set():
+    for cell in (nn.LSTMCell(4, 6), nn.GRUCell(4, 6), nn.RNNCell(4, 6)):
+        x = torch.randn(2, 4)
+        program = export(cell, (x,)).run_decompositions()
+        assert not whole_ops_of(program)
+        torch.testing.assert_close(program.module()(x), cell(x), rtol=1e-5, atol=1e-6)
+
+
+def test_a_recurrent_layer_for_every_length_stays():
+    layer = nn.LSTM(4, 6)
+    sizes = {"input": {0: Dim("time", min=2, max=64)}}
+    program = export(layer, (torch.randn(3, 5, 4),), dynamic_shapes=sizes)
+    smaller = program.run_decompositions()
+    assert whole_ops_of(smaller) == {"aten::_lstm"}
+    x = torch.randn(7, 5, 4)
+    torch.testing.assert_close(smaller.module()(x), layer(x), rtol=1e-5, atol=1e-6)
+
+
 def test_rows_may_be_removed_and_replaced():
     x = torch.randn(4, 6)
     program = export(Program(lambda x: F.silu(x) * F.mish(x)), (x,))

@@ -363,7 +363,7 @@ DELIBERATE = {
     ): "make_fx has a mode that makes several traces",
     (
         "pellucid.export.program",
-        "pellucid.export.tracing",
+        "pellucid.export.decomposed",
     ): "run_decompositions traces the program again",
     (
         "pellucid.fx._persistence",

@@ -11,16 +11,19 @@ from pellucid._decomp.emitted import meaning
 if TYPE_CHECKING:
     from pellucid_compiler.ir.expr import Expr
     from pellucid_compiler.ir.graph import Graph, Node
-    from pellucid_compiler.ir.primitives import LibraryAttrs, LoopAttrs
+    from pellucid_compiler.ir.primitives import LibraryAttrs, LoopAttrs, ScanAttrs
 
 _MOST_STEPS = 256
 SCATTERED = {"prod": "prod", "max": "amax", "min": "amin", "and": "amin", "or": "amax"}
 """What ``scatter_reduce`` calls how a loop combines."""
 
 
-def is_expressible(graph: Graph, *, with_calls: bool = False) -> bool:
+def is_expressible(
+    graph: Graph, *, with_calls: bool = False, with_layers: bool = False
+) -> bool:
     """Whether every node is a reshape or a loop that ops on whole tensors compute;
-    ``with_calls``: or a scan, or a routine that an op calls.
+    ``with_calls``: or a scan, or a routine that an op calls; ``with_layers``: or a scan
+    with a product in every step.
     """
     from pellucid_compiler.ir.expr import walk
     from pellucid_compiler.ir.kinds import has_plain_store, kind_of
@@ -30,7 +33,9 @@ def is_expressible(graph: Graph, *, with_calls: bool = False) -> bool:
     for node in graph.nodes:
         attrs = node.attrs
         if node.primitive is CALL:
-            if not is_expressible(attrs.body, with_calls=with_calls):
+            if not is_expressible(
+                attrs.body, with_calls=with_calls, with_layers=with_layers
+            ):
                 return False
         elif node.primitive is LOOP:
             if attrs.payload is not None:
@@ -46,7 +51,9 @@ def is_expressible(graph: Graph, *, with_calls: bool = False) -> bool:
             if is_plain and kind_of(node) == "contraction" and factors_of(node) is None:
                 return False
         elif node.primitive is SCAN:
-            if not with_calls or not is_expressible(attrs.step, with_calls=True):
+            if not with_calls and not (with_layers and _is_layer(attrs)):
+                return False
+            if not is_expressible(attrs.step, with_calls=with_calls):
                 return False
         elif node.primitive is LIBRARY:
             name = op_of_routine(attrs)
@@ -55,6 +62,17 @@ def is_expressible(graph: Graph, *, with_calls: bool = False) -> bool:
         elif node.primitive is not RESHAPE:
             return False
     return True
+
+
+def _is_layer(attrs: ScanAttrs) -> bool:
+    """Whether a scan has a product of matrices in every step."""
+    from pellucid_compiler.ir.kinds import kind_of
+    from pellucid_compiler.ir.primitives import LOOP
+
+    return any(
+        node.primitive is LOOP and kind_of(node) == "contraction"
+        for node in attrs.step.nodes
+    )
 
 
 def _gives(name: str, count: int) -> bool:

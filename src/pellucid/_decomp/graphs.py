@@ -49,12 +49,15 @@ class _StandIn:
 
 def run_graph(op: Any, args: Sequence[Any], kwargs: Any) -> list[Tensor] | None:
     """What ``op`` gives, by the ops that its Graph consists of; None where the Graph
-    scans or calls a library, or has many steps.
+    calls a library, or scans elements, or has many steps. A recurrent layer, with a
+    product of matrices in every step, runs step by step.
     """
     from pellucid_compiler.declare.key import bind_arguments
 
     graph, call = graph_of(op, args, kwargs)
-    if not is_expressible(graph) or not numbers_are_allowed(graph, call.env):
+    if not is_expressible(graph, with_layers=True):
+        return None
+    if not numbers_are_allowed(graph, call.env) or not _is_short(graph, call.env):
         return None
     tensors = [stand_in.tensor for stand_in in call.tensors]
     names = [a.name for a in op.schema.arguments]
@@ -162,6 +165,14 @@ def results_of(
             found = [run.result()]
         values.update(zip(node.outputs, found, strict=True))
     return [values[v] for v in graph.outputs]
+
+
+def _is_short(graph: Graph, env: dict[str, Any]) -> bool:
+    """Whether what runs step by step has a few steps."""
+    from pellucid_compiler.ir.primitives import SCAN
+
+    lengths = [n.attrs.length for n in graph.nodes if n.primitive is SCAN]
+    return all(0 < known_size(length, env) <= _LONGEST_SCAN for length in lengths)
 
 
 def _scanned(
