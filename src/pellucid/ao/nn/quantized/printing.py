@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pellucid.nn.modules.module import Module
+from pellucid import nn
 
 
-class WithoutChildren(Module):
+class WithoutChildren(nn.Module):
     """Prints without children: they hold packed weights."""
 
     def __repr__(self) -> str:
