@@ -33,36 +33,30 @@ Object entries(const Items& items, Entry&& entry) {
   return list;
 }
 
+// The op overload that a Python string names: "aten::add.Tensor".
+const OpRecord& overload_named(PyObject* name) {
+  const char* text = PyUnicode_AsUTF8(name);
+  if (!text) raise_python();
+  const OpRecord* op = find_op(text);
+  if (!op) raise(ErrorKind::Runtime, "there is no op overload %s", text);
+  return *op;
+}
+
 // _op_schema("aten::add.Tensor"): (namespace, name, overload, arguments, returns, text).
 PyObject* op_schema(PyObject*, PyObject* name) {
-  return guarded([&]() -> PyObject* {
-    const char* text = PyUnicode_AsUTF8(name);
-    if (!text) raise_python();
-    const OpRecord* op = find_op(text);
-    if (!op) raise(ErrorKind::Runtime, "there is no op overload %s", text);
-    return schema_entry(*op);
-  });
+  return guarded([&] { return schema_entry(overload_named(name)); });
 }
 
 // _result_type("aten::max.dim"): torch.return_types.max; None of an op whose results have no names.
 PyObject* result_type_of(PyObject*, PyObject* name) {
-  return guarded([&]() -> PyObject* {
-    const char* text = PyUnicode_AsUTF8(name);
-    if (!text) raise_python();
-    const OpRecord* op = find_op(text);
-    if (!op) raise(ErrorKind::Runtime, "there is no op overload %s", text);
-    return result_type(*op);
-  });
+  return guarded([&] { return result_type(overload_named(name)); });
 }
 
 // _op_facts("aten::add.Tensor"): (kind, tags of the declaration: "core pointwise").
 PyObject* op_facts(PyObject*, PyObject* name) {
   return guarded([&]() -> PyObject* {
-    const char* text = PyUnicode_AsUTF8(name);
-    if (!text) raise_python();
-    const OpRecord* op = find_op(text);
-    if (!op) raise(ErrorKind::Runtime, "there is no op overload %s", text);
-    return checked(Py_BuildValue("(ss)", kOpKindNames[static_cast<int>(op->kind)].data(), op->tags.c_str()));
+    const OpRecord& op = overload_named(name);
+    return checked(Py_BuildValue("(ss)", kOpKindNames[static_cast<int>(op.kind)].data(), op.tags.c_str()));
   });
 }
 
