@@ -28,13 +28,15 @@ class Imports:
 
     def start(self) -> None:
         """Note imports from now on."""
-        original, spans, thread = self._original, self._spans, threading.get_ident()
-        depth = 0
+        original = self._original
+        if original is None:
+            return
+        spans, thread, depth = self._spans, threading.get_ident(), 0
 
         def load(*args: Any) -> Any:
             nonlocal depth
-            if original is None or threading.get_ident() != thread:
-                return original(*args)  # type: ignore[misc]
+            if threading.get_ident() != thread:
+                return original(*args)
             begin, depth = time.perf_counter_ns(), depth + 1
             try:
                 return original(*args)
@@ -43,8 +45,7 @@ class Imports:
                 if not depth:
                     spans.append((begin, time.perf_counter_ns()))
 
-        if original is not None:
-            setattr(_bootstrap, _FUNCTION, load)
+        setattr(_bootstrap, _FUNCTION, load)
 
     def stop(self) -> None:
         """Note no more."""
