@@ -37,7 +37,8 @@ def padded(kind, dims):
 
 def pooled(dims):
     image, ones = (LINE, IMAGE, VOLUME)[dims - 1], [1] * dims
-    return f"max_pool{dims}d_with_indices_backward", (
+    space = "pellucid::" if dims == 1 else ""
+    return f"{space}max_pool{dims}d_with_indices_backward", (
         *(image, image, ones, ones, [0] * dims, ones, False),
         np.zeros(image.shape, dtype=int),
     )
@@ -87,10 +88,10 @@ GIVEN = {
     **dict(pooled(d) for d in (1, 2, 3)),
     **{k: v for name in GATES for k, v in recurrent(name).items()},
     "_grouped_mm": (waves(2, 4, 3), waves(2, 3, 5)),
-    "_roi_align_backward": (*of_regions(2, 2), False, False),
-    "_roi_pool_backward": of_regions(2, 2),
-    "_ps_roi_align_backward": (*of_regions(1, 4), False),
-    "_ps_roi_pool_backward": of_regions(1, 4),
+    "pellucid::_roi_align_backward": (*of_regions(2, 2), False, False),
+    "pellucid::_roi_pool_backward": of_regions(2, 2),
+    "pellucid::_ps_roi_align_backward": (*of_regions(1, 4), False),
+    "pellucid::_ps_roi_pool_backward": of_regions(1, 4),
     "gru_cell": (STEPS[0], CELL, waves(12, 3), waves(12, 4)),
     "lstm_cell": (STEPS[0], [CELL, CELL], waves(16, 3), waves(16, 4)),
     "batch_norm": (

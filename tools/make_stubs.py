@@ -31,12 +31,14 @@ from pellucid import _C  # noqa: E402
 from pellucid._package.offers import FUNCTIONS  # noqa: E402
 from pellucid_compiler import catalogue  # noqa: E402, F401 - fills the registry
 from pellucid_compiler.declare.documentation import Documentation  # noqa: E402
+from pellucid_compiler.declare.schema import Schema  # noqa: E402
 
 # Modules of ops alone, on which those of the package are built.
 _C_MODULES = {
     "_fft": "fft",
     "_linalg": "linalg",
     "_nn": "nn",
+    "_pellucid": "pellucid",
     "_special": "special",
 }
 STUBS = SOURCES / "pellucid" / "_C" / "_op_types"
@@ -219,11 +221,15 @@ def default_text(value: object, has_default: bool) -> str | None:
     return repr(value) if known else "..."
 
 
+def _qualified(schema: Schema) -> str:
+    return f"{'' if schema.name_space else 'aten::'}{schema.full_name}"
+
+
 @functools.cache
 def docstrings() -> dict[str, str]:
     """What each overload does, by its full name."""
     return {
-        f"aten::{overload.schema.full_name}": overload.described
+        _qualified(overload.schema): overload.described
         for overloads in Documentation().overloads.values()
         for overload in overloads
     }
@@ -386,12 +392,19 @@ def main() -> None:
     """Writes the stubs; files that would not change keep their times."""
     STUBS.mkdir(exist_ok=True)
     ops = [OpEntry(*entry) for entry in _C._list_ops()]
-    ops = [op for op in ops if op.full_name.startswith(("aten::", "python::"))]
+    ops = [
+        op
+        for op in ops
+        if op.full_name.startswith(("aten::", "pellucid::", "python::"))
+    ]
     write_methods(ops)
     write_functions("functions", "", ops, vars(pellucid))
     for file, module in _C_MODULES.items():
         write_functions(file, module, ops, {})
-    for module in (*sorted({*_C_MODULES.values()} - {"nn"}), "nn.functional"):
+    for module in (
+        *sorted({*_C_MODULES.values()} - {"nn", "pellucid"}),
+        "nn.functional",
+    ):
         written = vars(importlib.import_module(f"pellucid.{module}"))
         write_functions(module.replace(".", "_"), module, ops, written)
     write_offered()

@@ -57,24 +57,24 @@ FIELDS = waves(2, 8, 5, 6)  # images of 8 channels, and boxes in them
 REGIONS = np.array([[0, 0.4, 0.3, 4.6, 3.9], [1, 1.2, 0.7, 5.1, 4.4]])
 BOXES = np.array([[0, 0, 4, 4], [1, 1, 4, 5], [3, 3, 7, 7], [0, 0, 4, 3.5]])
 GIVEN = {  # where the schema does not tell what fits together
-    "_roi_align": [
+    "pellucid::_roi_align": [
         (FIELDS, REGIONS, 0.9, 2, 2, 3, 3, True, False),
         (FIELDS, REGIONS, 0.9, 2, 3, 2, 2, False, True),
     ],
-    "_ps_roi_align": [(FIELDS, REGIONS, 0.9, 2, 2, 3, 3, True)],
-    "_roi_pool": [(FIELDS, REGIONS, 0.9, 2, 2, 4, 4)],
-    "_ps_roi_pool": [(FIELDS, REGIONS, 0.9, 2, 2, 4, 4)],
-    "_deform_columns": [
+    "pellucid::_ps_roi_align": [(FIELDS, REGIONS, 0.9, 2, 2, 3, 3, True)],
+    "pellucid::_roi_pool": [(FIELDS, REGIONS, 0.9, 2, 2, 4, 4)],
+    "pellucid::_ps_roi_pool": [(FIELDS, REGIONS, 0.9, 2, 2, 4, 4)],
+    "pellucid::_deform_columns": [
         (
             *(waves(1, 2, 4, 5), 1.3 * waves(1, 8, 3, 4), waves(1, 4, 3, 4)),
             *([2, 2], [1, 1], [0, 0], [1, 1], 1, True),
         )
     ],
-    "_nms_kept": [(BOXES, 0.4)],
-    "_sparse_product": [
+    "pellucid::_nms_kept": [(BOXES, 0.4)],
+    "pellucid::_sparse_product": [
         (waves(4), np.array([0, 2, 0, 1]), np.array([1, 0, 3, 1]), waves(4, 3), 3)
     ],
-    "_compressed_product": [
+    "pellucid::_compressed_product": [
         (
             *(waves(4), np.array([0, 2, 2, 4]), np.array([1, 0, 3, 1]), waves(4, 3)),
             2,
@@ -82,11 +82,11 @@ GIVEN = {  # where the schema does not tell what fits together
     ],
     "clamp": [(np.linspace(-2, 2, 6), -1.0, 1.0)],
     "clamp.Tensor": [(np.linspace(-2, 2, 6), np.full(6, -1.1), np.full(6, 0.9))],
-    "_attend": [
+    "pellucid::_attend": [
         (waves(2, 3, 4), waves(2, 4, 2)),
         (waves(3, 4), waves(4, 2), KEPT, 0.25),
     ],
-    "_attention_with_dropout": [
+    "pellucid::_attention_with_dropout": [
         (waves(3, 2), waves(4, 2), waves(4, 2), KEPT, 0.25, None, True)
     ],
     "linear": [
@@ -122,13 +122,13 @@ GIVEN = {  # where the schema does not tell what fits together
     ],
     "view_as_real_copy": [(RAMP + 1j * RAMP[::-1],)],
     "rms_norm": [(SQUARES, [4]), (SQUARES, [4], waves(4))],
-    "_one_hot": [(np.array([0, 2, 1]), 3)],
+    "pellucid::_one_hot": [(np.array([0, 2, 1]), 3)],
     "layer_norm": [(SQUARES, [4]), (SQUARES, [4], waves(4), waves(4)[::-1])],
-    "_batch_norm_with_batch": [
+    "pellucid::_batch_norm_with_batch": [
         (waves(3, 4, 2), None, None, 1e-5),
         (waves(3, 4, 2), waves(4), waves(4)[::-1], 1e-5),
     ],
-    "_batch_norm_with_statistics": [
+    "pellucid::_batch_norm_with_statistics": [
         (waves(3, 4, 2), waves(4), waves(4) ** 2 + 0.5, None, None, 1e-5),
         (waves(3, 4, 2), waves(4), waves(4) ** 2, waves(4), waves(4)[::-1], 1e-5),
     ],
@@ -144,12 +144,12 @@ GIVEN = {  # where the schema does not tell what fits together
     "_fft_c2c": [(RAMP + 1j * RAMP[::-1], [1, 0], 1, True)],
     "_fft_r2c": [(RAMP, [0, 1], 2, True), (RAMP, [1], 0, False)],
     "_fft_c2r": [(RAMP + 1j * RAMP[::-1], [1, 0], 0, 5)],
-    "_linalg_permutation": [(np.array([2, 2, 3]), 3)],
+    "pellucid::_linalg_permutation": [(np.array([2, 2, 3]), 3)],
     "linalg_ldl_solve": [(waves(3, 3) + np.eye(3), np.array([1, -3, -3]), waves(3, 2))],
-    "_linalg_pinv": [(RAMP, np.array(1e-9), False)],
-    "_linalg_lstsq": [(RAMP, RAMP[:, :1] + 1.0, np.array(1e-9))],
-    "_searchsorted": [(np.arange(5.0), waves(2, 3) * 4, False)],
-    "_linalg_cholesky": [(RAMP.T @ RAMP + np.eye(2),)],
+    "pellucid::_linalg_pinv": [(RAMP, np.array(1e-9), False)],
+    "pellucid::_linalg_lstsq": [(RAMP, RAMP[:, :1] + 1.0, np.array(1e-9))],
+    "pellucid::_searchsorted": [(np.arange(5.0), waves(2, 3) * 4, False)],
+    "pellucid::_linalg_cholesky": [(RAMP.T @ RAMP + np.eye(2),)],
     "scatter.reduce": [(RAMP, 0, np.array([[2, 0]]), RAMP[:1] + 3.0, "add")],
     "scatter.value_reduce": [(RAMP, 0, np.array([[2, 0]]), 2.0, "multiply")],
     "_int_mm": [
@@ -199,15 +199,15 @@ GIVEN = {  # where the schema does not tell what fits together
     "_upsample_nearest_exact1d": [(LINE, [9])],
     "_upsample_nearest_exact2d": [(PLANE, [7, 4])],
     "_upsample_nearest_exact3d": [(SOLID, [5, 3, 6])],
-    "_lstm": [
+    "pellucid::_lstm": [
         (*STEPS, waves(2, 2), waves(8, 2), None, None, False),
         (*STEPS, waves(2, 2), waves(8, 2), waves(2, 2), TIMES, True),
     ],
-    "_gru": [
+    "pellucid::_gru": [
         (waves(3, 2, 6), STEPS[1], waves(6, 2), waves(6), None, True),
         (waves(3, 2, 6), STEPS[1], waves(6, 2), None, TIMES, False),
     ],
-    "_rnn": [
+    "pellucid::_rnn": [
         (waves(3, 2, 2), STEPS[1], waves(2, 2), None, False, "tanh"),
         (waves(3, 2, 2), STEPS[1], waves(2, 2), TIMES, True, "relu"),
     ],

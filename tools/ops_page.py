@@ -79,7 +79,7 @@ def places(name: str, documentation: Documentation) -> Iterator[str]:
     """
     overloads = documentation.overloads[name]
     modules = {o.module or "torch" for o in overloads if o.is_function}
-    if hasattr(pellucid.nn.functional, name):
+    if hasattr(pellucid.nn.functional, name.rpartition("::")[2]):
         modules.add("nn.functional")
     yield from sorted(modules)
     if any(o.is_method for o in overloads):

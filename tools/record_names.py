@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
-"""Records the names of PyTorch's main namespaces for tests/surface.
+"""Records the names of PyTorch's main namespaces, and its ops, for tests/surface.
 
-``tests/surface/names.txt`` has a line of each namespace and its names under it; the
-tests hold that Pellucid shows no others. Run it, with PyTorch installed, for another
-version of PyTorch.
+``tests/surface/names.txt`` has a line of each namespace and its names under it,
+``aten.txt`` each op of ``torch.ops.aten`` and its overloads; the tests hold that
+Pellucid shows no others. Run it, with PyTorch installed, for another version of
+PyTorch.
 """
 
 from __future__ import annotations
 
 import textwrap
+from collections import defaultdict
 from pathlib import Path
 
 import torch
 
-RESULT = Path(__file__).resolve().parent.parent / "tests" / "surface" / "names.txt"
+RESULTS = Path(__file__).resolve().parent.parent / "tests" / "surface"
 SPACES = {
     "torch": torch,
     "torch.Tensor": torch.Tensor,
@@ -34,7 +36,25 @@ def main() -> None:
         lines += textwrap.wrap(
             " ".join(names), 118, initial_indent="  ", subsequent_indent="  "
         )
-    RESULT.write_text("\n".join(lines) + "\n")
+    (RESULTS / "names.txt").write_text("\n".join(lines) + "\n")
+    (RESULTS / "aten.txt").write_text("\n".join(ops()) + "\n")
+
+
+def ops() -> list[str]:
+    """A line of each op: its name, and its overloads."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for schema in torch._C._jit_get_all_schemas():
+        space, _, name = schema.name.partition("::")
+        if space == "aten":
+            found[name].add(schema.overload_name)
+    for full_name in torch._C._dispatch_get_all_op_names():
+        space, _, name = full_name.partition("::")
+        if space == "aten":
+            name, _, overload = name.partition(".")
+            found[name].add(overload)
+    return [
+        " ".join([n, *sorted(o or "default" for o in found[n])]) for n in sorted(found)
+    ]
 
 
 if __name__ == "__main__":

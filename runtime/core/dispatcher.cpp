@@ -80,10 +80,6 @@ void rebuild(Registry& all, OpRecord& op) {
   op.epoch.fetch_add(1, std::memory_order_relaxed);
 }
 
-std::string qualify(std::string_view name) {
-  return name.find("::") == std::string_view::npos ? "aten::" + std::string(name) : std::string(name);
-}
-
 OpRecord* find_defined(const std::string& qualified) {
   Registry& all = registry();
   std::lock_guard lock(all.mutex);
@@ -91,15 +87,24 @@ OpRecord* find_defined(const std::string& qualified) {
   return found == all.by_name.end() ? nullptr : found->second;
 }
 
+constexpr std::string_view kDefaultSpace = "aten::";
+
 }  // namespace
 
+std::string qualified_name(std::string_view name) {
+  return name.find("::") == std::string_view::npos ? std::string(kDefaultSpace) + std::string(name) : std::string(name);
+}
+
+std::string_view short_name(std::string_view name) {
+  return name.starts_with(kDefaultSpace) ? name.substr(kDefaultSpace.size()) : name;
+}
+
 OpRecord* find_op(std::string_view name) {
-  const std::string qualified = qualify(name);
+  const std::string qualified = qualified_name(name);
   if (OpRecord* op = find_defined(qualified)) return op;
-  constexpr std::string_view kOfTable = "aten::";
-  if (!define_missing_ops || !qualified.starts_with(kOfTable)) return nullptr;
-  const std::string_view rest = std::string_view(qualified).substr(kOfTable.size());
-  define_missing_ops(rest.substr(0, rest.find('.')));  // with no lock held; another thread may do it meanwhile
+  if (!define_missing_ops) return nullptr;
+  const std::string_view missing = short_name(qualified);
+  define_missing_ops(missing.substr(0, missing.find('.')));  // with no lock held; another thread may do it meanwhile
   return find_defined(qualified);
 }
 

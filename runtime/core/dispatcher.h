@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,6 +15,10 @@ namespace pellucid {
 
 // Defines the overloads of an op name that the op table defines when they are looked up; installed by ops/.
 extern void (*define_missing_ops)(std::string_view name);
+
+// "aten::add.Tensor" of "add.Tensor", and the reverse. Ops of other namespaces are named in full everywhere.
+std::string qualified_name(std::string_view name);
+std::string_view short_name(std::string_view qualified);
 
 // Records live forever, but for owned ones. `find` returns null for an unknown name ("add.Tensor", "aten::add.Tensor").
 OpRecord* find_op(std::string_view name);

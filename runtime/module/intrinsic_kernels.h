@@ -11,9 +11,9 @@
 
 namespace pellucid {
 inline constexpr Intrinsic kIntrinsics[] = {
-    {"as_strided.geometry", intrinsics::as_strided_geometry},
-    {"as_strided_backward.geometry", intrinsics::as_strided_backward},
-    {"as_strided_gather.geometry", intrinsics::as_strided_gather},
+    {"pellucid::as_strided.geometry", intrinsics::as_strided_geometry},
+    {"pellucid::as_strided_backward.geometry", intrinsics::as_strided_backward},
+    {"pellucid::as_strided_gather.geometry", intrinsics::as_strided_gather},
     {"as_strided", intrinsics::as_strided},
     {"view_as_real", intrinsics::view_as_real},
     {"view_as_complex", intrinsics::view_as_complex},
@@ -53,9 +53,9 @@ inline constexpr Intrinsic kIntrinsics[] = {
     {"random_.to", intrinsics::random_to},
     {"random_", intrinsics::random},
     {"bernoulli_.float", intrinsics::bernoulli},
-    {"_draw_gamma_", intrinsics::draw_gamma},
-    {"_draw_poisson_", intrinsics::draw_poisson},
-    {"_draw_binomial_", intrinsics::draw_binomial},
+    {"pellucid::_draw_gamma_", intrinsics::draw_gamma},
+    {"pellucid::_draw_poisson_", intrinsics::draw_poisson},
+    {"pellucid::_draw_binomial_", intrinsics::draw_binomial},
     {"rand", intrinsics::rand},
     {"randn", intrinsics::randn},
     {"randperm", intrinsics::randperm},

@@ -45,6 +45,7 @@ OpRecord& define(const encoded::IntrinsicRow& given, BoxedKernel kernel) {
   op.variant = given.variant;
   op.is_method = given.is_method;
   op.is_function = given.is_function;
+  op.python_module = given.module;
   op.cast_rule = given.autocast;
   op.tags = given.tags;
   register_kernels(op, given, kernel);

@@ -143,7 +143,7 @@ bool seen_gradient_reads_results(const OpRecord& op) {
   static const auto* reading = [] {
     auto* made = new std::unordered_set<std::string>;
     for (const SeenOp& seen : seen_ops())
-      if (seen.given.find("result") != std::string_view::npos) made->insert("aten::" + std::string(seen.op));
+      if (seen.given.find("result") != std::string_view::npos) made->insert(qualified_name(seen.op));
     return made;
   }();
   return op.schema.returns.size() > 1 || reading->contains(op.qualified_name);

@@ -1,6 +1,7 @@
 #include "ops/trace.h"
 
 #include "core/defaults.h"
+#include "core/dispatcher.h"
 #include "core/error.h"
 #include "ops/op_table.h"
 #include "plan/requests.h"
@@ -64,8 +65,7 @@ void encode_value(Encoder& out, const Value& value) {
 void encode_op_reference(Encoder& out, const OpRecord& op) {
   const OpRecord& functional = op.functional ? *op.functional : op;
   if (const std::string* origin = derivative_origin(functional)) return out.bytes(*origin);
-  out.text(functional.schema.overload.empty() ? functional.schema.name
-                                              : functional.schema.name + "." + functional.schema.overload);
+  out.text(short_name(functional.qualified_name));
 }
 
 void encode_arguments(Encoder& out, const OpCall& call) {

@@ -590,12 +590,13 @@ inline SourceRow SourceRow::read(Decoder& in) {
 }
 
 struct IntrinsicRow {
-  static constexpr size_t kFields = 12;
+  static constexpr size_t kFields = 13;
   std::string_view schema;
   OpKind kind;
   Variant variant;
   bool is_method;
   bool is_function;
+  std::string_view module;
   bool is_seen;
   bool is_transparent;
   std::string_view instead;
@@ -612,6 +613,7 @@ inline IntrinsicRow IntrinsicRow::read(Decoder& in) {
       .variant = in.code<Variant>(),
       .is_method = in.boolean(),
       .is_function = in.boolean(),
+      .module = in.text(),
       .is_seen = in.boolean(),
       .is_transparent = in.boolean(),
       .instead = in.text(),

@@ -19,15 +19,15 @@ std::string text_of(PyObject* object, const char* what) {
   return PyUnicode_AsUTF8(object);
 }
 
-// _overloads("aten::add"): {overload name: OpOverload}, empty for an unknown name.
+// _overloads("add"), or "mine::f": {overload name: OpOverload}, empty for an unknown name.
 PyObject* overloads(PyObject*, PyObject* name_object) {
   struct Search {
     std::string name;
     std::vector<OpRecord*> found;
   };
   return guarded([&] {
-    Search search{text_of(name_object, "the op's name"), {}};
-    if (define_missing_ops && search.name.starts_with("aten::")) define_missing_ops(search.name.substr(6));
+    Search search{qualified_name(text_of(name_object, "the op's name")), {}};
+    if (define_missing_ops) define_missing_ops(short_name(search.name));
     for_each_op(
         [](OpRecord& op, void* context) {
           auto& wanted = *static_cast<Search*>(context);

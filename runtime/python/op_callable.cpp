@@ -308,8 +308,9 @@ void add_overload(OverloadSet*& set, OpRecord& op, bool as_function) {
 // Defines the late overloads of the set's op, which are tried after those that it has. False: there were none.
 bool add_late_overloads(OverloadSet& set) {
   if (!set.late) return false;
-  const std::string prefix = std::string("aten::") + std::exchange(set.late, nullptr);
-  define_late_ops(std::string_view(prefix).substr(6));
+  const char* late = std::exchange(set.late, nullptr);
+  const std::string prefix = qualified_name(late);
+  define_late_ops(late);
   struct Search {
     OverloadSet* set;
     const std::string& prefix;
@@ -371,10 +372,17 @@ const char* module_name(const std::string& python_module, std::string& storage) 
   return storage.c_str();
 }
 
+// The op that the texts of a function are of: the name of one of PyTorch's, else in full.
+std::string documented_name(const OverloadSet& set) {
+  if (set.signatures->empty() || set.signatures->front()->op->schema.name != *set.name) return *set.name;
+  const std::string_view name = short_name(set.signatures->front()->op->qualified_name);
+  return std::string(name.substr(0, name.find('.')));
+}
+
 PyObject* make_function(OverloadSet& set, const std::string& python_module) {
   if (set.callable) return set.callable;  // made for the module that has it first
   set.definition = {set.name->c_str(), reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_function)),
-                    METH_FASTCALL | METH_KEYWORDS, op_texts(*set.name).function};
+                    METH_FASTCALL | METH_KEYWORDS, op_texts(documented_name(set)).function};
   std::string storage;
   Object module = own(PyUnicode_InternFromString(module_name(python_module, storage)));
   set.callable = checked(PyCFunction_NewEx(&set.definition, reinterpret_cast<PyObject*>(&set), module.get()));

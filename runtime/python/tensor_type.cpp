@@ -129,7 +129,24 @@ PyObject* set_parameter_class(PyObject*, PyObject* type) {
   });
 }
 
+// The objects exchange their tensors; who holds a tensor itself, as a graph does, keeps the one that it has.
+PyObject* swap_tensor_impl(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&] {
+    if (count != 2 || !is_tensor(args[0]) || !is_tensor(args[1]))
+      raise(ErrorKind::Type, "_swap_tensor_impl takes two tensors");
+    auto& first = *reinterpret_cast<TensorObject*>(args[0]);
+    auto& second = *reinterpret_cast<TensorObject*>(args[1]);
+    std::swap(first.tensor, second.tensor);
+    std::swap(first.shape, second.shape);
+    first.tensor->python = &first;
+    second.tensor->python = &second;
+    return none();
+  });
+}
+
 PyMethodDef functions[] = {
+    {"_swap_tensor_impl", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(swap_tensor_impl)), METH_FASTCALL,
+     "_swap_tensor_impl(t1, t2): exchanges the tensors of two objects, not their classes and attributes."},
     {"_as_subclass", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(as_subclass)), METH_FASTCALL,
      "_as_subclass(tensor, cls): an alias of `tensor`, with its history, as an object of `cls`."},
     {"_set_tensor_class", set_tensor_class, METH_O, "Names the class of tensors that ops return."},

@@ -540,7 +540,8 @@ int64_t elements_of(const OpCall& call) {
 
 // Whether its kernel reads tensors by host(), and Python runs in it only where it dispatches.
 bool is_own(const OpRecord& op) {
-  return op.qualified_name.starts_with("aten::") || op.qualified_name.starts_with("derivative::");
+  constexpr std::string_view kOwn[] = {"aten::", "pellucid::", "derivative::"};
+  return std::ranges::any_of(kOwn, [&](std::string_view space) { return op.qualified_name.starts_with(space); });
 }
 
 void handle_lazy(OpCall& call, void*) {

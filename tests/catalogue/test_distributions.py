@@ -267,4 +267,4 @@ def test_impossible_parameters_of_draws():
     with pytest.raises(RuntimeError, match="found dtype"):
         torch.binomial(torch.ones(2), torch.ones(2).double())
     with pytest.raises(TypeError, match="contiguous float64"):
-        torch.ones(3)._draw_gamma_()
+        torch._C._pellucid._draw_gamma_(torch.ones(3))

@@ -165,6 +165,19 @@ def test_pow_and_atan2_stay_below_one_ulp(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", ["subnormal", "largest"])
+def test_atan2_stays_below_one_ulp_at_the_ends_of_the_range(dtype, size):
+    """Where sums would overflow, and what a division loses would underflow."""
+    random, info = np.random.default_rng(2), np.finfo(dtype)
+    unit = info.smallest_subnormal * 20 if size == "subnormal" else info.max / 2
+    x, y = (random.uniform(-2, 2, 300) * unit for _ in range(2))
+    x, y = x.astype(dtype), y.astype(dtype)
+    counts = (x != 0) & (y != 0)  # mpmath has no signed zeros
+    with mpmath.workprec(200):
+        assert worst("atan2", mpmath.atan2, y[counts], x[counts])[0] < 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", ["pow", "fmod", "atan2"])
 def test_special_values_of_two_arguments_follow_c(name, dtype):
     values = np.array(

@@ -48,8 +48,9 @@ READ_VALUES = {
         "is_nonzero",
         "item",
     ),
-    *("_fused_adagrad_", "_fused_adam_", "_fused_adamax_", "_fused_adamw_"),
-    *("_fused_asgd_", "_fused_nadam_", "_fused_radam_", "argwhere", "bincount"),
+    *("_fused_adagrad_", "_fused_adam_", "_fused_adamw_", "argwhere", "bincount"),
+    *("pellucid::_fused_adamax_", "pellucid::_fused_asgd_"),
+    *("pellucid::_fused_nadam_", "pellucid::_fused_radam_"),
     *("histogram", "histogramdd", "masked_select", "nonzero", "nonzero_numpy"),
     *("one_hot", "repeat_interleave", "_unique2", "unique_consecutive", "unique_dim"),
     *(
@@ -127,13 +128,14 @@ REFUSALS = (RuntimeError, NotImplementedError)
 
 def names():
     full = (entry[0] for entry in torch._C._list_ops())
-    found = {name.removeprefix("aten::") for name in full if name.startswith("aten::")}
+    spaces = ("aten::", "pellucid::")
+    found = {name.removeprefix("aten::") for name in full if name.startswith(spaces)}
     return sorted(found - NOT_DRAWN)
 
 
 def overload_of(full_name):
     name, _, form = full_name.partition(".")
-    return getattr(getattr(torch.ops.aten, name), form or "default")
+    return torch._C._overloads(name)[form or "default"]
 
 
 @cache

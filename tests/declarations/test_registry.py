@@ -27,15 +27,20 @@ STEP = 1e-6
 # phases of complex eigenvectors are the routine's choice. No gradient goes through the
 # statistics that norms and attention give beside their results, and boxes of regions.
 NOT_DERIVATIVES = {
-    *("_roi_align", "_ps_roi_align", "_roi_pool", "_ps_roi_pool"),
+    *(
+        "pellucid::_roi_align",
+        "pellucid::_ps_roi_align",
+        "pellucid::_roi_pool",
+        "pellucid::_ps_roi_pool",
+    ),
     *("native_layer_norm", "native_group_norm"),
     "_scaled_dot_product_flash_attention_for_cpu",
     *(
         "ctc_loss.Tensor",
-        "_linalg_cholesky",
+        "pellucid::_linalg_cholesky",
         "_linalg_eigh",
-        "_linalg_eigvalsh",
-        "_linalg_eig",
+        "pellucid::_linalg_eigvalsh",
+        "pellucid::_linalg_eig",
     ),
 }
 FREE_SIGNS = {"_linalg_eigh"}  # those of its vectors are the routine's choice
@@ -81,7 +86,7 @@ def has_derivative(found):
 DIFFERENTIABLE = {name for name in NAMES if any(map(has_derivative, calls(name)))}
 DIFFERENTIATED = sorted(DIFFERENTIABLE - NOT_DERIVATIVES)
 # Ops of floats whose declarations say that they have none.
-WITHOUT_DERIVATIVE = {"geqrf", "_linalg_ldl", "linalg_ldl_solve"}
+WITHOUT_DERIVATIVE = {"geqrf", "pellucid::_linalg_ldl", "linalg_ldl_solve"}
 
 
 def differentiable_cases(name):

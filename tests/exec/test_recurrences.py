@@ -19,7 +19,7 @@ from pellucid_compiler.specialise.derivatives import derive
 from pellucid_compiler.specialise.graphs import declared_graph
 from pellucid_compiler.specialise.requests import TensorLike
 
-GATES = {"_lstm": 4, "_gru": 3, "_rnn": 1}
+GATES = {"pellucid::_lstm": 4, "pellucid::_gru": 3, "pellucid::_rnn": 1}
 TIME, BATCH, SIZE = 7, 3, 5
 
 
@@ -31,9 +31,14 @@ def recurrence(plan):
 def layer_graph(name, batch=BATCH, reverse=False):
     rows = GATES[name] * SIZE
     x = TensorLike("float32", (TIME, batch, rows))
-    states = [TensorLike("float32", (batch, SIZE))] * (2 if name == "_lstm" else 1)
+    states = [TensorLike("float32", (batch, SIZE))] * (
+        2 if name == "pellucid::_lstm" else 1
+    )
     weight = TensorLike("float32", (rows, SIZE))
-    rest = {"_lstm": (None, None, reverse), "_gru": (None, None, reverse)}
+    rest = {
+        "pellucid::_lstm": (None, None, reverse),
+        "pellucid::_gru": (None, None, reverse),
+    }
     return declared_graph(
         REGISTRY[name], (x, *states, weight, *rest.get(name, (None, reverse, "tanh")))
     )
@@ -70,10 +75,14 @@ def test_states_before_each_step_are_read_in_place(name, batch, reverse):
     before, step, later = back.steps[:place], back.steps[place], back.steps[place + 1 :]
     assert not any(isinstance(s, (NestStep, CopyStep)) for s in before)
     read = [s for s in step.shifts if s]  # of the cells, or of the states themselves
-    assert read == ([] if name == "_rnn" else [1 if reverse else -1])
+    assert read == ([] if name == "pellucid::_rnn" else [1 if reverse else -1])
     # For the first state and for the others, then their sum; for a GRU's gates as they
     # are stacked, then both sums together.
-    products, maps = {"_lstm": (2, 1), "_gru": (4, 4), "_rnn": (2, 1)}[name]
+    products, maps = {
+        "pellucid::_lstm": (2, 1),
+        "pellucid::_gru": (4, 4),
+        "pellucid::_rnn": (2, 1),
+    }[name]
     assert sum(isinstance(s, GemmStep) for s in later) == products
     assert sum(isinstance(s, NestStep) for s in later) == maps
 
@@ -90,7 +99,7 @@ def test_gradients_of_gates_are_stacked_once_and_no_outer_products(name, batch):
         if is_stack
     ]
     # The gradients of the input's gates, and of the gate that a GRU's state has alone.
-    ranks = {"_lstm": [4], "_gru": [4, 3], "_rnn": [3]}
+    ranks = {"pellucid::_lstm": [4], "pellucid::_gru": [4, 3], "pellucid::_rnn": [3]}
     assert [len(sizes) for sizes in stacks] == ranks[name]
 
 

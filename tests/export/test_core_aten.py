@@ -9,7 +9,8 @@ from tools.op_samples import calls
 import pellucid as torch
 from pellucid import nn
 from pellucid._decomp import core_aten_decompositions
-from pellucid._decomp.graphs import is_expressible, results_of
+from pellucid._decomp.expressible import is_expressible
+from pellucid._decomp.graphs import results_of
 from pellucid.export import Dim, default_decompositions, export
 from pellucid_compiler.declare import REGISTRY
 
@@ -84,6 +85,47 @@ def test_a_transformer_is_in_ops_of_the_set_for_every_size():
     assert not whole_ops_of(smaller) and whole_ops_of(program)
     x = torch.randn(7, 5, 8)
     torch.testing.assert_close(smaller.module()(x), model(x))
+
+
+LAYERS = {
+    "lstm": lambda: nn.LSTM(4, 6, 2, batch_first=True, bidirectional=True),
+    "projected": lambda: nn.LSTM(4, 6, proj_size=3),
+    "gru": lambda: nn.GRU(4, 6, bidirectional=True),
+    "tanh": lambda: nn.RNN(4, 6),
+    "relu": lambda: nn.RNN(4, 6, nonlinearity="relu", bias=False),
+    "normed": lambda: nn.BatchNorm1d(5),
+    "encoder": lambda: nn.TransformerEncoderLayer(4, 2, 8, batch_first=True).eval(),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_is_in_ops_of_the_set(name):
+    layer, x = LAYERS[name](), torch.randn(3, 5, 4)
+    program = export(layer, (x,)).run_decompositions()
+    assert not whole_ops_of(program)
+    found, expected = program.module()(x), LAYERS[name]()
+    expected.load_state_dict(layer.state_dict())
+    if name == "normed":
+        expected.reset_running_stats()
+    torch.testing.assert_close(found, expected(x), rtol=1e-5, atol=1e-6)
+
+
+def test_a_cell_is_in_ops_of_the_set():
+    for cell in (nn.LSTMCell(4, 6), nn.GRUCell(4, 6), nn.RNNCell(4, 6)):
+        x = torch.randn(2, 4)
+        program = export(cell, (x,)).run_decompositions()
+        assert not whole_ops_of(program)
+        torch.testing.assert_close(program.module()(x), cell(x), rtol=1e-5, atol=1e-6)
+
+
+def test_a_recurrent_layer_for_every_length_stays():
+    layer = nn.LSTM(4, 6)
+    sizes = {"input": {0: Dim("time", min=2, max=64)}}
+    program = export(layer, (torch.randn(3, 5, 4),), dynamic_shapes=sizes)
+    smaller = program.run_decompositions()
+    assert whole_ops_of(smaller) == {"aten::_lstm"}
+    x = torch.randn(7, 5, 4)
+    torch.testing.assert_close(smaller.module()(x), layer(x), rtol=1e-5, atol=1e-6)
 
 
 def test_rows_may_be_removed_and_replaced():

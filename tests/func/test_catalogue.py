@@ -28,15 +28,20 @@ DATA_DEPENDENT = [n for n, op in REGISTRY.items() if op.kind == "data_dependent"
 # boxes of regions have no derivative (tests/utils/test_vision_regions.py), and the last
 # ones have none by their first argument.
 NOT_DERIVATIVES = {
-    *("_roi_align", "_ps_roi_align", "_roi_pool", "_ps_roi_pool"),
+    *(
+        "pellucid::_roi_align",
+        "pellucid::_ps_roi_align",
+        "pellucid::_roi_pool",
+        "pellucid::_ps_roi_pool",
+    ),
     "_scaled_dot_product_flash_attention_for_cpu",
     "native_group_norm",
     "native_layer_norm",
-    "_batch_norm_with_batch",
-    "_linalg_cholesky",
+    "pellucid::_batch_norm_with_batch",
+    "pellucid::_linalg_cholesky",
     "_linalg_eigh",
-    "_linalg_eigvalsh",
-    "_linalg_ldl",
+    "pellucid::_linalg_eigvalsh",
+    "pellucid::_linalg_ldl",
     "linalg_ldl_solve",
     "geqrf",
     "igamma",

@@ -167,3 +167,19 @@ def test_the_least_cut_computes_cheap_values_again():
         assert torch.allclose(x.grad, expected * torch.exp(x))
     assert saved[min_cut_rematerialization_partition] == 1
     assert saved[default_partition] > 1
+
+
+def test_absent_gradients_are_no_constants_of_a_backward_graph():
+    graphs = []
+
+    def keep(graph, inputs):
+        graphs.append(graph)
+        return graph
+
+    layer = nn.BatchNorm1d(4)
+    module = aot_module(layer, fw_compiler=keep, bw_compiler=keep)
+    x = torch.randn(3, 4, requires_grad=True)
+    module(x).square().sum().backward()
+    backward = graphs[1]
+    assert aten.zeros.default in targets(backward)
+    assert not [n for n in backward.graph.nodes if n.op == "get_attr"]

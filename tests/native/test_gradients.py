@@ -24,12 +24,12 @@ from tests.native.cases import NAMES, chosen_layout, laid_out
 # triangle is read: its derivative by single elements is not a symmetric Hessian. Nor
 # has a function of eigenvectors' phases one, which eig chooses (see test_linalg.py).
 FIRST_ORDER_ONLY = {
-    "ctc_loss.Tensor", "_batch_norm_with_batch", "_lstm_gates", "_gru_gates",
-    "_linalg_eig", "_linalg_eigh", "_linalg_eigvalsh",
+    "ctc_loss.Tensor", "pellucid::_batch_norm_with_batch", "_lstm_gates", "_gru_gates",
+    "pellucid::_linalg_eig", "_linalg_eigh", "pellucid::_linalg_eigvalsh",
 }  # fmt: skip
 
 # The signs of their vectors are the library's choice.
-FREE_SIGNS = {"_linalg_eig", "_linalg_eigh", "_linalg_svd"}
+FREE_SIGNS = {"pellucid::_linalg_eig", "_linalg_eigh", "_linalg_svd"}
 
 
 class Differentiated:
@@ -87,7 +87,11 @@ DIFFERENTIABLE = [name for name in NAMES if differentiable(name)]
 CONSTANT = [name for name in NAMES if not differentiable(name)]
 
 
-REFUSING = {"geqrf", "_linalg_ldl", "linalg_ldl_solve"}  # when they are called
+REFUSING = {
+    "geqrf",
+    "pellucid::_linalg_ldl",
+    "linalg_ldl_solve",
+}  # when they are called
 
 
 @pytest.mark.parametrize("name", CONSTANT)

@@ -5,7 +5,7 @@ import pytest
 import pellucid as torch
 from pellucid import nn
 from pellucid.nn import functional as F
-from pellucid.nn.functional._linear_cross_entropy import _rows_of_a_piece
+from pellucid.nn._functional.linear_cross_entropy import _rows_of_a_piece
 from pellucid.testing import assert_close
 
 PIECES = nn.LinearCrossEntropyOptions(batch_chunk_size=3, chunking_method=None)

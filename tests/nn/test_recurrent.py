@@ -252,7 +252,7 @@ def test_recurrent_functions_refuse_what_does_not_fit():
 def test_a_nonlinearity_that_is_none():
     x, hidden, weight = torch.ones(2, 1, 3), torch.ones(1, 3), torch.ones(3, 3)
     with pytest.raises(RuntimeError, match="'tanh' or 'relu'"):
-        torch._C._op_named("_rnn")(x, hidden, weight, None, False, "")
+        torch._C._op_named("pellucid::_rnn")(x, hidden, weight, None, False, "")
 
 
 @pytest.mark.parametrize("name", ["lstm", "gru", "rnn_tanh", "rnn_relu"])

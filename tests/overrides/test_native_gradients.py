@@ -31,6 +31,7 @@ def smoothed(target=None, **options):
 
 
 LABELS = torch.tensor([1, 0, 2, 1])
+RUNNING = torch.tensor([[0.1, -0.2, 0.3], [0.5, 1.0, 2.0]], dtype=torch.float64)
 SCANS = "slice.Tensor cat cumprod slice.Tensor flip cat cumprod flip"
 PRODUCT = f"{{}}ones {SCANS} mul.Tensor mul.Tensor{{}}"
 CASES = [
@@ -117,6 +118,26 @@ CASES = [
         lambda x: F.adaptive_avg_pool2d(x, 2),
         [(1, 2, 5, 5)],
         "_adaptive_avg_pool2d_backward",
+    ),
+    (
+        lambda x: F.adaptive_avg_pool1d(x, 2),
+        [(1, 2, 5)],
+        "unsqueeze _adaptive_avg_pool2d_backward squeeze.dim",
+    ),
+    (
+        lambda x: F.adaptive_avg_pool3d(x, 2),
+        [(1, 2, 5, 3, 4)],
+        "_adaptive_avg_pool3d_backward",
+    ),
+    (
+        lambda x: F.adaptive_max_pool1d(x, 2),
+        [(1, 2, 5)],
+        "unsqueeze adaptive_max_pool2d_backward squeeze.dim",
+    ),
+    (
+        lambda x, w, b: F.batch_norm(x, RUNNING[0], RUNNING[1], w, b),
+        [(4, 3, 2), (3,), (3,)],
+        "native_batch_norm_backward",
     ),
     (F.selu, [(4,)], "elu_backward"),
     (
@@ -235,7 +256,7 @@ CASES = [
     (
         lambda x, y: x.masked_scatter(LABELS > 0, y),
         [(3, 4), (3, 4)],
-        None,
+        "masked_fill.Scalar expand masked_scatter_backward",
     ),
     (lambda x: x.take(LABELS), [(3, 2)], "new_zeros put"),
     (

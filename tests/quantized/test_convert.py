@@ -134,3 +134,18 @@ def test_engines_are_named():
     with pytest.raises(RuntimeError, match="not supported"):
         torch.backends.quantized.engine = "tpu"
     assert torch.backends.quantized.engine == before
+
+
+def test_layers_print_without_what_holds_their_weights():
+    model = nn.Sequential(nn.LSTM(3, 4), nn.Linear(4, 4))
+    dynamic = torch.ao.quantization.quantize_dynamic(model, {nn.LSTM, nn.Linear})
+    assert repr(dynamic) == (
+        "Sequential(\n"
+        "  (0): DynamicQuantizedLSTM(3, 4)\n"
+        "  (1): DynamicQuantizedLinear(in_features=4, out_features=4, "
+        "dtype=torch.qint8, qscheme=torch.per_tensor_affine)\n"
+        ")"
+    )
+    rows = repr(torch.ao.nn.quantized.EmbeddingBag(3, 12))
+    assert rows.startswith("QuantizedEmbeddingBag(num_embeddings=3, embedding_dim=12,")
+    assert "\n" not in rows

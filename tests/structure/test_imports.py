@@ -115,7 +115,7 @@ API = {
     # Gradients and transforms
     "func": {"nn/modules", "random", "utils", "utils/_pytree"},
     "autograd": {"_C/_runtime", "func", "profiler", "utils/_pytree"},
-    "overrides": {"_package", "fft", "linalg", "nn/functional", "special"},
+    "overrides": {"_package", "fft", "linalg", "nn", "special"},
     "library": {"_library"},
     "ops": {"_ops"},
     "_library/vision": {"_library", "_ops", "autograd"},
@@ -123,25 +123,24 @@ API = {
     "_custom_ops": set(),
     # Layers and training
     "nn": {
-        *("_ops", "_package", "linalg", "nn/functional", "nn/modules"),
+        *("_ops", "_package", "linalg", "nn/_functional", "nn/modules"),
         *("nn/parallel", "nn/utils"),
     },
-    "nn/functional": {
-        *("_C/_runtime", "_functions", "nn", "pellucid_compiler"),
-        *("sparse/_ops", "utils"),
+    "nn/_functional": {
+        *("_functions", "pellucid_compiler", "sparse/_ops", "utils"),
     },
     "nn/modules": {
         *("__future__", "_package", "distributed/nn", "nn"),
-        *("nn/functional", "pellucid_compiler", "utils"),
+        *("nn/_functional", "pellucid_compiler", "utils"),
     },
     "nn/utils": {
-        *("_functions", "func", "linalg", "nn", "nn/functional"),
-        *("nn/modules",),
+        *("_functions", "func", "linalg", "nn"),
+        "nn/modules",
     },
-    "nn/attention": {"nn/functional"},
+    "nn/attention": {"nn"},
     "optim": {"_functions", "nn", "nn/modules", "sparse/_ops", "utils"},
     "amp": set(),
-    "distributions": {"_functions", "linalg", "nn", "nn/functional", "special"},
+    "distributions": {"_functions", "linalg", "nn", "special"},
     # Files, memory, data
     "storage": {"_package"},
     "serialization": {"serialization/_format", "storage"},
@@ -195,8 +194,8 @@ API = {
     "cuda": {"_package", "amp"},
     "devices": {"_C/_runtime", "_package", "pellucid_compiler", "utils"},
     "devices/check": {
-        *("_ops", "_package", "accelerator", "autograd", "nn"),
-        *("nn/functional", "nn/utils", "optim", "random", "serialization"),
+        *("_package", "accelerator", "autograd", "nn"),
+        *("nn/utils", "optim", "random", "serialization"),
     },
     "mps": {"_package"},
     "mtia": {"_package"},
@@ -280,22 +279,27 @@ API = {
     "ao": set(),
     "ao/nn": set(),
     "ao/nn/intrinsic": {"nn"},
-    "ao/nn/intrinsic/qat": {"ao/nn/qat", "nn", "nn/functional", "nn/utils"},
+    "ao/nn/intrinsic/qat": {"ao/nn/qat", "nn", "nn/utils"},
     "ao/nn/intrinsic/quantized": {"ao/_quantized", "ao/nn/quantized"},
     "ao/nn/intrinsic/quantized/dynamic": {"ao/nn/quantized/dynamic"},
-    "ao/nn/qat": {"nn", "nn/functional"},
+    "ao/nn/qat": {
+        "nn",
+    },
     "ao/nn/qat/dynamic": set(),
-    "ao/nn/quantized": {"ao/_quantized", "nn", "nn/functional"},
+    "ao/nn/quantized": {
+        "ao/_quantized",
+        "nn",
+    },
     "ao/nn/quantized/dynamic": {
-        *("ao/_quantized", "ao/nn/quantized", "nn", "nn/functional", "nn/utils"),
+        *("ao/_quantized", "ao/nn/quantized", "nn", "nn/utils"),
     },
     "ao/quantization": {
         *("_functions", "ao/_quantized", "ao/nn/intrinsic"),
         *("ao/nn/intrinsic/qat", "ao/nn/intrinsic/quantized"),
         *("ao/nn/intrinsic/quantized/dynamic", "ao/nn/qat"),
         *("ao/nn/qat/dynamic", "ao/nn/quantized"),
-        *("ao/nn/quantized/dynamic", "nn", "nn/functional", "nn/modules"),
-        *("nn/utils",),
+        *("ao/nn/quantized/dynamic", "nn", "nn/modules"),
+        "nn/utils",
     },
     "nn/intrinsic": {
         *("ao/nn/intrinsic", "ao/nn/intrinsic/qat", "ao/nn/intrinsic/quantized"),
@@ -305,7 +309,7 @@ API = {
     "compiler": {"_compile", "_dynamo", "_dynamo/backends", "utils/_pytree"},
     "futures": set(),
     "fx": {
-        *("_functions", "_ops", "fx/passes/utils", "nn", "nn/functional"),
+        *("_functions", "_ops", "fx/passes/utils", "nn"),
         *("overrides", "serialization", "utils/_pytree", "utils/_symbolic"),
     },
     "fx/experimental": {
@@ -359,7 +363,7 @@ DELIBERATE = {
     ): "make_fx has a mode that makes several traces",
     (
         "pellucid.export.program",
-        "pellucid.export.tracing",
+        "pellucid.export.decomposed",
     ): "run_decompositions traces the program again",
     (
         "pellucid.fx._persistence",

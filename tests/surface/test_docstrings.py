@@ -81,7 +81,7 @@ def head_of(text):
     """The first paragraph that is not a schema, in one line."""
     paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(text))
     lines = (" ".join(paragraph.split()) for paragraph in paragraphs)
-    return next(line for line in lines if not re.match(r"[\w.]+\(.*\) -> ", line))
+    return next(line for line in lines if not re.match(r"[\w.:]+\(.*\) -> ", line))
 
 
 def is_sentence(name, head):

@@ -318,6 +318,20 @@ PyObject* results_of_node(PyObject*, PyObject* name_object) {
     return list.leak();
   });
 }
+// _arrived_gradients(name): for each result of the call of this op whose node runs, whether its gradient arrived; the
+// derivative is given zeros for the others. None: the node is not of this op.
+PyObject* arrived_gradients(PyObject*, PyObject* name_object) {
+  return guarded([&]() -> PyObject* {
+    const char* name = PyUnicode_AsUTF8(name_object);
+    if (!name) raise_python();
+    auto* node = dynamic_cast<OpNode*>(running_node());
+    if (!node || node->op().qualified_name != name) return none();
+    Object list = own(PyList_New(0));
+    for (uint32_t k = 0; k < node->num_inputs; ++k)
+      checked(PyList_Append(list.get(), node->task.gradients[k] ? Py_True : Py_False));
+    return list.leak();
+  });
+}
 PyObject* accumulates_everywhere(PyObject*, PyObject*) { return PyBool_FromLong(accumulates_into_all()); }
 
 thread_local bool multithreading = true;
@@ -366,6 +380,9 @@ PyMethodDef functions[] = {
     {"_queue_callback", queue_python_callback, METH_O, "Calls the function when the running backward pass ends."},
     {"_current_graph_task_id", current_pass, METH_NOARGS, "The number of the running backward pass, or -1."},
     {"_current_autograd_node", current_node, METH_NOARGS, "The node that runs in this thread, or None."},
+    {"_arrived_gradients", arrived_gradients, METH_O,
+     "_arrived_gradients(name): which results of an op's call, whose node runs in this thread, a gradient arrived for; "
+     "or None."},
     {"_results_of_node", results_of_node, METH_O,
      "_results_of_node(name): the results of an op's watched call whose node runs in this thread, or None."},
     {"_accumulates_into_all", accumulates_everywhere, METH_NOARGS, "Whether no running pass is limited to inputs."},

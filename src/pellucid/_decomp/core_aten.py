@@ -6,13 +6,14 @@ are declared as: a pointwise op the scalar ops that its traced function consists
 (``emitted.py``), an op of loops what its Graph says (``graphs.py``), a composite its
 body, an overload of the same arguments (``where.ScalarOther``) the op that it calls.
 Where that would be long or nothing is traced, a declaration gives a body (``core_as``).
-Scans, scatters and library routines stay.
+A recurrent layer runs step by step, where its length is a number. Other scans, scatters
+and library routines stay.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pellucid
@@ -26,7 +27,7 @@ from pellucid._ops.tags import Tag
 if TYPE_CHECKING:
     from pellucid_compiler.declare.late_forms import LateRecord
 
-__all__ = ["core_aten_decompositions"]
+__all__ = ["core_aten_decompositions", "leaving_scans"]
 
 _Rule = Callable[..., Any]
 
@@ -145,3 +146,14 @@ def core_aten_decompositions() -> dict[Any, _Rule]:
         program.run_decompositions(table)
     """
     return {op: rule for op, rule in _rules() if Tag.core not in op.tags}
+
+
+def leaving_scans(table: Mapping[Any, _Rule]) -> dict[Any, _Rule]:
+    """The table without what runs recurrent layers step by step, for programs whose
+    sequences have any length.
+    """
+    return {
+        op: rule
+        for op, rule in table.items()
+        if not isinstance(rule, _Traced) or rule.declared.kind != "scan"
+    }

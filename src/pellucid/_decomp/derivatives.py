@@ -16,13 +16,15 @@ from inspect import signature
 from typing import Any
 
 from pellucid import _C, Tensor
+from pellucid._C._runtime.gradients import overload_of
 from pellucid._decomp.call import Call, Unread, name_of_result
 from pellucid._decomp.emitted import emitted
 from pellucid._decomp.gradient_ops import GradientOp
 from pellucid._decomp.graphs import derivative_by_graph
 from pellucid._decomp.registry import declared, is_observer
-from pellucid._ops import OpOverload
+from pellucid._ops import OpOverload, ops
 
+aten = ops.aten
 _Run = Callable[[tuple[Any, ...]], Sequence[Tensor]]
 
 
@@ -52,8 +54,11 @@ def _decompositions(op: OpOverload) -> list[_Run]:
     if rule != "vjp":
         return []
     function = emitted(op) or derivative_by_graph(op)
-    taken_apart: list[_Run] = [] if function is None else [function]
-    if gradients != [0]:
+    taken_apart: list[_Run] = []
+    if function is not None:
+        several = len(gradients) > 1
+        taken_apart = [_with_zeros(function, forward, sources) if several else function]
+    if 0 not in gradients:
         return taken_apart
     seen = _C._seen_ops().get(forward.name().removeprefix("aten::"))
     if seen is None or not (seen[0] or seen[3]):
@@ -66,6 +71,8 @@ def _decompositions(op: OpOverload) -> list[_Run]:
     known = {arguments[index].name: value for index, value in structural}
 
     def run(args: tuple[Any, ...]) -> list[Tensor]:
+        if not _only_first_arrived(forward, gradients):
+            raise Unread("grad")
         values = dict(known)
         for value, (source, index, element) in zip(args, sources, strict=True):
             if source == "argument" and element >= 0:
@@ -74,11 +81,40 @@ def _decompositions(op: OpOverload) -> list[_Run]:
                 values[arguments[index].name] = value
             elif source == "result":
                 values[name_of_result(index)] = value
-            elif source == "gradient":
+            elif source == "gradient" and index == 0:
                 grad = value
         return _gradients(Call(values, grad, op, args, wanted, forward), gradient_op)
 
     return [run, *taken_apart]
+
+
+def _only_first_arrived(forward: OpOverload, gradients: Sequence[int]) -> bool:
+    """Whether what is zero by its absence leaves the first result's gradient alone."""
+    if gradients == [0]:
+        return True
+    arrived = _C._arrived_gradients(forward.name())
+    return arrived is not None and [k for k in gradients if arrived[k]] == [0]
+
+
+def _with_zeros(run: _Run, forward: OpOverload, sources: Sequence[Any]) -> _Run:
+    """``run``, for which gradients that did not arrive are made where modes watch: a
+    program that is recorded has no constants of them.
+    """
+
+    def filled(args: tuple[Any, ...]) -> Sequence[Tensor]:
+        arrived = _C._arrived_gradients(forward.name())
+        if arrived is None:
+            return run(args)
+        missing = [s == "gradient" and not arrived[index] for s, index, _ in sources]
+        pairs = zip(args, missing, strict=True)
+        return run(tuple(_zeros_like(v) if absent else v for v, absent in pairs))
+
+    return filled
+
+
+def _zeros_like(x: Tensor) -> Tensor:
+    found: Tensor = aten.zeros(list(x.shape), dtype=x.dtype, device=x.device)
+    return found
 
 
 def _put(elements: list[Any], place: int, value: Any) -> None:
@@ -127,5 +163,5 @@ def shown_of(name: str) -> str:
         rule, forward, *_ = _C._derived_from(name)
         if rule == "vjp":
             seen = _C._seen_ops().get(forward.name().removeprefix("aten::"))
-            name = f"aten::{seen[0]}" if seen and seen[0] else name
+            name = overload_of(seen[0]).name() if seen and seen[0] else name
     return name.partition(".")[0]

@@ -39,9 +39,18 @@ class GradientOp:
 
     @cached_property
     def tensors(self) -> list[str]:
-        """The arguments that have gradients, in the order of the results."""
+        """The arguments that have gradients, in the order of the results: not those
+        that the declaration gives under other names.
+        """
         declared = self.forward._schema.arguments
-        found = [a.name for a in declared if "Tensor" in a.type]
+        named = {
+            part.id
+            for value in self.given.values()
+            for part in ast.walk(value)
+            if isinstance(part, ast.Name)
+        }
+        tensors = (a.name for a in declared if "Tensor" in a.type)
+        found = [name for name in tensors if name not in named]
         return found[: len(self.op._schema.returns)]
 
     def gradients(self, call: Call, wanted: Sequence[str]) -> dict[str, Tensor]:

@@ -65,7 +65,7 @@ def install() -> None:
         if is_composed:
             composed = Composed(name)
             decomposition_table[overload_of(name)] = composed
-            _C._register_decomposition(f"aten::{name}", composed.run_watched)
+            _C._register_decomposition(name, composed.run_watched)
 
 
 def is_observer(mode: object) -> bool:

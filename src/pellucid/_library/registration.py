@@ -27,7 +27,7 @@ _DECOMPOSED = ("", "CompositeImplicitAutograd")
 # kernels of every op).
 KERNEL_KEYS: defaultdict[str, list[str]] = defaultdict(list)
 # Namespaces with a library of the kind DEF; one is allowed.
-_DEFINED_NAMESPACES = {"aten"}
+_DEFINED_NAMESPACES = {"aten", "pellucid"}
 
 
 def fallthrough_kernel() -> None:

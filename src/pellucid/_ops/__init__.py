@@ -240,3 +240,8 @@ class _Ops(ModuleType):
 
 
 ops = offered.value(_Ops())
+
+
+def packet_named(name: str) -> Any:
+    """The op that a function has the name of, PyTorch's or our own; None of others."""
+    return getattr(ops.aten, name, None) or getattr(ops.pellucid, name, None)

@@ -23,8 +23,8 @@ class _Docstring:
         if op is None:
             return self.of_class
         namespace, name, *_ = str(op).split(".")
-        found = _C._op_documentation(name) if namespace == "aten" else None
-        return found or self.of_class
+        known = name if namespace == "aten" else f"{namespace}::{name}"
+        return _C._op_documentation(known) or self.of_class
 
 
 def documented_by_declarations(cls: _Class) -> _Class:

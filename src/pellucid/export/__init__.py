@@ -1,21 +1,22 @@
 """``torch.export``: programs of modules that run without the modules' code.
 
-Read ``tracing.py`` (``export``), ``program.py`` (``ExportedProgram``), ``dims.py``
-(``Dim``), ``stored.py`` (``save`` and ``load``) and ``unflatten.py``.
+Read ``tracing.py`` (``export``), ``program.py`` (``ExportedProgram``),
+``graph_signature.py`` (what inputs and outputs are), ``dims.py`` (``Dim``),
+``stored.py`` (``save`` and ``load``) and ``unflatten.py``.
 """
 
 from __future__ import annotations
 
+from pellucid.export.decomposed import default_decompositions as default_decompositions
 from pellucid.export.dims import Dim as Dim
 from pellucid.export.dims import dims as dims
 from pellucid.export.draft import draft_export as draft_export
+from pellucid.export.graph_signature import ExportGraphSignature as ExportGraphSignature
 from pellucid.export.program import ExportedProgram as ExportedProgram
-from pellucid.export.program import ExportGraphSignature as ExportGraphSignature
 from pellucid.export.program import ModuleCallEntry as ModuleCallEntry
 from pellucid.export.program import ModuleCallSignature as ModuleCallSignature
 from pellucid.export.stored import load as load
 from pellucid.export.stored import save as save
-from pellucid.export.tracing import default_decompositions as default_decompositions
 from pellucid.export.tracing import export as export
 from pellucid.export.tracing import register_dataclass as register_dataclass
 from pellucid.export.unflatten import FlatArgsAdapter as FlatArgsAdapter

@@ -4,12 +4,17 @@ ranges.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum, auto
 from typing import Any, NoReturn
 
 from pellucid import Tensor
+from pellucid.export.graph_signature import (
+    Argument,
+    ExportGraphSignature,
+    InputKind,
+    OutputKind,
+)
 from pellucid.fx.graph import Graph
 from pellucid.fx.graph_module import GraphModule
 from pellucid.nn import Module, Parameter
@@ -17,101 +22,7 @@ from pellucid.utils import _pytree as pytree
 from pellucid.utils._symbolic.environment import INFINITY, Guard
 from pellucid.utils._symbolic.expressions import Expr
 
-__all__ = [
-    "ConstantArgument",
-    "ExportGraphSignature",
-    "ExportedProgram",
-    "InputKind",
-    "InputSpec",
-    "ModuleCallEntry",
-    "ModuleCallSignature",
-    "OutputKind",
-    "OutputSpec",
-    "TensorArgument",
-]
-
-
-class InputKind(Enum):
-    """What an input of the graph is."""
-
-    USER_INPUT = auto()
-    PARAMETER = auto()
-    BUFFER = auto()
-    CONSTANT_TENSOR = auto()
-
-
-class OutputKind(Enum):
-    """What an output of the graph is."""
-
-    USER_OUTPUT = auto()
-
-
-@dataclass
-class InputSpec:
-    """One input: the name of its placeholder, and of the value that it receives."""
-
-    kind: InputKind
-    arg: str
-    target: str | None = None
-    persistent: bool | None = None
-
-
-@dataclass
-class OutputSpec:
-    """One output: the name of its node, or a constant's text."""
-
-    kind: OutputKind
-    arg: str
-    target: str | None = None
-
-
-@dataclass
-class ExportGraphSignature:
-    """What the inputs and outputs of the graph are, in order."""
-
-    input_specs: list[InputSpec]
-    output_specs: list[OutputSpec]
-
-    def _targets(self, kind: InputKind) -> tuple[str, ...]:
-        return tuple(str(s.target) for s in self.input_specs if s.kind is kind)
-
-    def _by_name(self, kind: InputKind) -> dict[str, str]:
-        return {s.arg: str(s.target) for s in self.input_specs if s.kind is kind}
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """The parameters' names in the module."""
-        return self._targets(InputKind.PARAMETER)
-
-    @property
-    def buffers(self) -> tuple[str, ...]:
-        """The buffers' names in the module."""
-        return self._targets(InputKind.BUFFER)
-
-    @property
-    def lifted_tensor_constants(self) -> tuple[str, ...]:
-        """The constants' names."""
-        return self._targets(InputKind.CONSTANT_TENSOR)
-
-    @property
-    def inputs_to_parameters(self) -> dict[str, str]:
-        """Parameters by placeholder."""
-        return self._by_name(InputKind.PARAMETER)
-
-    @property
-    def inputs_to_buffers(self) -> dict[str, str]:
-        """Buffers by placeholder."""
-        return self._by_name(InputKind.BUFFER)
-
-    @property
-    def user_inputs(self) -> tuple[str, ...]:
-        """The placeholders of arguments."""
-        return tuple(s.arg for s in self.input_specs if s.kind is InputKind.USER_INPUT)
-
-    @property
-    def user_outputs(self) -> tuple[str, ...]:
-        """The nodes of results."""
-        return tuple(s.arg for s in self.output_specs)
+__all__ = ["ExportedProgram", "ModuleCallEntry", "ModuleCallSignature"]
 
 
 @dataclass
@@ -123,26 +34,11 @@ class CallSpec:
 
 
 @dataclass
-class TensorArgument:
-    """A tensor that a call was given or gave: its node's name."""
-
-    name: str
-
-
-@dataclass
-class ConstantArgument:
-    """Another value that a call was given or gave."""
-
-    name: str
-    value: Any
-
-
-@dataclass
 class ModuleCallSignature:
     """What a call of a part of the module takes and gives."""
 
-    inputs: list[TensorArgument | ConstantArgument]
-    outputs: list[TensorArgument | ConstantArgument]
+    inputs: list[Argument]
+    outputs: list[Argument]
     in_spec: pytree.TreeSpec
     out_spec: pytree.TreeSpec
     forward_arg_names: list[str] | None = None
@@ -185,8 +81,10 @@ class Range:
 class ExportedProgram:
     """A program as a graph of ops, with its parameters: what ``export`` gives.
 
-    ``module()`` is a module that runs it; ``graph_module.code`` shows it. In-place ops
-    on buffers and inputs are in the graph as they are.
+    ``module()`` is a module that runs it; ``graph_module.code`` shows it. As exported,
+    in-place ops on buffers and inputs are in the graph as they are; after
+    ``run_decompositions`` the graph writes nothing, and gives what ``module()`` is to
+    write in front of the results (``graph_signature.buffers_to_mutate``).
     """
 
     graph_module: GraphModule
@@ -242,9 +140,10 @@ class ExportedProgram:
     ) -> ExportedProgram:
         """The program in smaller ops: composites as what they are made of, and those
         of the table as its functions give. Without a table in Core ATen's
-        (``default_decompositions``), with an empty one in PyTorch's ops.
+        (``default_decompositions``), with an empty one in PyTorch's ops. The graph
+        writes nothing: new values of buffers and inputs are among its outputs.
         """
-        from pellucid.export.tracing import decomposed, default_decompositions
+        from pellucid.export.decomposed import decomposed, default_decompositions
 
         table = default_decompositions() if decomp_table is None else decomp_table
         return decomposed(self, table)
@@ -252,15 +151,15 @@ class ExportedProgram:
     def __str__(self) -> str:
         code = self.graph_module.print_readable(print_output=False)
         body = "\n".join(f"    {line}".rstrip() for line in code.split("\n"))
-        names = "\n".join(
-            f"    {s.arg}: {s.kind.name} {s.target or ''}".rstrip()
-            for s in self.graph_signature.input_specs
-        )
         ranges = ", ".join(f"{r.expr}: {r}" for r in self.ranges)
         return (
-            f"ExportedProgram:\n{body}\nGraph signature:\n{names}\n"
+            f"ExportedProgram:\n{body}\n{self._signature_text()}"
             f"Range constraints: {{{ranges}}}\n"
         )
+
+    def _signature_text(self) -> str:
+        lines = str(self.graph_signature).split("\n")
+        return "\n".join(["Graph signature:", *(f"    {x}".rstrip() for x in lines)])
 
 
 class ExportedModule(Module):
@@ -315,9 +214,32 @@ class ExportedModule(Module):
             else own[str(s.target)]
             for s in program.graph_signature.input_specs
         ]
-        return pytree.tree_unflatten(
-            program.graph_module(*given), program.call_spec.out_spec
-        )
+        results = written_back(program, program.graph_module(*given), given)
+        return pytree.tree_unflatten(results, program.call_spec.out_spec)
+
+
+def written_back(
+    program: ExportedProgram, outputs: Sequence[Any], given: Sequence[Any]
+) -> list[Any]:
+    """The results among the outputs of the graph, after new values of buffers and
+    inputs were written to those that the graph was ``given``. A result that is such a
+    value is what it was written to. No gradient passes through a buffer.
+    """
+    places = {s.arg.name: k for k, s in enumerate(program.graph_signature.input_specs)}
+    buffers = {t: n for n, t in program.graph_signature.inputs_to_buffers.items()}
+    owners: dict[str, Any] = {}
+    results: list[Any] = []
+    specs = program.graph_signature.output_specs
+    for spec, value in zip(specs, outputs, strict=True):
+        if spec.kind is OutputKind.USER_OUTPUT:
+            results.append(owners.get(spec.arg.name, value))
+            continue
+        is_buffer = spec.kind is OutputKind.BUFFER_MUTATION
+        name = buffers[str(spec.target)] if is_buffer else str(spec.target)
+        owner = given[places[name]]
+        owner.copy_(value.detach() if is_buffer else value)
+        owners[spec.arg.name] = owner
+    return results
 
 
 def _owner(module: Module, name: str) -> tuple[Module, str]:
@@ -333,7 +255,7 @@ def program_state(program: ExportedProgram) -> dict[str, tuple[str, Tensor]]:
     """Names and tensors of parameters, buffers and constants, by placeholder."""
     values = {**program.constants, **program.state_dict}
     return {
-        spec.arg: (str(spec.target), values[str(spec.target)])
+        spec.arg.name: (str(spec.target), values[str(spec.target)])
         for spec in program.graph_signature.input_specs
         if spec.kind is not InputKind.USER_INPUT
     }

@@ -12,19 +12,23 @@ from typing import Any
 
 import pellucid
 from pellucid._ops.higher_order import HigherOrderOperator
-from pellucid.export.program import (
-    CallSpec,
+from pellucid.export.graph_signature import (
+    Argument,
     ConstantArgument,
-    ExportedProgram,
     ExportGraphSignature,
     InputKind,
     InputSpec,
-    ModuleCallEntry,
-    ModuleCallSignature,
     OutputKind,
     OutputSpec,
-    Range,
+    SymIntArgument,
     TensorArgument,
+)
+from pellucid.export.program import (
+    CallSpec,
+    ExportedProgram,
+    ModuleCallEntry,
+    ModuleCallSignature,
+    Range,
 )
 from pellucid.fx.graph import Graph
 from pellucid.fx.graph_module import GraphModule
@@ -34,8 +38,9 @@ from pellucid.utils import _pytree as pytree
 
 __all__ = ["load", "save"]
 
-_VERSION = 4
-_READABLE = (2, 3, 4)  # 2: without nodes' modules; 3: without sizes of others
+_VERSION = 5
+# 2: without nodes' modules; 3: without sizes of others; 4: names of arguments alone
+_READABLE = (2, 3, 4, 5)
 _PYTHON = {
     name: getattr(operator, name)
     for name in ("add", "mul", "floordiv", "mod", "truediv", "pow", "getitem")
@@ -59,10 +64,13 @@ def save(ep: ExportedProgram, f: Any, **settings: Any) -> None:
             "version": _VERSION,
             **_stored_graph(ep.graph_module),
             "inputs": [
-                [s.kind.name, s.arg, s.target, s.persistent]
+                [s.kind.name, _stored_argument(s.arg), s.target, s.persistent]
                 for s in signature.input_specs
             ],
-            "outputs": [[s.kind.name, s.arg] for s in signature.output_specs],
+            "outputs": [
+                [s.kind.name, _stored_argument(s.arg), s.target]
+                for s in signature.output_specs
+            ],
             "state": {n: v.detach() for n, v in ep.state_dict.items()},
             "requires_grad": {n: v.requires_grad for n, v in ep.state_dict.items()},
             "constants": dict(ep.constants),
@@ -84,8 +92,14 @@ def load(f: Any, **settings: Any) -> ExportedProgram:
     if not isinstance(stored, dict) or stored.get("version") not in _READABLE:
         raise ValueError(f"{f} holds no exported program of this version")
     module = _module(stored)
-    specs = [InputSpec(InputKind[k], *rest) for k, *rest in stored["inputs"]]
-    outputs = [OutputSpec(OutputKind[k], arg) for k, arg in stored["outputs"]]
+    specs = [
+        InputSpec(InputKind[k], _argument(arg), *rest)
+        for k, arg, *rest in stored["inputs"]
+    ]
+    outputs = [
+        OutputSpec(OutputKind[k], _argument(arg), *rest)
+        for k, arg, *rest in stored["outputs"]
+    ]
     parameters = {s.target for s in specs if s.kind is InputKind.PARAMETER}
     state = {
         name: pellucid.nn.Parameter(value, requires_grad=stored["requires_grad"][name])
@@ -106,15 +120,7 @@ def _stored_part(entry: ModuleCallEntry) -> list[Any]:
     if entry.signature is None:
         return [entry.fqn, None]
     s = entry.signature
-    values = [
-        [
-            ["tensor", a.name]
-            if isinstance(a, TensorArgument)
-            else ["constant", _plain(a.value)]
-            for a in arguments
-        ]
-        for arguments in (s.inputs, s.outputs)
-    ]
+    values = [[_stored_argument(a) for a in group] for group in (s.inputs, s.outputs)]
     specs = _stored_spec(s.in_spec), _stored_spec(s.out_spec)
     return [entry.fqn, [*values, *specs, s.forward_arg_names]]
 
@@ -125,20 +131,26 @@ def _part(stored: list[Any]) -> ModuleCallEntry:
         return ModuleCallEntry(name)
     inputs, outputs, in_spec, out_spec, names = signature
     made = ModuleCallSignature(
-        *(_arguments(inputs), _arguments(outputs)),
+        [_argument(a) for a in inputs],
+        [_argument(a) for a in outputs],
         *(_spec(in_spec), _spec(out_spec)),
         names,
     )
     return ModuleCallEntry(name, made)
 
 
-def _arguments(stored: list[Any]) -> list[TensorArgument | ConstantArgument]:
-    return [
-        TensorArgument(rest)
-        if tag == "tensor"
-        else ConstantArgument("", _value(rest, {}))
-        for tag, rest in stored
-    ]
+def _stored_argument(argument: Argument) -> list[Any]:
+    if isinstance(argument, ConstantArgument):
+        return ["constant", _plain(argument.value), argument.name]
+    is_tensor = isinstance(argument, TensorArgument)
+    return ["tensor" if is_tensor else "size", argument.name]
+
+
+def _argument(stored: Any) -> Argument:
+    tag, *rest = ["tensor", stored] if isinstance(stored, str) else stored
+    if tag == "constant":
+        return ConstantArgument("".join(rest[1:]), _value(rest[0], {}))
+    return (TensorArgument if tag == "tensor" else SymIntArgument)(*rest)
 
 
 def _stored_graph(module: GraphModule) -> dict[str, Any]:

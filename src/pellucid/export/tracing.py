@@ -6,21 +6,25 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pellucid import Tensor
+from pellucid import SymInt, Tensor
 from pellucid.export.dims import symbols_of
-from pellucid.export.program import (
-    CallSpec,
+from pellucid.export.graph_signature import (
+    Argument,
     ConstantArgument,
-    ExportedProgram,
     ExportGraphSignature,
     InputKind,
     InputSpec,
-    ModuleCallEntry,
-    ModuleCallSignature,
     OutputKind,
     OutputSpec,
-    Range,
+    SymIntArgument,
     TensorArgument,
+)
+from pellucid.export.program import (
+    CallSpec,
+    ExportedProgram,
+    ModuleCallEntry,
+    ModuleCallSignature,
+    Range,
 )
 from pellucid.func import functional_call
 from pellucid.fx.experimental.module_stack import ModuleStack
@@ -32,9 +36,7 @@ from pellucid.fx.experimental.symbolic_trace import (
     trace_specialised,
 )
 from pellucid.fx.graph_module import GraphModule
-from pellucid.fx.interpreter import Interpreter
 from pellucid.fx.node import Node
-from pellucid.fx.traceback import preserve_node_meta
 from pellucid.nn import Module
 from pellucid.utils import _pytree as pytree
 from pellucid.utils._symbolic.environment import DerivedSize, Guard, ShapeEnv, Symbol
@@ -43,8 +45,6 @@ if TYPE_CHECKING:
     from pellucid.export.draft import Assumptions
 
 __all__ = [
-    "decomposed",
-    "default_decompositions",
     "export",
     "exported",
     "register_dataclass",
@@ -128,15 +128,15 @@ def exported(
         for (index, dim), size in sizes.items()
         if size.name in symbols
     ]
-    constants = _lift_constants(graph_module, specs)
+    constants = lift_constants(graph_module, specs)
     stored = {**parameters, **buffers}
     for spec in specs:
         if spec.kind is InputKind.BUFFER and not spec.persistent:
             constants[str(spec.target)] = stored.pop(str(spec.target))
-    _name_inputs(graph_module, specs, leaves)
+    name_inputs(graph_module, specs, leaves)
     return ExportedProgram(
         graph_module,
-        ExportGraphSignature(specs, _output_specs(graph_module)),
+        ExportGraphSignature(specs, output_specs(graph_module, specs)),
         stored,
         constants,
         CallSpec(in_spec, out_specs[-1]),
@@ -215,14 +215,17 @@ def _argument_names(forward: Any, in_spec: pytree.TreeSpec) -> list[str]:
     return [*names, *kwargs.context]
 
 
-def _arguments(values: list[Any]) -> list[TensorArgument | ConstantArgument]:
-    made: list[TensorArgument | ConstantArgument] = []
-    for value in values:
-        if isinstance(value, Node):
-            made.append(TensorArgument(value.meta.get("lifted", value).name))
-        else:
-            made.append(ConstantArgument("", value))
-    return made
+def _arguments(values: list[Any]) -> list[Argument]:
+    return [
+        _argument(v.meta.get("lifted", v) if isinstance(v, Node) else v) for v in values
+    ]
+
+
+def _argument(value: Any) -> Argument:
+    if not isinstance(value, Node):
+        return ConstantArgument("", value)
+    is_size = isinstance(value.meta.get("val"), SymInt)
+    return (SymIntArgument if is_size else TensorArgument)(value.name)
 
 
 def register_dataclass(
@@ -253,16 +256,27 @@ def _input_specs(
 ) -> list[InputSpec]:
     stored = set(mod.state_dict())
     specs = [
-        InputSpec(InputKind.PARAMETER, f"p_{_flat(name)}", name) for name in parameters
+        InputSpec(InputKind.PARAMETER, TensorArgument(f"p_{_flat(name)}"), name)
+        for name in parameters
     ]
     specs += [
-        InputSpec(InputKind.BUFFER, f"b_{_flat(name)}", name, name in stored)
+        InputSpec(
+            InputKind.BUFFER, TensorArgument(f"b_{_flat(name)}"), name, name in stored
+        )
         for name in buffers
     ]
     names = _user_names(mod.forward, args, kwargs)
     if len(names) != len(leaves):
         names = [f"input_{i + 1}" for i in range(len(leaves))]
-    return specs + [InputSpec(InputKind.USER_INPUT, name) for name in names]
+    return specs + [
+        InputSpec(
+            InputKind.USER_INPUT,
+            TensorArgument(name)
+            if isinstance(leaf, Tensor)
+            else ConstantArgument(name, leaf),
+        )
+        for name, leaf in zip(names, leaves, strict=True)
+    ]
 
 
 def _flat(name: str) -> str:
@@ -280,16 +294,13 @@ def _user_names(forward: Any, args: Any, kwargs: Mapping[str, Any]) -> list[str]
     return names
 
 
-def _name_inputs(
-    module: GraphModule, specs: list[InputSpec], leaves: list[Any]
-) -> None:
+def name_inputs(module: GraphModule, specs: list[InputSpec], leaves: list[Any]) -> None:
     """Give placeholders the names of what they receive, and note what was expected."""
     nodes = module.graph.find_nodes(op="placeholder")
     space = module.graph._graph_namespace
     for node, spec in zip(nodes, specs, strict=True):
-        spec.arg = space.create_name(spec.arg, None)
-        node.name = spec.arg
-        node.target = spec.arg
+        spec.arg.name = space.create_name(spec.arg.name, None)
+        node.name = node.target = spec.arg.name
     user = [
         n for n, s in zip(nodes, specs, strict=True) if s.kind is InputKind.USER_INPUT
     ]
@@ -299,15 +310,22 @@ def _name_inputs(
     module.recompile()
 
 
-def _output_specs(module: GraphModule) -> list[OutputSpec]:
+def output_specs(
+    module: GraphModule, specs: list[InputSpec], written: Sequence[int] = ()
+) -> list[OutputSpec]:
+    """``written``: which inputs the first outputs are new values of."""
     values = module.graph.output_node().args[0]
-    return [
-        OutputSpec(OutputKind.USER_OUTPUT, v.name if isinstance(v, Node) else repr(v))
-        for v in values
-    ]
+    made = []
+    for place, value in zip(written, values, strict=False):
+        kind, target = OutputKind.BUFFER_MUTATION, specs[place].target
+        if specs[place].kind is InputKind.USER_INPUT:
+            kind, target = OutputKind.USER_INPUT_MUTATION, specs[place].arg.name
+        made.append(OutputSpec(kind, _argument(value), target))
+    results = values[len(written) :]
+    return made + [OutputSpec(OutputKind.USER_OUTPUT, _argument(v)) for v in results]
 
 
-def _lift_constants(module: GraphModule, specs: list[InputSpec]) -> dict[str, Tensor]:
+def lift_constants(module: GraphModule, specs: list[InputSpec]) -> dict[str, Tensor]:
     """Turn tensors that the program holds into inputs in front of the user's."""
     constants: dict[str, Tensor] = {}
     inputs = module.graph.find_nodes(op="placeholder")
@@ -325,7 +343,8 @@ def _lift_constants(module: GraphModule, specs: list[InputSpec]) -> dict[str, Te
             made.meta = dict(node.meta)
             made.meta.pop("nn_module_stack", None)
             node.meta["lifted"] = made  # for who knows the node by a call of a part
-            specs.insert(place, InputSpec(InputKind.CONSTANT_TENSOR, made.name, name))
+            argument = TensorArgument(made.name)
+            specs.insert(place, InputSpec(InputKind.CONSTANT_TENSOR, argument, name))
             place += 1
             inputs = module.graph.find_nodes(op="placeholder")
         node.replace_all_uses_with(made)
@@ -400,63 +419,4 @@ def _explain(guard: Guard, env: ShapeEnv) -> str:
     return (
         f"  - Not all values of {about} in the specified range satisfy {guard}\n"
         f"    at {guard.place}{advice}"
-    )
-
-
-def default_decompositions() -> dict[Any, Any]:
-    """A table that gives Core ATen ops; rows may be removed and added."""
-    from pellucid._decomp import core_aten_decompositions
-
-    return core_aten_decompositions()
-
-
-def decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedProgram:
-    """The program traced again, into the ops that composites are made of."""
-    signature, entries = program.graph_signature, program.module_call_graph
-    stored = {**program.constants, **program.state_dict}
-    if program.example_inputs is None:
-        raise ValueError("run_decompositions needs the program's example_inputs")
-    leaves = pytree.tree_leaves(program.example_inputs)
-    user = iter(leaves)
-    values = tuple(
-        next(user) if s.kind is InputKind.USER_INPUT else stored[str(s.target)]
-        for s in signature.input_specs
-    )
-    offset = len(values) - len(leaves)
-    env = ShapeEnv()
-    sizes: dict[tuple[int, int], Symbol | DerivedSize] = {}
-    made: dict[str, Symbol] = {}
-    for r in program.ranges:
-        if r.name not in made:
-            size = Tensor.size(leaves[r.input])[r.dim]
-            hint = (size - r.offset) // r.factor
-            made[r.name] = env.new_symbol(hint, r.name, r.lower, r.upper, r.name)
-        symbol = made[r.name]
-        is_plain = r.expr == r.name
-        sizes[r.input + offset, r.dim] = (
-            symbol if is_plain else DerivedSize(symbol, r.factor, r.offset)
-        )
-
-    def run(*flat: Any) -> tuple[Any, ...]:
-        with preserve_node_meta():
-            return tuple(Interpreter(program.graph_module).run(*flat))
-
-    graph_module = trace_specialised(
-        run, values, sizes, env, decomposition_table=dict(table)
-    )
-    specs = [
-        InputSpec(s.kind, s.arg, s.target, s.persistent) for s in signature.input_specs
-    ]
-    constants = {**program.constants, **_lift_constants(graph_module, specs)}
-    _name_inputs(graph_module, specs, leaves)
-    return ExportedProgram(
-        graph_module,
-        ExportGraphSignature(specs, _output_specs(graph_module)),
-        program.state_dict,
-        constants,
-        program.call_spec,
-        program.ranges,
-        program.guards,
-        program.example_inputs,
-        [ModuleCallEntry(e.fqn, None if e.fqn else e.signature) for e in entries],
     )

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import SymInt, Tensor
+from pellucid.export.graph_signature import InputKind, OutputKind, TensorArgument
 from pellucid.export.program import (
     ExportedProgram,
     ModuleCallSignature,
-    TensorArgument,
     check_sizes,
     program_state,
 )
@@ -34,6 +34,8 @@ __all__ = ["FlatArgsAdapter", "InterpreterModule", "UnflattenedModule", "unflatt
 
 
 _SIZE: Any = pellucid.ops.aten.sym_size.int
+_WRITE: Any = pellucid.ops.aten.copy_.default
+_DETACH: Any = pellucid.ops.aten.detach.default
 
 
 class InterpreterModule(GraphModule):
@@ -207,11 +209,33 @@ class _Parts:
                 scope.add_input(node)
         body = [n for n in graph.nodes if n.op not in ("placeholder", "output")]
         self._copy(scope, body, 1)
-        scope.finish(list(scope.of(graph.output_node().args[0])), self.signature)
+        scope.finish(self._written_back(scope), self.signature)
         made = UnflattenedModule(scope.attributes, scope.graph, "UnflattenedModule")
         _unlist_buffers(made, self.program)
         _order_parts(made, [e.fqn for e in self.program.module_call_graph])
         return made
+
+    def _written_back(self, scope: _Scope) -> list[Any]:
+        """The results, behind nodes that write new values to buffers and inputs; a
+        result that is such a value is what it was written to.
+        """
+        signature = self.program.graph_signature
+        placeholders = {
+            s.target if s.kind is InputKind.BUFFER else s.arg.name: s.arg.name
+            for s in signature.input_specs
+        }
+        outputs: Any = self.program.graph.output_node().args[0]
+        results: list[Any] = []
+        for spec, output in zip(signature.output_specs, outputs, strict=True):
+            if spec.kind is OutputKind.USER_OUTPUT:
+                results.append(scope.of([output])[0])
+                continue
+            owner = scope.value(self.nodes[placeholders[spec.target]])
+            new = scope.value(output)
+            if spec.kind is OutputKind.BUFFER_MUTATION:
+                new = scope.graph.call_function(_DETACH, (new,))
+            scope.values[output] = scope.graph.call_function(_WRITE, (owner, new))
+        return results
 
     def _copy(self, scope: _Scope, nodes: Sequence[Node], depth: int) -> None:
         """``depth``: how many of the calls that nodes belong to are outside."""

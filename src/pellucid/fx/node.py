@@ -430,7 +430,9 @@ def _function_is_impure(node: Node, impure_random: bool) -> bool:
 
 
 def _draws(function: Any) -> bool:
-    overloads = getattr(pellucid.ops.aten, getattr(function, "__name__", "."), None)
+    from pellucid._ops import packet_named
+
+    overloads = packet_named(getattr(function, "__name__", "."))
     if overloads is None or not getattr(function, "__module__", "").startswith("pell"):
         return False
     default = getattr(overloads, overloads.overloads()[0])

@@ -51,7 +51,7 @@ def _schemas_of(op: Any) -> list[Any]:
     is_overload = isinstance(op, _C._OpOverloadBase)
     if is_overload:
         return [op._schema]
-    from pellucid._ops import OpOverloadPacket
+    from pellucid._ops import OpOverloadPacket, packet_named
 
     if isinstance(op, OpOverloadPacket):
         return [getattr(op, name)._schema for name in op.overloads()]
@@ -59,7 +59,7 @@ def _schemas_of(op: Any) -> list[Any]:
         return []
     if not str(getattr(op, "__module__", "")).startswith("pellucid"):
         return []
-    packet = getattr(pellucid.ops.aten, op.__name__, None)
+    packet = packet_named(op.__name__)
     if packet is None:
         return []
     return [getattr(packet, name)._schema for name in packet.overloads()]

@@ -130,7 +130,7 @@ class Adadelta(FusedOptimizer):
         steps: list[Tensor],
         group: Group,
     ) -> None:
-        pellucid._fused_adadelta_(
+        pellucid._C._pellucid._fused_adadelta_(
             params,
             grads,
             column(states, "square_avg"),

@@ -60,7 +60,7 @@ class Adamax(FusedOptimizer):
         group: Group,
     ) -> None:
         beta1, beta2 = group["betas"]
-        pellucid._fused_adamax_(
+        pellucid._C._pellucid._fused_adamax_(
             params,
             grads,
             column(states, "exp_avg"),
@@ -131,7 +131,7 @@ class NAdam(FusedOptimizer):
         products = column(states, "mu_product")
         for product, step in zip(products, steps, strict=True):
             product.mul_(beta1 * (1.0 - 0.5 * 0.96 ** (float(step) * decay)))
-        pellucid._fused_nadam_(
+        pellucid._C._pellucid._fused_nadam_(
             params,
             grads,
             column(states, "exp_avg"),
@@ -192,7 +192,7 @@ class RAdam(FusedOptimizer):
         group: Group,
     ) -> None:
         beta1, beta2 = group["betas"]
-        pellucid._fused_radam_(
+        pellucid._C._pellucid._fused_radam_(
             params,
             grads,
             column(states, "exp_avg"),

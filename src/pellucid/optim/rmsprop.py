@@ -65,7 +65,7 @@ class RMSprop(FusedOptimizer):
         steps: list[Tensor],
         group: Group,
     ) -> None:
-        pellucid._fused_rmsprop_(
+        pellucid._C._pellucid._fused_rmsprop_(
             params,
             grads,
             column(states, "square_avg"),

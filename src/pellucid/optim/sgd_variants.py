@@ -65,7 +65,7 @@ class ASGD(FusedOptimizer):
         steps: list[Tensor],
         group: Group,
     ) -> None:
-        pellucid._fused_asgd_(
+        pellucid._C._pellucid._fused_asgd_(
             params,
             grads,
             column(states, "ax"),
@@ -126,7 +126,7 @@ class Rprop(FusedOptimizer):
     ) -> None:
         etaminus, etaplus = group["etas"]
         least, most = group["step_sizes"]
-        pellucid._fused_rprop_(
+        pellucid._C._pellucid._fused_rprop_(
             params,
             grads,
             column(states, "prev"),

@@ -5,7 +5,7 @@ from typing import Any
 
 from pellucid.utils import data, hooks
 
-__all__ = ["data", "hooks"]
+__all__ = ["data", "hooks", "swap_tensors"]
 
 
 _OF_BACKENDS = (
@@ -17,6 +17,8 @@ _OF_BACKENDS = (
 def __getattr__(name: str) -> Any:
     if name in _OF_BACKENDS:
         return getattr(import_module("pellucid.utils.backend_registration"), name)
+    if name == "swap_tensors":
+        return import_module("pellucid.utils._swapping").swap_tensors
     if name in ("benchmark", "checkpoint", "dlpack"):
         return import_module(f"pellucid.utils.{name}")
     raise AttributeError(f"module 'pellucid.utils' has no attribute {name!r}")

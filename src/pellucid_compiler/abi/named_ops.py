@@ -40,10 +40,12 @@ NAMED_OPS: Final = (
     ),
     NamedOp(
         "AsStridedGeometry",
-        "as_strided.geometry",
+        "pellucid::as_strided.geometry",
         "as_strided itself, with the base's geometry for the gradient",
     ),
-    NamedOp("BoxMuller", "_box_muller", "normal draws are made of uniform ones"),
+    NamedOp(
+        "BoxMuller", "pellucid::_box_muller", "normal draws are made of uniform ones"
+    ),
     NamedOp(
         "Clone",
         "clone",

@@ -171,6 +171,7 @@ class IntrinsicRow:
     variant: Annotated[str, code(VARIANT)]
     is_method: bool
     is_function: bool
+    module: str
     is_seen: bool
     is_transparent: bool
     instead: str

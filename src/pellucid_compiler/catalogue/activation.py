@@ -110,7 +110,7 @@ def hardtanh(x, min_val, max_val):
     return where(x <= min_val, min_val, where(x >= max_val, max_val, x))
 
 
-@pointwise("relu6(Tensor self) -> Tensor", namespace="nn", method=False)
+@pointwise("relu6(Tensor self) -> Tensor", namespace="nn", method=False, out=False)
 def relu6(x):
     """``min(max(x, 0), 6)``."""
     refuse_bool("relu6", x)
@@ -156,6 +156,7 @@ _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
     node="EluBackward0",
     method=False,
     also=("nn.functional.selu_",),
+    out=False,
 )
 def selu(x):
     """``elu`` with the self-normalising constants of Klambauer et al. 2017."""
@@ -306,9 +307,9 @@ def hardswish(x):
 
 
 @pointwise(
-    "softsign(Tensor self) -> Tensor",
+    "pellucid::softsign(Tensor self) -> Tensor",
     namespace="nn",
-    method=False,
+    out=False,
     node="DivBackward0",
     inplace=False,
 )
@@ -332,9 +333,9 @@ def _(x, y):
 
 
 @pointwise(
-    "tanhshrink(Tensor self) -> Tensor",
+    "pellucid::tanhshrink(Tensor self) -> Tensor",
     namespace="nn",
-    method=False,
+    out=False,
     node="SubBackward0",
     inplace=False,
     also=("nn.functional.tanhshrink",),

@@ -31,7 +31,8 @@ _NAME = "scaled_dot_product_attention"
 
 
 @contraction(
-    "_attend(Tensor score, Tensor value, Tensor? keep_mask=None, float dropout_p=0.0) "
+    "pellucid::_attend(Tensor score, Tensor value, Tensor? keep_mask=None, float "
+    "dropout_p=0.0) "
     "-> Tensor",
     method=False,
     function=False,
@@ -90,6 +91,7 @@ def _left(weight, keep_mask, dropout_p):
     ranks=(3, 4),
     autocast="lower",
     tags="nondeterministic_seeded",
+    out=False,
 )
 def attention(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa):
     """``softmax(q k^T scale + mask) v``; a row without any allowed key gives zero."""
@@ -120,10 +122,10 @@ def _(query, key, value, mask, dropout_p, is_causal, *, scale, enable_gqa):
 
 
 @contraction(
-    "_attention_with_dropout(Tensor query, Tensor key, Tensor value, Tensor keep_mask, "
+    "pellucid::_attention_with_dropout(Tensor query, Tensor key, Tensor value, Tensor "
+    "keep_mask, "
     "float dropout_p, Tensor? attn_mask=None, bool is_causal=False, *, "
     "float? scale=None, bool enable_gqa=False) -> Tensor",
-    namespace="nn",
     method=False,
     out=False,
     ranks=(3, 4),

@@ -49,7 +49,8 @@ def _normalized(x, mean, variance, weight, bias, eps):
 
 
 @fused(
-    "_batch_norm_with_batch(Tensor input, Tensor? weight, Tensor? bias, float eps) "
+    "pellucid::_batch_norm_with_batch(Tensor input, Tensor? weight, Tensor? bias, "
+    "float eps) "
     "-> (Tensor, Tensor, Tensor)",
     method=False,
     out=False,
@@ -94,12 +95,14 @@ def _(
 
 
 @fused(
-    "_batch_norm_with_statistics(Tensor input, Tensor mean, Tensor variance, "
+    "pellucid::_batch_norm_with_statistics(Tensor input, Tensor mean, Tensor variance, "
     "Tensor? weight, Tensor? bias, float eps) -> Tensor",
     method=False,
     out=False,
     node="NativeBatchNormBackward0",
     layout="images",
+    backward="native_batch_norm_backward(running_mean=mean, running_var=variance, "
+    "save_mean=None, save_invstd=None, train=False)",
 )
 def batch_norm_with_statistics(x, mean, variance, weight, bias, eps):
     """``(x - mean) / sqrt(variance + eps) * weight + bias`` per channel."""

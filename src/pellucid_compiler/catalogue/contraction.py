@@ -181,6 +181,7 @@ def _(x, weight, bias):
     autocast="lower",
     backward="convolution_backward(transposed=False, output_padding=[0, 0])",
     also=("nn.functional.conv2d",),
+    out=False,
 )
 def conv2d(x, weight, bias, stride, padding, dilation, groups):
     """Cross-correlation of images with ``weight``; a load outside an image is zero."""
@@ -205,6 +206,7 @@ def _(x, weight, bias, stride, padding, dilation, groups, y, grad, derived):
     method=False,
     node="ConvolutionBackward0",
     layout="images",
+    out=False,
     autocast="lower",
 )
 def conv2d_padding(x, weight, bias, stride, padding, dilation, groups):

@@ -28,7 +28,12 @@ def clone(x, memory_format):
 
 
 @pointwise(
-    f"_to_copy(Tensor self, {_LIKE}) -> Tensor", inplace=False, out=False, core=True
+    f"_to_copy(Tensor self, {_LIKE}) -> Tensor",
+    inplace=False,
+    out=False,
+    method=False,
+    function=False,
+    core=True,
 )
 def to_copy(x, dtype, layout, device, pin_memory, non_blocking, memory_format):
     """The elements as ``dtype``, in memory of their own."""

@@ -18,7 +18,8 @@ from pellucid_compiler.declare import (
 
 
 @loop(
-    "_deform_columns(Tensor input, Tensor offset, Tensor mask, SymInt[2] kernel_size, "
+    "pellucid::_deform_columns(Tensor input, Tensor offset, Tensor mask, SymInt[2] "
+    "kernel_size, "
     "SymInt[2] stride, SymInt[2] padding, SymInt[2] dilation, SymInt offset_groups, "
     "bool use_mask) -> Tensor",
     method=False,
@@ -86,7 +87,7 @@ def _deform_columns(
 
 
 @scan_op(
-    "_nms_kept(Tensor dets, float iou_threshold) -> Tensor",
+    "pellucid::_nms_kept(Tensor dets, float iou_threshold) -> Tensor",
     method=False,
     function=False,
     out=False,

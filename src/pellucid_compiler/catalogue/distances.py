@@ -23,6 +23,7 @@ from pellucid_compiler.ir.dtypes import HALF
     node="CdistBackward0",
     autocast="float32",
     method=False,
+    function=False,
     out=False,
     backward="_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, "
     "Tensor cdist) -> Tensor",

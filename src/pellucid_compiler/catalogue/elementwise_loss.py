@@ -218,6 +218,7 @@ binary_cross_entropy_with_logits.gradients_seen_as(self=_of_logits)
     "kl_div(Tensor self, Tensor target, int reduction=Mean, *, bool "
     "log_target=False) -> Tensor",
     method=False,
+    out=False,
     layout="operand",
     autocast="float32",
 )

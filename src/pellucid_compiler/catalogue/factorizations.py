@@ -87,7 +87,7 @@ def _diagonal(x):
 
 
 @library_op(
-    "_linalg_cholesky(Tensor self) -> (Tensor L, Tensor info)",
+    "pellucid::_linalg_cholesky(Tensor self) -> (Tensor L, Tensor info)",
     method=False,
     rare=True,
     autocast="float32",
@@ -124,7 +124,8 @@ ROUTINES["cholesky"] = Routine(
 
 
 @library_op(
-    "_linalg_lu(Tensor A, bool pivot=True) -> (Tensor LU, Tensor pivots, Tensor info)",
+    "pellucid::_linalg_lu(Tensor A, bool pivot=True) -> (Tensor LU, Tensor pivots, "
+    "Tensor info)",
     method=False,
     rare=True,
     autocast="float32",
@@ -191,7 +192,7 @@ ROUTINES["lu"] = Routine("lu", _lu_types, numpy_linalg.lu, graph_rule(_lu_tangen
 
 
 @library_op(
-    "_linalg_permutation(Tensor pivots, SymInt rows) -> Tensor",
+    "pellucid::_linalg_permutation(Tensor pivots, SymInt rows) -> Tensor",
     method=False,
     out=False,
     rare=True,
@@ -213,7 +214,7 @@ ROUTINES["permutation"] = Routine(
 
 
 @library_op(
-    "_linalg_qr(Tensor A, bool complete=False) -> (Tensor Q, Tensor R)",
+    "pellucid::_linalg_qr(Tensor A, bool complete=False) -> (Tensor Q, Tensor R)",
     method=False,
     rare=True,
     autocast="float32",
@@ -288,6 +289,7 @@ ROUTINES["geqrf"] = Routine("geqrf", _geqrf_types, numpy_linalg.geqrf)
     "_linalg_eigh(Tensor A, bool upper=False) -> (Tensor eigenvalues, "
     "Tensor eigenvectors)",
     method=False,
+    out=False,
     rare=True,
     autocast="float32",
 )
@@ -321,7 +323,7 @@ ROUTINES["eigh"] = Routine(
 
 
 @library_op(
-    "_linalg_eigvalsh(Tensor A, bool upper=False) -> Tensor",
+    "pellucid::_linalg_eigvalsh(Tensor A, bool upper=False) -> Tensor",
     method=False,
     rare=True,
     autocast="float32",
@@ -350,7 +352,7 @@ ROUTINES["eigvalsh"] = Routine(
 
 
 @library_op(
-    "_linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)",
+    "pellucid::_linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)",
     method=False,
     rare=True,
     autocast="float32",

@@ -17,25 +17,25 @@ _GEOMETRY = f"{_VIEWED}, int[] base_size, int[] base_stride, int base_offset"
 _PLACES = "size, stride, storage_offset, base_size, base_stride, base_offset"
 
 intrinsic(
-    f"as_strided.geometry(Tensor(a) self, {_GEOMETRY}) -> Tensor(a)",
+    f"pellucid::as_strided.geometry(Tensor(a) self, {_GEOMETRY}) -> Tensor(a)",
     """``as_strided`` of a view, with the geometry of its base for the gradient.""",
     "intrinsics::as_strided_geometry",
     "view",
-    gradient=f"as_strided_backward.geometry(grad, {_PLACES})",
+    gradient=f"pellucid::as_strided_backward.geometry(grad, {_PLACES})",
 )
 intrinsic(
-    f"as_strided_backward.geometry(Tensor self, {_GEOMETRY}) -> Tensor",
+    f"pellucid::as_strided_backward.geometry(Tensor self, {_GEOMETRY}) -> Tensor",
     """Zeros of the base's geometry, and in them the gradient of the view.""",
     "intrinsics::as_strided_backward",
     "loop",
-    gradient=f"as_strided_gather.geometry(grad, {_PLACES})",
+    gradient=f"pellucid::as_strided_gather.geometry(grad, {_PLACES})",
 )
 intrinsic(
-    f"as_strided_gather.geometry(Tensor self, {_GEOMETRY}) -> Tensor",
+    f"pellucid::as_strided_gather.geometry(Tensor self, {_GEOMETRY}) -> Tensor",
     """The elements that a view of this geometry shows, in memory of their own.""",
     "intrinsics::as_strided_gather",
     "loop",
-    gradient=f"as_strided_backward.geometry(grad, {_PLACES})",
+    gradient=f"pellucid::as_strided_backward.geometry(grad, {_PLACES})",
 )
 intrinsic(
     "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, "
@@ -382,24 +382,28 @@ for _schema, _doc, _kernel in (
         """Fills with ones, each with probability ``p``, and zeros.""",
         "intrinsics::bernoulli",
     ),
-    # composites/sampling.py calls these.
+):
+    intrinsic(_schema, _doc, _kernel, "random", method=True)
+
+# composites/sampling.py calls these.
+for _schema, _doc, _kernel in (
     (
-        f"_draw_gamma_(Tensor(a!) self, {_WRITTEN}",
+        f"pellucid::_draw_gamma_(Tensor(a!) self, {_WRITTEN}",
         _NUMBERS.format("gamma"),
         "intrinsics::draw_gamma",
     ),
     (
-        f"_draw_poisson_(Tensor(a!) self, {_WRITTEN}",
+        f"pellucid::_draw_poisson_(Tensor(a!) self, {_WRITTEN}",
         _NUMBERS.format("Poisson"),
         "intrinsics::draw_poisson",
     ),
     (
-        f"_draw_binomial_(Tensor(a!) self, {_WRITTEN}",
+        f"pellucid::_draw_binomial_(Tensor(a!) self, {_WRITTEN}",
         _NUMBERS.format("binomial"),
         "intrinsics::draw_binomial",
     ),
 ):
-    intrinsic(_schema, _doc, _kernel, "random", method=True)
+    intrinsic(_schema, _doc, _kernel, "random", function=True)
 
 _RAND = """Numbers drawn evenly from [0, 1)."""
 _RANDN = """Numbers drawn from the normal distribution of mean 0 and variance 1."""

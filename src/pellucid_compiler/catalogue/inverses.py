@@ -37,7 +37,7 @@ from pellucid_compiler.ir.dtypes import HALF, is_complex, real_dtype
 
 
 @library_op(
-    "_linalg_inv(Tensor A) -> (Tensor inverse, Tensor info)",
+    "pellucid::_linalg_inv(Tensor A) -> (Tensor inverse, Tensor info)",
     method=False,
     rare=True,
     autocast="float32",
@@ -68,7 +68,7 @@ ROUTINES["inv"] = Routine(
 
 
 @library_op(
-    "_linalg_solve(Tensor A, Tensor B) -> (Tensor result, Tensor info)",
+    "pellucid::_linalg_solve(Tensor A, Tensor B) -> (Tensor result, Tensor info)",
     method=False,
     rare=True,
     autocast="float32",
@@ -80,7 +80,7 @@ def solve(a, b):
 
 
 def _solved_adjoint(a, grad):
-    return api.ops.aten._linalg_solve(a.mH, grad)[0]
+    return api.ops.pellucid._linalg_solve(a.mH, grad)[0]
 
 
 solve.gradients_seen_as(
@@ -140,7 +140,7 @@ ROUTINES["solve"] = Routine(
 
 
 @library_op(
-    "_linalg_solve_triangular(Tensor A, Tensor B, bool upper, "
+    "pellucid::_linalg_solve_triangular(Tensor A, Tensor B, bool upper, "
     "bool unitriangular=False) -> Tensor",
     method=False,
     rare=True,
@@ -154,7 +154,9 @@ def solve_triangular(a, b, upper, unitriangular):
 
 
 def _solved_triangular_adjoint(grad, a, upper, unitriangular):
-    return api.ops.aten._linalg_solve_triangular(a.mH, grad, not upper, unitriangular)
+    return api.ops.pellucid._linalg_solve_triangular(
+        a.mH, grad, not upper, unitriangular
+    )
 
 
 def _seen_of_triangle(grad, size, A, upper, unitriangular, result):
@@ -208,7 +210,7 @@ ROUTINES["solve_triangular"] = Routine(
 
 
 @library_op(
-    "_linalg_pinv(Tensor A, Tensor cutoff, bool hermitian=False) -> Tensor",
+    "pellucid::_linalg_pinv(Tensor A, Tensor cutoff, bool hermitian=False) -> Tensor",
     method=False,
     rare=True,
     autocast="float32",
@@ -259,6 +261,7 @@ def _trace_of_product(a, b):
     "_linalg_det(Tensor A) -> Tensor",
     refuses=HALF,
     method=False,
+    out=False,
     rare=True,
     autocast="float32",
 )
@@ -300,6 +303,7 @@ ROUTINES["adjugate"] = Routine(
 @library_op(
     "_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)",
     method=False,
+    out=False,
     rare=True,
     autocast="float32",
 )

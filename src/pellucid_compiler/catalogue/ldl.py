@@ -19,7 +19,8 @@ from pellucid_compiler.ir.dtypes import HALF
 
 
 @library_op(
-    "_linalg_ldl(Tensor A, bool hermitian=False) -> (Tensor LD, Tensor pivots, "
+    "pellucid::_linalg_ldl(Tensor A, bool hermitian=False) -> (Tensor LD, Tensor "
+    "pivots, "
     "Tensor info)",
     method=False,
     rare=True,

@@ -21,7 +21,8 @@ from pellucid_compiler.ir.dtypes import real_dtype
 
 
 @library_op(
-    "_linalg_lstsq(Tensor A, Tensor B, Tensor rcond) -> (Tensor solution, Tensor rank)",
+    "pellucid::_linalg_lstsq(Tensor A, Tensor B, Tensor rcond) -> (Tensor solution, "
+    "Tensor rank)",
     method=False,
     rare=True,
     autocast="float32",

@@ -25,6 +25,7 @@ from pellucid_compiler.ir.dtypes import HALF, is_complex, real_dtype
     "-> (Tensor U, Tensor S, Tensor Vh)",
     refuses=HALF,
     method=False,
+    out=False,
     rare=True,
     autocast="float32",
 )
@@ -105,7 +106,10 @@ ROUTINES["svd"] = Routine("svd", svd_types, svd_reference, svd_rule)
 
 
 @library_op(
-    "_linalg_svdvals(Tensor A) -> Tensor", method=False, rare=True, autocast="float32"
+    "pellucid::_linalg_svdvals(Tensor A) -> Tensor",
+    method=False,
+    rare=True,
+    autocast="float32",
 )
 def svdvals(a):
     """The singular values alone, the greatest first."""

@@ -189,7 +189,7 @@ def _without(x, dim):
 
 
 @loop(
-    "_one_hot(Tensor self, SymInt num_classes) -> Tensor",
+    "pellucid::_one_hot(Tensor self, SymInt num_classes) -> Tensor",
     method=False,
     out=False,
     index_error=RuntimeError,

@@ -203,18 +203,25 @@ def convolution(
     )
 
 
-@loop(
-    "_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
-    refuses=("integers", "bool"),
-    method=False,
-    rare=True,
-    backward="_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor",
-    backward_out="out",
-    core=("_adaptive_avg_pool2d", "_adaptive_avg_pool2d_backward"),
-)
-def _adaptive_avg_pool2d(x, output_size):
-    """Another name of ``adaptive_avg_pool2d``."""
-    return ADAPTIVE_MEANS[2](x, output_size)
+def _declare_adaptive_mean(dims):
+    name = f"_adaptive_avg_pool{dims}d"
+
+    @loop(
+        f"{name}(Tensor self, SymInt[{dims}] output_size) -> Tensor",
+        refuses=("integers", "bool"),
+        method=False,
+        rare=True,
+        backward=f"{name}_backward(Tensor grad_output, Tensor self) -> Tensor",
+        backward_out="out",
+        core=(name, f"{name}_backward") if dims == 2 else True,
+    )
+    def mean_of_windows(x, output_size):
+        """The means of windows that cover the last dims evenly."""
+        return ADAPTIVE_MEANS[dims](x, output_size)
+
+
+for _dims in (2, 3):
+    _declare_adaptive_mean(_dims)
 
 
 @contraction(
@@ -223,6 +230,7 @@ def _adaptive_avg_pool2d(x, output_size):
     "Tensor? attn_mask=None, float? scale=None) "
     "-> (Tensor output, Tensor logsumexp)",
     method=False,
+    out=False,
     rare=True,
     backward="_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, "
     "Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, "

@@ -49,7 +49,11 @@ def _(x, dim, dtype):
     return api.ops.aten._softmax.default(x, dim, False)
 
 
-@fused("_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")
+@fused(
+    "_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+    method=False,
+    out=False,
+)
 def safe_softmax(x, dim, dtype):
     """``softmax`` that gives zeros where all elements along ``dim`` are -inf."""
     x, dim = _as_float("_safe_softmax", x, dtype), [wrap_dim(dim, x.rank)]

@@ -11,7 +11,8 @@ def _direction(grad, param, weight_decay, maximize):
 
 
 @foreach(
-    "_fused_rmsprop_(Tensor(a!)[] self, Tensor[] grads, Tensor(b!)[] square_avgs, "
+    "pellucid::_fused_rmsprop_(Tensor(a!)[] self, Tensor[] grads, Tensor(b!)[] "
+    "square_avgs, "
     "Tensor(c!)[] momentum_buffers, Tensor(d!)[] grad_avgs, *, float lr, float alpha, "
     "float eps, float weight_decay, float momentum, bool maximize) -> ()"
 )
@@ -53,7 +54,8 @@ def fused_adagrad(param, grad, total, step, lr, lr_decay, weight_decay, eps, max
 
 
 @foreach(
-    "_fused_adadelta_(Tensor(a!)[] self, Tensor[] grads, Tensor(b!)[] square_avgs, "
+    "pellucid::_fused_adadelta_(Tensor(a!)[] self, Tensor[] grads, Tensor(b!)[] "
+    "square_avgs, "
     "Tensor(c!)[] acc_deltas, *, float lr, float rho, float eps, float weight_decay, "
     "bool maximize) -> ()"
 )
@@ -67,7 +69,8 @@ def fused_adadelta(param, grad, square, moved, lr, rho, eps, weight_decay, maxim
 
 
 @foreach(
-    "_fused_adamax_(Tensor(a!)[] self, Tensor[] grads, Tensor(b!)[] exp_avgs, "
+    "pellucid::_fused_adamax_(Tensor(a!)[] self, Tensor[] grads, Tensor(b!)[] "
+    "exp_avgs, "
     "Tensor(c!)[] exp_infs, Tensor[] state_steps, *, float lr, float beta1, "
     "float beta2, float eps, float weight_decay, bool maximize) -> ()",
     numbers=("state_steps",),
@@ -84,7 +87,7 @@ def fused_adamax(
 
 
 @foreach(
-    "_fused_nadam_(Tensor(a!)[] self, Tensor[] grads, Tensor(b!)[] exp_avgs, "
+    "pellucid::_fused_nadam_(Tensor(a!)[] self, Tensor[] grads, Tensor(b!)[] exp_avgs, "
     "Tensor(c!)[] exp_avg_sqs, Tensor[] mu_products, Tensor[] state_steps, *, "
     "float lr, float beta1, float beta2, float weight_decay, float momentum_decay, "
     "float eps, bool decoupled_weight_decay, bool maximize) -> ()",
@@ -116,7 +119,7 @@ def fused_nadam(
 
 
 @foreach(
-    "_fused_radam_(Tensor(a!)[] self, Tensor[] grads, Tensor(b!)[] exp_avgs, "
+    "pellucid::_fused_radam_(Tensor(a!)[] self, Tensor[] grads, Tensor(b!)[] exp_avgs, "
     "Tensor(c!)[] exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, "
     "float beta2, float weight_decay, float eps, bool decoupled_weight_decay, "
     "bool maximize) -> ()",
@@ -148,7 +151,7 @@ def fused_radam(
 
 
 @foreach(
-    "_fused_asgd_(Tensor(a!)[] self, Tensor[] grads, Tensor(b!)[] axs, "
+    "pellucid::_fused_asgd_(Tensor(a!)[] self, Tensor[] grads, Tensor(b!)[] axs, "
     "Tensor[] mus, Tensor[] etas, *, float lambd, float weight_decay, bool maximize) "
     "-> ()",
     numbers=("mus", "etas"),
@@ -161,7 +164,7 @@ def fused_asgd(param, grad, average, mu, eta, lambd, weight_decay, maximize):
 
 
 @foreach(
-    "_fused_rprop_(Tensor(a!)[] self, Tensor[] grads, Tensor(b!)[] prevs, "
+    "pellucid::_fused_rprop_(Tensor(a!)[] self, Tensor[] grads, Tensor(b!)[] prevs, "
     "Tensor(c!)[] step_sizes, *, float etaminus, float etaplus, float step_size_min, "
     "float step_size_max, bool maximize) -> ()"
 )

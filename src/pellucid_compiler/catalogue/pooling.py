@@ -31,6 +31,8 @@ _CORE = (
     *("max_pool2d_with_indices", "max_pool2d_with_indices_backward"),
     "max_pool3d_with_indices",
 )
+# PyTorch pools one dim as two and has no gradient ops for it: these are ours.
+_OWN = "pellucid::"
 
 
 class _Windows:
@@ -220,7 +222,7 @@ def _declare_max_pool(dims):
         f"int[{dims}] padding=0, int[{dims}] dilation=1, bool ceil_mode=False"
     )
     symbolic = ("kernel_size", "stride", "padding", "dilation")
-    name = f"max_pool{dims}d"
+    name, own = f"max_pool{dims}d", _OWN if dims == 1 else ""
 
     @loop(
         f"{name}_with_indices({options}) -> (Tensor, Tensor)",
@@ -232,7 +234,7 @@ def _declare_max_pool(dims):
         symbolic=symbolic,
         layout="images",
         autocast="float32" if dims == 3 else "",
-        backward=f"{name}_with_indices_backward(Tensor grad_output, Tensor self, "
+        backward=f"{own}{name}_with_indices_backward(Tensor grad_output, Tensor self, "
         f"int[{dims}] kernel_size, int[{dims}] stride, int[{dims}] padding, "
         f"int[{dims}] dilation, bool ceil_mode, Tensor indices) -> Tensor",
         core=_CORE,
@@ -492,14 +494,28 @@ def _sums_along(x, windows, d):
 
 
 def _seen_adaptive_mean(x, output_size):
-    if all(n == 1 for n in output_size) and x.dim() in (3, 4):
-        return x.mean((-1, -2), True)
-    return api.ops.aten._adaptive_avg_pool2d.default(x, output_size)
+    dims = len(output_size)
+    if all(n == 1 for n in output_size) and x.dim() - dims in (1, 2):
+        return x.mean([-1 - d for d in range(dims)], True)
+    packet = api.ops.aten._adaptive_avg_pool3d
+    if dims == 2:
+        packet = api.ops.aten._adaptive_avg_pool2d
+    return packet.default(x, output_size)
+
+
+def _seen_adaptive_mean_of_rows(x, output_size):
+    return _seen_adaptive_mean(x.unsqueeze(-2), [1, *output_size]).squeeze(-2)
+
+
+def _seen_adaptive_greatest_of_rows(x, output_size):
+    op = api.ops.aten.adaptive_max_pool2d.default
+    greatest, indices = op(x.unsqueeze(-2), [1, *output_size])
+    return greatest.squeeze(-2), indices.squeeze(-2)
 
 
 def _declare_adaptive(dims):
     avg, greatest_name = f"adaptive_avg_pool{dims}d", f"adaptive_max_pool{dims}d"
-    hidden = "nn" if dims > 1 else ""
+    hidden, own = "nn" if dims > 1 else "", _OWN if dims == 1 else ""
 
     sized = "int[1]" if dims == 1 else f"SymInt[{dims}]"
 
@@ -531,8 +547,9 @@ def _declare_adaptive(dims):
 
         return _batched(run, x, dims)
 
-    if dims == 2:
-        adaptive_avg_pool.seen_as(_seen_adaptive_mean)
+    adaptive_avg_pool.seen_as(
+        _seen_adaptive_mean_of_rows if dims == 1 else _seen_adaptive_mean
+    )
 
     options = f"Tensor self, int[{dims}] output_size"
 
@@ -546,8 +563,8 @@ def _declare_adaptive(dims):
         symbolic=("output_size",),
         layout="images",
         autocast="float32" if dims == 3 else "",
-        backward=f"{greatest_name}_backward(Tensor grad_output, Tensor self, Tensor "
-        f"indices) -> Tensor",
+        backward=f"{own}{greatest_name}_backward(Tensor grad_output, Tensor self, "
+        "Tensor indices) -> Tensor",
     )
     def adaptive_max_pool(x, output_size):
         """The greatest elements of windows that cover the last dims evenly, and
@@ -577,6 +594,8 @@ def _declare_adaptive(dims):
 
         return _batched(run, x, dims)
 
+    if dims == 1:
+        adaptive_max_pool.seen_as(_seen_adaptive_greatest_of_rows)
     return adaptive_avg_pool
 
 

@@ -26,7 +26,8 @@ from pellucid_compiler.declare import (
 
 
 @pointwise(
-    "_box_muller(Tensor u, Tensor v, *, float mean, float std) -> (Tensor, Tensor)",
+    "pellucid::_box_muller(Tensor u, Tensor v, *, float mean, float std) -> (Tensor, "
+    "Tensor)",
     method=False,
     inplace=False,
     rare=True,
@@ -43,10 +44,8 @@ def box_muller(u, v, mean, std):
 
 @random(
     "bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
-    forms=(
-        "bernoulli.float_out(Tensor self, float p=0.5, *, "
-        "Generator? generator=None, Tensor(a!) out) -> Tensor(a!)",
-    ),
+    out="bernoulli.float_out(Tensor self, float p=0.5, *, "
+    "Generator? generator=None, Tensor(a!) out) -> Tensor(a!)",
     draws=2,
     node="BernoulliBackward1",
 )

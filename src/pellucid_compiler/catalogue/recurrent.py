@@ -22,7 +22,7 @@ from pellucid_compiler.declare import (
 
 
 @scan_op(
-    "_lstm(Tensor input, Tensor hidden, Tensor cell, Tensor weight, "
+    "pellucid::_lstm(Tensor input, Tensor hidden, Tensor cell, Tensor weight, "
     "Tensor? projection, Tensor? active, bool reverse) "
     "-> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
     method=False,
@@ -70,7 +70,8 @@ def lstm(x, hidden, cell, weight, projection, active, reverse):
 
 
 @scan_op(
-    "_gru(Tensor input, Tensor hidden, Tensor weight, Tensor? bias, Tensor? active, "
+    "pellucid::_gru(Tensor input, Tensor hidden, Tensor weight, Tensor? bias, Tensor? "
+    "active, "
     "bool reverse) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
     method=False,
     autocast="float32",
@@ -102,7 +103,8 @@ def gru(x, hidden, weight, bias, active, reverse):
 
 
 @scan_op(
-    "_rnn(Tensor input, Tensor hidden, Tensor weight, Tensor? active, bool reverse, "
+    "pellucid::_rnn(Tensor input, Tensor hidden, Tensor weight, Tensor? active, bool "
+    "reverse, "
     "str nonlinearity) -> Tensor",
     method=False,
     autocast="lower",

@@ -129,9 +129,11 @@ def _sampled(x, rois, scale, pooled, largest, options, channel):
 
 
 @loop(
-    f"_roi_align({_REGIONS}, {_BINS}, {_LARGEST}, bool adaptive, bool aligned) "
+    f"pellucid::_roi_align({_REGIONS}, {_BINS}, {_LARGEST}, bool adaptive, bool "
+    "aligned) "
     "-> Tensor",
-    backward=f"_roi_align_backward(Tensor grad, {_REGIONS}, {_BINS}, {_LARGEST}, "
+    backward=f"pellucid::_roi_align_backward(Tensor grad, {_REGIONS}, {_BINS}, "
+    f"{_LARGEST}, "
     "bool adaptive, bool aligned) -> Tensor",
     backward_out="",
     method=False,
@@ -166,9 +168,10 @@ def _placed_channels(name, x, height, width):
 
 
 @loop(
-    f"_ps_roi_align({_REGIONS}, {_BINS}, {_LARGEST}, bool adaptive) "
+    f"pellucid::_ps_roi_align({_REGIONS}, {_BINS}, {_LARGEST}, bool adaptive) "
     "-> (Tensor, Tensor)",
-    backward=f"_ps_roi_align_backward(Tensor grad, {_REGIONS}, {_BINS}, {_LARGEST}, "
+    backward=f"pellucid::_ps_roi_align_backward(Tensor grad, {_REGIONS}, {_BINS}, "
+    f"{_LARGEST}, "
     "bool adaptive) -> Tensor",
     backward_out="",
     method=False,
@@ -234,8 +237,9 @@ class _Elements:
 
 
 @loop(
-    f"_roi_pool({_REGIONS}, {_BINS}, {_LARGEST}) -> (Tensor, Tensor)",
-    backward=f"_roi_pool_backward(Tensor grad, {_REGIONS}, {_BINS}, {_LARGEST}) "
+    f"pellucid::_roi_pool({_REGIONS}, {_BINS}, {_LARGEST}) -> (Tensor, Tensor)",
+    backward=f"pellucid::_roi_pool_backward(Tensor grad, {_REGIONS}, {_BINS}, "
+    f"{_LARGEST}) "
     "-> Tensor",
     backward_out="",
     method=False,
@@ -277,8 +281,9 @@ def _roi_pool(x, rois, scale, height, width, largest_height, largest_width):
 
 
 @loop(
-    f"_ps_roi_pool({_REGIONS}, {_BINS}, {_LARGEST}) -> (Tensor, Tensor)",
-    backward=f"_ps_roi_pool_backward(Tensor grad, {_REGIONS}, {_BINS}, {_LARGEST}) "
+    f"pellucid::_ps_roi_pool({_REGIONS}, {_BINS}, {_LARGEST}) -> (Tensor, Tensor)",
+    backward=f"pellucid::_ps_roi_pool_backward(Tensor grad, {_REGIONS}, {_BINS}, "
+    f"{_LARGEST}) "
     "-> Tensor",
     backward_out="",
     method=False,

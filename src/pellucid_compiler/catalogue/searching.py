@@ -13,7 +13,8 @@ from pellucid_compiler.declare import (
 
 
 @library_op(
-    "_searchsorted(Tensor sorted_sequence, Tensor self, bool right) -> Tensor",
+    "pellucid::_searchsorted(Tensor sorted_sequence, Tensor self, bool right) -> "
+    "Tensor",
     method=False,
     rare=True,
 )

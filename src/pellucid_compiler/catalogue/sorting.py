@@ -66,6 +66,7 @@ def sort_stable(x, stable, dim, descending):
 
 @library_op(
     "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
+    out=False,
     layout="operand",
 )
 def argsort(x, dim, descending):

@@ -14,7 +14,8 @@ from pellucid_compiler.declare import (
 
 
 @loop(
-    "_sparse_product(Tensor values, Tensor rows, Tensor columns, Tensor dense, "
+    "pellucid::_sparse_product(Tensor values, Tensor rows, Tensor columns, Tensor "
+    "dense, "
     "SymInt num_rows) -> Tensor",
     method=False,
     out=False,
@@ -35,7 +36,7 @@ def sparse_product(values, rows, columns, dense, num_rows):
 
 
 @loop(
-    "_compressed_product(Tensor values, Tensor pointers, Tensor columns, "
+    "pellucid::_compressed_product(Tensor values, Tensor pointers, Tensor columns, "
     "Tensor dense, SymInt longest) -> Tensor",
     method=False,
     out=False,

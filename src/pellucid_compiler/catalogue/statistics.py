@@ -132,7 +132,9 @@ var.gradients_seen_as(self=_deviations)
 
 
 @reduction_op(
-    "var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)", method=False
+    "var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
+    method=False,
+    out=False,
 )
 def var_mean_all(x, unbiased):
     """The variance and the mean of all elements."""
@@ -143,6 +145,7 @@ def var_mean_all(x, unbiased):
     "var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) "
     "-> (Tensor, Tensor)",
     method=False,
+    out=False,
 )
 def var_mean_dim(x, dim, unbiased, keepdim):
     """The variance and the mean over ``dim``."""
@@ -220,7 +223,9 @@ def std_mean(x, dim, correction, keepdim):
 
 
 @reduction_op(
-    "std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)", method=False
+    "std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
+    method=False,
+    out=False,
 )
 def std_mean_all(x, unbiased):
     """``std`` and ``mean`` of all elements."""
@@ -231,6 +236,7 @@ def std_mean_all(x, unbiased):
     "std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) "
     "-> (Tensor, Tensor)",
     method=False,
+    out=False,
 )
 def std_mean_dim(x, dim, unbiased, keepdim):
     """``std`` and ``mean`` over ``dim``."""

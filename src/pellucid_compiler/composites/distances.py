@@ -31,7 +31,7 @@ def cdist(x1, x2, p, compute_mode):
         x1.shape[-1],
         x2.shape[-1],
     )
-    return api._cdist_forward(x1, x2, p, compute_mode)
+    return api.ops.aten._cdist_forward.default(x1, x2, p, compute_mode)
 
 
 @composite(
@@ -45,7 +45,7 @@ def pdist(x, p):
     require(p >= 0, "pdist: p is {}; give 0, a positive number or infinity", p)
     count = x.shape[0]
     places = api.triu_indices(count, count, 1, device=x.device)
-    return api._cdist_forward(x, x, p, None)[places[0], places[1]]
+    return api.ops.aten._cdist_forward.default(x, x, p, None)[places[0], places[1]]
 
 
 @composite(

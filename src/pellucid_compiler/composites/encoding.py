@@ -21,4 +21,4 @@ def one_hot(x, num_classes):
             "num_classes",
         )
         num_classes = int(x.max().item()) + 1
-    return api._one_hot(x, num_classes)
+    return api._C._pellucid._one_hot(x, num_classes)

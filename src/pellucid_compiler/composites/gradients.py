@@ -66,7 +66,9 @@ def masked_select_backward(grad, x, mask):
 
 
 @_hidden(
-    "masked_scatter_backward(Tensor grad_output, Tensor mask, SymInt[] sizes) -> Tensor"
+    "masked_scatter_backward(Tensor grad_output, Tensor mask, SymInt[] sizes) "
+    "-> Tensor",
+    seen=True,
 )
 def masked_scatter_backward(grad, mask, sizes):
     """The masked elements in order; zeros behind them."""

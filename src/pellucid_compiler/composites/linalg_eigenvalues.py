@@ -25,14 +25,14 @@ def eig(x):
     tensor([0.+1.j, 0.-1.j])
     """
     _require_finite("eig", x)
-    return api._linalg_eig(x)
+    return api._C._pellucid._linalg_eig(x)
 
 
 @composite("linalg_eigvals(Tensor self) -> Tensor", namespace="linalg", out=True)
 def eigvals(x):
     """The complex eigenvalues of square matrices, in LAPACK's order."""
     _require_finite("eigvals", x)
-    return api._linalg_eig(x)[0]
+    return api._C._pellucid._linalg_eig(x)[0]
 
 
 def _require_finite(name, x):
@@ -68,7 +68,7 @@ def eigh(x, UPLO):
 )
 def eigvalsh(x, UPLO):
     """The eigenvalues of Hermitian matrices, the least first."""
-    return api._linalg_eigvalsh(x, _is_upper(UPLO))
+    return api._C._pellucid._linalg_eigvalsh(x, _is_upper(UPLO))
 
 
 def _is_upper(triangle):
@@ -106,7 +106,7 @@ def svd(A, full_matrices, *, driver):
 def svdvals(A, *, driver):
     """The singular values, the greatest first."""
     _refuse_driver("svdvals", driver)
-    return api._linalg_svdvals(A)
+    return api._C._pellucid._linalg_svdvals(A)
 
 
 def _refuse_driver(name, driver):
@@ -197,7 +197,7 @@ def pinv(x, *, atol, rtol, hermitian):
     cutoff = _cutoff(values, atol, rtol, max(x.shape[-2:]))
     batch = api.broadcast_shapes(cutoff.shape, x.shape[:-2])
     x, cutoff = x.expand(*batch, *x.shape[-2:]), cutoff.expand(batch)
-    return api._linalg_pinv(x, cutoff, hermitian)
+    return api._C._pellucid._linalg_pinv(x, cutoff, hermitian)
 
 
 @composite(

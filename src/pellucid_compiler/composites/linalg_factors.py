@@ -26,7 +26,7 @@ def cholesky_ex(x, *, upper, check_errors):
     """``cholesky`` and, instead of an error, the order of the first minor that is not
     positive definite, or 0.
     """
-    factor, info = api._linalg_cholesky(x.mH if upper else x)
+    factor, info = api._C._pellucid._linalg_cholesky(x.mH if upper else x)
     if check_errors:
         check("cholesky_ex", info, INDEFINITE)
     return factor.mH if upper else factor, info
@@ -65,7 +65,7 @@ def lu_factor_ex(A, *, pivot, check_errors):
     """L and U of ``A = P L U`` in one matrix, the rows exchanged (from 1), and 0 or the
     first zero on the diagonal of U.
     """
-    found = api._linalg_lu(A, pivot)
+    found = api._C._pellucid._linalg_lu(A, pivot)
     if check_errors:
         check("lu_factor_ex", found.info, SINGULAR)
     return found
@@ -93,7 +93,7 @@ def lu(A, *, pivot):
     """``A = P L U``: a permutation, a lower triangle with ones on its diagonal, and an
     upper one. P is empty without ``pivot``.
     """
-    factors, pivots, _ = api._linalg_lu(A, pivot)
+    factors, pivots, _ = api._C._pellucid._linalg_lu(A, pivot)
     return unpacked(factors, pivots, pivot)
 
 
@@ -105,7 +105,7 @@ def unpacked(factors, pivots, with_permutation):
     lower = factors[..., :k].tril(-1) + one
     permutation = factors.new_empty(0)
     if with_permutation:
-        order = api._linalg_permutation(pivots, m)
+        order = api._C._pellucid._linalg_permutation(pivots, m)
         rows = api.arange(m, device=factors.device)
         permutation = (order.unsqueeze(-2) == rows.unsqueeze(-1)).to(factors.dtype)
     return permutation, lower, factors[..., :k, :].triu()
@@ -138,7 +138,7 @@ def lu_unpack(factors, pivots, unpack_data, unpack_pivots):
 )
 def ldl_factor_ex(x, *, hermitian, check_errors):
     """``ldl_factor`` and, instead of an error, 0 or the first zero on D's diagonal."""
-    found = api._linalg_ldl(x, hermitian)
+    found = api._C._pellucid._linalg_ldl(x, hermitian)
     if check_errors:
         check("ldl_factor_ex", found.info, SINGULAR_D)
     return found
@@ -186,7 +186,7 @@ def qr(A, mode):
         "linalg.qr: mode is 'reduced', 'complete' or 'r', not {!r}",
         mode,
     )
-    q, r = api._linalg_qr(A, mode == "complete")
+    q, r = api._C._pellucid._linalg_qr(A, mode == "complete")
     return A.new_empty(0) if mode == "r" else q, r
 
 

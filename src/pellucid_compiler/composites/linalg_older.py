@@ -9,7 +9,7 @@ from pellucid_compiler.composites.linalg_solutions import solve_triangular
 def cholesky(x, upper):
     """``linalg.cholesky``, of which the named triangle is read."""
     api._package.calls.deprecation.deprecated("torch.cholesky", "torch.linalg.cholesky")
-    factor, info = api._linalg_cholesky(x.mH if upper else x)
+    factor, info = api._C._pellucid._linalg_cholesky(x.mH if upper else x)
     check("cholesky", info, INDEFINITE)
     return factor.mH if upper else factor
 

@@ -25,7 +25,7 @@ def inv_ex(A, *, check_errors):
     >>> torch.linalg.inv_ex(torch.eye(2)).info
     tensor(0, dtype=torch.int32)
     """
-    found = api._linalg_inv(A)
+    found = api._C._pellucid._linalg_inv(A)
     if check_errors:
         check("inv_ex", found.info, SINGULAR)
     return found
@@ -62,9 +62,9 @@ def solve_ex(A, B, *, left, check_errors):
     )
     right = B.unsqueeze(-1) if is_vector else B
     if left:
-        found, info = api._linalg_solve(A, right)
+        found, info = api._C._pellucid._linalg_solve(A, right)
     else:
-        found, info = api._linalg_solve(A.mT, right.mT)
+        found, info = api._C._pellucid._linalg_solve(A.mT, right.mT)
         found = found.mT
     if check_errors:
         check("solve_ex", info, SINGULAR)
@@ -100,8 +100,10 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
     The other triangle is not read, nor the diagonal with ``unitriangular``.
     """
     if left:
-        return api._linalg_solve_triangular(A, B, upper, unitriangular)
-    transposed = api._linalg_solve_triangular(A.mT, B.mT, not upper, unitriangular)
+        return api._C._pellucid._linalg_solve_triangular(A, B, upper, unitriangular)
+    transposed = api._C._pellucid._linalg_solve_triangular(
+        A.mT, B.mT, not upper, unitriangular
+    )
     return transposed.mT
 
 
@@ -155,7 +157,7 @@ def lstsq(A, B, rcond, *, driver):
         values = api.linalg.svdvals(A.detach())
     else:
         limit = api.full((), tolerance, dtype=A.dtype.to_real(), device=A.device)
-        solution, rank = api._linalg_lstsq(A, right, limit)
+        solution, rank = api._C._pellucid._linalg_lstsq(A, right, limit)
         if driver == "gels":
             rank = A.new_empty(0, dtype=api.int64)
     if m > n and driver != "gelsy" and (driver == "gels" or _is_full(rank, n)):

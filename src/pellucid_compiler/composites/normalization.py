@@ -26,7 +26,9 @@ def by_batch(
     eps: float,
 ) -> tuple[Any, Any, Any]:
     """(the result, means, biased variances), which move the running ones."""
-    output, mean, variance = api._batch_norm_with_batch(x, weight, bias, eps)
+    output, mean, variance = api._C._pellucid._batch_norm_with_batch(
+        x, weight, bias, eps
+    )
     if running_mean is None and running_var is None:
         return output, mean, variance
     with api.no_grad():
@@ -54,7 +56,7 @@ def require_running(mean: Any, variance: Any) -> tuple[Any, Any]:
 
 def _by_running(x, weight, bias, running_mean, running_var, eps):
     require_running(running_mean, running_var)
-    return api._batch_norm_with_statistics(
+    return api._C._pellucid._batch_norm_with_statistics(
         x, running_mean, running_var, weight, bias, eps
     )
 
@@ -133,7 +135,9 @@ def instance_norm(
     if running_mean is None and running_var is None:
         return api.group_norm(x, channels, weight, bias, eps)
     flat = x.reshape(1, batch * channels, *spatial)
-    output, mean, variance = api._batch_norm_with_batch(flat, None, None, eps)
+    output, mean, variance = api._C._pellucid._batch_norm_with_batch(
+        flat, None, None, eps
+    )
     count = x.numel() // max(batch * channels, 1)
     means = mean.view(batch, channels).mean(0)
     variances = variance.view(batch, channels).mean(0) * (count / max(count - 1, 1))

@@ -52,7 +52,9 @@ def pad_enum(x, counts, mode, value):
     return pad(x, counts, _MODES[mode], value)
 
 
-@composite("_pad_circular(Tensor self, SymInt[] pad) -> Tensor", method=False)
+@composite(
+    "_pad_circular(Tensor self, SymInt[] pad) -> Tensor", method=False, function=False
+)
 def pad_circular(x, pad):
     """Padding wraps around from the other end."""
     for k in range(len(pad) // 2):

@@ -218,13 +218,19 @@ def run_layer(mode, x, state, weights, steps, reverse):
         gates, active = steps.pad(gates), steps.active
     hidden, *cell = state
     if mode == "LSTM":
-        stacks = api._lstm(gates, hidden, cell[0], w_state, projection, active, reverse)
+        stacks = api._C._pellucid._lstm(
+            gates, hidden, cell[0], w_state, projection, active, reverse
+        )
         stacks = stacks[:2]
     elif mode == "GRU":
-        stacks = api._gru(gates, hidden, w_state, b_state, active, reverse)[:1]
+        stacks = api._C._pellucid._gru(
+            gates, hidden, w_state, b_state, active, reverse
+        )[:1]
     else:
         activation = mode.removeprefix("RNN_").lower()
-        stacks = (api._rnn(gates, hidden, w_state, active, reverse, activation),)
+        stacks = (
+            api._C._pellucid._rnn(gates, hidden, w_state, active, reverse, activation),
+        )
     last = tuple(stack[0 if reverse else -1] for stack in stacks)
     output = stacks[0] if steps is None else steps.pack(stacks[0])
     return output, last

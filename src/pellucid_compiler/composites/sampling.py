@@ -33,7 +33,9 @@ def poisson(x, generator):
         error=NotImplementedError,
     )
     _require_values("poisson: a rate is negative; give numbers from 0 on", x >= 0)
-    return _parameters(x)._draw_poisson_(generator=generator).to(x.dtype)
+    return api._C._pellucid._draw_poisson_(_parameters(x), generator=generator).to(
+        x.dtype
+    )
 
 
 def _parameters(x):
@@ -63,7 +65,7 @@ def binomial(count, prob, generator):
         count.dtype,
     )
     pairs = api.stack(api.broadcast_tensors(count.detach(), prob.detach()), -1)
-    drawn = _parameters(pairs)._draw_binomial_(generator=generator)
+    drawn = api._C._pellucid._draw_binomial_(_parameters(pairs), generator=generator)
     return drawn[..., 0].to(count.dtype)
 
 
@@ -85,7 +87,9 @@ def _standard_gamma(x, generator):
         "_standard_gamma takes floating-point shapes, not {}",
         x.dtype,
     )
-    drawn = _parameters(x)._draw_gamma_(generator=generator).to(x.dtype)
+    drawn = api._C._pellucid._draw_gamma_(_parameters(x), generator=generator).to(
+        x.dtype
+    )
     drawn = drawn.clamp(min=api.finfo(x.dtype).tiny)
     if not (x.requires_grad and api.is_grad_enabled()):
         return drawn
@@ -117,7 +121,7 @@ def _standard_gamma_grad(x, output):
 )
 def _sample_dirichlet(x, generator):
     """Gamma variates of rate 1 over their sum along the last dim."""
-    drawn = _parameters(x)._draw_gamma_(generator=generator)
+    drawn = api._C._pellucid._draw_gamma_(_parameters(x), generator=generator)
     shares = drawn / drawn.sum(-1, keepdim=True)
     return shares.to(x.dtype).clamp(api.finfo(x.dtype).tiny, 1.0)
 

@@ -1,5 +1,9 @@
 """The decorators that declare ops: one per kind.
 
+The schema is PyTorch's. That of an op that PyTorch does not have begins with
+``pellucid::``, its namespace in ``torch.ops``: no form of it is a method, and functions
+are in ``_C._pellucid`` unless ``namespace`` says where.
+
 A kind says how an op is run and is checked against its loops; it never changes what the
 op means. Keyword options of every decorator:
 

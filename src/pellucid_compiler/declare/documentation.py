@@ -83,7 +83,7 @@ class Documentation:
         self.overloads: defaultdict[str, list[Overload]] = defaultdict(list)
         self._related: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
         for overload in found.values():
-            self.overloads[overload.schema.name].append(overload)
+            self.overloads[overload.schema.op_name].append(overload)
         for name, overloads in self.overloads.items():
             for of, origin in dict.fromkeys((o.of, o.origin) for o in overloads):
                 self._related[of, origin].append(name)
@@ -154,7 +154,8 @@ class Documentation:
         words = [t for t in named[0] if t not in positional]
         words += ["out=None"] if len(forms) > len(results) and not method else []
         first, star = ["$self"] if method else [], ["*"] if words else []
-        return f"{name}({', '.join([*first, *positional, *star, *words])})"
+        called = self.overloads[name][0].schema.name
+        return f"{called}({', '.join([*first, *positional, *star, *words])})"
 
 
 def _of_registry() -> Iterator[Overload]:
@@ -176,7 +177,7 @@ def _of_op(
     return Overload(
         schema=schema,
         origin=origin,
-        of=op.name,
+        of=op.schema.op_name,
         text=cleandoc(op.__doc__ or ""),
         kind=op.kind,
         family=_family(op.function),
@@ -191,11 +192,11 @@ def _of_intrinsics() -> Iterator[Overload]:
         yield Overload(
             schema=op.schema,
             origin=DECLARED,
-            of=op.schema.name,
+            of=op.schema.op_name,
             text=cleandoc(op.doc),
             kind=op.kind,
             family="intrinsics",
-            module="",
+            module=op.module,
             is_method=op.is_method,
             is_function=op.is_function,
         )
@@ -205,7 +206,7 @@ def _of_composite(record: LateRecord, composite: Composite) -> Overload:
     return Overload(
         schema=record.schema,
         origin=DECLARED,
-        of=record.schema.name,
+        of=record.schema.op_name,
         text=cleandoc(composite.__doc__ or ""),
         kind="composite",
         family=_family(composite.body),
@@ -218,7 +219,7 @@ def _of_composite(record: LateRecord, composite: Composite) -> Overload:
 
 def _of_other(record: LateRecord, other: Overload) -> Overload:
     """The overload of a record that runs another one, or computes its gradient."""
-    name, base = record.schema.name, other.schema.name
+    name, base = record.schema.op_name, other.schema.op_name
     origin, of = ALIAS, base
     if record.body == COMPOSITE:
         origin = GRADIENT

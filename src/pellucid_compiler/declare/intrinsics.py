@@ -55,6 +55,11 @@ class Intrinsic(NamedTuple):
     def full_name(self) -> str:
         return self.schema.full_name
 
+    @property
+    def module(self) -> str:
+        """Whose function it is: of the package, or of its namespace's module."""
+        return self.schema.name_space
+
     def row(self) -> IntrinsicRow:
         """What the frozen file has of it."""
         # Only freezing needs records: tracing does not import their dataclasses.
@@ -68,6 +73,7 @@ class Intrinsic(NamedTuple):
             variant=variant_of(self.schema),
             is_method=self.is_method,
             is_function=self.is_function,
+            module=self.module,
             is_seen=self.is_seen,
             is_transparent=self.within,
             instead=self.instead,

@@ -169,7 +169,7 @@ def _add_gradient(
     """The op that gives the gradient of another one, and its ``out=`` form."""
     text, out = texts
     schema = parse_schema(text)
-    named = f"{body} {known.declared.full_name} {schema.name}"
+    named = f"{body} {known.declared.full_name} {schema.op_name}"
     known = known.of_gradient()
     options = {"is_seen": True, "tags": known.tags_of(schema)}
     _enter(table, _record(schema, COMPOSITE, named, **options))
@@ -219,7 +219,7 @@ def _record(schema: Schema, body: str, named: str, **options: Any) -> LateRecord
 
 
 def _enter(table: dict[str, LateOp], record: LateRecord) -> None:
-    table.setdefault(record.schema.name, LateOp()).records.append(record)
+    table.setdefault(record.schema.op_name, LateOp()).records.append(record)
 
 
 def _add_composite(table: dict[str, LateOp], composite: Composite) -> None:

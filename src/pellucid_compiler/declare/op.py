@@ -125,6 +125,14 @@ class Options(NamedTuple):
     core: bool | tuple[str, ...] = False
     tags: str = ""
 
+    def within(self, name_space: str) -> Options:
+        """Of an op of this namespace, where it is not PyTorch's: functions are in its
+        module unless another one is declared, and no form is a method.
+        """
+        if not name_space:
+            return self
+        return self._replace(namespace=self.namespace or name_space, method=False)
+
 
 class Op:
     """One declaration. See the module's docstring."""
@@ -135,7 +143,7 @@ class Op:
         self.function = function
         self.schema: Schema = parse_schema(schema).with_symbolic(options.symbolic)
         self.kind = kind
-        self.options = options
+        self.options = options.within(self.schema.name_space)
         self.hand_vjp: HandRule | None = None
         self.hand_partials: HandRule | None = None
         self.seen = Seen()

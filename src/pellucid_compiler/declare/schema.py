@@ -23,7 +23,10 @@ STATIC_TYPES: Final = (
 )
 NUMBER_TYPES: Final = ("SymInt", "float", "Scalar")
 
-_HEAD: Final = re.compile(r"^(?P<name>\w+)(?:\.(?P<overload>\w+))?\((?P<args>.*)\) -> ")
+_HEAD: Final = re.compile(
+    r"^(?:(?P<name_space>\w+)::)?(?P<name>\w+)(?:\.(?P<overload>\w+))?"
+    r"\((?P<args>.*)\) -> "
+)
 _TYPE: Final = re.compile(
     r"^(?P<base>\w+)(?:\((?P<alias>[^)]*)\))?(?P<inner>\?)?"
     r"(?:\[(?P<length>\d*)\])?(?P<outer>\?)?$"
@@ -71,15 +74,23 @@ class Return(NamedTuple):
 
 
 class Schema(NamedTuple):
+    """``name_space`` is empty of PyTorch's ops, which the runtime has in ``aten``."""
+
     text: str
+    name_space: str
     name: str
     overload: str
     arguments: tuple[Argument, ...]
     returns: tuple[Return, ...]
 
     @property
+    def op_name(self) -> str:
+        """What the overloads share: ``add``, ``pellucid::_gru``."""
+        return f"{self.name_space}::{self.name}" if self.name_space else self.name
+
+    @property
     def full_name(self) -> str:
-        return f"{self.name}.{self.overload}" if self.overload else self.name
+        return f"{self.op_name}.{self.overload}" if self.overload else self.op_name
 
     def with_symbolic(self, names: tuple[str, ...]) -> Schema:
         """The schema with these ``int`` arguments symbolic; its text stays."""
@@ -108,7 +119,14 @@ def parse_schema(text: str) -> Schema:
         else:
             arguments.append(_argument(part, keyword_only))
     returns = tuple(_return(part) for part in _split(_unwrap(text[head.end() :])))
-    return Schema(text, head["name"], head["overload"] or "", tuple(arguments), returns)
+    return Schema(
+        text,
+        head["name_space"] or "",
+        head["name"],
+        head["overload"] or "",
+        tuple(arguments),
+        returns,
+    )
 
 
 def _split(text: str) -> list[str]:

@@ -47,7 +47,7 @@ def implied_inplace(schema: Schema, inplace: bool | str = True) -> Schema:
     overload = _INPLACE_OVERLOADS.get(schema.overload, schema.overload)
     if isinstance(inplace, str):
         overload = inplace
-    head = f"{schema.name}_" + (f".{overload}" if overload else "")
+    head = f"{schema.op_name}_" + (f".{overload}" if overload else "")
     arguments = [f"Tensor(a!) {first.name}", *_argument_texts(rest)]
     return parse_schema(f"{head}({', '.join(arguments)}) -> Tensor(a!)")
 
@@ -101,12 +101,13 @@ def implied_out(schema: Schema, out: bool | str = True) -> Schema:
         for a, r in zip(letters, schema.returns, strict=True)
     )
     returns = f"({returns})" if len(letters) > 1 else returns
-    return parse_schema(f"{schema.name}.{overload}({', '.join(texts)}) -> {returns}")
+    return parse_schema(f"{schema.op_name}.{overload}({', '.join(texts)}) -> {returns}")
 
 
 def renamed(schema: Schema, name: str) -> Schema:
-    """The same schema under another name."""
-    return parse_schema(name + schema.text.removeprefix(schema.name))
+    """The same schema under another name of its namespace."""
+    space = schema.op_name.removesuffix(schema.name)
+    return parse_schema(space + name + schema.text.removeprefix(schema.op_name))
 
 
 def _out_overload(overload: str) -> str:

@@ -465,7 +465,8 @@ def derived_name(op: KeyedOp, rule: str, mask: int) -> str:
     """
     whole = encode([rule, op.reference, *op.identity(), mask])
     digest = hashlib.sha256(whole).hexdigest()[:DIGEST]
-    base = op.schema.full_name.replace(".", "_").removeprefix("_")
+    base = "_".join(filter(None, (op.schema.name, op.schema.overload)))
+    base = base.removeprefix("_")
     stem = base[: -DIGEST - 1] if isinstance(op.reference, bytes) else base
     return f"{stem}_{rule}_{digest}"
 

@@ -14,16 +14,16 @@ from typing import Any, NamedTuple
 import pellucid
 from pellucid import _C, Tensor
 from pellucid._C._runtime.gradient_arguments import reading_of
-from pellucid._ops import OpOverload, ops
+from pellucid._ops import OpOverload
 from pellucid_compiler.composites.gradients import recorded_gradients
 
 _record: Callable[..., Sequence[Tensor | None]] = recorded_gradients
 
 
 def overload_of(full_name: str) -> OpOverload:
-    """The op overload ``max.dim`` of aten."""
+    """The op overload ``max.dim``; of aten, where the name says no namespace."""
     name, _, overload = full_name.partition(".")
-    found: OpOverload = getattr(getattr(ops.aten, name), overload or "default")
+    found: OpOverload = _C._overloads(name)[overload or "default"]
     return found
 
 

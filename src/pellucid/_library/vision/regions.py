@@ -55,7 +55,9 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
             f"nms: {len(boxes)} boxes, and scores of shape {tuple(scores.shape)}"
         )
     order = scores.sort(stable=True, descending=True).indices
-    kept: Tensor = pellucid.ops.aten._nms_kept(boxes.detach()[order], iou_threshold)
+    kept: Tensor = pellucid.ops.pellucid._C._pellucid._nms_kept(
+        boxes.detach()[order], iou_threshold
+    )
     return order[kept]
 
 
@@ -103,7 +105,7 @@ def roi_align(
 ) -> Tensor:
     """The mean of bilinear samples in every bin."""
     sampled = _sampling(rois, scale, (height, width), sampling_ratio)
-    found: Tensor = pellucid.ops.aten._roi_align(
+    found: Tensor = pellucid.ops.pellucid._C._pellucid._roi_align(
         x, rois, scale, height, width, *sampled, aligned
     )
     return found
@@ -119,7 +121,7 @@ def roi_align_backward(
     """The gradient of the image."""
     *image, sampling_ratio, aligned = rest
     sampled = _sampling(rois, scale, (height, width), sampling_ratio)
-    found: Tensor = pellucid.ops.aten._roi_align_backward(
+    found: Tensor = pellucid.ops.pellucid._C._pellucid._roi_align_backward(
         grad, _stand_in(grad, *image), rois, scale, height, width, *sampled, aligned
     )
     return found
@@ -134,7 +136,9 @@ def ps_roi_align(
 ) -> Any:
     """``roi_align`` whose bins read channels of their own, and which they are."""
     sampled = _sampling(rois, scale, (height, width), sampling_ratio)
-    return pellucid.ops.aten._ps_roi_align(x, rois, scale, height, width, *sampled)
+    return pellucid.ops.pellucid._C._pellucid._ps_roi_align(
+        x, rois, scale, height, width, *sampled
+    )
 
 
 @_op(
@@ -153,7 +157,7 @@ def ps_roi_align_backward(
 ) -> Tensor:
     """The gradient of the image."""
     sampled = _sampling(rois, scale, (height, width), sampling_ratio)
-    found: Tensor = pellucid.ops.aten._ps_roi_align_backward(
+    found: Tensor = pellucid.ops.pellucid._C._pellucid._ps_roi_align_backward(
         grad, _stand_in(grad, *image), rois, scale, height, width, *sampled
     )
     return found
@@ -163,7 +167,9 @@ def ps_roi_align_backward(
 def roi_pool(x: Tensor, rois: Tensor, scale: float, height: int, width: int) -> Any:
     """The greatest element of every bin, and its place in the image."""
     largest = _largest_bin(rois, scale, (height, width), 3)
-    return pellucid.ops.aten._roi_pool(x, rois, scale, height, width, *largest)
+    return pellucid.ops.pellucid._C._pellucid._roi_pool(
+        x, rois, scale, height, width, *largest
+    )
 
 
 @_op(
@@ -187,7 +193,9 @@ def roi_pool_backward(grad: Tensor, rois: Tensor, places: Tensor, *rest: Any) ->
 def ps_roi_pool(x: Tensor, rois: Tensor, scale: float, height: int, width: int) -> Any:
     """The mean of every bin in channels of its own, and which they are."""
     largest = _largest_bin(rois, scale, (height, width), 3)
-    return pellucid.ops.aten._ps_roi_pool(x, rois, scale, height, width, *largest)
+    return pellucid.ops.pellucid._C._pellucid._ps_roi_pool(
+        x, rois, scale, height, width, *largest
+    )
 
 
 @_op(
@@ -205,7 +213,7 @@ def ps_roi_pool_backward(
 ) -> Tensor:
     """The gradient of the image."""
     largest = _largest_bin(rois, scale, (height, width), 3)
-    found: Tensor = pellucid.ops.aten._ps_roi_pool_backward(
+    found: Tensor = pellucid.ops.pellucid._C._pellucid._ps_roi_pool_backward(
         grad, _stand_in(grad, *image), rois, scale, height, width, *largest
     )
     return found
@@ -227,7 +235,7 @@ def deform_conv2d(
     *spatial, groups, offset_groups, use_mask = numbers
     out, _, *kernel = weight.shape
     _check_deformed(x, weight, offset, spatial, groups)
-    columns = pellucid.ops.aten._deform_columns(
+    columns = pellucid.ops.pellucid._C._pellucid._deform_columns(
         x,
         offset,
         mask,

@@ -36,10 +36,13 @@ def overridable(value: Any, home: str) -> Any:
 
 
 def make_overridable(
-    namespace: dict[str, Any], names: Iterable[str] | None = None
+    namespace: dict[str, Any],
+    names: Iterable[str] | None = None,
+    parts: str | None = None,
 ) -> None:
     """Puts such callables in a module's namespace: for these names, or for all public
-    functions that the module and its parts define.
+    functions that the module and its parts define; ``parts``: the folder of these,
+    where it is another.
     """
     if names is None:
         home = namespace["__name__"]
@@ -47,7 +50,7 @@ def make_overridable(
             name
             for name, value in namespace.items()
             if type(value) is FunctionType
-            and value.__module__.startswith(home)
+            and value.__module__.startswith(parts or home)
             and not name.startswith("_")
         ]
     for name in names:

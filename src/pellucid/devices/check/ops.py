@@ -10,6 +10,8 @@ import pellucid as torch
 from pellucid.devices.check.place import Check, Place
 from pellucid.devices.check.samples import Given, Sample, mapped, sample, tensors
 
+# Namespaces of the catalogue: PyTorch's ops, and our own.
+SPACES = ("aten::", "pellucid::")
 # Of memory that nothing was written to, shapes and dtypes are compared.
 UNWRITTEN = ("empty", "new_empty", "resize")
 # What is not a function of tensors: it is about files, other devices and gradients.
@@ -17,16 +19,16 @@ NOT_CALLED = ("from_file", "backward", "grad", "retain_grad", "cpu", "to", "is_p
 
 
 def names() -> list[str]:
-    """Every overload of the catalogue, as "add.Tensor"."""
-    full = (entry[0].removeprefix("aten::") for entry in torch._C._list_ops())
-    found = {name for name in full if "::" not in name}
+    """Every overload of the catalogue, as "add.Tensor" or "pellucid::_gru"."""
+    full = (entry[0] for entry in torch._C._list_ops())
+    found = {n.removeprefix("aten::") for n in full if n.startswith(SPACES)}
     return sorted(n for n in found if n.partition(".")[0] not in NOT_CALLED)
 
 
 def overload_of(name: str) -> Any:
-    """The object that ``torch.ops.aten`` has of the overload."""
+    """The object that ``torch.ops`` has of the overload."""
     packet, _, form = name.partition(".")
-    return getattr(getattr(torch.ops.aten, packet), form or "default")
+    return torch._C._overloads(packet)[form or "default"]
 
 
 def op_agrees(name: str, known: Sample, place: Place) -> None:
@@ -57,5 +59,5 @@ def checks(given: Given) -> Iterator[Check]:
         known = sample(overload_of(name), given)
         if known is not None:
             bound = partial(op_agrees, name, known)
-            bound.__doc__ = f"aten::{name}"
+            bound.__doc__ = overload_of(name).name()
             yield bound

@@ -234,8 +234,7 @@ class Sample(NamedTuple):
 
 def overloads(name: str) -> list[Any]:
     """Every overload of an op name."""
-    packet = getattr(pellucid.ops.aten, name)
-    return [getattr(packet, form) for form in packet.overloads()]
+    return list(pellucid._C._overloads(name).values())
 
 
 def with_out(overload: Any, given: Given) -> Iterator[Arguments]:

@@ -309,6 +309,29 @@ def run_functionally(
     """What the program gives for ``args``, without its writes; ``trace`` gives its
     graph. Raises RuntimeError for inputs that share memory, where one is written.
     """
+    run, result = _ran(trace, args, removes_views)
+    run.write_back()
+    return _read(result)
+
+
+def run_without_writes(
+    trace: Callable[..., GraphModule], args: tuple[Any, ...]
+) -> tuple[Any, dict[int, Tensor]]:
+    """As ``run_functionally``, but inputs are not written either: what the program
+    gives, and the values that written inputs have at the end, by place in ``args``.
+    """
+    run, result = _ran(trace, args, False)
+    written = {}
+    for place, value in enumerate(args):
+        alias = run.inputs.get(id(value))
+        if alias is not None and alias.memory.version:
+            written[place] = alias.read()
+    return _read(result), written
+
+
+def _ran(
+    trace: Callable[..., GraphModule], args: tuple[Any, ...], removes_views: bool
+) -> tuple[FunctionalRun, Any]:
     run = FunctionalRun(trace(*args), removes_views)
     result = run.run(*pytree.tree_leaves(args), enable_io_processing=False)
     of_root: dict[int, list[Memory]] = {}
@@ -323,5 +346,4 @@ def run_functionally(
                 "functionalize: two inputs share memory, and one of them is written; "
                 "give one of them as a clone()"
             )
-    run.write_back()
-    return _read(result)
+    return run, result

@@ -131,13 +131,28 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         """``f(*args)``, noted as ops that write nothing (``functionalize``)."""
         from pellucid.fx.experimental.functionalization import run_functionally
 
+        return run_functionally(self._tracing_apart(f), args, removes_views)
+
+    def call_without_writes(
+        self, f: Callable[..., Any], args: tuple[Any, ...]
+    ) -> tuple[Any, dict[int, Tensor]]:
+        """As ``call_functionally``, but inputs are not written at the end: their values
+        then are the second result, by place.
+        """
+        from pellucid.fx.experimental.functionalization import run_without_writes
+
+        return run_without_writes(self._tracing_apart(f), args)
+
+    def _tracing_apart(self, f: Callable[..., Any]) -> Callable[..., GraphModule]:
+        """Gives the graph of ``f``, of which this trace notes nothing."""
+
         def trace(*given: Any) -> GraphModule:
             with self.paused():
                 if any(isinstance(t, FakeTensor) for t in pytree.tree_leaves(given)):
                     return trace_once(f, _copies(given), None)
                 return trace_once(f, given, FakeTensorMode())
 
-        return run_functionally(trace, args, removes_views)
+        return trace
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid._ops import packet_named
 from pellucid.masked import _normalizations, _reductions
 from pellucid.masked.maskedtensor.core import (
     MaskedTensor,
@@ -66,13 +67,13 @@ def _rule(name: str) -> Rule | None:
 
 def _has(name: str, tag: pellucid.Tag) -> bool:
     """Whether an overload of the op has the tag."""
-    packet = getattr(pellucid.ops.aten, name, None)
+    packet = packet_named(name)
     names = packet.overloads() if packet is not None else []
     return any(tag in getattr(packet, overload).tags for overload in names)
 
 
 def _is_view(name: str) -> bool:
-    packet = getattr(pellucid.ops.aten, name, None)
+    packet = packet_named(name)
     if packet is None:
         return False
     schema = getattr(packet, packet.overloads()[0])._schema

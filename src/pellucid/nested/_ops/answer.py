@@ -133,8 +133,7 @@ def _choose(op: Any) -> tuple[_Rule, list[str]]:
         return _writing(op, name, written[0].name), names
     if pellucid.Tag.reduction in op.tags:
         return _reduction, names
-    full = name + (f".{schema.overload_name}" if schema.overload_name else "")
-    return (pointwise.apply if is_pointwise(full) else mapping.apply), names
+    return (pointwise.apply if is_pointwise(op) else mapping.apply), names
 
 
 def _refused(op: Any, bound: _Bound) -> Any:

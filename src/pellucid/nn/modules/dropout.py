@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pellucid import Tensor
 from pellucid.nn import functional
+from pellucid.nn._functional.dropout import checked_probability
 from pellucid.nn.modules.module import Module
 
 
@@ -12,7 +13,7 @@ class _Dropout(Module):
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
-        self.p = functional._checked_probability(p)
+        self.p = checked_probability(p)
         self.inplace = inplace
 
     def extra_repr(self) -> str:

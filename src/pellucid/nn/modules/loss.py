@@ -7,10 +7,10 @@ from typing import Any
 
 from pellucid import Tensor
 from pellucid.nn import functional
-from pellucid.nn.functional._linear_cross_entropy import (
+from pellucid.nn._functional.linear_cross_entropy import (
     LinearCrossEntropyOptions as LinearCrossEntropyOptions,
 )
-from pellucid.nn.functional._losses import named_reduction
+from pellucid.nn._functional.losses import named_reduction
 from pellucid.nn.modules.linear import Linear
 from pellucid.nn.modules.module import Module
 

@@ -49,8 +49,7 @@ def _choose(op: Any) -> _Rule:
     written = [a for a in op._schema.arguments if a.is_write]
     if written:
         return _writing(op, name, written)
-    full = name + (f".{op._schema.overload_name}" if op._schema.overload_name else "")
-    if pointwise.is_pointwise(full):
+    if pointwise.is_pointwise(op):
         return pointwise.of(op)
     return lambda *args, **kwargs: NotImplemented
 

@@ -42,9 +42,15 @@ def _declared(name: str) -> Any:
     return op if op is not None and op.kind == "pointwise" else None
 
 
-def is_pointwise(name: str) -> bool:
-    """Whether ``name`` ("add.Tensor") is declared as a function of elements."""
-    return _declared(name) is not None
+def is_pointwise(op: Any) -> bool:
+    """Whether the overload is declared as a function of elements."""
+    return _declared(_name(op)) is not None
+
+
+def _name(op: Any) -> str:
+    """The name of its declaration: "add.Tensor"."""
+    full_name: str = op.name()
+    return full_name.removeprefix("aten::")
 
 
 class _Element(NamedTuple):
@@ -151,8 +157,7 @@ class Pointwise:
 @functools.cache
 def of(op: Any) -> Pointwise:
     """The answer to a pointwise overload."""
-    name, overload = op._schema.name.partition("::")[2], op._schema.overload_name
-    return Pointwise(op, f"{name}.{overload}" if overload else name)
+    return Pointwise(op, _name(op))
 
 
 def _with_one_size(

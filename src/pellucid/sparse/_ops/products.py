@@ -80,9 +80,11 @@ def _times_dense(matrix: Tensor, dense: Tensor) -> Tensor:
     if rows is not None:
         pointers, columns, values = rows
         longest = longest_row(pointers)
-        return pellucid._compressed_product(values, pointers, columns, dense, longest)
+        return pellucid._C._pellucid._compressed_product(
+            values, pointers, columns, dense, longest
+        )
     parts = _matrix(matrix)
-    return pellucid._sparse_product(
+    return pellucid._C._pellucid._sparse_product(
         parts.values, parts.indices[0], parts.indices[1], dense, matrix.shape[0]
     )
 
@@ -171,7 +173,7 @@ def bmm(self: Tensor, mat2: Tensor) -> Tensor:
             f"[{batch}, {common}] but got: [{mat2.shape[0]}, {mat2.shape[1]}]."
         )
     example, row, column = parts.indices
-    whole = pellucid._sparse_product(
+    whole = pellucid._C._pellucid._sparse_product(
         parts.values,
         example * rows + row,
         example * common + column,

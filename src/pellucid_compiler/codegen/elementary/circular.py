@@ -15,6 +15,7 @@ from pellucid_compiler.codegen.elementary.floats import (
     double_inside,
     is_single,
     polynomial,
+    split,
     two_sum,
 )
 from pellucid_compiler.codegen.elementary.reduction import reduce_angle
@@ -22,7 +23,8 @@ from pellucid_compiler.codegen.elementary.reduction import reduce_angle
 _HALF_PI, _HALF_PI_LOW = 1.5707963267948966, 6.123233995736766e-17
 _HALF_PI_SINGLE = (1.5707963705062866, -4.371138828673793e-08)
 _TAN_EIGHTH_PI = math.sqrt(2) - 1
-_HUGE = 2.0**1000
+# Beyond these limits, sums overflow and what divisions lose underflows.
+_MODERATE = {"float": 2.0**60, "double": 2.0**500}
 
 
 def _sine(f: Function, r: Value, rest: Value) -> tuple[Value, Value]:
@@ -125,9 +127,11 @@ def _arc_tangent(f: Function, top: Value, bottom: Value) -> tuple[Value, Value]:
     folded = f.fma(-ratio, lost_total, lost_difference)
     lost = (lost + f.select(folds, folded, 0.0)) / denominator
     z = ratio * ratio
-    rest = f.fma(z * ratio, polynomial(f, z, table.ATAN_DOUBLE), lost * (1.0 - z))
-    base = f.select(folds, f.constant(_HALF_PI / 2, z.type), 0.0)
-    rest = rest + f.select(folds, f.constant(_HALF_PI_LOW / 2, z.type), 0.0)
+    terms = table.ATAN_SINGLE if is_single(z) else table.ATAN_DOUBLE
+    rest = f.fma(z * ratio, polynomial(f, z, terms), lost * (1.0 - z))
+    half_pi, half_pi_low = split(_HALF_PI, _HALF_PI_LOW, z)
+    base = f.select(folds, f.constant(half_pi / 2, z.type), 0.0)
+    rest = rest + f.select(folds, f.constant(half_pi_low / 2, z.type), 0.0)
     high, low = two_sum(f, base, ratio)
     return high, low + rest
 
@@ -166,7 +170,6 @@ def _arc_tangent_double(f: Function, x: Value) -> Value:
     return f.copysign(f.select(inverts, far, high + low), x)
 
 
-@double_inside
 def atan2(f: Function, y: Value, x: Value) -> Value:
     """The angle of the point (x, y); signed zeros and infinities as in C."""
     rise, run = f.unary("fabs", y), f.unary("fabs", x)
@@ -176,15 +179,19 @@ def atan2(f: Function, y: Value, x: Value) -> Value:
     both = top.equals(INFINITY)
     top = f.select(infinite, f.select(both, f.constant(1.0, x.type), 0.0), top)
     bottom = f.select(infinite | bottom.equals(0.0), 1.0, bottom)
-    huge = bottom > _HUGE
-    top, bottom = (f.select(huge, v * 2.0**-100, v) for v in (top, bottom))
+    limit = _MODERATE[x.type.element]
+    one = f.constant(1.0, x.type)
+    scale = f.select(bottom < 1 / limit, limit, one)
+    scale = f.select(bottom > limit, 1 / limit, scale)
+    top, bottom = top * scale, bottom * scale
+    half_pi, half_pi_low = split(_HALF_PI, _HALF_PI_LOW, x)
     high, low = _arc_tangent(f, top, bottom)
-    reflected = _HALF_PI - high
-    reflected_low = ((_HALF_PI - reflected) - high) + (_HALF_PI_LOW - low)
+    reflected = half_pi - high
+    reflected_low = ((half_pi - reflected) - high) + (half_pi_low - low)
     high = f.select(steep, reflected, high)
     low = f.select(steep, reflected_low, low)
-    back = 2 * _HALF_PI - high
-    back_low = ((2 * _HALF_PI - back) - high) + (2 * _HALF_PI_LOW - low)
+    back = 2 * half_pi - high
+    back_low = ((2 * half_pi - back) - high) + (2 * half_pi_low - low)
     behind = (f.copysign(1.0, x)) < 0.0
     angle = f.select(behind, back + back_low, high + low)
     angle = f.copysign(angle, y)

@@ -46,6 +46,7 @@ from pellucid_compiler.codegen.schedules.access import (
     load_scattered,
     open_kernel,
     store_run,
+    store_under,
 )
 from pellucid_compiler.codegen.schedules.indices import (
     Access,
@@ -686,7 +687,8 @@ class _LoopLevel:
         if mask is None:
             store_run(f, self.writer.entry.target, value, place, dtype)
         else:
-            f.masked_store(to_memory(f, value, dtype), place, mask)
+            raw = to_memory(f, value, dtype)
+            store_under(f, raw, place, mask)
 
 
 def _bare(store: Store, dtype: str) -> Store:

@@ -8,6 +8,7 @@ import pellucid
 from pellucid import Tensor, nn
 from pellucid.ao._quantized.parts import split
 from pellucid.ao._quantized.registry import called
+from pellucid.ao.nn.quantized.printing import WithoutChildren
 from pellucid.ao.nn.quantized.weights import observed_weight
 
 
@@ -66,7 +67,7 @@ class EmbeddingPackedParams(nn.Module):
         super()._load_from_state_dict(state_dict, prefix, local_metadata, False, *rest)
 
 
-class Embedding(nn.Module):
+class Embedding(WithoutChildren):
     """``nn.Embedding`` with rows of eight bits, each with its own scale.
 
     >>> layer = torch.ao.nn.quantized.Embedding(10, 3)

@@ -8,6 +8,7 @@ import pellucid
 from pellucid import Tensor, nn
 from pellucid.ao._quantized.parts import split
 from pellucid.ao._quantized.registry import called
+from pellucid.ao.nn.quantized.printing import WithoutChildren
 from pellucid.ao.nn.quantized.scaled import Scaled
 from pellucid.ao.nn.quantized.weights import inner, observed_weight, result_scale
 
@@ -67,7 +68,7 @@ class LinearPackedParams(nn.Module):
         return f"dtype={self.dtype}"
 
 
-class Linear(Scaled, nn.Module):
+class Linear(Scaled, WithoutChildren):
     """``x @ weight.T + bias`` of a quantized ``x``, with one scale.
 
     >>> layer = torch.ao.nn.quantized.Linear(3, 2)

@@ -11,6 +11,7 @@ from typing import Any
 import pellucid
 from pellucid import Tensor, nn
 from pellucid.ao._quantized.registry import called
+from pellucid.ao.nn.quantized.printing import WithoutChildren
 from pellucid.ao.nn.quantized.weights import quantized_weight
 
 
@@ -98,7 +99,7 @@ class PackedParameter(nn.Module):
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
 
-class _Recurrent(nn.Module):
+class _Recurrent(WithoutChildren):
     """``LSTM`` and ``GRU``: layers and directions over their steps."""
 
     _FLOAT_MODULE: Any = None

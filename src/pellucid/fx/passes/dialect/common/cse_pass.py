@@ -21,10 +21,10 @@ def get_CSE_banned_ops() -> set[Any]:
     """Ops of which two calls with the same arguments differ: those that draw random
     numbers, by the tags of their declarations.
     """
-    names = [name for name, *_ in _C._list_ops() if name.startswith("aten::")]
-    drawing = [name for name in names if _draws(_C._op_facts(name)[1].split())]
-    stems = {name.partition(".")[0].removeprefix("aten::") for name in drawing}
-    return {getattr(pellucid.ops.aten, name) for name in stems}
+    names = (name for name, *_ in _C._list_ops())
+    drawing = (name for name in names if _draws(_C._op_facts(name)[1].split()))
+    stems = {name.partition(".")[0].partition("::")[::2] for name in drawing}
+    return {getattr(getattr(pellucid.ops, space), name) for space, name in stems}
 
 
 def _draws(tags: list[str]) -> bool:

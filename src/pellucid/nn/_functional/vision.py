@@ -12,13 +12,14 @@ import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn
 from pellucid._package.calls.argument_checks import refuse_complex
-from pellucid.nn.functional import _antialias, _pooling
+from pellucid.nn._functional import antialiased, pooling
 
 __all__ = [
     "affine_grid",
     "fold",
     "grid_sample",
     "interpolate",
+    "pad",
     "unfold",
     "upsample",
     "upsample_bilinear",
@@ -78,9 +79,9 @@ def interpolate(
     if mode in ("nearest", "nearest-exact", "area") and align_corners is not None:
         raise ValueError(f"align_corners has no meaning for mode {mode!r}")
     align_corners = bool(align_corners)
-    if antialias and mode not in _antialias.FILTERS:
+    if antialias and mode not in antialiased.FILTERS:
         raise ValueError(
-            f"antialias=True is for {', '.join(_antialias.FILTERS)}, not {mode!r}"
+            f"antialias=True is for {', '.join(antialiased.FILTERS)}, not {mode!r}"
         )
     if mode == "lanczos" and (align_corners or not antialias):
         raise ValueError("'lanczos' needs antialias=True, without align_corners")
@@ -99,12 +100,12 @@ def interpolate(
         input, size, scale_factor, bool(recompute_scale_factor or mode == "area"), dims
     )
     if antialias:
-        return _antialias.resized(input, sizes, scales, mode, align_corners)
+        return antialiased.resized(input, sizes, scales, mode, align_corners)
     if mode == "area":
         pools = (
-            _pooling.adaptive_avg_pool1d,
-            _pooling.adaptive_avg_pool2d,
-            _pooling.adaptive_avg_pool3d,
+            pooling.adaptive_avg_pool1d,
+            pooling.adaptive_avg_pool2d,
+            pooling.adaptive_avg_pool3d,
         )
         return pools[dims - 1](input, sizes)
     op = _OPS[mode][dims]
@@ -274,3 +275,20 @@ def grid_sample(
     modes = _MODES.index(mode), _PADDINGS.index(padding_mode)
     sampled: Tensor = pellucid.grid_sampler(input, grid, *modes, bool(align_corners))
     return sampled
+
+
+def pad(
+    input: Tensor,
+    pad: Sequence[int],
+    mode: str = "constant",
+    value: float | None = None,
+) -> Tensor:
+    """``input`` widened by pairs of counts, from the last dim on.
+
+    The new elements are ``value``, or those of the tensor itself: mirrored at its ends
+    (``"reflect"``), its outermost ones (``"replicate"``), or those of the other end
+    (``"circular"``).
+    """
+    if mode == "constant":
+        return pellucid.constant_pad_nd(input, list(pad), 0 if value is None else value)
+    return _nn.pad(input, pad, mode, value)

@@ -13,7 +13,8 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid.nn import functional
+from pellucid._C import _nn
+from pellucid.nn._functional.elementwise_losses import cross_entropy
 
 __all__ = ["linear_cross_entropy"]
 
@@ -134,8 +135,8 @@ def linear_cross_entropy(
             )
     flat = linear_weight.reshape(-1, features)
     bias = None if linear_bias is None else linear_bias.reshape(-1)
-    return functional.cross_entropy(
-        functional.linear(input, flat, bias).reshape(shape),
+    return cross_entropy(
+        _nn.linear(input, flat, bias).reshape(shape),
         target,
         weight,
         ignore_index=ignored,
@@ -183,8 +184,8 @@ def _in_pieces(
     inner = "none" if reduction == "none" else "sum"
 
     def piece(rows: Tensor, places: Tensor) -> Tensor:
-        logits = functional.linear(rows, linear_weight, linear_bias)
-        return functional.cross_entropy(
+        logits = _nn.linear(rows, linear_weight, linear_bias)
+        return cross_entropy(
             logits, places, weight, ignore_index=ignored, reduction=inner
         )
 

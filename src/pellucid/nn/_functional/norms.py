@@ -6,12 +6,15 @@ import math
 
 import pellucid
 from pellucid import Tensor
+from pellucid._C import _nn
+from pellucid.nn._functional.vision import pad
 from pellucid_compiler.composites import normalization
 
 __all__ = [
     "batch_norm",
     "instance_norm",
     "local_response_norm",
+    "normalize",
 ]
 
 
@@ -49,7 +52,7 @@ def batch_norm(
         )
         return normalized
     mean, variance = normalization.require_running(running_mean, running_var)
-    return pellucid._batch_norm_with_statistics(
+    return pellucid._C._pellucid._batch_norm_with_statistics(
         input, mean, variance, weight, bias, eps
     )
 
@@ -91,8 +94,20 @@ def local_response_norm(
     batch, channels = input.shape[:2]
     squares = input.mul(input).reshape(batch, 1, channels, -1)
     low = size // 2
-    padded = pellucid.nn.functional.pad(squares, (0, 0, low, (size - 1) // 2))
-    mean = pellucid.nn.functional.avg_pool2d(padded, (size, 1), stride=1)
+    padded = pad(squares, (0, 0, low, (size - 1) // 2))
+    mean = _nn.avg_pool2d(padded, (size, 1), stride=1)
     divisor = mean.reshape(input.shape).mul(alpha).add(k).pow(beta)
     result: Tensor = input / divisor
     return result
+
+
+def normalize(
+    input: Tensor,
+    p: float = 2.0,
+    dim: int = 1,
+    eps: float = 1e-12,
+    out: Tensor | None = None,
+) -> Tensor:
+    """``input`` over its ``p`` norm along ``dim``, which is taken to be >= ``eps``."""
+    norms = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
+    return input / norms if out is None else pellucid.div(input, norms, out=out)

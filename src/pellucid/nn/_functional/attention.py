@@ -9,6 +9,7 @@ import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn
 from pellucid._package.calls.deprecation import deprecated
+from pellucid.nn._functional.vision import pad
 
 __all__ = [
     "embedding_bag",
@@ -136,7 +137,7 @@ def scaled_dot_product_attention(
         outer = pellucid.broadcast_shapes(outer, key.shape[:-2])
     shape = (*outer, query.shape[-2], key.shape[-2])
     shaped = pellucid.empty(shape, dtype=pellucid.bool, device=query.device)
-    return _nn._attention_with_dropout(
+    return pellucid._C._pellucid._attention_with_dropout(
         query,
         key,
         value,
@@ -263,7 +264,7 @@ def multi_head_attention_forward(
     if bias_k is not None and bias_v is not None:
         k = pellucid.cat([k, bias_k.repeat(1, batch, 1)])
         v = pellucid.cat([v, bias_v.repeat(1, batch, 1)])
-        mask = None if mask is None else pellucid.nn.functional.pad(mask, (0, 1))
+        mask = None if mask is None else pad(mask, (0, 1))
     q, k, v = (
         t.reshape(t.shape[0], batch, num_heads, head).permute(1, 2, 0, 3)
         for t in (q, k, v)
@@ -275,7 +276,7 @@ def multi_head_attention_forward(
     if add_zero_attn:
         zero = k.new_zeros(batch, num_heads, 1, head)
         k, v = pellucid.cat([k, zero], 2), pellucid.cat([v, zero], 2)
-        mask = None if mask is None else pellucid.nn.functional.pad(mask, (0, 1))
+        mask = None if mask is None else pad(mask, (0, 1))
     dropped = dropout_p if training else 0.0
     weights: Tensor | None = None
     if need_weights:

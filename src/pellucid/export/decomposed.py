@@ -1,0 +1,136 @@
+"""``run_decompositions``: a program traced again, in smaller ops that write nothing.
+
+Called by ``ExportedProgram``; ``tracing.py`` says how a program is traced first,
+``fx/experimental/functionalization.py`` how writes go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from pellucid import Tensor
+from pellucid.export.graph_signature import (
+    ExportGraphSignature,
+    InputKind,
+    InputSpec,
+    OutputKind,
+)
+from pellucid.export.program import ExportedProgram, ModuleCallEntry
+from pellucid.export.tracing import lift_constants, name_inputs, output_specs
+from pellucid.fx.experimental.proxy_tensor import get_proxy_mode
+from pellucid.fx.experimental.symbolic_trace import SizeError, Sizes, trace_specialised
+from pellucid.fx.graph_module import GraphModule
+from pellucid.fx.interpreter import Interpreter
+from pellucid.fx.traceback import preserve_node_meta
+from pellucid.utils import _pytree as pytree
+from pellucid.utils._symbolic.environment import DerivedSize, ShapeEnv, Symbol
+
+__all__ = ["decomposed", "default_decompositions"]
+
+_WRITTEN = (InputKind.BUFFER, InputKind.USER_INPUT)
+
+
+def default_decompositions() -> dict[Any, Any]:
+    """A table that gives Core ATen ops; rows may be removed and added."""
+    from pellucid._decomp import core_aten_decompositions
+
+    return core_aten_decompositions()
+
+
+def decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedProgram:
+    """The program traced again, into the ops that composites are made of."""
+    signature, entries = program.graph_signature, program.module_call_graph
+    stored = {**program.constants, **program.state_dict}
+    if program.example_inputs is None:
+        raise ValueError("run_decompositions needs the program's example_inputs")
+    leaves = pytree.tree_leaves(program.example_inputs)
+    user = iter(leaves)
+    values = tuple(
+        next(user) if s.kind is InputKind.USER_INPUT else stored[str(s.target)]
+        for s in signature.input_specs
+    )
+    written: dict[int, Tensor] = {}
+
+    def run(*flat: Any) -> tuple[Any, ...]:
+        with preserve_node_meta():
+            mode: Any = get_proxy_mode()
+            results, new = mode.call_without_writes(
+                Interpreter(program.graph_module).run, flat
+            )
+        kinds = [s.kind for s in signature.input_specs]
+        known = _written_inputs(signature)  # of a program that writes nothing itself
+        count = len(known)
+        new = {k: v for k, v in new.items() if kinds[k] in _WRITTEN}
+        new.update(zip(known, results[:count], strict=True))
+        written.clear()
+        written.update(sorted(new.items()))
+        return (*written.values(), *results[count:])
+
+    def traced(table: Mapping[Any, Any]) -> GraphModule:
+        env, sizes = _open_sizes(program, leaves)
+        return trace_specialised(
+            run, values, sizes, env, decomposition_table=dict(table)
+        )
+
+    try:
+        graph_module = traced(table)
+    except SizeError:
+        from pellucid._decomp.core_aten import leaving_scans
+
+        fewer = leaving_scans(table)
+        if len(fewer) == len(table):
+            raise
+        graph_module = traced(fewer)
+    specs = [
+        InputSpec(s.kind, replace(s.arg), s.target, s.persistent)
+        for s in signature.input_specs
+    ]
+    names = [specs[place] for place in written]
+    constants = {**program.constants, **lift_constants(graph_module, specs)}
+    name_inputs(graph_module, specs, leaves)
+    places = [specs.index(spec) for spec in names]
+    return ExportedProgram(
+        graph_module,
+        ExportGraphSignature(specs, output_specs(graph_module, specs, places)),
+        program.state_dict,
+        constants,
+        program.call_spec,
+        program.ranges,
+        program.guards,
+        program.example_inputs,
+        [ModuleCallEntry(e.fqn, None if e.fqn else e.signature) for e in entries],
+    )
+
+
+def _open_sizes(program: ExportedProgram, leaves: list[Any]) -> tuple[ShapeEnv, Sizes]:
+    """The symbols of the program's ranges, and which sizes of its inputs they are."""
+    offset = len(program.graph_signature.input_specs) - len(leaves)
+    env = ShapeEnv()
+    sizes: dict[tuple[int, int], Symbol | DerivedSize] = {}
+    made: dict[str, Symbol] = {}
+    for r in program.ranges:
+        if r.name not in made:
+            size = Tensor.size(leaves[r.input])[r.dim]
+            hint = (size - r.offset) // r.factor
+            made[r.name] = env.new_symbol(hint, r.name, r.lower, r.upper, r.name)
+        symbol = made[r.name]
+        is_plain = r.expr == r.name
+        sizes[r.input + offset, r.dim] = (
+            symbol if is_plain else DerivedSize(symbol, r.factor, r.offset)
+        )
+    return env, sizes
+
+
+def _written_inputs(signature: ExportGraphSignature) -> list[int]:
+    """Which inputs the first outputs are new values of."""
+    places = {
+        (s.kind is InputKind.USER_INPUT, s.target or s.arg.name): k
+        for k, s in enumerate(signature.input_specs)
+    }
+    return [
+        places[s.kind is OutputKind.USER_INPUT_MUTATION, str(s.target)]
+        for s in signature.output_specs
+        if s.kind is not OutputKind.USER_OUTPUT
+    ]

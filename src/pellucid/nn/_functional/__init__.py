@@ -1,0 +1,1 @@
+"""The functions that ``nn.functional`` gathers: see README.md."""

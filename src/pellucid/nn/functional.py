@@ -1,0 +1,39 @@
+"""``nn.functional``: the ops of the catalogue, and what needs a line of Python on top.
+
+Ops whose declarations say that they are here, too (``also``), are put here at the end,
+as the callables that ``_C._nn`` or the package has: they are not listed. What differs
+in signature is written out in ``_functional``: an ``inplace`` flag, the deprecated
+``size_average`` and ``reduce``, reductions by name, which ops number, defaults that
+Python decides. It is a module, and shows no other name of ours, as PyTorch's.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from typing import Any as _Any
+
+import pellucid as torch
+from pellucid import Tensor
+from pellucid._C import _nn_functional
+from pellucid._package.calls.overridable import make_overridable
+from pellucid.nn import grad as grad  # PyTorch shows this module here as well
+from pellucid.nn._functional.activation import *
+from pellucid.nn._functional.attention import *
+from pellucid.nn._functional.attention import _canonical_mask as _canonical_mask
+from pellucid.nn._functional.attention import _none_or_dtype as _none_or_dtype
+from pellucid.nn._functional.dropout import *
+from pellucid.nn._functional.elementwise_losses import *
+from pellucid.nn._functional.embedding import *
+from pellucid.nn._functional.linear_cross_entropy import *
+from pellucid.nn._functional.losses import *
+from pellucid.nn._functional.norms import *
+from pellucid.nn._functional.pooling import *
+from pellucid.nn._functional.products import *
+from pellucid.nn._functional.vision import *
+
+globals().update({n: f for n, f in vars(_nn_functional).items() if n[0] != "_"})
+
+make_overridable(globals(), parts="pellucid.nn._functional")
+del make_overridable, _nn_functional
+
+if TYPE_CHECKING:  # what the op table gives
+    from pellucid._C._op_types.nn_functional import *
