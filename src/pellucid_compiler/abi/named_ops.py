@@ -55,7 +55,7 @@ NAMED_OPS: Final = (
     NamedOp(
         "Detach",
         "detach",
-        "modes and subclasses see what leaves the graph: saved results, leaves' gradients",
+        "modes and subclasses see saved results and gradients leave the graph",
     ),
     NamedOp(
         "Expand",
