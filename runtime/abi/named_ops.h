@@ -49,7 +49,7 @@ inline constexpr NamedOpRow kNamedOps[] = {
     {"pellucid::_box_muller", "normal draws are made of uniform ones"},
     {"clone", "a leaf's gradient must not share memory; tangents are not shared"},
     {"copy_", "writes into destinations, gradients and indexed places"},
-    {"detach", "modes and subclasses see what leaves the graph: saved results, leaves' gradients"},
+    {"detach", "modes and subclasses see saved results and gradients leave the graph"},
     {"expand", "batched operands, assignment by index and tangents broadcast"},
     {"fill_.Scalar", "assignment of a number by index"},
     {"index.Tensor", "indexing by tensors"},
