@@ -312,7 +312,6 @@ def _by_factor(grad, factor, value):
 
 
 addcmul.gradients_seen_as(
-    self=lambda grad: grad,
     tensor1=lambda grad, tensor2, value=1: _by_factor(grad, tensor2, value),
     tensor2=lambda grad, tensor1, value=1: _by_factor(grad, tensor1, value),
 )
