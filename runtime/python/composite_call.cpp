@@ -93,7 +93,7 @@ bool is_argument(const TensorImpl& tensor, const Value* values, size_t count) {
   });
 }
 
-// A body may end in a view of what it computed. Nobody else has that base, so the result is no view: it owns the
+// A body may end in a view of what it computed. Nobody else has that base, so the result is not a view: it owns the
 // memory, and its history is its node.
 void become_base(const OpRecord& op, const Value* values, TensorImpl* result) {
   if (!result || !result->base || result->wrapper || !result->base->unique()) [[likely]]

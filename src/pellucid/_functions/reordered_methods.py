@@ -21,7 +21,7 @@ def polygamma(self: Tensor, n: int) -> Tensor:
 @offered.method
 def polygamma_(self: Tensor, n: int) -> Tensor:
     """``polygamma`` in place."""
-    return pellucid.ops.aten.polygamma_.default(self, n)
+    return pellucid.ops.aten.polygamma_(self, n)
 
 
 @offered.method

@@ -28,7 +28,7 @@ from pellucid_compiler.declare import (
     with_partials,
     wrap_dims,
 )
-from pellucid_compiler.ir.dtypes import is_complex, promote
+from pellucid_compiler.ir.dtypes import is_complex
 
 _WIDER = {"float32": "float64"}
 
@@ -265,10 +265,6 @@ def vector_norm(x, ord, dim, keepdim, dtype):
         x.is_floating and is_complex(x.dtype) == is_complex(given),
         f"linalg.vector_norm: dtype {x.dtype} does not hold the norms of {given}: give "
         "a real dtype for real numbers, a complex one for complex ones",
-    )
-    require(
-        promote(given, x.dtype) == x.dtype,
-        f"linalg.vector_norm: dtype {x.dtype} is narrower than the operand's {given}",
     )
     if ask(ord == 2):
         return _root(total_over(_squares(x), dim, keepdim))
