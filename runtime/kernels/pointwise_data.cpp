@@ -21,10 +21,8 @@ void set_dense_strides(const ElementFunction& function) {
 }  // namespace
 
 PointwiseData::PointwiseData(const Schema& schema, uint32_t promoted, bool int_to_float, bool refuses_bools)
-    : num_arguments(static_cast<uint8_t>(schema.arguments.size())),
-      int_to_float(int_to_float),
-      refuses_bools(refuses_bools),
-      promoted(promoted) {
+    : num_arguments(static_cast<uint8_t>(schema.arguments.size())), int_to_float(int_to_float),
+      refuses_bools(refuses_bools), promoted(promoted) {
   if (schema.arguments.size() > kMaxPointwiseArguments)
     raise(ErrorKind::Value, "%s has %zu arguments; a pointwise op has at most %d", schema.name.c_str(),
           schema.arguments.size(), kMaxPointwiseArguments);

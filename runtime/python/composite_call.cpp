@@ -136,7 +136,8 @@ PyObject* call_body(const Signature& signature, Value* values) {
   Object returned = returned_by_body(op, *signature.body, values);
   const auto& declared = op.schema.returns;
   if (declared.size() == 1 && declared[0].type == ArgType::Tensor && is_plain_tensor(returned.get())) {
-    if (!declared[0].aliased && !declared[0].written && !op.gives_view) become_base(op, values, tensor_of(returned.get()));
+    if (!declared[0].aliased && !declared[0].written && !op.gives_view)
+      become_base(op, values, tensor_of(returned.get()));
     return returned.leak();
   }
   Values<kMaxReturns> results(op.schema.returns.size());
