@@ -321,6 +321,7 @@ def records(name: str, position: int, traced: TracedOp) -> list[OpRow]:
             is_function=function,
             module=op.options.namespace,
             int_to_float=op.options.int_to_float,
+            refuses_bools=op.options.refuses_bools,
             promoted=promoted_mask(op),
             inverse=op.options.inverse,
             layout=op.options.layout,

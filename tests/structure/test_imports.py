@@ -65,8 +65,8 @@ API = {
         *("ao/_quantized", "nested/_ops", "nn", "sparse/_ops", "storage"),
     },
     "_functions": {
-        *("_C/_runtime", "linalg", "pellucid_compiler", "storage", "utils"),
-        *("utils/_symbolic",),
+        *("_C/_runtime", "_ops", "linalg", "pellucid_compiler", "storage"),
+        *("utils", "utils/_symbolic"),
     },
     # Private modules of PyTorch that libraries use
     "_compile/capture": {
