@@ -5,19 +5,19 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from pellucid import Tensor
 
 _T = TypeVar("_T")
 # Tuples of any length, and those of the dims that a layer has.
-_scalar_or_tuple_any_t = _T | tuple[_T, ...]
-_scalar_or_tuple_1_t = _T | tuple[_T]
-_scalar_or_tuple_2_t = _T | tuple[_T, _T]
-_scalar_or_tuple_3_t = _T | tuple[_T, _T, _T]
-_scalar_or_tuple_4_t = _T | tuple[_T, _T, _T, _T]
-_scalar_or_tuple_5_t = _T | tuple[_T, _T, _T, _T, _T]
-_scalar_or_tuple_6_t = _T | tuple[_T, _T, _T, _T, _T, _T]
+_scalar_or_tuple_any_t: TypeAlias = _T | tuple[_T, ...]
+_scalar_or_tuple_1_t: TypeAlias = _T | tuple[_T]
+_scalar_or_tuple_2_t: TypeAlias = _T | tuple[_T, _T]
+_scalar_or_tuple_3_t: TypeAlias = _T | tuple[_T, _T, _T]
+_scalar_or_tuple_4_t: TypeAlias = _T | tuple[_T, _T, _T, _T]
+_scalar_or_tuple_5_t: TypeAlias = _T | tuple[_T, _T, _T, _T, _T]
+_scalar_or_tuple_6_t: TypeAlias = _T | tuple[_T, _T, _T, _T, _T, _T]
 
 _size_any_t = _scalar_or_tuple_any_t[int]
 _size_1_t = _scalar_or_tuple_1_t[int]
