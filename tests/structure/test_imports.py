@@ -89,6 +89,7 @@ API = {
     },
     "_tensor_str": set(),
     "_utils": {"_package", "accelerator", "serialization/_format"},
+    "_jit_internal": {"futures", "jit"},
     "_C": {"func"},
     "ao/_quantized": {
         *("_decomp", "_functions", "_ops", "autograd", "backends"),
@@ -192,7 +193,8 @@ API = {
     "accelerator": {"_package"},
     "backends": {"_package"},
     "cpu": {"amp", "memory"},
-    "cuda": {"_package", "amp"},
+    "cuda": {"_package"},
+    "cuda/amp": {"amp"},
     "devices": {"_C/_runtime", "_package", "pellucid_compiler", "utils"},
     "devices/check": {
         *("_package", "accelerator", "autograd", "nn"),
@@ -310,7 +312,7 @@ API = {
     "compiler": {"_compile", "_dynamo", "_dynamo/backends", "utils/_pytree"},
     "futures": set(),
     "fx": {
-        *("_functions", "_ops", "fx/passes/utils", "nn"),
+        *("_functions", "_ops", "fx/passes/utils", "jit", "nn"),
         *("overrides", "serialization", "utils/_pytree", "utils/_symbolic"),
     },
     "fx/experimental": {
