@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pellucid
-from pellucid import Tensor
+from pellucid import _C, Tensor
 from pellucid.nested._ops import mapping, pointwise, shapes
 from pellucid.nested._ops.parts import is_nested, join, split
 from pellucid.sparse._ops.pointwise import is_pointwise
@@ -27,6 +27,7 @@ def _product(op: Any, bound: _Bound) -> Any:
         parts = split(first)
         if parts.is_jagged and parts.axis != parts.dim - 1:
             found = op(parts.values, second, *list(bound.values())[2:])
+            _C._repeat_on_parts()
             return join(parts._replace(values=found))
     if not is_nested(first) and first.dim() > 2 and not split(second).is_jagged:
         raise RuntimeError("Expected both to be nested, but got a non-nested self")

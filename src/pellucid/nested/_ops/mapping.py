@@ -13,7 +13,7 @@ from math import prod
 from typing import Any
 
 import pellucid
-from pellucid import Tensor
+from pellucid import _C, Tensor
 from pellucid.nested._ops.parts import Parts, is_nested, join, joined, split
 from pellucid.nested._ops.pointwise import call
 
@@ -40,6 +40,10 @@ def apply(op: Any, bound: dict[str, Any]) -> Any:
         return _over_batch(op, bound, parts, dims, is_reduction)
     shifted = {**bound, **names}
     if parts.is_jagged and parts.axis not in dims and len(found) == 1:
+        given = [bound[name] for name in names]
+        if all(dim < 0 for each in given for dim in _listed(each)):
+            shifted = bound  # counted from the right, dims of the values are the same
+            _C._repeat_on_parts()
         return _on_values(op, shifted, parts, dims)
     return mapped(op, shifted, parts, is_reduction and parts.axis in dims)
 
@@ -78,9 +82,12 @@ def _dims(bound: dict[str, Any], rank: int) -> list[int] | None:
     for name in _DIMS:
         if names_dims(bound, name):
             value = bound[name]
-            given = [value] if isinstance(value, int) else value
-            found = (found or []) + [wrapped(each, rank) for each in given]
+            found = (found or []) + [wrapped(each, rank) for each in _listed(value)]
     return found
+
+
+def _listed(value: Any) -> list[int]:
+    return [value] if isinstance(value, int) else list(value)
 
 
 def _shifted(value: Any, rank: int) -> Any:
@@ -316,6 +323,7 @@ def flat(op: Any, bound: dict[str, Any]) -> Any:
     found = call(op, given)
     if found is parts.values:
         return nested
+    _C._repeat_on_parts()
     return _each(found, lambda value: join(parts._replace(values=value)))
 
 
