@@ -50,6 +50,12 @@ def _rows(op: Any, bound: _Bound) -> Any:
     return mapping.mapped(op, bound, parts)
 
 
+def _embedding(op: Any, bound: _Bound) -> Any:
+    """One table for all rows of indices, or a table for each example."""
+    rule = mapping.apply if is_nested(bound["weight"]) else mapping.flat
+    return rule(op, bound)
+
+
 def _copy_into(op: Any, bound: _Bound) -> Any:
     source = bound["src"]
     if not is_nested(bound["self"]) or not is_nested(source):
@@ -87,7 +93,7 @@ def _reduction(op: Any, bound: _Bound) -> Any:
 _FLAT = (
     *("detach", "clone", "alias", "_to_copy", "to", "contiguous", "type_as", "lift"),
     *("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"),
-    *("dropout", "feature_dropout", "native_dropout", "bernoulli", "embedding"),
+    *("dropout", "feature_dropout", "native_dropout", "bernoulli"),
     *("float", "double", "half", "bfloat16", "int", "long", "bool", "cpu"),
     *("nan_to_num", "randint_like", "positive"),
 )
@@ -97,6 +103,7 @@ RULES: dict[str, _Rule] = {
     **shapes.RULES,
     **dict.fromkeys(("linear", "matmul", "mm", "bmm"), _product),
     **dict.fromkeys(("layer_norm", "native_layer_norm", "rms_norm"), _rows),
+    "embedding": _embedding,
     "copy_": _copy_into,
     "equal": _equal,
 }
