@@ -66,7 +66,9 @@ def vmap(
         nested = [t for t, d in _pairs(leaves, dims) if d is not None and t.is_nested]
         if nested:
             parts = [_narrowed(leaves, dims, k, 1) for k in range(size)]
-            join = partial(_nested_of, kind_of(nested[0]).joined)
+            kind = kind_of(nested[0])
+            assert kind is not None and kind.joined is not None
+            join = partial(_nested_of, kind.joined)
             return _run_chunks(
                 func, dims, parts, spec, kwargs, out_dims, randomness, join
             )
