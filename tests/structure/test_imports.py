@@ -132,7 +132,7 @@ API = {
         *("_functions", "pellucid_compiler", "sparse/_ops", "utils"),
     },
     "nn/modules": {
-        *("__future__", "_package", "distributed/nn", "nn"),
+        *("__future__", "_package", "distributed/nn", "nested/_ops", "nn"),
         *("nn/_functional", "pellucid_compiler", "utils"),
     },
     "nn/utils": {
