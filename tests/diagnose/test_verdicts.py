@@ -305,7 +305,9 @@ def test_a_round_trip_through_lists_is_found_by_its_names(tmp_path):
 
     path = tmp_path / "program.py"
     path.write_text(
-        "for _ in range(9):\n    host = state.tolist()\n    state = torch.tensor(host)\n"
+        "for _ in range(9):\n"
+        "    host = state.tolist()\n"
+        "    state = torch.tensor(host)\n"
     )
 
     def line(number):
