@@ -182,6 +182,7 @@ API = {
     "tour": {"profiler/_timeline", "explain"},
     "profiler/_timeline": {"pellucid_compiler"},
     "diagnose": {
+        *("nn", "optim"),
         *("_compile", "_dynamo", "diagnose/rules", "memory"),
         *("pellucid_compiler", "profiler", "profiler/_timeline", "run"),
         *("utils/_pytree", "viz"),
