@@ -43,6 +43,18 @@ def test_factors_give_the_matrix_back(dtype, shape):
         assert_close(definite @ x, a, **within(dtype, 400 * shape[0]))
 
 
+@pytest.mark.parametrize("rows", [3, 6])
+def test_second_derivatives_where_no_sign_counts(rows):
+    torch.manual_seed(1)
+    a = torch.randn(2, rows, 4, dtype=torch.float64, requires_grad=True)
+
+    def squares(a):
+        u, s, vh = torch.linalg.svd(a, full_matrices=False)
+        return u.square(), s, vh.square()
+
+    assert torch.autograd.gradgradcheck(squares, (a,))
+
+
 def test_a_matrix_has_one_result_in_every_batch(dtype):
     a = torch.randn(21, 5, 5, dtype=dtype)
     a[3] = 0  # what needs LAPACK changes nothing beside it

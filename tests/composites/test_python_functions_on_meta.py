@@ -141,6 +141,7 @@ OTHERS = {
     *(
         "_assert",
         "_assert_async",
+        "_nested_tensor_from_tensor_list",
         "_segment_reduce",
         "cond",
         "lobpcg",

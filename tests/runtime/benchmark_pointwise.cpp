@@ -59,7 +59,7 @@ int main(int count, char** arguments) {
 
   OpRecord& add = *define_op("add(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor", "bench");
   add.kind = OpKind::Pointwise;
-  add.kind_data = std::make_unique<PointwiseData>(add.schema, 3u, false);
+  add.kind_data = std::make_unique<PointwiseData>(add.schema, 3u, false, false);
   register_kernel(add, Key::CPU, {handle_pointwise, nullptr});
   const int64_t sizes[] = {4, 4}, row_sizes[] = {4};
   const Tensor a = empty(sizes, DType::Float32), b = empty(sizes, DType::Float32),

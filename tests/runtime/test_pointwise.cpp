@@ -55,7 +55,7 @@ OpRecord& define(const char* schema, Variant variant, OpRecord* functional) {
   op.kind = OpKind::Pointwise;
   op.variant = variant;
   op.functional = functional;
-  if (!functional) op.kind_data = std::make_unique<PointwiseData>(op.schema, 3u, false);
+  if (!functional) op.kind_data = std::make_unique<PointwiseData>(op.schema, 3u, false, false);
   for (const Key key : {Key::CPU, Key::Meta}) register_kernel(op, key, {handle_pointwise, nullptr});
   return op;
 }
@@ -234,7 +234,7 @@ TEST(foreach_runs_every_element_of_the_lists) {
   OpRecord& step = *define_op("step_(Tensor(a!)[] self, Tensor[] grads, *, Scalar lr) -> ()", "tests");
   step.kind = OpKind::Foreach;
   step.variant = Variant::InPlace;
-  step.kind_data = std::make_unique<PointwiseData>(step.schema, 3u, false);
+  step.kind_data = std::make_unique<PointwiseData>(step.schema, 3u, false, false);
   register_kernel(step, Key::CPU, {handle_foreach, nullptr});
   Random random;
   set_num_threads(3);
@@ -271,7 +271,7 @@ TEST(random_words_follow_the_memory_order) {
   OpRecord& noise = *define_op("noise_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)", "tests");
   noise.kind = OpKind::Random;
   noise.variant = Variant::InPlace;
-  noise.kind_data = std::make_unique<PointwiseData>(noise.schema, 1u, false);
+  noise.kind_data = std::make_unique<PointwiseData>(noise.schema, 1u, false, false);
   register_kernel(noise, Key::CPU, {handle_pointwise, nullptr});
   Generator generator(1), same(1);
   Value argument;

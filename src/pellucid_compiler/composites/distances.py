@@ -20,7 +20,7 @@ def cdist(x1, x2, p, compute_mode):
     for x in (x1, x2):
         require(
             x.is_floating_point(),
-            "cdist takes floating-point numbers, not {}: convert with .float()",
+            "cdist only supports floating-point dtypes, not {}: convert with .float()",
             x.dtype,
         )
     require(

@@ -1,4 +1,4 @@
-"""Masks, positions and the like that a function makes anew in every call."""
+"""Masks, positions and the like that a function makes again in every call."""
 
 from __future__ import annotations
 
