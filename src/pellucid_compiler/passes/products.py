@@ -106,22 +106,28 @@ def _is_strided(factor: Expr) -> bool:
 
 
 def _with_padding(body: Expr) -> Expr:
-    """``f(x[i]) if 0 <= i < n else 0`` as a padded load, if the test is just that."""
+    """``f(x[i]) if 0 <= i < n else 0`` as a padded load, if the test is just that. Of a
+    product, or of a factor, whose conversion stands in the way of its padding.
+    """
+    if body.op == "mul":
+        factors = [_with_padding(factor) for factor in body.args]
+        is_same = all(a is b for a, b in zip(factors, body.args, strict=True))
+        return body if is_same else factors[0] * factors[1]
     if body.op != "select" or not is_const(body.args[2], 0):
         return body
     tests = list(_conjuncts(body.args[0]))
-    left, product = set(tests), body.args[1]
-    if product.op != "mul":
+    left, inner = set(tests), body.args[1]
+    if inner.op != "mul" and not _is_strided(inner):
         return body
-    for e in loads(product):
+    for e in loads(inner):
         fill = load_fill(e)
         own = [c for c in tests if _tests(c, e)]
         if not own or not (fill is None or is_const(fill, 0)):
             continue
         padded = padded_load(e.attr, load_index(e), 0, e.dtype)
-        product = substitute(product, {e: padded})
+        inner = substitute(inner, {e: padded})
         left.difference_update(own)
-    return body if left or product.op != "mul" else product
+    return body if left else inner
 
 
 def _conjuncts(condition: Expr) -> Iterator[Expr]:
