@@ -8,7 +8,7 @@ from pellucid_compiler.abi.plan import (
     NestStep,
 )
 from pellucid_compiler.ir.build import element, emit_loop, emit_map
-from pellucid_compiler.ir.expr import axis, const, select, sym
+from pellucid_compiler.ir.expr import axis, cast, const, select, sym
 from pellucid_compiler.ir.graph import Graph
 from pellucid_compiler.ir.interpret import run
 from pellucid_compiler.ir.primitives import Store
@@ -61,3 +61,31 @@ def test_every_load_under_a_guard_stays_guarded(reads_beyond):
     split = split_products(verify(graph), lambda _: reads_beyond)
     (got,) = run(split, [x, y])
     np.testing.assert_array_equal(got, x @ y)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("guards_product", [False, True])
+def test_a_conversion_hides_no_padding(dtype, guards_product):
+    graph = Graph("f")
+    a = graph.input([sym("a.0"), sym("a.1")], dtype, "a")
+    b = graph.input([a.shape[1] + 2, sym("b.1")], dtype, "b")
+
+    def wide(value):
+        return emit_map(
+            graph, value.shape, lambda i, j: cast(element(value, [i, j]), "float32")
+        )
+
+    place, zero = DEPTH - 1, const(0.0, "float32")
+    inside = (const(0) <= place) & (place < a.shape[1])
+    first, second = element(wide(a), [ROW, place]), element(wide(b), [DEPTH, COLUMN])
+    guarded = select(inside, first * second, zero)
+    body = guarded if guards_product else select(inside, first, zero) * second
+    extents = [a.shape[0], b.shape[1], b.shape[0]]
+    product = emit_loop(graph, extents, [Store((ROW, COLUMN), body)])
+    graph.outputs = [
+        emit_map(
+            graph, product.shape, lambda i, j: cast(element(product, [i, j]), dtype)
+        )
+    ]
+    steps = lower_graph(verify(graph), {}, name="f").plan.steps
+    assert sum(isinstance(step, GemmStep) for step in steps) == 1

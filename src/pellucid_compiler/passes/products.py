@@ -127,7 +127,7 @@ def _with_padding(body: Expr) -> Expr:
         padded = padded_load(e.attr, load_index(e), 0, e.dtype)
         inner = substitute(inner, {e: padded})
         left.difference_update(own)
-    return body if left else inner
+    return body if left else _with_padding(inner)
 
 
 def _conjuncts(condition: Expr) -> Iterator[Expr]:
