@@ -106,8 +106,8 @@ def _is_strided(factor: Expr) -> bool:
 
 
 def _with_padding(body: Expr) -> Expr:
-    """``f(x[i]) if 0 <= i < n else 0`` as a padded load, if the test is just that. Of a
-    product, or of a factor, whose conversion stands in the way of its padding.
+    """``f(x[i]) if 0 <= i < n else 0`` as a padded load, if the test is just that; ``f``
+    is a product, or the conversion of one of its factors.
     """
     if body.op == "mul":
         factors = [_with_padding(factor) for factor in body.args]
