@@ -231,3 +231,12 @@ def test_deprecated_flags_of_losses_may_be_numbers():
     with pytest.warns(UserWarning, match="deprecated"):
         plain = torch.nn.functional.mse_loss(FLOATS, FLOATS + 1, reduce=0)
     assert plain.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_gradients_of_repeats_are_summed_in_float32(dtype):
+    x = torch.ones(2, 3, dtype=dtype, requires_grad=True)
+    for repeated in (x.repeat(4, 2), x.tile(4, 2), x.repeat(40, 50)):
+        (grad,) = torch.autograd.grad(repeated.sum() * 0.5, x)
+        assert grad.dtype is dtype
+        assert grad.eq(repeated.numel() / 6 * 0.5).all()

@@ -10,6 +10,7 @@ loops fit.
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -248,6 +249,28 @@ def match_epilogue(contraction: Contraction, reader: Node) -> Epilogue | None:
             if bias is not None:
                 return Epilogue(reader, bias, rounds)
     return None
+
+
+def rounded_order(contraction: Contraction, reader: Node) -> list[int] | None:
+    """The dim of the product along which each dim of ``reader``'s result runs, if it
+    permutes the product's dims and rounds to half; else None.
+    """
+    if reader.primitive is not LOOP or reader.outputs[0].dtype not in HALF:
+        return None
+    attrs: LoopAttrs = reader.attrs
+    shape, body = loop_shape(attrs), attrs.store.body
+    if shape is None or shape.reduced or body.op != "cast":
+        return None
+    e, product = body.args[0], contraction.node.outputs[0]
+    if body.dtype != contraction.dtype or e.op != "load":
+        return None
+    dims = {index.attr: dim for dim, index in enumerate(e.args) if index.op == "axis"}
+    order = [dims[axis] for axis in shape.store_axes if axis in dims]
+    if reader.inputs[e.attr] is not product or len(dims) != product.rank:
+        return None
+    sizes = [product.shape[dim] for dim in order]
+    same = map(operator.is_, sizes, reader.outputs[0].shape)
+    return order if len(order) == product.rank and all(same) else None
 
 
 def _is_product(e: Expr, reader: Node, product: Value, shape: LoopShape) -> bool:

@@ -10,7 +10,7 @@ and one kernel serves every rank. Called by nodes.py. Read next: bodies.py, rows
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pellucid_compiler.abi.plan import (
     FillStep,
@@ -21,7 +21,7 @@ from pellucid_compiler.abi.plan import (
 from pellucid_compiler.codegen.kernel import Kernel, Map, Reduce
 from pellucid_compiler.ir.affine import polynomial
 from pellucid_compiler.ir.dtypes import wide_dtype
-from pellucid_compiler.ir.expr import Expr, axis, const, is_const, load
+from pellucid_compiler.ir.expr import Expr, axis, cast, const, is_const, load
 from pellucid_compiler.ir.graph import Node, Value
 from pellucid_compiler.ir.primitives import LOOP, LoopAttrs
 from pellucid_compiler.lower.affine import Affine, affine_map, operand
@@ -170,9 +170,12 @@ def _lower_nest(node: Node, shape: LoopShape, builder: PlanBuilder) -> None:
     output = output_operand(builder.define(node.outputs[0]), shape, builder)
     inputs = tuple(v.dtype for v, _ in operands.addresses)
     nest = _Nest(value, inputs, parameters, shape, read, output)
-    builder.steps.append(
-        nest.map_step(attrs, builder) if is_map else nest.reduce_step(attrs, builder)
-    )
+    if is_map:
+        builder.steps.append(nest.map_step(attrs, builder))
+    elif attrs.payload is None and wide_dtype(attrs.dtype) != attrs.dtype:
+        nest.reduce_and_round(attrs, builder)
+    else:
+        builder.steps.append(nest.reduce_step(attrs, builder))
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +201,27 @@ class _Nest:
             inputs=self.read,
         )
 
-    def reduce_step(self, attrs: LoopAttrs, builder: PlanBuilder) -> NestStep:
+    def reduce_and_round(self, attrs: LoopAttrs, builder: PlanBuilder) -> None:
+        """A result of half precision is rounded once, from the parts of its sum."""
+        wide = wide_dtype(attrs.dtype)
+        sums = builder.temporary(wide, attrs.shape)
+        whole = replace(self, output=output_operand(sums, self.shape, builder))
+        builder.steps.append(whole.reduce_step(attrs, builder, wide))
+        rounding = Map((cast(load(0, (), wide), attrs.dtype),))
+        builder.steps.append(
+            NestStep(
+                form="map",
+                kernel=builder.use(Kernel(rounding, (wide,), (attrs.dtype,)), ()),
+                extents=builder.sizes(attrs.extents[a] for a in self.shape.stored),
+                num_stored=len(self.shape.stored),
+                outputs=(self.output,),
+                inputs=(whole.output,),
+            )
+        )
+
+    def reduce_step(
+        self, attrs: LoopAttrs, builder: PlanBuilder, dtype: str | None = None
+    ) -> NestStep:
         indexed = attrs.payload is not None
         accumulator = wide_dtype(self.value.dtype if indexed else attrs.dtype)
         outputs: tuple[Operand, ...] = (self.output,)
@@ -208,7 +231,9 @@ class _Nest:
             outputs = (output_operand(best, self.shape, builder), self.output)
             dtypes, params = (*dtypes, "int64"), (*params, builder.registers.integer(0))
         form = Reduce(self.value, attrs.combine, accumulator)
-        kernel = Kernel(form, self.inputs, _result_dtypes(attrs, accumulator), dtypes)
+        result = dtype or attrs.dtype
+        results = (accumulator, result) if indexed else (result,)
+        kernel = Kernel(form, self.inputs, results, dtypes)
         combine = combine_kernel(attrs.combine, accumulator)
         return NestStep(
             form="reduce",
@@ -224,10 +249,6 @@ class _Nest:
 
     def _extents(self, attrs: LoopAttrs, builder: PlanBuilder) -> tuple[int, ...]:
         return builder.sizes(attrs.extents[a] for a in self.shape.order)
-
-
-def _result_dtypes(attrs: LoopAttrs, accumulator: str) -> tuple[str, ...]:
-    return (attrs.dtype,) if attrs.payload is None else (accumulator, attrs.dtype)
 
 
 def combine_kernel(combine: str, accumulator: str) -> Kernel:

@@ -22,6 +22,7 @@ from pellucid_compiler.lower.contraction import (
     match_contraction,
     match_epilogue,
     moved,
+    rounded_order,
 )
 from pellucid_compiler.lower.loops import lower_affine, lower_view
 from pellucid_compiler.lower.nests import is_search_for, lower_general
@@ -82,12 +83,12 @@ def _lower_contraction(contraction: Contraction, scope: Scope) -> bool:
     """Emit the product with its epilogue, or in the order of its only reader."""
     epilogue = _epilogue(contraction, scope)
     end = None if epilogue is None else epilogue.node
-    if epilogue is None and (mover := scope.mover(contraction.node)) is not None:
-        order = permutation(mover)
-        assert order is not None
-        other = moved(contraction, mover, order)
+    reader = scope.uses.only_reader(contraction.node.outputs[0])
+    if epilogue is None and reader is not None:
+        order = permutation(reader) or rounded_order(contraction, reader)
+        other = None if order is None else moved(contraction, reader, order)
         if other is not None:
-            contraction, end = other, mover
+            contraction, end = other, reader
     if not emit_contraction(contraction, epilogue, scope.builder):
         return False
     if end is not None:
