@@ -3,8 +3,9 @@
 A convolution loads beyond its image, the gradient of a strided one adds into
 overlapping places. Here what is loaded beyond an operand becomes a padded copy of it,
 unless the product's kernels do without, and a product that is added at computed places
-becomes a product and the additions. The lowering runs this after fusion. Read next:
-lower/contraction.py.
+becomes a product and the additions. Kernels multiply factors of half precision where
+the sum is rounded to it; elsewhere factors are converted before they are multiplied.
+The lowering runs this after fusion. Read next: lower/contraction.py.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import NamedTuple
 
 from pellucid_compiler.ir.affine import polynomial, simplify
 from pellucid_compiler.ir.build import emit_loop, emit_map, over_values
-from pellucid_compiler.ir.dtypes import is_float
+from pellucid_compiler.ir.dtypes import HALF, is_float
 from pellucid_compiler.ir.expr import (
     AXES,
     LOADS,
@@ -31,7 +32,7 @@ from pellucid_compiler.ir.expr import (
     rewrite,
     substitute,
 )
-from pellucid_compiler.ir.graph import Graph, Node, Value
+from pellucid_compiler.ir.graph import Graph, Node, Uses, Value
 from pellucid_compiler.ir.kinds import has_plain_store
 from pellucid_compiler.ir.primitives import LOOP, LoopAttrs, Store
 from pellucid_compiler.passes.additions import emit_addition, is_linear, reach
@@ -52,6 +53,7 @@ def split_products(graph: Graph, reads_beyond: Callable[[Node], bool]) -> Graph:
     """
     g = Graph(graph.name)
     g.requirements = list(graph.requirements)
+    uses = Uses(graph.nodes, graph.outputs)
     env = {v: g.input_like(v) for v in graph.inputs}
     for node in graph.nodes:
         inputs = [env[v] for v in node.inputs]
@@ -59,6 +61,7 @@ def split_products(graph: Graph, reads_beyond: Callable[[Node], bool]) -> Graph:
         if product is None:
             g.copy_node(node, env)
         else:
+            product = _converted(g, product, _rounded_dtype(node, uses))
             env[node.outputs[0]] = _emit_product(
                 g, product, node.attrs.shape, reads_beyond
             )
@@ -106,8 +109,8 @@ def _is_strided(factor: Expr) -> bool:
 
 
 def _with_padding(body: Expr) -> Expr:
-    """``f(x[i]) if 0 <= i < n else 0`` as a padded load, if the test is just that; ``f``
-    is a product, or the conversion of one of its factors.
+    """``f(x[i]) if 0 <= i < n else 0`` as a padded load, if the test is just that, and
+    ``f`` is a product or converts one of its factors.
     """
     if body.op == "mul":
         factors = [_with_padding(factor) for factor in body.args]
@@ -153,6 +156,44 @@ def _tests(condition: Expr, e: Expr) -> bool:
 
 def _same(a: Expr, b: Expr) -> bool:
     return polynomial(a) == polynomial(b)
+
+
+# ------------------------------------------------------------------ half precision
+
+
+def _rounded_dtype(node: Node, uses: Uses) -> str | None:
+    """The dtype to which the only reader of a product rounds; None without such one."""
+    reader = uses.only_reader(node.outputs[0])
+    if reader is None or reader.primitive is not LOOP or len(reader.attrs.stores) != 1:
+        return None
+    body = reader.attrs.store.body
+    return body.dtype if body.op == "cast" and body.dtype in HALF else None
+
+
+def _converted(g: Graph, product: Product, rounded: str | None) -> Product:
+    """``product`` with factors that kernels multiply: both of half precision, if their
+    sum is rounded to it, or neither.
+    """
+    factors = product.first, product.second
+    stored = {e.args[0].dtype if e.op == "cast" else e.dtype for e in factors}
+    if stored == {rounded} or not stored & set(HALF):
+        return product
+    first, second = (_converted_copy(g, e) for e in factors)
+    return product._replace(first=first, second=second)
+
+
+def _converted_copy(g: Graph, factor: Expr) -> Expr:
+    """A factor of half precision as a load of its operand's converted copy."""
+    e = factor.args[0] if factor.op == "cast" else factor
+    if factor is e or e.dtype not in HALF:
+        return factor
+    value: Value = e.attr
+    copy = emit_map(
+        g, value.shape, lambda *p: cast(load(value, p, value.dtype), factor.dtype)
+    )
+    if load_fill(e) is None:
+        return load(copy, load_index(e), copy.dtype)
+    return padded_load(copy, load_index(e), 0, copy.dtype)
 
 
 # ------------------------------------------------------------------ emission
