@@ -439,7 +439,29 @@ def cast(value: ExprLike, dtype: str) -> Expr:
         return const(e.attr, dtype)
     if e.op == "cast" and e.args[0].dtype == dtype and e.dtype == wide_dtype(dtype):
         return e.args[0]  # a half number widened and rounded again is that number
+    if e.op == "select" and (chosen := _chosen_halves(e, dtype)) is not None:
+        return chosen
     return intern_expr("cast", (e,), None, dtype)
+
+
+_DEEPEST_CHOICE = 16
+
+
+def _chosen_halves(e: Expr, dtype: str, depth: int = 0) -> Expr | None:
+    """A choice among half numbers that are widened, and values that read no operand, as
+    one among half numbers; None if there are others.
+    """
+    if e.op == "cast" and e.args[0].dtype == dtype and e.dtype == wide_dtype(dtype):
+        return e.args[0]
+    if e.op != "select":
+        return None if is_loaded(e) else cast(e, dtype)
+    if e.dtype != wide_dtype(dtype) or depth == _DEEPEST_CHOICE:
+        return None
+    first = _chosen_halves(e.args[1], dtype, depth + 1)
+    second = None if first is None else _chosen_halves(e.args[2], dtype, depth + 1)
+    if first is None or second is None:
+        return None
+    return _chosen(e.args[0], first, second, dtype)
 
 
 def bitcast(value: Expr, dtype: str) -> Expr:
