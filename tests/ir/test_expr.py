@@ -57,6 +57,17 @@ def test_rewriting_replaces_leaves_and_folds_again():
     assert e is cast(const(1), "int64")
 
 
+def test_a_choice_among_widened_halves_is_one_among_halves():
+    x, y = (load(k, (axis(0),), "float16") for k in (0, 1))
+    wide = [cast(e, "float32") for e in (x, y)]
+    inner = select(axis(0) < 3, wide[1], 0.1)
+    chosen = cast(select(axis(0) < N, wide[0], inner), "float16")
+    halves = select(axis(0) < 3, y, const(0.1, "float16"))
+    assert chosen is select(axis(0) < N, x, halves)
+    sums = select(axis(0) < N, wide[0] + wide[1], wide[1])
+    assert cast(sums, "float16").op == "cast"
+
+
 def test_printed_form_is_readable():
     assert repr(select(X > 0, X, 0.5 * make("exp", X))) == (
         "(x0[i] if (0.0 < x0[i]) else (0.5 * exp(x0[i])))"

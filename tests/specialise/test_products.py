@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from pellucid_compiler.abi.plan import (
+    FillStep,
     GemmStep,
     NestStep,
 )
 from pellucid_compiler.ir.build import element, emit_loop, emit_map
-from pellucid_compiler.ir.expr import axis, cast, const, select, sym
+from pellucid_compiler.ir.expr import axis, cast, const, padded_load, select, sym
 from pellucid_compiler.ir.graph import Graph
 from pellucid_compiler.ir.interpret import run
 from pellucid_compiler.ir.primitives import Store
@@ -63,21 +64,45 @@ def test_every_load_under_a_guard_stays_guarded(reads_beyond):
     np.testing.assert_array_equal(got, x @ y)
 
 
+def converted(graph, value, dtype, order=(0, 1)):
+    """A copy of a matrix in another dtype, and perhaps transposed."""
+    shape = [value.shape[dim] for dim in order]
+    return emit_map(
+        graph,
+        shape,
+        lambda *p: cast(element(value, [p[order.index(d)] for d in (0, 1)]), dtype),
+    )
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+@pytest.mark.parametrize("rounds", [True, False])
+def test_halves_are_multiplied_where_their_sum_is_rounded(rounds, order):
+    graph = Graph("f")
+    a = graph.input([sym("a.0"), sym("a.1")], "bfloat16", "a")
+    b = graph.input([a.shape[1], sym("b.1")], "bfloat16", "b")
+    wide = [converted(graph, value, "float32") for value in (a, b)]
+    body = element(wide[0], [ROW, DEPTH]) * element(wide[1], [DEPTH, COLUMN])
+    extents = [a.shape[0], b.shape[1], a.shape[1]]
+    product = emit_loop(graph, extents, [Store((ROW, COLUMN), body)])
+    result = converted(graph, product, "bfloat16", order) if rounds else product
+    graph.outputs = [result]
+    lowered = lower_graph(verify(graph), {}, name="f")
+    (gemm,) = (s for s in lowered.plan.steps if isinstance(s, GemmStep))
+    assert len(lowered.plan.steps) == (1 if rounds else 3)
+    factors = lowered.kernels[gemm.kernel.id].inputs[:2]
+    assert set(factors) == {"bfloat16" if rounds else "float32"}
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("guards_product", [False, True])
 def test_a_conversion_hides_no_padding(dtype, guards_product):
     graph = Graph("f")
     a = graph.input([sym("a.0"), sym("a.1")], dtype, "a")
     b = graph.input([a.shape[1] + 2, sym("b.1")], dtype, "b")
-
-    def wide(value):
-        return emit_map(
-            graph, value.shape, lambda i, j: cast(element(value, [i, j]), "float32")
-        )
-
+    wide_a, wide_b = (converted(graph, value, "float32") for value in (a, b))
     place, zero = DEPTH - 1, const(0.0, "float32")
     inside = (const(0) <= place) & (place < a.shape[1])
-    first, second = element(wide(a), [ROW, place]), element(wide(b), [DEPTH, COLUMN])
+    first, second = element(wide_a, [ROW, place]), element(wide_b, [DEPTH, COLUMN])
     guarded = select(inside, first * second, zero)
     body = guarded if guards_product else select(inside, first, zero) * second
     extents = [a.shape[0], b.shape[1], b.shape[0]]
@@ -89,3 +114,18 @@ def test_a_conversion_hides_no_padding(dtype, guards_product):
     ]
     steps = lower_graph(verify(graph), {}, name="f").plan.steps
     assert sum(isinstance(step, GemmStep) for step in steps) == 1
+
+
+def test_padding_of_halves_is_a_fill_and_a_copy():
+    graph = Graph("f")
+    a = graph.input([sym("a.0"), sym("a.1")], "bfloat16", "a")
+    wide = converted(graph, a, "float32")
+    shape = [a.shape[0], a.shape[1] + 2]
+    zero = const(0.25, "float32")
+    padded = emit_map(
+        graph, shape, lambda i, j: padded_load(wide, [i, j - 1], zero, "float32")
+    )
+    graph.outputs = [converted(graph, padded, "bfloat16")]
+    steps = lower_graph(verify(graph), {}, name="f").plan.steps
+    assert [type(step) for step in steps] == [FillStep, NestStep]
+    assert steps[1].form == "map"

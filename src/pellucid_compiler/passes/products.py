@@ -10,10 +10,10 @@ The lowering runs this after fusion. Read next: lower/contraction.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from pellucid_compiler.ir.affine import polynomial, simplify
+from pellucid_compiler.ir.affine import simplify
 from pellucid_compiler.ir.build import emit_loop, emit_map, over_values
 from pellucid_compiler.ir.dtypes import HALF, is_float
 from pellucid_compiler.ir.expr import (
@@ -36,6 +36,7 @@ from pellucid_compiler.ir.graph import Graph, Node, Uses, Value
 from pellucid_compiler.ir.kinds import has_plain_store
 from pellucid_compiler.ir.primitives import LOOP, LoopAttrs, Store
 from pellucid_compiler.passes.additions import emit_addition, is_linear, reach
+from pellucid_compiler.passes.bounds import conjuncts, is_bound
 
 
 class Product(NamedTuple):
@@ -118,13 +119,13 @@ def _with_padding(body: Expr) -> Expr:
         return body if is_same else factors[0] * factors[1]
     if body.op != "select" or not is_const(body.args[2], 0):
         return body
-    tests = list(_conjuncts(body.args[0]))
+    tests = list(conjuncts(body.args[0]))
     left, inner = set(tests), body.args[1]
     if inner.op != "mul" and not _is_strided(inner):
         return body
     for e in loads(inner):
         fill = load_fill(e)
-        own = [c for c in tests if _tests(c, e)]
+        own = [c for c in tests if is_bound(c, load_index(e), e.attr.shape)]
         if not own or not (fill is None or is_const(fill, 0)):
             continue
         padded = padded_load(e.attr, load_index(e), 0, e.dtype)
@@ -133,38 +134,17 @@ def _with_padding(body: Expr) -> Expr:
     return body if left else _with_padding(inner)
 
 
-def _conjuncts(condition: Expr) -> Iterator[Expr]:
-    if condition.op == "and":
-        for part in condition.args:
-            yield from _conjuncts(part)
-    else:
-        yield condition
-
-
-def _tests(condition: Expr, e: Expr) -> bool:
-    """Whether the condition holds wherever the index of the load ``e`` is inside."""
-    if condition.op not in ("le", "lt"):
-        return False
-    low, high = condition.args
-    for index, size in zip(load_index(e), e.attr.shape, strict=True):
-        if condition.op == "le" and is_const(low, 0) and _same(high, index):
-            return True
-        if condition.op == "lt" and _same(low, index) and _same(high, size):
-            return True
-    return False
-
-
-def _same(a: Expr, b: Expr) -> bool:
-    return polynomial(a) == polynomial(b)
-
-
 # ------------------------------------------------------------------ half precision
 
 
 def _rounded_dtype(node: Node, uses: Uses) -> str | None:
-    """The dtype to which the only reader of a product rounds; None without such one."""
+    """The dtype to which the only reader of a product rounds; None without such one, or
+    where results are added up in float32 first.
+    """
     reader = uses.only_reader(node.outputs[0])
-    if reader is None or reader.primitive is not LOOP or len(reader.attrs.stores) != 1:
+    if not has_plain_store(node.attrs) or reader is None:
+        return None
+    if reader.primitive is not LOOP or len(reader.attrs.stores) != 1:
         return None
     body = reader.attrs.store.body
     return body.dtype if body.op == "cast" and body.dtype in HALF else None

@@ -35,6 +35,7 @@ from pellucid_compiler.ir.expr import (
 from pellucid_compiler.ir.graph import Graph, Node, Value
 from pellucid_compiler.ir.kinds import kind_of
 from pellucid_compiler.ir.primitives import LOOP, LoopAttrs, Store
+from pellucid_compiler.passes.bounds import conjuncts, is_bound
 
 
 class Piece(NamedTuple):
@@ -100,16 +101,35 @@ def pieces_of(node: Node) -> list[Piece]:
 def _padded(node: Node, body: Expr) -> list[Piece]:
     """A padded load that is converted at most: its fill, then what is inside."""
     attrs: LoopAttrs = node.attrs
-    source = body.args[0] if body.op == "cast" else body
-    fill = load_fill(source) if source.op == "padded_load" else None
-    if fill is None or not _is_uniform(fill, attrs):
+    found = _guarded_load(node, body)
+    if found is None or not _is_uniform(found[1], attrs):
         return []
-    index = load_index(source)
-    box = inside_box(attrs.extents, index, node.inputs[source.attr].shape)
+    inner, fill, source = found
+    box = inside_box(attrs.extents, load_index(source), node.inputs[source.attr].shape)
     if box is None:
         return []
-    inner = intern_expr("load", index, source.attr, source.dtype)
-    return [Piece({}, cast(fill, body.dtype)), Piece(box, cast(inner, body.dtype))]
+    return [Piece({}, fill), Piece(box, inner)]
+
+
+def _guarded_load(node: Node, body: Expr) -> tuple[Expr, Expr, Expr] | None:
+    """What is inside, its fill, and the load, of a padded load or of a choice that is
+    one; None for others.
+    """
+    if body.op == "select":
+        inner = body.args[1]
+        source = inner.args[0] if inner.op == "cast" else inner
+        if source.op != "load":
+            return None
+        index, shape = load_index(source), node.inputs[source.attr].shape
+        tests = list(conjuncts(body.args[0]))  # a single one divides the space
+        is_one = len(tests) > 1 and all(is_bound(t, index, shape) for t in tests)
+        return (inner, body.args[2], source) if is_one else None
+    source = body.args[0] if body.op == "cast" else body
+    fill = load_fill(source) if source.op == "padded_load" else None
+    if fill is None:
+        return None
+    inner = intern_expr("load", load_index(source), source.attr, source.dtype)
+    return cast(inner, body.dtype), cast(fill, body.dtype), source
 
 
 def _split(attrs: LoopAttrs, body: Expr, box: dict[int, Range]) -> Iterator[Piece]:
