@@ -261,3 +261,18 @@ def test_a_missing_argument_is_the_function_s(name):
     hx = (state, state) if name == "lstm" else state
     with pytest.raises(TypeError, match=rf"(?s)^{name}\(\) .*batch_first"):
         getattr(torch, name)(x, hx, [], False, 1, 0.0, False, False)
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_autocast_takes_inputs_of_both_dtypes(kind, dtype):
+    layer, x = kind(4, 6), torch.randn(5, 2, 4)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output, state = layer(x.to(dtype))
+    expected, _ = layer(x)
+    hidden = state[0] if kind is nn.LSTM else state
+    wanted = torch.bfloat16 if kind is nn.LSTM else dtype
+    assert output.dtype is hidden.dtype is wanted
+    torch.testing.assert_close(output.float(), expected, rtol=0.05, atol=0.05)
+    with pytest.raises(ValueError, match=r"the input has dtype torch\.bfloat16"):
+        layer(x.bfloat16())

@@ -106,7 +106,9 @@ class RNNBase(Module):
         return (self.proj_size or self.hidden_size,)
 
     def _check_input(self, input: Tensor, packed: bool) -> None:
-        if not input.is_floating_point() or input.dtype != self._weight().dtype:
+        casts = pellucid.is_autocast_enabled(input.device.type)
+        fits = casts or input.dtype == self._weight().dtype
+        if not input.is_floating_point() or not fits:
             raise ValueError(
                 f"the input has dtype {input.dtype}, the weights {self._weight().dtype}"
             )
@@ -211,15 +213,22 @@ class RNNBase(Module):
     def _run(
         self, data: Tensor, hx: Any, batch: int, batch_sizes: Tensor | None
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        return _run_stack(
+        initial = self._initial_state(hx, batch, data)
+        output, state = _run_stack(
             self.mode,
             data,
-            self._initial_state(hx, batch, data),
+            initial,
             self._weight_table(),
             2 if self.bidirectional else 1,
             self.dropout if self.training else 0.0,
             batch_sizes,
         )
+        dtype = initial[0].dtype
+        if (
+            self.mode != "LSTM" and output.dtype != dtype
+        ):  # autocast computes in float32
+            return output.to(dtype), tuple(s.to(dtype) for s in state)
+        return output, state
 
     def _packed_state(self, state: Any) -> Any:
         """The state as the caller gets it: one tensor, or a pair for LSTM."""
