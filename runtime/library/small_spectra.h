@@ -51,7 +51,7 @@ void identity_of(Vector<T>* to, int64_t n) {
 template <class T, class Before>
 std::array<int8_t, kFewSingularValues<T>> order_of(const Vector<T>* values, int64_t count, int matrix,
                                                    Before&& before) {
-  std::array<int8_t, kFewSingularValues<T>> order;
+  std::array<int8_t, kFewSingularValues<T>> order{};
   for (int64_t k = 0; k < count; ++k) {
     int64_t place = k;
     for (; place > 0 && before(values[k][matrix], values[order[place - 1]][matrix]); --place)
