@@ -13,6 +13,7 @@
 #include "python/generator_object.h"
 #include "python/module_base.h"
 #include "python/op_callable.h"
+#include "python/replays.h"
 #include "python/op_overload.h"
 #include "python/overridable.h"
 #include "python/part_calls.h"
@@ -53,6 +54,7 @@ PyObject* make_module() {
     add_regions(module.get());
     add_boundary(module.get());
     add_compiled_function(module.get());
+    add_replays(module.get());
     add_settings(module.get());
     add_autocast(module.get());
     add_backends(module.get());

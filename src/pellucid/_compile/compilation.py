@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from pellucid import _C
 from pellucid._compile import background, state
+from pellucid._compile.replays import Replayer
 from pellucid._compile.settings import Settings
 from pellucid._compile.trial import Trial
 
@@ -58,6 +59,9 @@ class Compilation(_C.CompilationBase):
         self.trial: Trial | None = None
         self.trust = _TRUST
         self.until_trial = _TRUST
+        self.replays: tuple[Any, ...] | None = None
+        takes_replays = self.settings.mode == "reduce-overhead"
+        self.replayer = Replayer(self) if takes_replays else None
 
     def run(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Calls ``fn`` in a region."""
@@ -72,6 +76,9 @@ class Compilation(_C.CompilationBase):
         self.calls += 1
         if self.events is None:
             return self._run_watched(fn, args, kwargs)
+        replayer = self.replayer
+        if replayer and not kwargs and _C._region_depth() == 0 and replayer.wants():
+            return replayer.run(fn, args)
         trial = self.trial
         if trial and trial.is_without_region() and _C._region_depth() == 0:
             return self._run_without_region(trial, fn, args, kwargs)
@@ -159,6 +166,8 @@ class Compilation(_C.CompilationBase):
             self._leave_alone()
 
     def _leave_alone(self) -> None:
+        if self.replayer and self.replayer.is_looking():
+            return
         self.left = self.pause
         self.pause = min(2 * self.pause, _LONGEST_PAUSE)
 

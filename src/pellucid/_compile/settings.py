@@ -20,8 +20,8 @@ MODES: Final = (
 class Settings:
     """How a callable is compiled.
 
-    ``backend`` is a name or a function; modes and options name trade-offs that this
-    engine does not have, for it makes all its kernels ahead of their use.
+    ``backend`` is a name or a function. The mode "reduce-overhead" replays calls
+    (replays.py); others and options name trade-offs that this engine does not have.
     """
 
     backend: str | Callable[..., Any] = "inductor"
