@@ -189,6 +189,7 @@ GIVEN = {  # where the schema does not tell what fits together
     ],
     "adaptive_max_pool2d": [(PLANE, [3, 4])],
     "adaptive_avg_pool3d": [(SOLID, [2, 3, 2])],
+    "_adaptive_avg_pool3d": [(SOLID, [2, 3, 2])],
     "adaptive_max_pool3d": [(SOLID, [2, 3, 2])],
     "upsample_linear1d": [(LINE, [9], False)],
     "upsample_bicubic2d": [(PLANE, [7, 4], False)],

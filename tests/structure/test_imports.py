@@ -130,7 +130,8 @@ API = {
     "_custom_ops": set(),
     # Layers and training
     "nn": {
-        *("_ops", "_package", "linalg", "nn/_functional", "nn/modules"),
+        *("_C/_runtime", "_ops", "_package", "linalg", "nn/_functional"),
+        "nn/modules",
         *("nn/parallel", "nn/utils"),
     },
     "nn/_functional": {

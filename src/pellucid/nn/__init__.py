@@ -3,7 +3,8 @@
 Read ``modules/module.py`` first.
 """
 
-from pellucid.nn.parameter import (  # noqa: I001  (modules need parameter first)
+from pellucid._C._runtime import composites as _bodies  # noqa: F401, I001  (layers
+from pellucid.nn.parameter import (  # call composites' bodies; modules need parameter)
     Buffer,
     Parameter,
     UninitializedBuffer,

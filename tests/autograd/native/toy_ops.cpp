@@ -215,7 +215,7 @@ void define_strided() {
   const std::string geometry =
       ", int[] size, int[] stride, int storage_offset, int[] base_size, int[] base_stride, int base_offset) -> ";
   const auto strided = [&](const char* name, const char* self, const char* result, BoxedKernel kernel, OpKind kind) {
-    OpRecord& op = *define_op(std::string(name) + ".geometry(" + self + geometry + result);
+    OpRecord& op = *define_op("pellucid::" + std::string(name) + ".geometry(" + self + geometry + result);
     op.kind = kind;
     register_catch_all(op, {kernel, nullptr});
     return &op;

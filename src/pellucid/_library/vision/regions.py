@@ -55,9 +55,7 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
             f"nms: {len(boxes)} boxes, and scores of shape {tuple(scores.shape)}"
         )
     order = scores.sort(stable=True, descending=True).indices
-    kept: Tensor = pellucid.ops.pellucid._C._pellucid._nms_kept(
-        boxes.detach()[order], iou_threshold
-    )
+    kept: Tensor = pellucid.ops.pellucid._nms_kept(boxes.detach()[order], iou_threshold)
     return order[kept]
 
 
@@ -105,7 +103,7 @@ def roi_align(
 ) -> Tensor:
     """The mean of bilinear samples in every bin."""
     sampled = _sampling(rois, scale, (height, width), sampling_ratio)
-    found: Tensor = pellucid.ops.pellucid._C._pellucid._roi_align(
+    found: Tensor = pellucid.ops.pellucid._roi_align(
         x, rois, scale, height, width, *sampled, aligned
     )
     return found
@@ -121,7 +119,7 @@ def roi_align_backward(
     """The gradient of the image."""
     *image, sampling_ratio, aligned = rest
     sampled = _sampling(rois, scale, (height, width), sampling_ratio)
-    found: Tensor = pellucid.ops.pellucid._C._pellucid._roi_align_backward(
+    found: Tensor = pellucid.ops.pellucid._roi_align_backward(
         grad, _stand_in(grad, *image), rois, scale, height, width, *sampled, aligned
     )
     return found
@@ -136,9 +134,7 @@ def ps_roi_align(
 ) -> Any:
     """``roi_align`` whose bins read channels of their own, and which they are."""
     sampled = _sampling(rois, scale, (height, width), sampling_ratio)
-    return pellucid.ops.pellucid._C._pellucid._ps_roi_align(
-        x, rois, scale, height, width, *sampled
-    )
+    return pellucid.ops.pellucid._ps_roi_align(x, rois, scale, height, width, *sampled)
 
 
 @_op(
@@ -157,7 +153,7 @@ def ps_roi_align_backward(
 ) -> Tensor:
     """The gradient of the image."""
     sampled = _sampling(rois, scale, (height, width), sampling_ratio)
-    found: Tensor = pellucid.ops.pellucid._C._pellucid._ps_roi_align_backward(
+    found: Tensor = pellucid.ops.pellucid._ps_roi_align_backward(
         grad, _stand_in(grad, *image), rois, scale, height, width, *sampled
     )
     return found
@@ -167,9 +163,7 @@ def ps_roi_align_backward(
 def roi_pool(x: Tensor, rois: Tensor, scale: float, height: int, width: int) -> Any:
     """The greatest element of every bin, and its place in the image."""
     largest = _largest_bin(rois, scale, (height, width), 3)
-    return pellucid.ops.pellucid._C._pellucid._roi_pool(
-        x, rois, scale, height, width, *largest
-    )
+    return pellucid.ops.pellucid._roi_pool(x, rois, scale, height, width, *largest)
 
 
 @_op(
@@ -193,9 +187,7 @@ def roi_pool_backward(grad: Tensor, rois: Tensor, places: Tensor, *rest: Any) ->
 def ps_roi_pool(x: Tensor, rois: Tensor, scale: float, height: int, width: int) -> Any:
     """The mean of every bin in channels of its own, and which they are."""
     largest = _largest_bin(rois, scale, (height, width), 3)
-    return pellucid.ops.pellucid._C._pellucid._ps_roi_pool(
-        x, rois, scale, height, width, *largest
-    )
+    return pellucid.ops.pellucid._ps_roi_pool(x, rois, scale, height, width, *largest)
 
 
 @_op(
@@ -213,7 +205,7 @@ def ps_roi_pool_backward(
 ) -> Tensor:
     """The gradient of the image."""
     largest = _largest_bin(rois, scale, (height, width), 3)
-    found: Tensor = pellucid.ops.pellucid._C._pellucid._ps_roi_pool_backward(
+    found: Tensor = pellucid.ops.pellucid._ps_roi_pool_backward(
         grad, _stand_in(grad, *image), rois, scale, height, width, *largest
     )
     return found
@@ -235,7 +227,7 @@ def deform_conv2d(
     *spatial, groups, offset_groups, use_mask = numbers
     out, _, *kernel = weight.shape
     _check_deformed(x, weight, offset, spatial, groups)
-    columns = pellucid.ops.pellucid._C._pellucid._deform_columns(
+    columns = pellucid.ops.pellucid._deform_columns(
         x,
         offset,
         mask,
