@@ -77,7 +77,7 @@ class Capture {
 
   // Runs the call by the handlers at `below` and writes it down.
   void run(OpCall& call, KeySet below);
-  // Of any call, also of one that only calls others: what is no tensor follows from elements.
+  // Of any call, also of one that only calls others: results other than tensors follow from elements.
   void see_results(const OpCall& call);
   void note_gradient(TensorImpl& leaf, TensorImpl* gradient);
   void note_made(TensorImpl& made, bool is_filled);

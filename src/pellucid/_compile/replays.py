@@ -76,7 +76,11 @@ class Replayer:
     def _capture(
         self, reads: Reads, fn: Callable[..., Any], args: tuple[Any, ...]
     ) -> Any:
-        before = _C.ReadSet(reads.entries)
+        try:
+            before = _C.ReadSet(reads.entries)
+        except ValueError as error:
+            self._fail(str(error))
+            return fn(*args)
         watch = Watch()
         _C._enter_region(False)
         try:
