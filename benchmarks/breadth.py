@@ -1,4 +1,4 @@
-"""Some 350 single calls over every family of ops, forward and with their gradients.
+"""Some 400 single calls over every family of ops, forward and with their gradients.
 
 Each family is a table: name -> (function, shapes of its float32 operands). A case
 times the call without recording; operands whose family has gradients give a second
@@ -193,6 +193,7 @@ def _moving(torch: Any) -> Table:
         "fold": (lambda x: functional.fold(x, (32, 32), 3), (4, 144, 900)),
         "unfold of a signal": (lambda x: x.unfold(1, 400, 160), (4, 16000)),
     }
+    table |= _of_few_columns(torch)
     for mode in ("constant", "reflect", "replicate", "circular"):
         table[f"pad images, {mode}"] = (
             lambda x, m=mode: functional.pad(x, (2, 2, 2, 2), mode=m),
@@ -205,6 +206,32 @@ def _moving(torch: Any) -> Table:
     return table
 
 
+def _of_few_columns(torch: Any) -> Table:
+    """Copies whose innermost dim has less elements than a vector has lanes."""
+    shuffle = torch.nn.functional.pixel_shuffle
+    return {
+        "pixel_shuffle by 3": (lambda x: shuffle(x, 3), (8, 63, 28, 28)),
+        "pixel_shuffle of 64 columns": (lambda x: shuffle(x, 2), (8, 64, 28, 64)),
+        "image to channels last": (
+            lambda x: x.permute(0, 2, 3, 1).contiguous(),
+            (4, 3, 224, 224),
+        ),
+        "image from channels last": (
+            lambda x: x.permute(0, 3, 1, 2).contiguous(),
+            (8, 30, 30, 3),
+        ),
+        "queries, keys and values": (
+            lambda x: x.view(4, 128, 3, 4, 16).permute(2, 0, 3, 1, 4).contiguous(),
+            (4, 128, 192),
+        ),
+        "two columns of five": (lambda x: x[:, :, :2].contiguous(), (64, 20, 5)),
+        "cat with two columns": (
+            lambda x, y: torch.cat([x, y], 1),
+            [(4000, 64), (4000, 2)],
+        ),
+    }
+
+
 def _matrices(torch: Any) -> Table:
     """Products, distances, LAPACK of one matrix and of many small ones."""
     linalg, table = torch.linalg, {}
@@ -213,6 +240,7 @@ def _matrices(torch: Any) -> Table:
         return x @ x.mT + x.shape[-1] * torch.eye(x.shape[-1])
 
     shapes = {"1000 of 4": (1000, 4, 4), "64": (64, 64)}
+    shapes |= {"200 of 9": (200, 9, 9), "100 of 17": (100, 17, 17)}
     for size in (128, 256, 512):
         shapes[str(size)] = (size, size)
     for name, shape in shapes.items():

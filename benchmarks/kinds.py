@@ -1,4 +1,6 @@
-"""Cases of tensor kinds: sparse products, gradients, structure, optimizers."""
+"""Cases of tensor kinds: sparse products, gradients, structure, optimizers; products of
+narrow dtypes.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,12 @@ GRAPHS = {
 }
 
 
+NARROW = (
+    *((32, 768, 3072), (128, 768, 768), (512, 1024, 1024), (1024, 1024, 1024)),
+    (1, 4096, 4096),
+)
+
+
 def kinds(torch: Any) -> dict[str, Case]:
     """The sizes are those of citation graphs, of meshes and of wide matrices."""
     cases: dict[str, Case] = {}
@@ -22,9 +30,28 @@ def kinds(torch: Any) -> dict[str, Case]:
     small = GRAPHS["2708 rows of 4, 16 columns"]
     cases["COO @ dense, both gradients"] = lambda: _gradients(torch, *small)
     cases |= _structure(torch)
+    for m, k, n in NARROW:
+        size = f"{m}x{k}x{n}"
+        for layout in ("rows", "columns"):
+            for dtype in ("bfloat16", "int8"):
+                cases[f"{dtype} {size}, B by {layout}"] = (
+                    lambda d=dtype, s=(m, k, n), y=layout: _narrow(torch, d, *s, y)
+                )
     for optimizer in ("SparseAdam", "SGD", "Adagrad"):
         cases[f"{optimizer}, 512 of 100000 rows"] = lambda o=optimizer: _step(torch, o)
     return cases
+
+
+def _narrow(
+    torch: Any, dtype: str, m: int, k: int, n: int, layout: str
+) -> Callable[[], object]:
+    """Random bits of int8; the product of bfloat16, or int32 of int8."""
+    a, b = torch.randint(-128, 128, (m, k)), torch.randint(-128, 128, (k, n))
+    a, b = (x.to(getattr(torch, dtype)) for x in (a, b))
+    if layout == "columns":
+        b = b.t().contiguous().t()
+    product = torch._int_mm if dtype == "int8" else torch.mm
+    return lambda: product(a, b)
 
 
 def _matrix(torch: Any, rows: int, each: int) -> Any:

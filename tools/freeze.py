@@ -55,6 +55,8 @@ from pellucid_compiler.codegen.kernel import Kernel, Map
 from pellucid_compiler.codegen.targets.x86 import (
     PRODUCT_TARGETS,
     TARGETS,
+    X86_64_V4_BF16,
+    X86_64_V4_DOT,
     host_product_targets,
     host_target,
     target_named,
@@ -82,7 +84,11 @@ from pellucid_compiler.declare.variants import (
 from pellucid_compiler.ir.dtypes import is_float
 from pellucid_compiler.ir.expr import Expr, cast, intern_expr, load
 from pellucid_compiler.ir.opcodes import OPCODE_DIGEST
-from pellucid_compiler.lower.contraction import product_kernels, word_kernels
+from pellucid_compiler.lower.contraction import (
+    bfloat16_kernels,
+    product_kernels,
+    word_kernels,
+)
 from pellucid_compiler.lower.registers import LoweringError
 from pellucid_compiler.lower.tile import (
     elementary_kernels,
@@ -118,6 +124,9 @@ TRIES = 4  # calls tried for each key wanted: many samples fit no op
 TRANSFORMED = "float32"  # rules for tangents and batches are frozen for this dtype,
 TRANSFORMED_KEYS = 4  # and of ops with a Graph for this many keys
 FOREACH_DTYPES = ("float32", "float64")
+
+# What the small packs have that is not in the pack of the level below.
+PRODUCTS = {X86_64_V4_DOT.name: word_kernels, X86_64_V4_BF16.name: bfloat16_kernels}
 
 # The gradients of a join are parts of the result's; factories have none.
 WITHOUT_VJP = ("join", "factory")
@@ -321,6 +330,7 @@ def records(name: str, position: int, traced: TracedOp) -> list[OpRow]:
             is_function=function,
             module=op.options.namespace,
             int_to_float=op.options.int_to_float,
+            refuses_bools=op.options.refuses_bools,
             promoted=promoted_mask(op),
             inverse=op.options.inverse,
             layout=op.options.layout,
@@ -514,8 +524,8 @@ def freeze_catalogue(cache: TraceCache) -> tuple[bytes, dict[bytes, Kernel]]:
 def write_packs(kernels: dict[bytes, Kernel], levels: list[str]) -> None:
     """One pack per ISA level, beside the frozen file; small ones have products."""
     for level in levels:
-        held = word_kernels() if level in PRODUCT_TARGETS else kernels
         target = target_named(level)
+        held = PRODUCTS[level]() if level in PRODUCT_TARGETS else kernels
         folder = BUILD / "kernels" / level
         blobs = compile_kernels(
             held.values(),

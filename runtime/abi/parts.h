@@ -26,10 +26,11 @@ enum Part : uint64_t {
   kWinogradGradient,
   kWinogradResult,
   kWinogradWeight,
+  kPackPlaces,
 };
 
 // What kDescribe writes.
 struct Described {
-  int64_t rows, lanes, vectors, vectors_of_a, element_bytes, depth, is_narrow, offset;
+  int64_t rows, lanes, vectors, vectors_of_a, element_bytes, depth, is_narrow, offset, word;
 };
 }  // namespace pellucid

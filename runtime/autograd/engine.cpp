@@ -21,11 +21,6 @@
 namespace pellucid {
 namespace {
 
-// Whether dispatch modes or subclasses see an op on these: they are to see no write that PyTorch does not make.
-bool is_watched(const TensorImpl& a, const TensorImpl& b) {
-  return ((a.keys | b.keys | thread_state.include) - thread_state.exclude).has(Key::PythonDispatch);
-}
-
 void open_event(TimelineScope& scope, const Node& node, int64_t pass) {
   uint8_t flags = 0;
   const void* identity = node.timeline_identity(flags);
@@ -382,7 +377,7 @@ void BackwardPass::deliver(NodeTask& task, std::span<Tensor> grads_out) {
         Tensor& slot = target.gradients[edge.input];
         if (!slot) slot = std::move(grad);
         else if (!options_.create_graph && slot->is_contiguous() && owns_memory_alone(*slot) && !grad->wrapper &&
-                 !is_watched(*slot, *grad))
+                 !dispatches_to_python(slot->keys | grad->keys))
           add_into(*slot, *grad);
         else slot = add(*slot, *grad);
       }
@@ -406,7 +401,7 @@ Tensor root_gradient(const Target& root, const Tensor& given, size_t number) {
             "grad can be implicitly created only for real scalar outputs; output %zu is %s.\n"
             "Differentiate a real function of it (e.g. .abs()), or pass a gradient.",
             number, std::string(name(info.dtype)).c_str());
-    return root.tensor && root.tensor->keys.has(Key::PythonDispatch) ? one_like(*root.tensor) : one_like(info);
+    return root.tensor && dispatches_to_python(root.tensor->keys) ? one_like(*root.tensor) : one_like(info);
   }
   if (root.tensor && !std::ranges::equal(given->shape(), root.tensor->shape()))
     raise(ErrorKind::Runtime,

@@ -124,15 +124,19 @@ Tensor repeated_zero(const GradientInfo& info) {
   return make_view(*zero, info.shape(), {strides, info.shape().size()}, 0, true);
 }
 
+bool dispatches_to_python(KeySet keys) {
+  return ((keys | thread_state.include) - thread_state.exclude).has(Key::PythonDispatch);
+}
+
 Tensor detached(TensorImpl& tensor) {
-  if (!tensor.keys.has(Key::PythonDispatch)) return detach(tensor);
+  if (!dispatches_to_python(tensor.keys)) return detach(tensor);
   ExcludeKeys below(kHistoryKeys);
   return call_op(NamedOp::Detach, {Value::of(&tensor)});
 }
 
-Tensor one_like(TensorImpl& subclass) {
+Tensor one_like(TensorImpl& watched) {
   ExcludeKeys below(kHistoryKeys);
-  return call_op(NamedOp::OnesLike, {Value::of(&subclass)});
+  return call_op(NamedOp::OnesLike, {Value::of(&watched)});
 }
 
 Tensor one_like(const GradientInfo& info) {

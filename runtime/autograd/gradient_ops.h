@@ -18,8 +18,10 @@ Tensor as_strided(TensorImpl& tensor, std::span<const int64_t> sizes, std::span<
 Tensor zeros(const GradientInfo& info);
 Tensor repeated_zero(const GradientInfo& info);  // the same in the memory of one element, to be read alone
 Tensor one_like(const GradientInfo& info);       // for a tensor of one element
-Tensor one_like(TensorImpl& subclass);           // as its __torch_dispatch__ makes it
-// An alias without history; of a subclass with __torch_dispatch__, what that makes of detach().
+Tensor one_like(TensorImpl& watched);            // by the op, which whoever watches it sees
+// Whether dispatch modes or subclasses see an op on tensors of these keys.
+bool dispatches_to_python(KeySet keys);
+// An alias without history; watched tensors by the op, so that modes and subclasses see it.
 Tensor detached(TensorImpl& tensor);
 
 // Whether dropping `tensor` would free its memory: then it may be changed or given away.

@@ -118,6 +118,13 @@ std::string origin(const OpNode& node, const Value& slot, TensorImpl& tensor) {
         node.name().c_str());
 }
 
+// A result for its own node to hold without a cycle. Modes see an alias of a result with a history alone: integers are
+// held as they are.
+Tensor apart_from_history(TensorImpl& result) {
+  const bool has_none = !is_differentiable(result.dtype) && dispatches_to_python(result.keys);
+  return has_none ? Tensor::share(&result) : detached(result);
+}
+
 inline void check_version(const OpNode& node, const Value& slot, TensorImpl& tensor, uint32_t saved_version) {
   if (slot.reserved == kHadHistory && !has_grad_fn(tensor)) [[unlikely]]
     raise_detached(node);
@@ -240,7 +247,7 @@ void OpNode::save_results(const OpCall& call) {
       if (number++ == source.index) result = tensor;
     });
     if (!result) continue;
-    saved[i] = Value::of(detached(*result).leak());
+    saved[i] = Value::of(apart_from_history(*result).leak());
     saved[i].reserved = static_cast<uint16_t>(source.index + 1);
     saved[i].length = result->version().load(std::memory_order_relaxed);
   }
@@ -250,7 +257,7 @@ void OpNode::save_watched_results(const OpCall& call) {
   std::vector<Tensor> found;
   for_each_result(call, [&](TensorImpl* tensor) {
     const bool is_saved = plan().saved_results >> found.size() & 1;
-    found.push_back(tensor && !is_saved ? detached(*tensor) : Tensor());
+    found.push_back(tensor && !is_saved ? apart_from_history(*tensor) : Tensor());
   });
   extras_of(*this).results = std::move(found);
 }
@@ -313,8 +320,9 @@ Tensor OpNode::unpack(size_t argument, size_t element) {
   if (slot.tag != Tag::Tensor) return {};
   if (!slot.tensor) return packed_slot(argument, element)->unpack(*this);
   check_version(*this, slot, *slot.tensor, slot.length);
-  if (result_number(slot) < 0 || !thread_state.grad_mode) return Tensor::share(slot.tensor);
-  Tensor alias = detached(*slot.tensor);
+  const bool is_seen = thread_state.grad_mode || dispatches_to_python(slot.tensor->keys);
+  if (result_number(slot) < 0 || !is_seen) return Tensor::share(slot.tensor);
+  Tensor alias = apart_from_history(*slot.tensor);
   if (is_differentiable(alias->dtype))
     set_history(*alias, Ref<Node>::share(this), static_cast<uint32_t>(result_number(slot)));
   return alias;
@@ -367,7 +375,8 @@ void OpNode::dispatch_derivative(std::span<Tensor> grads_in, Value* rets, bool c
     const Value& slot = saved[i];
     args[i] = slot;
     if (slot.tag == Tag::Tensor) {
-      if (!slot.tensor || (create_graph && result_number(slot) >= 0)) [[unlikely]] {
+      const bool is_seen = create_graph || (slot.tensor && dispatches_to_python(slot.tensor->keys));
+      if (!slot.tensor || (is_seen && result_number(slot) >= 0)) [[unlikely]] {
         args[i] = Value::of(owned.add(unpack(i)));
         continue;
       }

@@ -23,6 +23,7 @@ constexpr Feature kLevel4[] = {
     {"AVX512VL", &CpuWords::leaf7_ebx, 31},
 };
 constexpr Feature kDots = {"AVX512_VNNI", &CpuWords::leaf7_ecx, 11};
+constexpr Feature kBfloat16Dots = {"AVX512_BF16", &CpuWords::leaf7_1_eax, 5};
 constexpr uint32_t kOsxsave = uint32_t{1} << 27;  // of leaf1_ecx: xgetbv may be asked
 constexpr uint32_t kYmmState = 0x6, kZmmState = 0xE6;
 
@@ -54,6 +55,7 @@ CpuWords this_cpu() {
   uint32_t eax, ebx, ecx, edx;
   if (__get_cpuid(1, &eax, &ebx, &ecx, &edx)) cpu.leaf1_ecx = ecx;
   if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) cpu.leaf7_ebx = ebx, cpu.leaf7_ecx = ecx;
+  if (__get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx)) cpu.leaf7_1_eax = eax;
   if (__get_cpuid(0x80000001, &eax, &ebx, &ecx, &edx)) cpu.extended_ecx = ecx;
   if (cpu.leaf1_ecx & kOsxsave) __asm__("xgetbv" : "=a"(cpu.saved_state), "=d"(edx) : "c"(0));
   return cpu;
@@ -64,6 +66,7 @@ CpuLevel level_of(const CpuWords& cpu) {
   level.v3 = has_all(cpu, kLevel3) && saves(cpu, kYmmState);
   level.v4 = level.v3 && has_all(cpu, kLevel4) && saves(cpu, kZmmState);
   level.dot = level.v4 && has(cpu, kDots);
+  level.bf16 = level.dot && has(cpu, kBfloat16Dots);
   return level;
 }
 

@@ -12,6 +12,7 @@ struct CpuWords {
   uint32_t leaf1_ecx = 0;
   uint32_t leaf7_ebx = 0;
   uint32_t leaf7_ecx = 0;
+  uint32_t leaf7_1_eax = 0;  // of its first subleaf
   uint32_t extended_ecx = 0;
   uint32_t saved_state = 0;  // XCR0; 0 where the system saves no vector state
 };
@@ -20,7 +21,8 @@ CpuWords this_cpu();
 struct CpuLevel {
   bool v3 = false;  // x86-64-v3, for which the runtime and its kernels are compiled
   bool v4 = false;
-  bool dot = false;  // v4 and sums of products of bytes: x86-64-v4-dot
+  bool dot = false;   // v4 and sums of products of bytes: x86-64-v4-dot
+  bool bf16 = false;  // dot and those of bfloat16: x86-64-v4-bf16
 };
 CpuLevel level_of(const CpuWords& cpu);
 

@@ -59,6 +59,7 @@ struct OpRecord {
   bool is_method = false;      // Tensor.name
   bool is_function = false;    // a function of `python_module`
   bool loose_tensors = false;  // its last positional list of tensors may come loose: f(a, b) for f([a, b])
+  bool gives_view = false;     // a composite whose result stays a view of what its body computed
   std::string python_module;   // "": pellucid itself; "nn", "special", "linalg", ...
 };
 

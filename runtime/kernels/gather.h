@@ -35,6 +35,7 @@ class Gatherer {
   Gatherer(const OpCall& call, const PointwiseData& data) : call_(call), data_(data) {}
 
   Gathered gather() {
+    if (data_.refuses_bools) data_.refuse_bools(call_);
     Gathered result;
     PointwiseKey::Bits promoted_places = 0;  // 1 in the byte of each promoted tensor
     PointwiseKey::Bits bits = data_.static_codes;
@@ -155,6 +156,7 @@ struct UniformCall {
       } else if (value.tag == Tag::None) {
         bits |= PointwiseKey::bits_of(i, PointwiseKey::None);
       } else {
+        if (promotes && value.tag == Tag::Bool && data.refuses_bools) return false;
         if (promotes) widest = std::max(widest, category(number_dtype(value)));
         bits |= PointwiseKey::bits_of(i, PointwiseKey::Number);
       }

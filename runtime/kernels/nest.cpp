@@ -17,6 +17,7 @@ constexpr size_t kTileBytes = kTileElements * 16;
 constexpr int64_t kTransposedColumns = 64;  // a transposed tile is this wide, so that both sides stay in the cache
 constexpr int64_t kShortRow = 32;           // rows shorter than this are packed into tiles
 constexpr int64_t kShortWideRow = 8;        // the same where kernels take rows of any strides in vectors
+constexpr int64_t kScatteredColumns = 3;    // so few are scattered rather than visited row by row
 constexpr int64_t kShortCall = 256;         // fewer elements are not worth a kernel call
 
 void swap_axes(Axes& axes, int num_operands, int a, int b) {
@@ -116,6 +117,7 @@ class MapRun {
     collapse_axes(axes_, num_operands_);
     if (axes_.rank == 0) add_axis();
     if (axes_.rank == 1) add_axis();  // rows of one
+    lengthen_rows();
     choose_staging();
     if (!staged_) lengthen_calls();
     return split();
@@ -167,16 +169,35 @@ class MapRun {
            axes_.stride(k, inner() - 1) == kernel_item(k) * axes_.extents[inner()];
   }
 
+  // Whether the kernel takes rows of any strides in vectors: `_by_vectors` of codegen/schedules/map.py.
+  bool takes_vectors() const {
+    bool is_wide = true;
+    for (int k = 0; k < num_operands_; ++k) is_wide &= kernel_item(k) >= 4;
+    return is_wide;
+  }
+
+  // A few columns of more rows become a few rows: a row of two elements costs as much as one of a vector. Unless there
+  // are next to no columns, results must move by one element or by two, which kernels store without a scatter.
+  void lengthen_rows() {
+    const int64_t columns = axes_.extents[inner()], rows = axes_.extents[inner() - 1];
+    if (columns >= kShortWideRow || rows < 2 * columns || !takes_vectors()) return;
+    const bool may_scatter = columns <= kScatteredColumns && rows * columns < kTileElements;
+    for (int k = 0; k < num_operands_; ++k) {
+      const int64_t stride = axes_.stride(k, inner() - 1);
+      if (stride == 0 || (k < call_.num_outputs && !may_scatter && stride > 2 * kernel_item(k))) return;
+    }
+    swap_axes(axes_, num_operands_, inner(), inner() - 1);
+    is_narrow_ = true;
+  }
+
   // An operand goes through a tile when its dtype differs or when another axis is its unit-stride one
   // (a transposition, of enough elements to be worth a copy); an input broadcast along rows is read in place, once
   // per row.
   // Short rows: whatever keeps rows from forming one run.
   void choose_staging() {
     const int64_t rectangle = axes_.extents[inner()] * axes_.extents[inner() - 1];
-    bool is_wide = true;  // `_by_vectors` of codegen/schedules/map.py
-    for (int k = 0; k < num_operands_; ++k) is_wide &= kernel_item(k) >= 4;
     const bool short_rows =
-        axes_.extents[inner()] < (is_wide ? kShortWideRow : kShortRow) && rectangle >= kTileElements;
+        axes_.extents[inner()] < (takes_vectors() ? kShortWideRow : kShortRow) && rectangle >= kTileElements;
     for (int k = 0; k < num_operands_; ++k) {
       const MapOperand& operand = call_.operands[k];
       const int64_t stride = axes_.stride(k, inner()), item = kernel_item(k);
@@ -184,7 +205,7 @@ class MapRun {
       const bool is_broadcast = stride == 0 && k >= call_.num_outputs;
       const bool is_transposed =
           stride != item && axes_.stride(k, inner() - 1) == item && axes_.extents[inner() - 1] > 1;
-      if (!is_broadcast && is_transposed && rectangle >= kShortCall) { stage = transposes_ = true; }
+      if (!is_broadcast && is_transposed && !is_narrow_ && rectangle >= kShortCall) { stage = transposes_ = true; }
       if (short_rows && !is_row_dense(k)) stage = true;
       if (stage) staged_ |= uint32_t{1} << k;
     }
@@ -358,6 +379,7 @@ class MapRun {
   Axes axes_;
   uint32_t staged_ = 0;  // bit per operand
   bool transposes_ = false;
+  bool is_narrow_ = false;  // the axis of the rows was that of the columns
   int64_t rows_ = 1, column_blocks_ = 1, rows_per_block_ = 1;
 };
 

@@ -78,12 +78,13 @@ std::array<uint32_t, 256> make_crc_table() {
 }
 
 // v3 is what the module's init asks for.
-constexpr const char* kLevels[] = {"x86-64-v3", "x86-64-v4", "x86-64-v4-dot"};
+constexpr const char* kLevels[] = {"x86-64-v3", "x86-64-v4", "x86-64-v4-dot", "x86-64-v4-bf16"};
+constexpr int kWholePacks = 2;  // of these levels; those of the others hold products alone
 
 int allowed_level() {
   static const int allowed = [] {
     const CpuLevel cpu = level_of(this_cpu());
-    const int best = cpu.dot ? 2 : cpu.v4 ? 1 : 0;
+    const int best = cpu.bf16 ? 3 : cpu.dot ? 2 : cpu.v4 ? 1 : 0;
     const char* const asked = std::getenv("PELLUCID_ISA");
     if (!asked || !*asked) return best;
     std::string known;
@@ -105,9 +106,11 @@ uint32_t crc32(const void* data, size_t nbytes) {
   return ~crc;
 }
 
-const char* isa_level() { return kLevels[std::min(allowed_level(), 1)]; }
+const char* isa_level() { return kLevels[std::min(allowed_level(), kWholePacks - 1)]; }
 
-const char* product_level() { return allowed_level() == 2 ? kLevels[2] : nullptr; }
+std::span<const char* const> product_levels() {
+  return std::span(kLevels).first(static_cast<size_t>(std::max(allowed_level() + 1, kWholePacks))).subspan(kWholePacks);
+}
 
 void open_pack(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);

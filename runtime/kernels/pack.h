@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "kernels/kernel_ref.h"
@@ -17,8 +18,8 @@ namespace pellucid {
 // variable PELLUCID_ISA, if it is set, allows. Raises a Runtime error where it names no level that they support.
 const char* isa_level();
 
-// "x86-64-v4-dot", whose pack holds products alone, where it is supported and allowed; else null.
-const char* product_level();
+// The levels above it that are supported and allowed, the lowest first; their packs hold products alone.
+std::span<const char* const> product_levels();
 
 // Maps the pack at `path`; later packs are searched before earlier ones. Raises a Runtime error that
 // names the file when it is damaged or of another version.

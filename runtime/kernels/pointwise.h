@@ -18,8 +18,9 @@ namespace pellucid {
 class PointwiseData : public KindData {
  public:
   // `promoted`: bit per argument (tensors and numbers) that joins type promotion; the other tensors
-  // keep their dtype. `int_to_float`: integers compute in the default dtype.
-  PointwiseData(const Schema& schema, uint32_t promoted, bool int_to_float);
+  // keep their dtype. `int_to_float`: integers compute in the default dtype. `refuses_bools`: none of the promoted may
+  // be a bool.
+  PointwiseData(const Schema& schema, uint32_t promoted, bool int_to_float, bool refuses_bools);
   ~PointwiseData() override;
 
   // Number: also a list of scalar tensors, which stays out of promotion (an optimizer's step counts).
@@ -27,7 +28,7 @@ class PointwiseData : public KindData {
   enum class Role : uint8_t { Operand, Number, Static, Ignored };
 
   uint8_t num_arguments;
-  bool int_to_float;
+  bool int_to_float, refuses_bools;
   bool has_statics = false;
   int8_t device_argument = -1;  // the argument that names the result's device; -1: none does
   uint32_t promoted;
@@ -41,6 +42,9 @@ class PointwiseData : public KindData {
     for (int given = -1;; ++position)
       if (args[written[position]].is_tensor() && ++given == output) return written[position];
   }
+
+  // Raises for a bool among the promoted arguments, as given.
+  void refuse_bools(const OpCall& call) const;
 
   CallCache<PreparedMap> prepared;
 

@@ -20,8 +20,9 @@ void set_dense_strides(const ElementFunction& function) {
 
 }  // namespace
 
-PointwiseData::PointwiseData(const Schema& schema, uint32_t promoted, bool int_to_float)
-    : num_arguments(static_cast<uint8_t>(schema.arguments.size())), int_to_float(int_to_float), promoted(promoted) {
+PointwiseData::PointwiseData(const Schema& schema, uint32_t promoted, bool int_to_float, bool refuses_bools)
+    : num_arguments(static_cast<uint8_t>(schema.arguments.size())), int_to_float(int_to_float),
+      refuses_bools(refuses_bools), promoted(promoted) {
   if (schema.arguments.size() > kMaxPointwiseArguments)
     raise(ErrorKind::Value, "%s has %zu arguments; a pointwise op has at most %d", schema.name.c_str(),
           schema.arguments.size(), kMaxPointwiseArguments);
@@ -48,6 +49,17 @@ PointwiseData::PointwiseData(const Schema& schema, uint32_t promoted, bool int_t
         has_statics = true;
         static_codes |= PointwiseKey::bits_of(i, PointwiseKey::Static);
     }
+  }
+}
+
+void PointwiseData::refuse_bools(const OpCall& call) const {
+  for (int i = 0; i < num_arguments; ++i) {
+    const Value& value = call.args[i];
+    const bool is_bool = value.is_tensor() ? value.tensor->dtype == DType::Bool : value.tag == Tag::Bool;
+    if (promoted >> i & 1 && is_bool)
+      raise(ErrorKind::Runtime,
+            "%s does not take bools: use logical_xor or ~ for logic, or convert with .to(torch.int64)",
+            call.op->schema.name.c_str());
   }
 }
 

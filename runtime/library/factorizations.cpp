@@ -5,6 +5,7 @@
 
 #include "library/linear_algebra.h"
 #include "library/matrices.h"
+#include "library/small_factorizations.h"
 
 namespace pellucid {
 namespace lapack {
@@ -27,22 +28,43 @@ Int first_undefined(const T* factor, int64_t n) {
 }
 
 // In place, the lower triangle of a matrix is the upper one of its transpose, whose factor is Lᵀ.
-// Beside the greatest minor that has a factor the matrix stays as it was.
+// Beside the greatest minor that has a factor the matrix stays as it was. The info.
+template <class T>
+Int find_cholesky(const Routines<T>& routines, const T* from, T* to, Int n) {
+  Int info;
+  copy_lower_triangle(to, from, n);
+  routines.potrf('U', n, to, n, info, 1);
+  if (!info) info = first_undefined(to, n);
+  if (!info) return 0;
+  Int unused;
+  copy_lower_triangle(to, from, n);
+  routines.potrf('U', info - 1, to, n, unused, 1);
+  return info;
+}
+
 template <class T>
 void cholesky(LibraryCall& call, const Routines<T>& routines) {
   const Matrices<T> from(*call.inputs[0]), to(*call.outputs[0]);
   int32_t* infos = call.outputs[1]->host_as<int32_t>();
   const Int n = from.rows;
+  if constexpr (!is_complex<T>)
+    if (are_small<T>(n, from.count))
+      return share_groups<T>(from.count, cube(n) / 3, [&](int64_t first, int64_t last) {
+        const Workspace<Numbers<T>> a(from.size());
+        for (int64_t k = first; k < last; k += kMatrices<T>) {
+          const auto group = group_of<T>(k, last, [&](int64_t matrix) { return from[matrix]; });
+          group.load(a, from.size());
+          const auto is_definite = find_small_cholesky<T>(a, n);
+          const auto results = group_of<T>(k, last, [&](int64_t matrix) { return to[matrix]; });
+          for (int matrix = 0; matrix < group.count; ++matrix) {
+            infos[k + matrix] = 0;
+            if (holds_in(is_definite, matrix)) results.store(a, from.size(), matrix);
+            else infos[k + matrix] = find_cholesky(routines, from[k + matrix], to[k + matrix], n);
+          }
+        }
+      });
   share_matrices(from.count, cube(n) / 3, [&](int64_t first, int64_t last) {
-    for (int64_t k = first; k < last; ++k) {
-      copy_lower_triangle(to[k], from[k], n);
-      routines.potrf('U', n, to[k], n, infos[k], 1);
-      if (!infos[k]) infos[k] = first_undefined(to[k], n);
-      if (!infos[k]) continue;
-      Int unused;
-      copy_lower_triangle(to[k], from[k], n);
-      routines.potrf('U', infos[k] - 1, to[k], n, unused, 1);
-    }
+    for (int64_t k = first; k < last; ++k) infos[k] = find_cholesky(routines, from[k], to[k], n);
   });
 }
 
@@ -116,6 +138,16 @@ template <class T>
 void qr(LibraryCall& call, const Routines<T>& routines) {
   const Matrices<T> from(*call.inputs[0]), q(*call.outputs[0]), r(*call.outputs[1]);
   const Int m = from.rows, n = from.columns;
+  if constexpr (!is_complex<T>)
+    if (are_small<T>(std::max(m, n), from.count))
+      return share_groups<T>(from.count, 4 * from.size() * std::min(m, n), [&](int64_t first, int64_t last) {
+        SmallQr<T> found(m, n, q.columns);
+        for (int64_t k = first; k < last; k += kMatrices<T>) {
+          found.find(group_of<T>(k, last, [&](int64_t matrix) { return from[matrix]; }));
+          group_of<T>(k, last, [&](int64_t matrix) { return q[matrix]; }).store(found.q(), q.size());
+          group_of<T>(k, last, [&](int64_t matrix) { return r[matrix]; }).store(found.r(), r.size());
+        }
+      });
   share_matrices(from.count, 2 * from.size() * std::min(m, n), [&](int64_t first, int64_t last) {
     const Reflections<T> found(routines, m, n, q.columns);
     for (int64_t k = first; k < last; ++k) {

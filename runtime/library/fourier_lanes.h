@@ -9,22 +9,12 @@
 #include <cmath>
 #include <complex>
 #include <cstdint>
-#include <cstring>
 #include <numbers>
 #include <utility>
 
+#include "library/vectors.h"
+
 namespace pellucid::fourier {
-
-constexpr int kVectorBytes = 32;
-
-template <class T>
-struct VectorOf {
-  typedef T Type __attribute__((vector_size(kVectorBytes)));
-};
-template <class T>
-using Vector = typename VectorOf<T>::Type;
-template <class T>
-constexpr int64_t kLanes = kVectorBytes / sizeof(T);
 
 template <class T>
 struct Complexes {
@@ -49,17 +39,6 @@ template <class T>
 constexpr int64_t place_of(int64_t lane) {
   if constexpr (sizeof(T) == 4) return (lane & 1) | (lane & 2) << 1 | (lane & 4) >> 1;
   else return (lane & 1) << 1 | lane >> 1;
-}
-
-template <class T>
-Vector<T> read_vector(const T* from) {
-  Vector<T> vector;
-  std::memcpy(&vector, from, sizeof vector);
-  return vector;
-}
-template <class T>
-void write_vector(T* to, const Vector<T>& vector) {
-  std::memcpy(to, &vector, sizeof vector);
 }
 
 inline Complexes<float> deinterleave(const Vector<float>& a, const Vector<float>& b) {

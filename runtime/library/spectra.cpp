@@ -3,6 +3,7 @@
 
 #include "library/linear_algebra.h"
 #include "library/matrices.h"
+#include "library/small_spectra.h"
 #include "library/svd.h"
 
 namespace pellucid {
@@ -54,19 +55,51 @@ class Eigh {
   char job_, triangle_;
 };
 
+// Whether the triangle that counts of a row-major matrix is finite.
+template <class T>
+bool is_finite_triangle(const T* matrix, int64_t n, bool is_upper) {
+  for (int64_t i = 0; i < n; ++i)
+    if (!(is_upper ? are_finite(matrix + i * n + i, n - i) : are_finite(matrix + i * n, i + 1))) return false;
+  return true;
+}
+
+// The groups of a range of small matrices: `finder.find(group)`, then `give(k, place)` for the matrix k in its place of
+// the group, which is negative where rotations did not end.
+template <class Finder, class T, class Give>
+void find_in_groups(Finder& finder, const Matrices<T>& from, int64_t first, int64_t last, Give&& give) {
+  for (int64_t k = first; k < last; k += kMatrices<T>) {
+    const auto group = group_of<T>(k, last, [&](int64_t matrix) { return from[matrix]; });
+    const bool found = finder.find(group);
+    for (int matrix = 0; matrix < group.count; ++matrix) give(k + matrix, found ? matrix : -1);
+  }
+}
+
 template <class T>
 void find_eigh(LibraryCall& call, const Routines<T>& routines, bool with_vectors) {
   const Matrices<T> from(*call.inputs[0]);
   const Rows<Real<T>> values(*call.outputs[0]);
   const Int n = from.rows;
-  const Eigh<T> eigh(routines, n, with_vectors ? 'V' : 'N', is_set(call, "upper") ? 'U' : 'L');
+  const bool is_upper = is_set(call, "upper");
+  const Eigh<T> eigh(routines, n, with_vectors ? 'V' : 'N', is_upper ? 'U' : 'L');
+  const auto vectors_of = [&](int64_t k) { return with_vectors ? Matrices<T>(*call.outputs[1])[k] : nullptr; };
+  const auto find_one = [&](int64_t k, T* a) {
+    to_columns<T>(a, from[k], n, n);
+    if (!eigh.find(a, values[k])) raise_not_converged(call, k);
+    if (with_vectors) from_columns<T>(vectors_of(k), a, n, n, n);
+  };
+  if constexpr (!is_complex<T>)
+    if (n <= kFewEigenvalues<T>)
+      return share_groups<T>(from.count, 8 * cube(n), [&](int64_t first, int64_t last) {
+        SmallEigh<T> small(n, with_vectors, is_upper);
+        find_in_groups(small, from, first, last, [&](int64_t k, int place) {
+          if (!is_finite_triangle(from[k], n, is_upper)) raise_not_converged(call, k);
+          if (place >= 0) small.give(place, values[k], vectors_of(k));
+          else find_one(k, Workspace<T>(from.size()));
+        });
+      });
   share_matrices(from.count, 4 * cube(n), [&](int64_t first, int64_t last) {
     const Workspace<T> a(from.size());
-    for (int64_t k = first; k < last; ++k) {
-      to_columns<T>(a, from[k], n, n);
-      if (!eigh.find(a, values[k])) raise_not_converged(call, k);
-      if (with_vectors) from_columns<T>(Matrices<T>(*call.outputs[1])[k], a, n, n, n);
-    }
+    for (int64_t k = first; k < last; ++k) find_one(k, a);
   });
 }
 template <class T>
@@ -148,13 +181,23 @@ void svd(LibraryCall& call, const Routines<T>& routines) {
   const Rows<Real<T>> values(*call.outputs[1]);
   const char job = is_set(call, "full_matrices") ? 'A' : 'S';
   const Int m = from.rows, n = from.columns;
+  const auto find_one = [&](const Svd<T>& found, int64_t k) {
+    if (!found.find(from[k], values[k])) raise_not_converged(call, k);
+    found.give_u(u[k]);
+    found.give_vh(vh[k]);
+  };
+  if constexpr (!is_complex<T>)
+    if (std::max(m, n) <= kFewSingularValues<T> && u.columns == vh.rows)
+      return share_groups<T>(from.count, 10 * from.size() * std::min(m, n), [&](int64_t first, int64_t last) {
+        SmallSvd<T> small(m, n, true);
+        find_in_groups(small, from, first, last, [&](int64_t k, int place) {
+          if (place >= 0 && small.has_vectors(place)) small.give(place, u[k], values[k], vh[k]);
+          else find_one(Svd<T>(routines, job, m, n, u.columns, vh.rows), k);
+        });
+      });
   share_matrices(from.count, 10 * from.size() * std::min(m, n), [&](int64_t first, int64_t last) {
     const Svd<T> found(routines, job, m, n, u.columns, vh.rows);
-    for (int64_t k = first; k < last; ++k) {
-      if (!found.find(from[k], values[k])) raise_not_converged(call, k);
-      found.give_u(u[k]);
-      found.give_vh(vh[k]);
-    }
+    for (int64_t k = first; k < last; ++k) find_one(found, k);
   });
 }
 
@@ -163,6 +206,15 @@ void svdvals(LibraryCall& call, const Routines<T>& routines) {
   const Matrices<T> from(*call.inputs[0]);
   const Rows<Real<T>> values(*call.outputs[0]);
   const Int m = from.rows, n = from.columns;
+  if constexpr (!is_complex<T>)
+    if (std::max(m, n) <= kFewSingularValues<T>)
+      return share_groups<T>(from.count, 6 * from.size() * std::min(m, n), [&](int64_t first, int64_t last) {
+        SmallSvd<T> small(m, n, false);
+        find_in_groups(small, from, first, last, [&](int64_t k, int place) {
+          if (place >= 0 && are_finite(from[k], from.size())) small.give(place, nullptr, values[k], nullptr);
+          else if (!Svd<T>(routines, 'N', m, n, 0, 0).find(from[k], values[k])) raise_not_converged(call, k);
+        });
+      });
   share_matrices(from.count, 4 * from.size() * std::min(m, n), [&](int64_t first, int64_t last) {
     const Svd<T> found(routines, 'N', m, n, 0, 0);
     for (int64_t k = first; k < last; ++k)

@@ -13,6 +13,18 @@ namespace pellucid {
 namespace lapack {
 namespace {
 
+// Whether an inverse tells something: no factor on the diagonal of U is lost in the rounding errors of the others.
+template <class T, class Diagonal>
+bool is_regular(int64_t n, Diagonal&& diagonal) {
+  Real<T> least = std::numeric_limits<Real<T>>::infinity(), greatest = 0;
+  for (int64_t k = 0; k < n; ++k) {
+    const Real<T> size = std::abs(diagonal(k));
+    least = std::min(least, size);
+    greatest = std::max(greatest, size);
+  }
+  return least > greatest * 100 * n * std::numeric_limits<Real<T>>::epsilon();
+}
+
 // Aᵀ = P L U for one A after another; a repeated one is not factored again.
 template <class T>
 class Factored {
@@ -22,17 +34,14 @@ class Factored {
   void find(const T* matrix) {
     if (matrix == of_) return;
     std::copy_n(matrix, int64_t{n_} * n_, static_cast<T*>(a_));
-    if (n_ <= kFewRows) factor_few<T>(n_, a_, pivots_, info_);
-    else routines_.getrf(n_, n_, a_, n_, pivots_, info_);
+    routines_.getrf(n_, n_, a_, n_, pivots_, info_);
     of_ = matrix;
   }
 
   // From Xᵀ P L U = Bᵀ: the exchanges of P's columns are those of rows of the row-major X.
   void solve(T* x, Int columns) const {
     Int info;
-    if (n_ <= kFewRows) {
-      solve_few_from_right<T>(columns, n_, a_, x);
-    } else if (columns == 1) {
+    if (columns == 1) {
       return routines_.getrs('T', n_, 1, a_, n_, pivots_, x, n_, info, 1);
     } else {
       routines_.trsm('R', 'U', 'N', 'N', columns, n_, T{1}, a_, n_, x, columns, 1, 1, 1, 1);
@@ -46,11 +55,6 @@ class Factored {
   // Leaves no factors behind.
   void invert(T* to) {
     of_ = nullptr;
-    if (n_ <= kFewRows) {
-      std::fill_n(to, int64_t{n_} * n_, T{});
-      for (int64_t k = 0; k < n_; ++k) to[k * n_ + k] = T{1};
-      return solve(to, n_);
-    }
     T answer{};
     Int info;
     routines_.getri(n_, nullptr, n_, nullptr, &answer, -1, info);
@@ -65,16 +69,6 @@ class Factored {
     for (int64_t k = 0; k < n_; ++k) product *= exchanges(k) ? -diagonal(k) : diagonal(k);
     return product;
   }
-  // Whether the inverse tells something: no factor is lost in the rounding errors of the others.
-  bool is_regular() const {
-    Real<T> least = std::numeric_limits<Real<T>>::infinity(), greatest = 0;
-    for (int64_t k = 0; k < n_; ++k) {
-      const Real<T> size = std::abs(diagonal(k));
-      least = std::min(least, size);
-      greatest = std::max(greatest, size);
-    }
-    return least > greatest * 100 * n_ * std::numeric_limits<Real<T>>::epsilon();
-  }
   T diagonal(int64_t k) const { return a_[k * n_ + k]; }
   bool exchanges(int64_t row) const { return pivots_[row] - 1 != row; }
   Int info() const { return info_; }
@@ -87,33 +81,102 @@ class Factored {
   const T* of_ = nullptr;
 };
 
+// `body(system, first, size)` for groups of small matrices that are factored.
+template <class T, class Body>
+void each_system(const Matrices<T>& matrices, int64_t work_of_each, Body&& body) {
+  share_groups<T>(matrices.count, work_of_each, [&](int64_t first, int64_t last) {
+    SmallSystem<T> system(matrices.rows);
+    for (int64_t k = first; k < last; k += kMatrices<T>) {
+      const auto group = group_of<T>(k, last, [&](int64_t matrix) { return matrices[matrix]; });
+      system.find(group);
+      body(system, k, group.count);
+    }
+  });
+}
+
+template <class T>
+void undefine(T* to, int64_t size) {
+  std::fill_n(to, size, T(std::numeric_limits<Real<T>>::quiet_NaN()));
+}
+
+template <class T>
+void inv_of_few_rows(const Matrices<T>& from, const Matrices<T>& to, int32_t* infos) {
+  each_system<T>(from, 2 * cube(from.rows), [&](const SmallSystem<T>& system, int64_t first, int count) {
+    const Workspace<Numbers<T>> inverse(from.size());
+    system.invert(inverse);
+    group_of<T>(first, first + count, [&](int64_t matrix) { return to[matrix]; }).store(inverse, from.size());
+    for (int k = 0; k < count; ++k)
+      if (infos[first + k] = system.info(k); infos[first + k]) undefine(to[first + k], to.size());
+  });
+}
+
 // A singular matrix has no inverse to read: NaN, and its info.
 template <class T>
 void inv(LibraryCall& call, const Routines<T>& routines) {
   const Matrices<T> from(*call.inputs[0]), to(*call.outputs[0]);
   int32_t* infos = call.outputs[1]->host_as<int32_t>();
+  if (are_small<T>(from.rows, from.count)) return inv_of_few_rows<T>(from, to, infos);
   share_matrices(from.count, 2 * cube(from.rows), [&](int64_t first, int64_t last) {
     Factored<T> factored(routines, from.rows);
     for (int64_t k = first; k < last; ++k) {
       factored.find(from[k]);
       infos[k] = factored.info();
       if (!infos[k]) factored.invert(to[k]);
-      else std::fill_n(to[k], to.size(), T(std::numeric_limits<Real<T>>::quiet_NaN()));
+      else undefine(to[k], to.size());
+    }
+  });
+}
+
+// The matrices of a batch that broadcasts.
+template <class T>
+struct Operand {
+  Operand(TensorImpl& tensor, const TensorImpl& result) : matrices(tensor), places(tensor, result) {}
+  T* operator[](int64_t k) const { return matrices[places[k]]; }
+
+  Matrices<T> matrices;
+  BroadcastBatch places;
+};
+
+// Whether a group has less to do than a call for each of its matrices, if `columns` are to be found.
+template <class T>
+bool are_few(const Matrices<T>& a, const Matrices<T>& x) {
+  return are_small<T>(a.rows, x.count) && (x.count >= kMatrices<T> || x.columns <= 4 * kFewAlone);
+}
+
+// `body(a, x)` for groups of small matrices and of what is on the right of equal signs, which it solves.
+template <class T, class Body>
+void each_equation(const Operand<T>& a, const Operand<T>& b, const Matrices<T>& x, Body&& body) {
+  const int64_t size = a.matrices.size();
+  share_groups<T>(x.count, cube(a.matrices.rows) + 2 * size * x.columns, [&](int64_t first, int64_t last) {
+    const Workspace<Numbers<T>> found(x.size());
+    for (int64_t k = first; k < last; k += kMatrices<T>) {
+      group_of<T>(k, last, [&](int64_t matrix) { return b[matrix]; }).load(found, x.size());
+      body(group_of<T>(k, last, [&](int64_t matrix) { return a[matrix]; }), k, static_cast<Numbers<T>*>(found));
+      group_of<T>(k, last, [&](int64_t matrix) { return x[matrix]; }).store(found, x.size());
     }
   });
 }
 
 template <class T>
 void solve(LibraryCall& call, const Routines<T>& routines) {
-  const Matrices<T> a(*call.inputs[0]), b(*call.inputs[1]), x(*call.outputs[0]);
+  const Matrices<T> x(*call.outputs[0]);
   int32_t* infos = call.outputs[1]->host_as<int32_t>();
-  const BroadcastBatch of_a(*call.inputs[0], *call.outputs[0]), of_b(*call.inputs[1], *call.outputs[0]);
+  const Operand<T> of_a(*call.inputs[0], *call.outputs[0]), of_b(*call.inputs[1], *call.outputs[0]);
+  const Matrices<T>& a = of_a.matrices;
+  const Matrices<T>& b = of_b.matrices;
+  if (are_few(a, x))
+    return each_equation<T>(of_a, of_b, x, [&](const Group<T>& group, int64_t first, Numbers<T>* found) {
+      SmallSystem<T> system(a.rows);
+      system.find(group);
+      for (int k = 0; k < group.count; ++k) infos[first + k] = system.info(k);
+      system.solve(found, x.columns);
+    });
   share_matrices(x.count, cube(a.rows) + 2 * a.size() * b.columns, [&](int64_t first, int64_t last) {
     Factored<T> factored(routines, a.rows);
     for (int64_t k = first; k < last; ++k) {
-      factored.find(a[of_a[k]]);
+      factored.find(of_a[k]);
       infos[k] = factored.info();
-      std::copy_n(b[of_b[k]], b.size(), x[k]);
+      std::copy_n(of_b[k], b.size(), x[k]);
       factored.solve(x[k], b.columns);
     }
   });
@@ -121,15 +184,22 @@ void solve(LibraryCall& call, const Routines<T>& routines) {
 
 template <class T>
 void solve_triangular(LibraryCall& call, const Routines<T>& routines) {
-  const Matrices<T> a(*call.inputs[0]), b(*call.inputs[1]), x(*call.outputs[0]);
-  const BroadcastBatch of_a(*call.inputs[0], *call.outputs[0]), of_b(*call.inputs[1], *call.outputs[0]);
-  const char triangle = is_set(call, "upper") ? 'L' : 'U';  // of the transpose
-  const char diagonal = is_set(call, "unitriangular") ? 'U' : 'N';
+  const Matrices<T> x(*call.outputs[0]);
+  const Operand<T> of_a(*call.inputs[0], *call.outputs[0]), of_b(*call.inputs[1], *call.outputs[0]);
+  const Matrices<T>& a = of_a.matrices;
+  const Matrices<T>& b = of_b.matrices;
+  const bool is_upper = is_set(call, "upper"), is_unit = is_set(call, "unitriangular");
   const Int n = a.rows, columns = b.columns;
+  if (are_few(a, x))
+    return each_equation<T>(of_a, of_b, x, [&](const Group<T>& group, int64_t, Numbers<T>* found) {
+      solve_small_triangle<T>(group, n, is_upper, is_unit, found, columns);
+    });
+  const char triangle = is_upper ? 'L' : 'U';  // of the transpose
+  const char diagonal = is_unit ? 'U' : 'N';
   share_matrices(x.count, a.size() * columns, [&](int64_t first, int64_t last) {
     for (int64_t k = first; k < last; ++k) {
-      std::copy_n(b[of_b[k]], b.size(), x[k]);
-      const T* matrix = a[of_a[k]];
+      std::copy_n(of_b[k], b.size(), x[k]);
+      const T* matrix = of_a[k];
       if (columns == 1) routines.trsm('L', triangle, 'T', diagonal, n, 1, T{1}, matrix, n, x[k], n, 1, 1, 1, 1);
       else routines.trsm('R', triangle, 'N', diagonal, columns, n, T{1}, matrix, n, x[k], columns, 1, 1, 1, 1);
     }
@@ -140,6 +210,11 @@ template <class T>
 void det(LibraryCall& call, const Routines<T>& routines) {
   const Matrices<T> from(*call.inputs[0]);
   T* to = call.outputs[0]->host_as<T>();
+  if (are_small<T>(from.rows, from.count))
+    return each_system<T>(from, cube(from.rows), [&](const SmallSystem<T>& system, int64_t first, int count) {
+      const Numbers<T> determinants = system.determinant();
+      for (int k = 0; k < count; ++k) to[first + k] = number_of<T>(determinants, k);
+    });
   share_matrices(from.count, cube(from.rows), [&](int64_t first, int64_t last) {
     Factored<T> factored(routines, from.rows);
     for (int64_t k = first; k < last; ++k) {
@@ -156,25 +231,43 @@ T sign_of(T factor, Real<T> size) {
   else return size == 0 ? T{} : factor / size;
 }
 
+// Sign and logarithm of a determinant from the factors on the diagonal of U.
+template <class T>
+struct SignedLogarithm {
+  void multiply(T factor) {
+    const Real<T> size = std::abs(factor);
+    sign *= sign_of(factor, size);
+    logarithm += std::log(size);
+  }
+
+  T sign{1};
+  Real<T> logarithm{};
+};
+
 template <class T>
 void slogdet(LibraryCall& call, const Routines<T>& routines) {
   const Matrices<T> from(*call.inputs[0]);
   T* signs = call.outputs[0]->host_as<T>();
   Real<T>* logarithms = call.outputs[1]->host_as<Real<T>>();
+  const auto give = [&](int64_t matrix, auto&& factor) {
+    SignedLogarithm<T> found;
+    for (int64_t i = 0; i < from.rows; ++i) found.multiply(factor(i));
+    signs[matrix] = found.sign;
+    logarithms[matrix] = found.logarithm;
+  };
+  if (are_small<T>(from.rows, from.count))
+    return each_system<T>(from, cube(from.rows), [&](const SmallSystem<T>& system, int64_t first, int count) {
+      for (int k = 0; k < count; ++k)
+        give(first + k, [&](int64_t i) {
+          const T factor = number_of<T>(system.diagonal(i), k);
+          return system.exchanges(i, k) ? -factor : factor;
+        });
+    });
   share_matrices(from.count, cube(from.rows), [&](int64_t first, int64_t last) {
     Factored<T> factored(routines, from.rows);
     for (int64_t k = first; k < last; ++k) {
       factored.find(from[k]);
-      T sign{1};
-      Real<T> logarithm{};
-      for (int64_t i = 0; i < from.rows; ++i) {
-        const T factor = factored.exchanges(i) ? -factored.diagonal(i) : factored.diagonal(i);
-        const Real<T> size = std::abs(factor);
-        sign *= sign_of(factor, size);
-        logarithm += std::log(size);
-      }
-      signs[k] = sign;
-      logarithms[k] = logarithm;
+      give(k, [&](int64_t i) { return factored.exchanges(i) ? -factored.diagonal(i) : factored.diagonal(i); });
     }
   });
 }
@@ -219,14 +312,27 @@ class CofactorsBySvd {
 template <class T>
 void adjugate(LibraryCall& call, const Routines<T>& routines) {
   const Matrices<T> from(*call.inputs[0]), to(*call.outputs[0]);
+  const auto find_by_svd = [&](int64_t k) {
+    if (!CofactorsBySvd<T>(routines, from.rows).find(from[k], to[k])) undefine(to[k], to.size());  // infinities and NaN
+  };
+  if (are_small<T>(from.rows, from.count))
+    return each_system<T>(from, 2 * cube(from.rows), [&](const SmallSystem<T>& system, int64_t first, int count) {
+      const Workspace<Numbers<T>> inverse(from.size());
+      system.invert(inverse);
+      const Numbers<T> determinant = system.determinant();
+      for (int64_t i = 0; i < from.size(); ++i) inverse[i] *= determinant;
+      group_of<T>(first, first + count, [&](int64_t matrix) { return to[matrix]; }).store(inverse, from.size());
+      for (int k = 0; k < count; ++k)
+        if (!is_regular<T>(from.rows, [&](int64_t i) { return number_of<T>(system.diagonal(i), k); }))
+          find_by_svd(first + k);
+    });
   share_matrices(from.count, 2 * cube(from.rows), [&](int64_t first, int64_t last) {
     Factored<T> factored(routines, from.rows);
     for (int64_t k = first; k < last; ++k) {
       factored.find(from[k]);
       const T determinant = factored.determinant();
-      if (factored.info() || !factored.is_regular()) {
-        if (!CofactorsBySvd<T>(routines, from.rows).find(from[k], to[k]))  // infinities and NaN
-          std::fill_n(to[k], to.size(), T(std::numeric_limits<Real<T>>::quiet_NaN()));
+      if (factored.info() || !is_regular<T>(from.rows, [&](int64_t i) { return factored.diagonal(i); })) {
+        find_by_svd(k);
         continue;
       }
       factored.invert(to[k]);

@@ -120,7 +120,7 @@ PyObject* start(PyObject*, PyObject* directory) {
     register_search();
     register_spectra();
     open_pack_if_there(folder + "/kernels-" + isa_level() + ".pack");
-    if (const char* level = product_level()) open_pack_if_there(folder + "/kernels-" + level + ".pack");
+    for (const char* level : product_levels()) open_pack_if_there(folder + "/kernels-" + level + ".pack");
     register_autograd();
     register_transforms();
     load_op_table(folder + "/frozen.bin", kIntrinsics);

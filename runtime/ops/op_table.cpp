@@ -80,7 +80,9 @@ void register_handlers(OpRecord& op, FrozenOp& frozen) {
   else register_kernel(op, Key::Autograd, {frozen.saves ? saving_handler : autograd_handler, nullptr});
   if (is_scalar(op.kind)) {
     frozen.element_functions = std::make_unique<ElementFunctions>();
-    if (!op.functional) op.kind_data = std::make_unique<PointwiseData>(op.schema, frozen.promoted, frozen.int_to_float);
+    if (!op.functional)
+      op.kind_data =
+          std::make_unique<PointwiseData>(op.schema, frozen.promoted, frozen.int_to_float, frozen.refuses_bools);
     const BoxedKernel handler = op.kind == OpKind::Foreach ? handle_foreach : handle_pointwise;
     register_kernel(op, Key::CPU, {handler, nullptr});
     register_kernel(op, Key::Meta, {handler, nullptr});
@@ -102,6 +104,7 @@ OpRecord* define_frozen(const encoded::OpRow& given) {
   record.python_module = given.module;
   record.tags = given.tags;
   op.int_to_float = given.int_to_float;
+  op.refuses_bools = given.refuses_bools;
   op.promoted = given.promoted;
   op.inverse = given.inverse;
   op.layout = given.layout;

@@ -24,6 +24,7 @@ struct FrozenOp {
   std::span<const uint8_t> keys;         // a list of encoded::KeyedPlan or KeyedFunction
   std::span<const uint8_t> derivatives;  // of KeyedDerivative
   bool int_to_float = false;             // integers compute in the default float dtype
+  bool refuses_bools = false;            // raises for a promoted argument that is a bool
   uint32_t promoted = 0;                 // bits of arguments that join type promotion
   bool saves = false;                    // the declaration saves values for its gradient
   std::string inverse;                   // of a join: the view that takes its result apart

@@ -422,7 +422,7 @@ inline Plan Plan::read(Decoder& in) {
 }
 
 struct OpRow {
-  static constexpr size_t kFields = 16;
+  static constexpr size_t kFields = 17;
   std::string_view schema;
   OpKind kind;
   Variant variant;
@@ -431,6 +431,7 @@ struct OpRow {
   bool is_function;
   std::string_view module;
   bool int_to_float;
+  bool refuses_bools;
   uint32_t promoted;
   std::string_view inverse;
   ResultLayout layout;
@@ -451,6 +452,7 @@ inline OpRow OpRow::read(Decoder& in) {
       .is_function = in.boolean(),
       .module = in.text(),
       .int_to_float = in.boolean(),
+      .refuses_bools = in.boolean(),
       .promoted = in.integer_as<uint32_t>(),
       .inverse = in.text(),
       .layout = in.code<ResultLayout>(),
@@ -523,7 +525,7 @@ inline LateOpRow LateOpRow::read(Decoder& in) {
 }
 
 struct LateRow {
-  static constexpr size_t kFields = 11;
+  static constexpr size_t kFields = 12;
   std::string_view schema;
   Variant variant;
   LateBody body;
@@ -534,6 +536,7 @@ struct LateRow {
   bool is_function;
   bool is_seen;
   bool is_variadic;
+  bool gives_view;
   std::string_view tags;
   static LateRow read(Decoder& in);
 };
@@ -549,6 +552,7 @@ inline LateRow LateRow::read(Decoder& in) {
       .is_function = in.boolean(),
       .is_seen = in.boolean(),
       .is_variadic = in.boolean(),
+      .gives_view = in.boolean(),
       .tags = in.text(),
   };
 }

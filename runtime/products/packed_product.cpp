@@ -96,7 +96,7 @@ class Packed {
 
   struct Block {
     Range depth;
-    int64_t place;           // of its first k in the copies that its round makes
+    int64_t place;           // of its first row in the copies that its round makes
     bool is_first, is_last;  // of its slice
   };
 
@@ -106,7 +106,8 @@ class Packed {
     const Cut slices = slice_cut(), blocks = block_cut(slices.size(slice));
     const Range round = blocks_of_round(blocks.count, round_);
     for (int64_t b = round.begin; b < round.begin + round.size; ++b) {
-      const int64_t place = slice * round_depth_ + blocks.begin(b) - blocks.begin(round.begin);
+      const int64_t place =
+          slice * tiling_.panel_rows(round_depth_) + tiling_.panel_rows(blocks.begin(b) - blocks.begin(round.begin));
       const Block block{{slices.begin(slice) + blocks.begin(b), blocks.size(b)}, place, b == 0, b + 1 == blocks.count};
       if (const int64_t status = body(block)) return status;
     }
@@ -125,7 +126,7 @@ class Packed {
     if (!lasts || caches_b || sums > kDeepSums) return 1;
     const int64_t of_a = shares_a_ && !row_of_a_ ? own_ * ceil_div(m_, height_) * tiling_.a_row_bytes() : 0;
     const int64_t of_b = shares_b_ ? copies_of_b_ * b_row_bytes() : 0;
-    const int64_t elements = (of_a + of_b) / tiling_.element_bytes * k_;
+    const int64_t elements = (of_a + of_b) / tiling_.element_bytes * tiling_.panel_rows(k_);
     const int64_t wanted = std::min(elements / kRoundElements, sums * k_ / kRoundProducts);
     return std::clamp<int64_t>(wanted, 1, block_cut(k_ / slices_).count);
   }
@@ -143,7 +144,7 @@ class Packed {
     }
     return longest;
   }
-  int64_t copied_depth() const { return slices_ * round_depth_; }
+  int64_t copied_rows() const { return slices_ * tiling_.panel_rows(round_depth_); }  // of panels
 
   // ------------------------------------------------------------ who copies what
 
@@ -169,12 +170,13 @@ class Packed {
     copies_of_b_ = is_broadcast ? 1 : own_ * sharing_;
     const bool caches_b = product_.panel_cache && copies_of_b_ == 1;
     const bool is_reused = caches_b || tall_.count > 1 || copies_of_b_ < own_ * sharing_;
-    shares_b_ = is_reused && copies_of_b_ * k_ * b_row_bytes() <= kPackedElements * tiling_.element_bytes;
+    shares_b_ =
+        is_reused && copies_of_b_ * tiling_.panel_rows(k_) * b_row_bytes() <= kPackedElements * tiling_.element_bytes;
   }
 
   // Whether tiles read A in place: few of them read a panel, and its rows do not evict one another.
   bool reads_a() const {
-    if (tiling_.is_narrow || n_ > kReadColumns || joint_stride(depth(), kA) != item_) return false;
+    if (tiling_.is_narrow || tiling_.word > 1 || n_ > kReadColumns || joint_stride(depth(), kA) != item_) return false;
     const std::optional<int64_t> row = joint_stride(rows(), kA);
     return row && *row != 0 && *row != item_ && *row % kAliasing != 0;
   }
@@ -200,7 +202,7 @@ class Packed {
 
   int64_t run_round() {
     const Copies of_b = shares_b_ ? take_b() : Copies{};
-    const int64_t item_elements = ceil_div(m_, height_) * a_lanes() * copied_depth();
+    const int64_t item_elements = ceil_div(m_, height_) * a_lanes() * copied_rows();
     if (shares_a_ && !row_of_a_ && own_ * item_elements <= kPackedElements) return run_band({0, own_}, {0, m_}, of_b);
     make_copies(of_b, {});
     if (!shares_a_ || row_of_a_) return run_pieces({0, own_}, {0, m_}, nullptr);
@@ -214,11 +216,11 @@ class Packed {
   // The items of A of `items`, of them the rows of `band`, and all products with them.
   int64_t run_band(Range items, Range band, const Copies& of_b) {
     const int64_t panels = ceil_div(band.size, height_);
-    const int64_t item_bytes = panels * copied_depth() * tiling_.a_row_bytes(), elements[] = {items.size * item_bytes};
+    const int64_t item_bytes = panels * copied_rows() * tiling_.a_row_bytes(), elements[] = {items.size * item_bytes};
     const Tensor copy = empty(elements, DType::UInt8);
     char* const packed = copy->host();
     const int64_t tasks = ceil_div(panels, kPanelsPerTask);
-    make_copies({items.size * tasks * slices_, items.size * band.size * copied_depth(),
+    make_copies({items.size * tasks * slices_, items.size * band.size * copied_rows(),
                  [&](int64_t number) {
                    const int64_t slice = number % slices_, rest = number / slices_;
                    const int64_t item = rest / tasks, first = rest % tasks * kPanelsPerTask * height_;
@@ -235,7 +237,7 @@ class Packed {
   }
 
   char* panel_of(char* packed, const Block& block, int64_t panels, int64_t panel) const {
-    return packed + (block.place * panels + panel * block.depth.size) * tiling_.a_row_bytes();
+    return packed + (block.place * panels + panel * tiling_.panel_rows(block.depth.size)) * tiling_.a_row_bytes();
   }
 
   // Copies rows of one item of A into panels.
@@ -279,7 +281,7 @@ class Packed {
         panel_cache->slices == slices_ && panel_cache->blocks == blocks)
       if (panel_cache->columns == n_ || (panel_cache->columns > n_ && blocks == 1))
         return packed_b_ = panel_cache->panels, Copies{};
-    const int64_t elements[] = {copies_of_b_ * copied_depth() * b_row_bytes()};
+    const int64_t elements[] = {copies_of_b_ * copied_rows() * b_row_bytes()};
     if (!packed_b_) packed_b_ = empty(elements, DType::UInt8);
     if (panel_cache) *panel_cache = {packed_b_, product_.data[kB], n_, k_, slices_, blocks};
     return copies_of_b();
@@ -289,7 +291,7 @@ class Packed {
   Copies copies_of_b() const {
     const Cut columns_of_task(n_, ceil_div(n_, kColumnsPerTask), tiling_.width());
     const auto num_blocks = static_cast<int64_t>(blocks_.size());
-    return {copies_of_b_ * num_blocks * columns_of_task.count, copies_of_b_ * copied_depth() * n_,
+    return {copies_of_b_ * num_blocks * columns_of_task.count, copies_of_b_ * copied_rows() * n_,
             [=, this](int64_t number) {
               const int64_t task = number % columns_of_task.count, rest = number / columns_of_task.count;
               const int64_t copy = rest / num_blocks;
@@ -301,8 +303,8 @@ class Packed {
   }
 
   char* panel_of_b(int64_t copy, const Block& block, int64_t column) const {
-    return packed_b_->host() + (copy * copied_depth() + block.place) * b_row_bytes() +
-           column * block.depth.size * tiling_.element_bytes;
+    return packed_b_->host() + (copy * copied_rows() + block.place) * b_row_bytes() +
+           column * tiling_.panel_rows(block.depth.size) * tiling_.element_bytes;
   }
 
   // Copies columns of B into panels.
@@ -333,7 +335,7 @@ class Packed {
 
   // `packed` is null where pieces copy their rows of A.
   int64_t run_pieces(Range items, Range band, char* packed) {
-    const int64_t item_bytes = ceil_div(band.size, height_) * copied_depth() * tiling_.a_row_bytes();
+    const int64_t item_bytes = ceil_div(band.size, height_) * copied_rows() * tiling_.a_row_bytes();
     const Cut tall(band.size, ceil_div(tall_.count * band.size, m_), height_);
     const int64_t count = items.size * sharing_ * slices_ * wide_.count * tall.count;
     const auto piece = [&](int64_t number) -> int64_t {
@@ -389,7 +391,8 @@ class Packed {
 
   int64_t sum_piece(const Piece& piece, char* const* data, Sums sums, bool in_place) {
     const Range m = piece.m, n = piece.n;
-    const int64_t panels = ceil_div(piece.band.size, height_), deepest = std::min(tiling_.depth + 16, k_);
+    const int64_t panels = ceil_div(piece.band.size, height_),
+                  deepest = tiling_.panel_rows(std::min(tiling_.depth + 16, k_));
     std::optional<ColumnsOfB> own_b;
     std::optional<RowsOfA> own_a;
     if (!shares_b_) own_b.emplace(*this, data[kB], n);

@@ -59,7 +59,7 @@ void Packer::pack(char* to, char* from, std::span<const int64_t> columns) {
   const bool is_full = width_ == vectors_ * tiling_.lanes;
   if (is_matrix() && (is_full || *column_ == item_))
     return pack_matrix(to, from + columns[0], count, is_full ? 0 : width_);
-  const int64_t panel_bytes = block_.size * vectors_ * tiling_.vector_bytes();
+  const int64_t panel_bytes = tiling_.panel_rows(block_.size) * vectors_ * tiling_.vector_bytes();
   for (int64_t column = 0; column < count; column += width_, to += panel_bytes) {
     const auto first = static_cast<size_t>(column), used = static_cast<size_t>(std::min(width_, count - column));
     if (is_matrix()) pack_matrix(to, from + columns[first], static_cast<int64_t>(used), 0);
@@ -118,9 +118,19 @@ int Packer::cut_segments(const int64_t* columns, int64_t count, int* ends) const
   return segments;
 }
 
+// Whether a word of the block has elements of two runs.
+bool Packer::cuts_words() const {
+  return std::any_of(runs_.begin(), runs_.end() - 1, [&](const auto& run) { return run[1] % tiling_.word != 0; });
+}
+
 void Packer::pack_depth(char* to, int64_t step, char* from, const int64_t* columns, int64_t count) {
   int64_t places[kMaxLanes];
   for (int64_t i = 0; i < tiling_.lanes; ++i) places[i] = columns[std::min(i, count - 1)];
+  if (cuts_words()) {
+    char* data[] = {to, from, bytes(places), bytes(&depth_.places[static_cast<size_t>(block_.begin)])};
+    const int64_t sizes[] = {block_.size, step};
+    return static_cast<void>(run_part(kernel_, kPackPlaces, data, sizes));
+  }
   char* data[] = {to, from, bytes(places), bytes(runs_.data())};
   const int64_t sizes[] = {static_cast<int64_t>(runs_.size()), step};
   run_part(kernel_, kPackDepth, data, sizes);

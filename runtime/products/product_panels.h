@@ -28,6 +28,8 @@ constexpr int64_t kLine = 64;  // bytes of a line of the caches
 struct Tiling : Described {
   int64_t width() const { return lanes * vectors; }
   int64_t vector_bytes() const { return lanes * element_bytes; }
+  // Rows of panels that hold `k` elements.
+  int64_t panel_rows(int64_t k) const { return ceil_div(k, word); }
   int64_t a_row_bytes() const { return vectors_of_a * vector_bytes(); }
   // Of equal panels of `m` rows: a short last one would leave the processor waiting for its few sums.
   int64_t panel_height(int64_t m) const { return ceil_div(m, ceil_div(m, rows)); }
@@ -75,6 +77,7 @@ class Packer {
   void pack_vector(char* to, int64_t step, char* from, const int64_t* columns, int64_t count);
   void pack_windows(char* to, int64_t step, char* from, const int64_t* columns, int64_t count);
   int cut_segments(const int64_t* columns, int64_t count, int* ends) const;
+  bool cuts_words() const;
   void pack_depth(char* to, int64_t step, char* from, const int64_t* columns, int64_t count);
 
   KernelRef& kernel_;

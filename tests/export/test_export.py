@@ -88,6 +88,30 @@ def test_a_stored_program_needs_no_code(exported):
         loaded.module()(torch.zeros(3, 65, dtype=torch.int64))
 
 
+def test_a_stored_program_can_be_decomposed(exported):
+    model, program = exported
+    file = io.BytesIO()
+    save(program, file)
+    file.seek(0)
+    loaded = load(file)
+    (tokens,), keywords = loaded.example_inputs
+    assert torch.equal(tokens, program.example_inputs[0][0]) and not keywords
+    smaller = loaded.run_decompositions()
+    assert smaller.graph_module.code == program.run_decompositions().graph_module.code
+    assert torch.allclose(smaller.module()(tokens)["x"], model(tokens)["x"], atol=1e-5)
+
+
+@pytest.mark.parametrize("layer", [nn.BatchNorm1d, nn.InstanceNorm1d])
+def test_running_statistics_of_a_program_have_no_history(layer):
+    model = nn.Sequential(
+        nn.Linear(4, 4), layer(3, affine=True, track_running_stats=True)
+    )
+    program = export(model, (torch.randn(5, 3, 4),)).module()
+    for _ in range(2):  # the second pass would meet the first one's graph
+        program(torch.randn(5, 3, 4)).sum().backward()
+    assert not any(buffer.requires_grad for buffer in program.buffers())
+
+
 def test_decompositions_give_smaller_ops(exported):
     model, program = exported
     smaller = program.run_decompositions()

@@ -163,3 +163,12 @@ def test_setuptools_builds_an_extension(tmp_path):
     include = cpp_extension.include_paths()
     assert (Path(include[0]) / "torch" / "extension.h").exists()
     assert (Path(include[1]) / "pellucid_methods.h").exists()
+
+
+def test_what_a_build_says_is_no_output_of_the_program(tmp_path, monkeypatch, capsys):
+    from pellucid.utils._cpp.build import build_folder
+
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path))
+    folder = build_folder("own", None, verbose=True)
+    out, told = capsys.readouterr()
+    assert out == "" and str(folder) in told

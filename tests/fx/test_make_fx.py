@@ -51,6 +51,21 @@ def test_a_gradient_inside_the_function_is_recorded():
     assert torch.equal(graph(other), gradient(other))
 
 
+SAVES_ITS_RESULT = [torch.tanh, torch.exp, lambda x: x.softmax(-1), lambda x: x.sqrt()]
+
+
+@pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
+@pytest.mark.parametrize("function", SAVES_ITS_RESULT)
+def test_a_saved_result_is_a_value_of_the_graph(function, mode):
+    def gradient(x):
+        return torch.autograd.grad((function(x) * function(x)).sum(), x)[0]
+
+    x, other = (torch.rand(3, 2, requires_grad=True) for _ in range(2))
+    graph = make_fx(gradient, tracing_mode=mode)(x)
+    assert not [node for node in graph.graph.nodes if node.op == "get_attr"]
+    torch.testing.assert_close(graph(other), gradient(other))
+
+
 def test_composites_are_seen_whole_before_dispatch():
     layer = nn.Linear(2, 3)
     graph = make_fx(layer.forward, pre_dispatch=True)(torch.ones(1, 2))

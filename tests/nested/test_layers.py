@@ -45,6 +45,40 @@ def test_attention_and_encoders():
         layer.self_attn(x, x, x)
 
 
+@pytest.mark.parametrize("per_head", [False, True])
+def test_a_mask_is_cut_to_each_example(per_head):
+    layer = nn.MultiheadAttention(8, 2, batch_first=True)
+    mask = torch.rand(*((6,) if per_head else ()), 5, 5) > 0.6
+    mask[..., range(5), range(5)] = False
+    x = _nested()
+    found, _ = layer(x, x, x, attn_mask=mask, need_weights=False)
+    for k, (one, each) in enumerate(zip(found.unbind(), _examples(), strict=True)):
+        own = mask[2 * k : 2 * k + 2] if per_head else mask
+        own = own[..., : len(each), : len(each)]
+        expected, _ = layer(*[each[None]] * 3, attn_mask=own, need_weights=False)
+        torch.testing.assert_close(one, expected[0])
+    with pytest.raises(RuntimeError, match="key_padding_mask"):
+        layer(x, x, x, key_padding_mask=mask, need_weights=False)
+
+
+def test_an_encoder_leaves_padding_out():
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    encoder = nn.TransformerEncoder(layer, 2).eval()
+    x, padding = torch.randn(3, 6, 8), torch.zeros(3, 6, dtype=torch.bool)
+    padding[0, 4:] = padding[2, 1:] = True
+    rows = []
+    hook = encoder.layers[0].linear1.register_forward_hook(
+        lambda module, given, out: rows.append(given[0].numel() // 8)
+    )
+    with torch.no_grad():
+        found = encoder(x, src_key_padding_mask=padding)
+        encoder.enable_nested_tensor = False
+        padded = encoder(x, src_key_padding_mask=padding)
+    hook.remove()
+    assert rows == [11, 18] and found[padding].unique().tolist() == [0.0]
+    torch.testing.assert_close(found[~padding], padded[~padding])
+
+
 def test_embedding():
     words = torch.nested.nested_tensor([[1, 2], [3]], layout=torch.jagged)
     table = nn.Embedding(5, 4)

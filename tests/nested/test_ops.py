@@ -140,3 +140,41 @@ def test_second_derivatives():
 
     values = torch.randn(3, 2, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradgradcheck(function, (values,))
+
+
+def test_vmap_is_a_function_of_each_example():
+    examples, weight = _examples(), torch.ones(4, requires_grad=True)
+    for layout in (torch.strided, torch.jagged):
+        x = torch.nested.nested_tensor(examples, layout=layout)
+        found = torch.func.vmap(lambda e, w, k: (e * k @ w, e.sum(0)), (0, None, 0))(
+            x, weight, torch.arange(3.0)
+        )
+        assert all(each.is_nested for each in found)
+        for k, each in enumerate(examples):
+            torch.testing.assert_close(found[0][k], each * k @ weight)
+            torch.testing.assert_close(found[1][k], each.sum(0))
+        gradients = torch.func.vmap(torch.func.grad(lambda e: (e**3).sum()))(x)
+        _assert_alike(gradients.unbind(), [3 * each**2 for each in examples])
+    (grad,) = torch.autograd.grad(found[0].values().sum(), weight)
+    torch.testing.assert_close(grad, (examples[1] + 2 * examples[2].sum(0)).sum(0))
+
+
+def test_random_ops_under_vmap_ask_for_a_kind_of_randomness():
+    x = torch.nested.nested_tensor(_examples())
+    with pytest.raises(RuntimeError, match="randomness"):
+        torch.func.vmap(lambda e: torch.rand(2) + e.sum())(x)
+    same = torch.func.vmap(lambda e: torch.rand(2) + 0 * e.sum(), randomness="same")(x)
+    assert len({tuple(each.tolist()) for each in same.unbind()}) == 1
+
+
+def test_jvp_has_the_derivatives_of_each_example():
+    x = torch.nested.nested_tensor(_examples(), layout=torch.jagged)
+    tangent = torch.nested.nested_tensor_from_jagged(x.values().sin(), x.offsets())
+    found = torch.func.jvp(lambda t: t.softmax(1) * t, (x,), (tangent,))
+    expected = [
+        torch.func.jvp(lambda e: e.softmax(0) * e, (e,), (t,))
+        for e, t in zip(x.unbind(), tangent.unbind(), strict=True)
+    ]
+    _assert_alike(found[0].unbind(), [primal for primal, _ in expected])
+    _assert_alike(found[1].unbind(), [moved for _, moved in expected])
+    assert not found[1].requires_grad

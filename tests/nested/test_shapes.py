@@ -7,6 +7,8 @@ import pickle
 import pytest
 
 import pellucid as torch
+from pellucid.serialization._format.archive import constructors
+from pellucid.serialization._format.safe_pickle import Reader
 
 VALUES = torch.arange(12.0).view(6, 2)
 OFFSETS = torch.tensor([0, 2, 6])
@@ -145,13 +147,13 @@ REFUSED = {
     ),
     "size plus one": (NotImplementedError, lambda: _jagged().shape[1] + 1),
     "order of sizes": (ValueError, lambda: _jagged().shape[1] > 3),
-    "vmap": (
-        NotImplementedError,
-        lambda: torch.func.vmap(lambda x: x.sum())(_jagged()),
+    "vmap over rows": (
+        RuntimeError,
+        lambda: torch.func.vmap(lambda x: x.sum(), in_dims=1)(_jagged()),
     ),
-    "jvp": (
-        NotImplementedError,
-        lambda: torch.func.jvp(lambda x: x * 2, (_jagged(),), (_jagged(),)),
+    "value in vmap": (
+        RuntimeError,
+        lambda: torch.func.vmap(lambda x: x * x.sum().item())(_jagged()),
     ),
     "batch moved": (ValueError, lambda: _jagged().transpose(0, 1)),
     "ragged cat": (RuntimeError, lambda: torch.cat([_jagged()] * 2, 1)),
@@ -167,6 +169,51 @@ def test_refusals(name):
     error, call = REFUSED[name]
     with pytest.raises(error):
         call()
+
+
+def _ragged_dims(tensor):
+    return [d for d, n in enumerate(tensor.shape) if isinstance(n, torch.SymInt)]
+
+
+def test_the_reader_passes_over_what_a_compiler_knew_of_a_dim():
+    range_of_a_dim = (
+        b"\x80\x02}X\x05\x00\x00\x00marksc__builtin__\nset\n"
+        b"]ctorch._dynamo.decorators\n_DimRange\n)\x81](K\x00NNeba\x85Rs."
+    )
+    reader = Reader(constructors(), persistent_load=None, allowed={})
+    (mark,) = reader.load(range_of_a_dim)["marks"]
+    assert type(mark).__name__ == "Unread" and not vars(mark)
+
+
+F = torch.nn.functional
+KERNEL = torch.ones(3, 3, 2)
+# Ops whose results have a dim of 3 that is not ragged, or none that is; the ragged dims
+# of the result for examples (rows, 3, 3).
+LENGTHS = {
+    "shorter": (lambda t: t.diff(dim=1), [1]),
+    "longer": (lambda t: F.pad(t, (0, 0, 0, 0, 1, 1)), [1]),
+    "convolved": (lambda t: F.conv1d(t[:, :, 0].transpose(1, 2), KERNEL), [2]),
+    "product over rows": (
+        lambda t: t[:, :, 0].transpose(1, 2) @ t[:, :, 0],
+        [],
+    ),
+    "product of rows": (lambda t: t[:, :, 0] @ torch.ones(3, 3), [1]),
+    "nonzero": (lambda t: torch.argwhere(t), [1]),
+    "repeated": (lambda t: t.repeat_interleave(2, 2), [1]),
+    "quantiles": (lambda t: t.quantile(torch.tensor([0.1, 0.5, 0.9]), 1), []),
+}
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+@pytest.mark.parametrize("lengths", [(3,), (3, 3), (2, 4), (3, 4)])
+def test_which_dim_is_ragged_does_not_depend_on_the_lengths(name, lengths):
+    function, expected = LENGTHS[name]
+    examples = [torch.rand(n, 3, 3) + 1 for n in lengths]
+    found = function(torch.nested.nested_tensor(examples, layout=torch.jagged))
+    assert _ragged_dims(found) == expected and found.is_nested == bool(expected)
+    for example, part in zip(examples, found.unbind(), strict=True):
+        alone = torch.nested.nested_tensor([example], layout=torch.jagged)
+        torch.testing.assert_close(part, function(alone)[0])
 
 
 ORDERS = [
@@ -188,6 +235,6 @@ def test_the_ragged_dim_is_found_where_other_dims_have_its_size(
 ):
     examples = [torch.randn(n, 3, 3) for n in lengths]
     found = function(torch.nested.nested_tensor(examples, layout=torch.jagged))
-    assert [d for d in range(4) if isinstance(found.shape[d], torch.SymInt)] == [axis]
+    assert _ragged_dims(found) == [axis]
     for example, part in zip(examples, found.unbind(), strict=True):
         torch.testing.assert_close(part, function(example[None])[0])

@@ -73,7 +73,7 @@ def test_gradients_of_products_are_products():
     a, b = leaf(3, 4), leaf(4, 5)
     with Seen() as seen:
         (a @ b).sum().backward()
-    assert seen.names == ["mm", "sum", "expand", "t", "mm", "t", "mm"]
+    assert seen.names == ["mm", "sum", "ones_like", "expand", "t", "mm", "t", "mm"]
 
 
 LAYERS = [
@@ -120,13 +120,32 @@ def test_layers(function, sizes, names):
     plain = function(x)
     with Seen() as seen:
         watched = function(x)
-    made = ("ones", "zeros", "select.int")
+    made = ("ones", "zeros", "select.int", "detach")
     assert [n for n in seen.names if n not in made] == names.split()
     assert torch.equal(watched, plain)
     cotangent = torch.randn_like(plain)
     (wanted,) = torch.autograd.grad(plain, x, cotangent)
     (found,) = torch.autograd.grad(watched, x, cotangent)
     torch.testing.assert_close(found, wanted)
+
+
+SAVED_RESULTS = [
+    (lambda x: x.softmax(-1), "_softmax detach", "detach _softmax_backward_data"),
+    (lambda x: x.exp(), "exp detach", "detach mul.Tensor"),
+    (lambda x: x.tanh(), "tanh detach", "detach tanh_backward"),
+]
+
+
+@pytest.mark.parametrize(("function", "forward", "backward"), SAVED_RESULTS)
+def test_saved_results_are_seen_to_leave_the_graph(function, forward, backward):
+    x = leaf(3, 4)
+    with Seen() as seen:
+        y = function(x)
+    assert seen.names == forward.split()
+    total = y.sum()
+    with Seen() as seen:
+        torch.autograd.grad(total, x)
+    assert seen.names == ["ones_like", "expand", *backward.split()]
 
 
 def test_errors_are_those_of_the_call():

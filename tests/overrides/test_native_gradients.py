@@ -438,7 +438,8 @@ def test_handlers_record_gradients_where_they_ask_for_it():
     x = torch.ones(2, requires_grad=True)
     with Recording():
         y = x.exp()
-    assert inside == [False, False, [3, 3]]
+    of_exp, of_its_saved_result = inside[:3], inside[3:]
+    assert of_exp == of_its_saved_result == [False, False, [3, 3]]
     assert y.requires_grad
 
 
@@ -471,7 +472,7 @@ def test_dropout_is_seen_as_its_parts(function, p, training, names, needs_grad):
     torch.manual_seed(0)
     with Seen() as seen:
         found = function(x, p, training)
-    assert " ".join(seen.names) == names
+    assert [n for n in seen.names if n != "detach"] == names.split()
     torch.testing.assert_close(found, expected)
     if names == DROPPED and needs_grad:
         assert found.grad_fn.name() == "MulBackward0"

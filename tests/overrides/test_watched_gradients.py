@@ -6,12 +6,15 @@ of elements, whose traced derivatives are taken apart.
 
 import itertools
 from contextlib import ExitStack
+from types import SimpleNamespace
 
 import pytest
 from tests.func.catalogue import native_calls
 
 import pellucid as torch
 from pellucid import nn
+from pellucid._decomp import derivatives
+from pellucid._decomp.registry import declared
 from pellucid.profiler import profile
 from pellucid.utils._python_dispatch import BaseTorchDispatchMode, TorchDispatchMode
 from pellucid.utils._pytree import tree_flatten, tree_unflatten
@@ -39,19 +42,21 @@ CASES = [
     *((name, torch.complex128) for name in COMPLEX),
     *((name, torch.bfloat16) for name in [*OF_ELEMENTS, "layer_norm"]),
 ]
-FACTORS = {"alpha": (1, 0, 0.5), "beta": (1, 0, 0.5)}
+FACTORS = {"alpha": (1, 0, 0.5), "beta": (1, 0, 0.5), "value": (1, 0.5)}
+SUMMED = {"reduce": ("sum",)}
 REFUSALS = (RuntimeError, NotImplementedError)
 
 
-def forms(name):
+def forms(name, choices=FACTORS):
     """(function of the tensors, tensors): an op's samples with each choice of its
     factors.
     """
     declared = REGISTRY[name].schema.arguments
     names = [a.name for a in declared]
-    factors = [f for f in FACTORS if f in names]
+    numbers = [a.name for a in declared if "Tensor" not in a.type]
+    factors = [f for f in choices if f in numbers]
     for call in native_calls(name):
-        for chosen in itertools.product(*(FACTORS[f] for f in factors)):
+        for chosen in itertools.product(*(choices[f] for f in factors)):
             args = tree_unflatten(list(call.leaves), call.spec)
             args = [*args, *(a.default for a in declared[len(args) :])]
             for factor, value in zip(factors, chosen, strict=True):
@@ -130,6 +135,64 @@ def test_gradients_are_those_of_the_plain_call(name, dtype):
     assert compared or dtype.is_complex or name not in RULES
 
 
+class Names(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.seen.append(func.name())
+        return func(*args, **(kwargs or {}))
+
+
+FURTHER_CALLS = {
+    "index.Tensor": (lambda x: x[x > 0], torch.arange(6.0)),  # by a mask
+    "narrow": (lambda x: torch.narrow_copy(x, 0, 1, 2), torch.ones(4)),
+}
+RULES_BY_ARGUMENT = [
+    (name, argument) for name in RULES for argument in REGISTRY[name].seen.gradients
+]
+
+
+@pytest.mark.parametrize(("name", "argument"), RULES_BY_ARGUMENT)
+def test_a_declared_gradient_is_seen_otherwise_than_the_derived_one(
+    name, argument, monkeypatch
+):
+    """A rule is there for names that the derivative does not show; it is a formula
+    written twice if it shows the same.
+    """
+    op = REGISTRY[name]
+    rules = {a: rule for a, rule in op.seen.gradients.items() if a != argument}
+    without = SimpleNamespace(seen=op.seen._replace(gradients=rules))
+
+    def without_it(other):
+        return without if other == name else declared(other)
+
+    def seen(function, leaves, find):
+        monkeypatch.setattr(derivatives, "declared", find)
+        with Names() as names:
+            gradients(function, leaves)
+        return names.seen
+
+    def differs(function, leaves):
+        try:
+            shown = seen(function, leaves, declared)
+        except (*REFUSALS, TypeError, IndexError):
+            return False  # no such dtype, or nothing to differentiate
+        return shown != seen(function, leaves, without_it)
+
+    calls = list(forms(name, FACTORS | SUMMED))
+    if name in FURTHER_CALLS:
+        function, tensor = FURTHER_CALLS[name]
+        calls.append((function, [tensor]))
+    assert any(
+        differs(function, leaves)
+        for function, tensors in calls
+        for given in (tensors, [t.double() for t in tensors])  # targets are numbers too
+        for leaves in choices(given, torch.float64)
+    )
+
+
 @pytest.mark.parametrize("watch", [BaseTorchDispatchMode, profile])
 def test_the_approximate_gelu_of_complex_numbers(watch):
     x = torch.tensor([1 + 1j, -0.5 + 0.2j], requires_grad=True)
@@ -159,16 +222,6 @@ def test_a_summand_that_is_not_read(watch):
         product = torch.addmm(summand, torch.ones(2, 2), torch.ones(2, 3), beta=0)
         (found,) = torch.autograd.grad(product.sum(), summand)
     assert found.tolist() == [0, 0, 0]
-
-
-class Names(TorchDispatchMode):
-    def __init__(self):
-        super().__init__()
-        self.seen = []
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        self.seen.append(func.name())
-        return func(*args, **(kwargs or {}))
 
 
 def matrix(*shape):

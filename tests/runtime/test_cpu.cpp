@@ -38,9 +38,11 @@ TEST(levels_follow_features_and_saved_registers) {
   CpuWords cpu = skylake_server();
   CHECK(!level_of(cpu).dot);
   cpu.leaf7_ecx |= bit(11);
-  CHECK(level_of(cpu).dot);
+  CHECK(level_of(cpu).dot && !level_of(cpu).bf16);
+  cpu.leaf7_1_eax |= bit(5);
+  CHECK(level_of(cpu).bf16);
   cpu.saved_state = 0x7;  // the system saves no ZMM registers
-  CHECK(level_of(cpu).v3 && !level_of(cpu).v4 && !level_of(cpu).dot);
+  CHECK(level_of(cpu).v3 && !level_of(cpu).v4 && !level_of(cpu).dot && !level_of(cpu).bf16);
   cpu.leaf7_ebx &= ~bit(5);
   CHECK(!level_of(cpu).v3);
 }

@@ -65,8 +65,8 @@ API = {
         *("ao/_quantized", "nested/_ops", "nn", "sparse/_ops", "storage"),
     },
     "_functions": {
-        *("_C/_runtime", "linalg", "pellucid_compiler", "storage", "utils"),
-        *("utils/_symbolic",),
+        *("_C/_runtime", "_ops", "linalg", "pellucid_compiler", "storage"),
+        *("utils", "utils/_symbolic"),
     },
     # Private modules of PyTorch that libraries use
     "_compile/capture": {
@@ -96,6 +96,7 @@ API = {
     },
     "_tensor_str": set(),
     "_utils": {"_package", "accelerator", "serialization/_format"},
+    "_jit_internal": {"futures", "jit"},
     "_C": {"func"},
     "ao/_quantized": {
         *("_decomp", "_functions", "_ops", "autograd", "backends"),
@@ -138,7 +139,7 @@ API = {
         *("_functions", "pellucid_compiler", "sparse/_ops", "utils"),
     },
     "nn/modules": {
-        *("__future__", "_package", "distributed/nn", "nn"),
+        *("__future__", "_package", "distributed/nn", "nested/_ops", "nn"),
         *("nn/_functional", "pellucid_compiler", "utils"),
     },
     "nn/utils": {
@@ -188,6 +189,7 @@ API = {
     "tour": {"profiler/_timeline", "explain"},
     "profiler/_timeline": {"pellucid_compiler"},
     "diagnose": {
+        *("nn", "optim"),
         *("_compile", "_dynamo", "diagnose/rules", "memory"),
         *("pellucid_compiler", "profiler", "profiler/_timeline", "run"),
         *("utils/_pytree", "viz"),
@@ -199,7 +201,8 @@ API = {
     "accelerator": {"_package"},
     "backends": {"_package"},
     "cpu": {"amp", "memory"},
-    "cuda": {"_package", "amp"},
+    "cuda": {"_package"},
+    "cuda/amp": {"amp"},
     "devices": {"_C/_runtime", "_package", "pellucid_compiler", "utils"},
     "devices/check": {
         *("_package", "accelerator", "autograd", "nn"),
@@ -317,7 +320,7 @@ API = {
     "compiler": {"_compile", "_dynamo", "_dynamo/backends", "utils/_pytree"},
     "futures": set(),
     "fx": {
-        *("_functions", "_ops", "fx/passes/utils", "nn"),
+        *("_functions", "_ops", "fx/passes/utils", "jit", "nn"),
         *("overrides", "serialization", "utils/_pytree", "utils/_symbolic"),
     },
     "fx/experimental": {

@@ -9,7 +9,8 @@ MOST = 12
 OF_PYTORCH = {
     *("_C", "__config__", "__future__", "_compile", "_custom_ops", "_decomp"),
     *("_dynamo", "_functorch", "_higher_order_ops", "_library", "_lobpcg", "_lowrank"),
-    *("_guards", "_ops", "_subclasses", "_tensor", "_tensor_str", "_utils"),
+    *("_guards", "_jit_internal", "_ops", "_subclasses", "_tensor", "_tensor_str"),
+    "_utils",
     *("accelerator", "amp"),
     *("ao", "autograd", "backends", "compiler", "cpu", "cuda", "distributed"),
     *("distributions", "export", "fft", "func", "functional", "futures", "fx", "hub"),

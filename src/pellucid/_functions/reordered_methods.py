@@ -21,7 +21,8 @@ def polygamma(self: Tensor, n: int) -> Tensor:
 @offered.method
 def polygamma_(self: Tensor, n: int) -> Tensor:
     """``polygamma`` in place."""
-    return self.copy_(pellucid.polygamma(n, self))
+    written: Tensor = pellucid.ops.aten.polygamma_(self, n)
+    return written
 
 
 @offered.method

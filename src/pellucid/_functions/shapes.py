@@ -55,7 +55,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """Flat places in a tensor of ``shape`` as one index tensor per dim."""
     sizes = [shape] if isinstance(shape, int) else [int(n) for n in shape]
-    found = []
+    found, indices = [], indices.long()
     for size in reversed(sizes):
         found.append(indices % size)
         indices = indices // size

@@ -1,13 +1,13 @@
-"""How tensors of parts (sparse, nested, quantized) print and pickle.
+"""How tensors of parts (sparse, nested, quantized) print, pickle and are batched.
 
 Their rooms register it when they are imported, which is before the first of their
-tensors is made: so nothing here imports them. Called by ``printing.py`` and
-``copying.py``.
+tensors is made: so nothing here imports them. Called by ``printing.py``,
+``copying.py`` and ``func/_vmap.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pellucid import _C
@@ -29,6 +29,8 @@ class Kind(NamedTuple):
     suffixes: Callable[[Tensor], list[str]] | None = None
     # In place of both: all of the repr, with what is said of the gradient.
     text: Callable[[Tensor, list[str]], str] | None = None
+    # Of nested tensors: the tensor of examples.
+    joined: Callable[[Sequence[Tensor]], Tensor] | None = None
 
 
 _LOADERS: Final[dict[str, Callable[[], Kind]]] = {}

@@ -15,6 +15,7 @@ from typing import Any
 import pellucid
 from pellucid import _C, Tensor
 from pellucid._package.calls import offered
+from pellucid._package.calls.ranges import ranged
 from pellucid._tensor.kinds import Kind, kind_of
 
 
@@ -256,6 +257,7 @@ def _contents(tensor: Tensor, indent: int, kind: Kind | None) -> str:
     return "..." if tensor.is_meta else _tensor_str(tensor.detach(), indent)
 
 
+@ranged("Tensor.__repr__")
 def _str(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
     """``repr(tensor)``; ``tensor_contents`` replaces the values."""
     level, value, tangent, _ = _C._unwrap(tensor) or (0, tensor, None, False)

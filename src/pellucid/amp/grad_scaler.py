@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from enum import Enum
 from typing import Any
 
 import pellucid
 from pellucid import Tensor
 from pellucid._package.calls import offered
 
-_READY, _UNSCALED, _STEPPED = range(3)
+
+class OptState(Enum):
+    """What was done with an optimizer's gradients since the last ``update``."""
+
+    READY = 0
+    UNSCALED = 1
+    STEPPED = 2
 
 
 @offered.value
@@ -57,7 +64,7 @@ class GradScaler:
         self._scale = init_scale
         self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
         self._growth_interval, self._growth_tracker = growth_interval, 0
-        self._stages: dict[int, int] = {}
+        self._stages: dict[int, OptState] = {}
         self._overflowed: dict[int, bool] = {}
 
     def scale(self, outputs: Any) -> Any:
@@ -80,8 +87,8 @@ class GradScaler:
         """
         if not self._enabled:
             return
-        stage = self._stages.get(id(optimizer), _READY)
-        if stage != _READY:
+        stage = self._stages.get(id(optimizer), OptState.READY)
+        if stage != OptState.READY:
             raise RuntimeError(
                 "GradScaler.unscale_ was called twice for this optimizer, or after its "
                 "step; call update() at the end of each step"
@@ -95,7 +102,7 @@ class GradScaler:
                         finite = pellucid.isfinite(parameter.grad).all()
                         overflowed = overflowed or not bool(finite)
         self._overflowed[id(optimizer)] = overflowed
-        self._stages[id(optimizer)] = _UNSCALED
+        self._stages[id(optimizer)] = OptState.UNSCALED
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         """``optimizer.step(*args)``, unless a gradient is infinite or NaN."""
@@ -105,15 +112,15 @@ class GradScaler:
             raise RuntimeError(
                 "GradScaler.step takes no closure: call backward before it"
             )
-        stage = self._stages.get(id(optimizer), _READY)
-        if stage == _STEPPED:
+        stage = self._stages.get(id(optimizer), OptState.READY)
+        if stage == OptState.STEPPED:
             raise RuntimeError(
                 "GradScaler.step was called twice for this optimizer; call update() "
                 "after each step"
             )
-        if stage == _READY:
+        if stage == OptState.READY:
             self.unscale_(optimizer)
-        self._stages[id(optimizer)] = _STEPPED
+        self._stages[id(optimizer)] = OptState.STEPPED
         if self._overflowed[id(optimizer)]:
             return None
         return optimizer.step(*args, **kwargs)

@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     report = Report.unpickled(found["report"])
     if not options.no_rerun:
-        measure(program, report, begin)
+        measure(program, report, begin + found["away"])
     print(report)
     if options.json:
         Path(options.json).write_text(report.json())

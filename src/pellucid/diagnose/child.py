@@ -52,14 +52,17 @@ def _execute(code: CodeType, module: ModuleType) -> None:
 
 
 def timed(code: CodeType, module: ModuleType) -> str:
-    """Seconds and the peak of memory of a run, as JSON."""
+    """Seconds and the peak of memory of a run, as JSON. The seconds that the thread
+    was ready without a core are other programs' doing and are not counted.
+    """
     from pellucid import _C
+    from pellucid.diagnose.run_delay import run_delay
 
-    begin = time.perf_counter()
+    begin, delay = time.perf_counter(), run_delay()
     _execute(code, module)
-    seconds = time.perf_counter() - begin
+    seconds = time.perf_counter() - begin - (run_delay() - delay)
     peak = _C._memory_statistics()["peak_allocated_bytes"]
-    return json.dumps({"seconds": seconds, "peak": peak})
+    return json.dumps({"seconds": seconds, "peak": peak, "away": run_delay()})
 
 
 def recorded(code: CodeType, module: ModuleType) -> str:

@@ -97,6 +97,24 @@ def wrapped(file: str, node: ast.stmt, head: str) -> Patch:
     return Patch(file, ((first, last, (indent + head, *inner)),))
 
 
+def every_tenth(file: str, line: int) -> Patch | None:
+    """The statement at a line for every tenth round of the loop around it alone; None
+    where the loop does not count.
+    """
+    statement = statement_at(file, line)
+    loops = enclosing(file, line, is_loop)
+    loop = loops[-1] if loops else None
+    if statement is None or not isinstance(loop, ast.For):
+        return None
+    source = ast.unparse(loop.iter)
+    target = loop.target
+    if source.startswith("enumerate(") and isinstance(target, ast.Tuple):
+        target = target.elts[0]
+    elif not source.startswith("range("):
+        return None
+    return wrapped(file, statement, f"if {ast.unparse(target)} % 10 == 0:")
+
+
 def indent_of(file: str, line: int) -> str:
     """The spaces that a line begins with."""
     text = text_of(file, line)

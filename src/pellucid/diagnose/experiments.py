@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from pellucid.diagnose.findings import Finding, Report
 
 _PAIRS = 5  # at the most
 _GAIN, _SAVING = 1.05, 0.05
+_PATIENCE = 3  # times as long as there is time: other programs may have the cores
 _TIMES, _BESIDES = 3, 4.0  # what a report takes: times the program's, and seconds
 
 
@@ -61,8 +63,9 @@ class Program:
 def measure(program: Program, report: Report, begin: float) -> None:
     """Fill in the gains of a report's findings, and drop what gains nothing.
 
-    Since ``begin`` at most three times the program's time and 4 s may pass: what
-    weighs most is measured first, and what there was no time for is not measured.
+    Since ``begin`` at most three times the program's time and 4 s may pass, without
+    the seconds in which children had no core: what weighs most is measured first, and
+    what there was no time for is not measured.
     """
     every = [*report.findings, *report.options]
     wanted = sorted((f for f in every if f.patch is not None), key=lambda f: -f.share)
@@ -70,31 +73,36 @@ def measure(program: Program, report: Report, begin: float) -> None:
     runs: dict[int, list[dict[str, Any]]] = {id(finding): [] for finding in wanted}
     failed: set[int] = set()
     shortest, longest, end = float("inf"), 0.0, float("inf")
-
-    def is_time() -> bool:
-        return time.perf_counter() + longest < end
-
     for _ in range(_PAIRS if wanted else 0):
-        if not is_time():
+        if time.perf_counter() + longest >= end:
             break
         start = time.perf_counter()
         plain.append(program.run("time"))
-        took = time.perf_counter() - start
-        shortest, longest = min(shortest, took), max(longest, took)
+        away = plain[-1]["away"]
+        took = time.perf_counter() - start - away
+        shortest, longest, begin = min(shortest, took), max(longest, took), begin + away
         end = begin + _TIMES * shortest + _BESIDES
         for finding in wanted:
-            if id(finding) in failed or not is_time():
+            left = end - time.perf_counter()
+            if id(finding) in failed or left <= longest:
                 continue
-            found = _patched(program, finding, max(end - time.perf_counter(), 1.0))
+            found = _patched(program, finding, _PATIENCE * max(left, 1.0))
             runs[id(finding)] += found
             failed |= set() if found else {id(finding)}
+            away = sum(one["away"] for one in found)
+            begin, end = begin + away, end + away
     for finding in wanted:
         judge(finding, plain, runs[id(finding)])
-    tried = [f for f in wanted if f.pairs or id(f) in failed]
+    replay([f for f in every if f.replay is not None and f.patch is None])
+    for finding in report.findings:
+        if finding.pairs == 1 and not is_worth(finding):
+            finding.measured_gain = None  # one pair may be other programs' doing
+    tried = [f for f in wanted if f.measured_gain is not None or id(f) in failed]
     useless = {id(f) for f in tried if not is_worth(f)}
-    report.dropped = [f.text for f in wanted if id(f) in useless]
+    useless |= {id(f) for f in every if f.replayed_gain and f.replayed_gain[1] <= _GAIN}
+    report.dropped = [f.text for f in every if id(f) in useless]
     worth = [f for f in report.findings if id(f) not in useless]
-    report.findings = best_of_each_line(worth)
+    report.findings = not_mended(best_of_each_line(worth))
     report.options = [f for f in report.options if is_worth(f)]
 
 
@@ -147,6 +155,37 @@ def best_of_each_line(findings: list[Finding]) -> list[Finding]:
             if finding.measured_gain > known.measured_gain:
                 best[place(finding)] = finding
     return [f for f in findings if best.get(place(f), f) is f]
+
+
+def not_mended(findings: list[Finding]) -> list[Finding]:
+    """Without what was not measured and is at a line that a measured fix changes."""
+    changed = {
+        (finding.patch.file, number)
+        for finding in findings
+        if finding.patch is not None and finding.measured_gain is not None
+        for first, last, _ in finding.patch.edits
+        for number in range(first, last + 1)
+    }
+    return [
+        f
+        for f in findings
+        if f.measured_gain is not None or (f.file, f.line) not in changed
+    ]
+
+
+def replay(findings: list[Finding]) -> None:
+    """Fill in what better forms of lines gain, in one child process."""
+    if not findings:
+        return
+    wanted = [asdict(f.replay) for f in findings if f.replay is not None]
+    with tempfile.TemporaryDirectory() as folder:
+        result, texts = Path(folder, "result.json"), Path(folder, "replays.json")
+        texts.write_text(json.dumps(wanted))
+        command = [sys.executable, "-m", "pellucid.diagnose.replays"]
+        done = subprocess.run([*command, str(texts), str(result)], capture_output=True)
+        gains = json.loads(result.read_text()) if not done.returncode else []
+    for finding, gain in zip(findings, gains, strict=False):
+        finding.replayed_gain = tuple(gain) if gain else None
 
 
 def is_worth(finding: Finding) -> bool:

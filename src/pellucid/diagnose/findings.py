@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pellucid.diagnose.run_delay import run_delay
 from pellucid.diagnose.steps import as_json, shown_steps
 
 KINDS = (
@@ -50,6 +51,18 @@ class Patch:
         return "\n".join(found)
 
 
+@dataclass(frozen=True)
+class Replay:
+    """What a line computes and a better form of it, as expressions over tensors that
+    ``setup`` makes, of the sizes and strides that were recorded. It is measured where
+    the source does not show how to change the program.
+    """
+
+    setup: str
+    plain: str
+    better: str
+
+
 @dataclass
 class Finding:
     """A fault: where, the evidence, what to do. ``share`` of the time it has;
@@ -73,6 +86,8 @@ class Finding:
     saved_bytes: int = 0
     same_output: bool | None = None
     is_option: bool = False
+    replay: Replay | None = None
+    replayed_gain: tuple[float, float, float] | None = None  # of the line alone
 
     @classmethod
     def at(cls, file: str, line: int, **facts: Any) -> Finding:
@@ -91,11 +106,20 @@ class Finding:
         shown.append(f"   fix    {self.fix}")
         if self.measured_gain is not None or self.saved_bytes:
             shown.append(f"          measured {self._measured()}")
+        elif self.replayed_gain is not None:
+            shown.append(f"          replayed: {self._replayed()}")
         elif self.patch is None:
             shown.append("          not measured: there is no patch of it")
         else:
             shown.append("          not measured: there was no time, or --no-rerun")
         return shown
+
+    def _replayed(self) -> str:
+        assert self.replayed_gain is not None
+        gain, low, high = self.replayed_gain
+        whole = 1 / (1 - self.share * (1 - 1 / gain))
+        line = f"{gain:.2f}x on the line ({low:.2f} to {high:.2f})"
+        return f"{line}, about {whole:.2f}x in all"
 
     def option_lines(self) -> list[str]:
         """Two lines of a report."""
@@ -108,7 +132,8 @@ class Finding:
         parts = []
         if self.measured_gain is not None:
             gain, low, high = self.measured_gain
-            parts.append(f"{gain:.2f}x ({low:.2f} to {high:.2f}, {self.pairs} pairs)")
+            range_ = f"{low:.2f} to {high:.2f}, {self.pairs} pairs"
+            parts.append(f"{gain:.2f}x ({range_ if self.pairs > 1 else '1 pair'})")
         if self.saved_bytes:
             parts.append(f"{readable(-self.saved_bytes)} at the peak")
         if self.same_output is not None:
@@ -193,7 +218,8 @@ class Report:
         from dataclasses import replace
 
         data = pickle.dumps(replace(self, rows=list(self.rows)[:20]))
-        return json.dumps({"report": base64.b64encode(data).decode()})
+        found = base64.b64encode(data).decode()
+        return json.dumps({"report": found, "away": run_delay()})
 
     @staticmethod
     def unpickled(text: str) -> Report:

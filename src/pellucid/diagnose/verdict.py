@@ -10,22 +10,25 @@ from __future__ import annotations
 
 import linecache
 import re
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pellucid._compile.state import compilations
 from pellucid.diagnose.findings import Finding, Report
+from pellucid.diagnose.held import held_storages, old_graphs
 from pellucid.diagnose.imports import Imports
 from pellucid.diagnose.machine import Machine, machine
 from pellucid.diagnose.recording import Computation, computations
 from pellucid.diagnose.roofline import bound_of, roofline_of
+from pellucid.diagnose.run_delay import run_delay
 from pellucid.diagnose.steps import Step, steps_of
+from pellucid.diagnose.training import Training
 from pellucid.profiler._timeline.columns import Array
 from pellucid.profiler._timeline.costs import CostCounter
 from pellucid.profiler._timeline.log import Kind, Line, Log, Session, Watch
@@ -71,12 +74,13 @@ class Facts:
     settings: dict[str, Any]
     data_share: float = 0.0  # of the loader, asleep or not
     steps: list[Step] = field(default_factory=list)
+    first_time: float = 0.0  # seconds, with what of them was away
 
     def share_of(self, seconds: float) -> float:
         """A part of the time that was not spent on what is needed once, at most all of
         it: a short run shows what a long one spends its time on.
         """
-        steady = self.wall * (1 - self.shares.get("first-time", 0.0))
+        steady = self.wall - self.first_time
         return min(seconds / steady, 1.0) if steady > 0 else 0.0
 
     def own_share(self, *categories: str) -> float:
@@ -88,6 +92,40 @@ class Facts:
     def records(self, rows: Array) -> bool:
         """Whether nodes of a graph were made between these calls."""
         return len(np.unique(self.log.columns.sequence[rows])) > 1
+
+    def ranges(self, name: str) -> dict[tuple[str, int], tuple[float, int]]:
+        """Of each line the seconds in ranges of a name, and their number."""
+        found: dict[tuple[str, int], tuple[float, int]] = {}
+        columns = self.log.columns
+        for row in np.flatnonzero(columns.is_named(Kind.RANGE, name)).tolist():
+            line = self.log.user_line(int(columns.line[row]))
+            if line is not None:
+                place = line.file, line.number
+                seconds, count = found.get(place, (0.0, 0))
+                took = float(columns.end[row] - columns.begin[row]) / 1e9
+                found[place] = seconds + took, count + 1
+        return found
+
+    @cached_property
+    def backward(self) -> dict[tuple[str, int], float]:
+        """Of each line of forward passes the seconds of its nodes."""
+        columns = self.log.columns
+        calls = columns.rows_of(Kind.CALL)
+        calls = calls[(columns.parent[calls] < 0) & (columns.sequence[calls] >= 0)]
+        nodes = columns.rows_of(Kind.NODE)
+        nodes = nodes[columns.sequence[nodes] >= 0]
+        calls = calls[np.argsort(columns.sequence[calls], kind="stable")]
+        # A call's number is that of the node before the one it makes.
+        place = np.searchsorted(columns.sequence[calls], columns.sequence[nodes]) - 1
+        nodes, place = nodes[place >= 0], place[place >= 0]
+        numbers, lines = self.log.user_lines(calls[place])
+        is_known = numbers >= 0
+        durations = (columns.end[nodes] - columns.begin[nodes])[is_known] / 1e9
+        sums = np.bincount(numbers[is_known], durations, len(lines))
+        return {
+            (line.file, line.number): float(seconds)
+            for line, seconds in zip(lines, sums, strict=True)
+        }
 
     @property
     def files(self) -> list[str]:
@@ -112,21 +150,24 @@ class Recording:
         self._session = Session(WATCH)
         self._compilations = compilations()
         self._imports = Imports()
+        self._training = Training()
 
     def start(self) -> None:
         """Record from now on."""
         self._made = self._compilations.__enter__()
-        self._cpu, self._delay = time.thread_time(), _run_delay()
+        self._cpu, self._delay = time.thread_time(), run_delay()
         self._imports.start()
+        self._training.start()
         self._session.start()
 
     def stop(self, files: Sequence[str] = ()) -> Facts:
         """What the rules need; ``files``: the program's own."""
-        cpu, delay = time.thread_time() - self._cpu, _run_delay() - self._delay
+        cpu, delay = time.thread_time() - self._cpu, run_delay() - self._delay
         log = self._session.stop()
         self._imports.stop()
         self._compilations.__exit__(None, None, None)
-        settings = settings_now(files, self._made)
+        self._training.stop()
+        settings = settings_now(files, self._made, log, self._training)
         settings["imports"] = self._imports
         wall = (log.end - log.begin) / 1e9
         delay = min(delay, max(wall - cpu, 0.0))
@@ -134,8 +175,12 @@ class Recording:
         return facts_of(log, self._costs, machine(), (asleep, delay), settings)
 
 
-def settings_now(files: Sequence[str], made: Sequence[Any]) -> dict[str, Any]:
-    """How the program ran, besides its calls; ``made``: its compiled callables."""
+def settings_now(
+    files: Sequence[str], made: Sequence[Any], log: Log, training: Training
+) -> dict[str, Any]:
+    """How the program ran, besides its calls, and what it still holds; ``made``: its
+    compiled callables.
+    """
     import pellucid
 
     return {
@@ -144,17 +189,11 @@ def settings_now(files: Sequence[str], made: Sequence[Any]) -> dict[str, Any]:
         "files": list(files),
         "compilations": list(made),
         "memory": pellucid.memory.stats(),
+        "held": held_storages(log),
+        "graphs": old_graphs(log),
+        "untrained": training.untrained,
+        "integers": training.integers,
     }
-
-
-def _run_delay() -> float:
-    """Seconds that this thread was ready and had no core."""
-    try:
-        thread = threading.get_native_id()
-        with open(f"/proc/self/task/{thread}/schedstat", encoding="ascii") as file:
-            return int(file.read().split()[1]) / 1e9
-    except (OSError, ValueError, IndexError):
-        return 0.0
 
 
 def facts_of(
@@ -185,7 +224,8 @@ def facts_of(
     data = sums.get("data", 0.0) / wall * (1 - divided.get("away", 0.0))
     moments = np.append(log.columns.begin, log.end)[pieces.rows]
     steps = steps_of(log, moments, category, seconds, CATEGORIES)
-    return Facts(log, wall, divided, by_line, items, roof, settings, data, steps)
+    once = sums.get("first-time", 0.0)
+    return Facts(log, wall, divided, by_line, items, roof, settings, data, steps, once)
 
 
 def _imports_apart(
@@ -235,20 +275,19 @@ def _divided(
     sums: dict[str, float], wall: float, asleep: float, away: float
 ) -> dict[str, float]:
     """Shares of the wall time. Sleep was Python's or the loader's; a core was missing
-    in any category.
+    in any category, but not while the thread was asleep.
     """
-    found = dict(sums)
-    found["wait"] = 0.0
+    found, waited = dict(sums), 0.0
     for name in ("python", "data"):
         part = min(asleep, found.get(name, 0.0))
         found[name] = found.get(name, 0.0) - part
-        found["wait"] += part
+        waited += part
         asleep -= part
     total = sum(found.values())
     away = min(away, total)
     scale = (total - away) / total if total else 0.0
     found = {name: seconds * scale for name, seconds in found.items()}
-    found["away"] = away
+    found |= {"wait": waited, "away": away}
     return {name: seconds / wall for name, seconds in found.items() if seconds > 0}
 
 

@@ -11,6 +11,7 @@ import operator
 from typing import Any
 
 import pellucid
+from pellucid import Tensor
 from pellucid._ops.higher_order import HigherOrderOperator
 from pellucid.export.graph_signature import (
     Argument,
@@ -38,9 +39,10 @@ from pellucid.utils import _pytree as pytree
 
 __all__ = ["load", "save"]
 
-_VERSION = 5
-# 2: without nodes' modules; 3: without sizes of others; 4: names of arguments alone
-_READABLE = (2, 3, 4, 5)
+_VERSION = 6
+# 2: without nodes' modules; 3: without sizes of others; 4: names of arguments alone;
+# 5: without example inputs
+_READABLE = (2, 3, 4, 5, 6)
 _PYTHON = {
     name: getattr(operator, name)
     for name in ("add", "mul", "floordiv", "mod", "truediv", "pow", "getitem")
@@ -81,6 +83,7 @@ def save(ep: ExportedProgram, f: Any, **settings: Any) -> None:
                 for r in ep.ranges
             ],
             "parts": [_stored_part(entry) for entry in ep.module_call_graph],
+            "examples": _stored_examples(ep.example_inputs),
         },
         f,
     )
@@ -107,13 +110,32 @@ def load(f: Any, **settings: Any) -> ExportedProgram:
         else value
         for name, value in stored["state"].items()
     }
+    in_spec = _spec(stored["in_spec"])
     return ExportedProgram(
         *(module, ExportGraphSignature(specs, outputs)),
         *(state, stored["constants"]),
-        CallSpec(_spec(stored["in_spec"]), _spec(stored["out_spec"])),
+        CallSpec(in_spec, _spec(stored["out_spec"])),
         [Range(*r) for r in stored["ranges"]],
+        example_inputs=_examples(stored.get("examples"), in_spec),
         module_call_graph=[_part(entry) for entry in stored.get("parts", ())],
     )
+
+
+def _stored_examples(examples: Any) -> list[Any] | None:
+    """The inputs that a program was exported with, in the order of its placeholders."""
+    if examples is None:
+        return None
+    return [
+        ["tensor", leaf.detach()] if isinstance(leaf, Tensor) else _plain(leaf)
+        for leaf in pytree.tree_leaves(examples)
+    ]
+
+
+def _examples(stored: list[Any] | None, spec: pytree.TreeSpec) -> Any:
+    if stored is None:
+        return None
+    leaves = [v[1] if v[0] == "tensor" else _value(v, {}) for v in stored]
+    return pytree.tree_unflatten(leaves, spec)
 
 
 def _stored_part(entry: ModuleCallEntry) -> list[Any]:

@@ -47,6 +47,8 @@ def jvp(
     flat, spec = tree_flatten(primals)
     moving, tangent_spec = tree_flatten(tangents)
     _check(primals, flat, moving, spec == tangent_spec)
+    if any(each.is_nested for each in flat):
+        return _jvp_by_reverse(func, primals, tangents, has_aux)
     with forward_level() as level:
         duals = [
             _C._make_dual(primal, _beside(tangent, primal), level)
@@ -63,6 +65,20 @@ def jvp(
     values = tree_unflatten([primal for primal, _ in pairs], output_spec)
     moved = tree_unflatten([_tangent(*pair, strict) for pair in pairs], output_spec)
     return (values, moved, aux) if has_aux else (values, moved)
+
+
+def _jvp_by_reverse(
+    func: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool
+) -> Any:
+    """``jvp`` of nested tensors, whose rules are of reverse mode: the pullback is
+    linear, and its own pullback is the derivative along a tangent.
+    """
+    output, pullback, *aux = vjp(func, *primals, has_aux=has_aux)
+    zeros = tree_map_only(Tensor, pellucid.zeros_like, output)
+    _, push = vjp(lambda given: pullback(given, create_graph=True), zeros)
+    every = tree_flatten((primals, tangents))[0]
+    recorded = pellucid.is_grad_enabled() and any(t.requires_grad for t in every)
+    return (output, *push(tangents, create_graph=recorded), *aux)
 
 
 def _beside(tangent: Tensor, primal: Tensor) -> Tensor:

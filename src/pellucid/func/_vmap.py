@@ -7,14 +7,15 @@ with them is computed for all at once by rules derived from the ops' declaration
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial, wraps
 from typing import Any
 
 import pellucid
 from pellucid import _C
 from pellucid._package.calls import offered
 from pellucid._tensor import Tensor
+from pellucid._tensor.kinds import kind_of
 from pellucid.func._levels import RANDOMNESS, batch_level, unwrap
 from pellucid.utils._pytree import (
     TreeSpec,
@@ -42,9 +43,11 @@ def vmap(
         randomness: "error", or "different" or "same" draws for the examples.
         chunk_size: how many examples to compute at a time; None: all.
 
-    Keyword arguments are shared by all examples. Raises ValueError for dims that do
-    not fit the arguments, and RuntimeError where ``func`` depends on values (``item``,
-    ``nonzero``) or writes what differs between examples into a shared tensor.
+    Keyword arguments are shared by all examples. The examples of a nested tensor are
+    computed one after the other, and the results are nested. Raises ValueError for
+    dims that do not fit the arguments, and RuntimeError where ``func`` depends on
+    values (``item``, ``nonzero``) or writes what differs between examples into a
+    shared tensor.
 
     >>> batched_dot = vmap(torch.dot)
     >>> batched_dot(torch.ones(3, 5), torch.ones(3, 5))
@@ -60,6 +63,15 @@ def vmap(
     @wraps(func)
     def batched(*args: Any, **kwargs: Any) -> Any:
         size, dims, leaves, spec = _process_batched_inputs(in_dims, args, func)
+        nested = [t for t, d in _pairs(leaves, dims) if d is not None and t.is_nested]
+        if nested:
+            parts = [_narrowed(leaves, dims, k, 1) for k in range(size)]
+            kind = kind_of(nested[0])
+            assert kind is not None and kind.joined is not None
+            join = partial(_nested_of, kind.joined)
+            return _run_chunks(
+                func, dims, parts, spec, kwargs, out_dims, randomness, join
+            )
         if chunk_size is None or size <= chunk_size:
             return _run(func, size, dims, leaves, spec, kwargs, out_dims, randomness)
         parts = [
@@ -115,6 +127,10 @@ def _checked_dim(leaf: Any, dim: Any) -> int | None:
             "only tensors are mapped; give it the dim None"
         )
     rank = leaf.dim()
+    if leaf.is_nested and dim not in (0, -rank):
+        raise RuntimeError(
+            f"vmap: nested tensors are mapped over dim 0, not over dim {dim}"
+        )
     if not -rank <= dim < rank:
         raise ValueError(
             f"vmap: in_dims is {dim} for a tensor of {rank} dimensions; "
@@ -125,7 +141,7 @@ def _checked_dim(leaf: Any, dim: Any) -> int | None:
 
 def _common_size(leaves: list[Any], dims: list[int | None]) -> int:
     pairs = zip(leaves, dims, strict=True)
-    sizes = [leaf.shape[dim] for leaf, dim in pairs if dim is not None]
+    sizes = [leaf.size(dim) for leaf, dim in pairs if dim is not None]
     if not sizes:
         raise ValueError(
             "vmap: in_dims names no dim to map over: at least one must not be None"
@@ -241,9 +257,26 @@ def _narrowed(
     leaves: list[Any], dims: list[int | None], start: int, length: int
 ) -> list[Any]:
     return [
-        leaf if dim is None else leaf.narrow(dim, start, length)
-        for leaf, dim in zip(leaves, dims, strict=True)
+        leaf
+        if dim is None
+        else leaf[start].unsqueeze(0)
+        if leaf.is_nested
+        else leaf.narrow(dim, start, length)
+        for leaf, dim in _pairs(leaves, dims)
     ]
+
+
+def _pairs(leaves: list[Any], dims: list[int | None]) -> Iterator[tuple[Any, Any]]:
+    return zip(leaves, dims, strict=True)
+
+
+def _nested_of(
+    join: Callable[[Sequence[Tensor]], Tensor], pieces: Sequence[Tensor], dim: int
+) -> Tensor:
+    """The results of examples, each with a dim of size 1 for it, as a nested tensor."""
+    if dim:
+        raise RuntimeError("vmap: of nested tensors, out_dims must be 0")
+    return join([each.squeeze(0) for each in pieces])
 
 
 def _run_chunks(
@@ -254,6 +287,7 @@ def _run_chunks(
     kwargs: dict[str, Any],
     out_dims: Any,
     randomness: str,
+    join: Callable[[Sequence[Tensor], int], Tensor] = pellucid.cat,
 ) -> Any:
     state = pellucid.get_rng_state() if randomness == "same" else None
     results = []
@@ -265,7 +299,7 @@ def _run_chunks(
         results.append(tree_flatten(made))
     structure = results[0][1]
     joined = [
-        pieces[0] if dim is None else pellucid.cat(pieces, dim)
+        pieces[0] if dim is None else join(pieces, dim)
         for dim, *pieces in zip(
             _output_dims(out_dims, structure),
             *(pieces for pieces, _ in results),

@@ -64,15 +64,19 @@ class Patcher:
         self._patched: list[tuple[Any, str, Any, bool]] = []
         self._visited: set[int] = set()
 
-    def patch_item(self, names: dict[str, Any], name: str, new: Any) -> None:
-        """A name of a module."""
+    def patch(
+        self, names: dict[str, Any], name: str, new: Any, deduplicate: bool = True
+    ) -> None:
+        """A name of a module; ``deduplicate``: nobody is to patch it again."""
         self._patched.append((names, name, names.get(name, _MISSING), True))
-        names[name] = new
+        names[name] = _mark(new) if deduplicate else new
 
-    def patch_attribute(self, cls: type, name: str, new: Any) -> None:
-        """A method of a class."""
+    def patch_method(
+        self, cls: type, name: str, new: Any, deduplicate: bool = True
+    ) -> None:
+        """A method of a class, as ``patch`` does."""
         self._patched.append((cls, name, vars(cls).get(name, _MISSING), False))
-        setattr(cls, name, new)
+        setattr(cls, name, _mark(new) if deduplicate else new)
 
     def visit_once(self, thing: Any) -> bool:
         """Whether it is asked about ``thing`` for the first time."""
@@ -139,8 +143,10 @@ def patch_module_class(
             return tracer.getattr(name, value, parameter_proxy_cache)
         return value
 
-    patcher.patch_attribute(Module, "__call__", module_call)
-    patcher.patch_attribute(Module, "__getattribute__", module_getattribute)
+    patcher.patch_method(Module, "__call__", module_call, deduplicate=False)
+    patcher.patch_method(
+        Module, "__getattribute__", module_getattribute, deduplicate=False
+    )
 
 
 _REGISTRIES = ("_parameters", "_buffers", "_modules")
@@ -156,7 +162,7 @@ def _recorded(original: Any) -> Any:
         made.node.meta["is_wrapped"] = True
         return made
 
-    return _mark(wrapped)
+    return wrapped
 
 
 def _recorded_method(cls: type, name: str) -> Any:
@@ -169,7 +175,7 @@ def _recorded_method(cls: type, name: str) -> Any:
             return original(*args, **kwargs)
         return proxy.tracer.create_proxy("call_method", name, args, kwargs)
 
-    return _mark(wrapped)
+    return wrapped
 
 
 def patch_wrapped_functions(patcher: Patcher) -> None:
@@ -182,10 +188,10 @@ def patch_wrapped_functions(patcher: Patcher) -> None:
         else:
             raise NameError(f"torch.fx.wrap: the module has no function {name!r}")
         if not _is_patched(original):
-            patcher.patch_item(names, name, _recorded(original))
+            patcher.patch(names, name, _recorded(original))
     for cls, name in _wrapped_methods_to_patch:
         if not _is_patched(getattr(cls, name)):
-            patcher.patch_attribute(cls, name, _recorded_method(cls, name))
+            patcher.patch_method(cls, name, _recorded_method(cls, name))
 
 
 def autowrap_check(
@@ -197,4 +203,4 @@ def autowrap_check(
     for name, value in list(names.items()):
         is_candidate = not name.startswith("_") and callable(value)
         if is_candidate and id(value) in function_ids and not _is_patched(value):
-            patcher.patch_item(names, name, _recorded(value))
+            patcher.patch(names, name, _recorded(value))

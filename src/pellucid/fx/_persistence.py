@@ -90,8 +90,8 @@ def _traced_again(
     name = stored.pop("_class_name", "GraphModule")
     codegen = stored.pop("_codegen", None)
     stored.pop("_code", None)
-    shell = _Shell(stored)
-    shell_class = type(name, (_Shell,), {"forward": forward})
+    shell = _CodeOnlyModule(stored)
+    shell_class = type(name, (_CodeOnlyModule,), {"forward": forward})
     shell.__class__ = shell_class
     tracer_cls = stored.get("_tracer_cls")
     tracer: Any = _leaf_tracer(tracer_cls)(**stored.get("_tracer_extras", {}))
@@ -117,7 +117,7 @@ def _traced_again(
     return made
 
 
-class _Shell(Module):
+class _CodeOnlyModule(Module):
     """A module with the values of a pickle, whose ``forward`` is the stored code."""
 
     def __init__(self, values: dict[str, Any]) -> None:

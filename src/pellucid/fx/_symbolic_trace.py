@@ -8,6 +8,7 @@ functions are patched (``_patches.py``).
 from __future__ import annotations
 
 import copy
+import functools as functools
 import math
 from collections.abc import Callable
 from types import FunctionType, ModuleType
@@ -26,11 +27,9 @@ from pellucid.fx._patches import (
 from pellucid.fx._patches import (
     _wrapped_methods_to_patch as _wrapped_methods_to_patch,
 )
-from pellucid.fx._patches import (
-    autowrap_check,
-    patch_module_class,
-    patch_wrapped_functions,
-)
+from pellucid.fx._patches import autowrap_check as _autowrap_check
+from pellucid.fx._patches import patch_module_class
+from pellucid.fx._patches import patch_wrapped_functions as _patch_wrapped_functions
 from pellucid.fx._patches import wrap as wrap
 from pellucid.fx.graph import Graph
 from pellucid.fx.graph_module import GraphModule
@@ -42,6 +41,7 @@ from pellucid.fx.proxy import (
     ScopeContextManager,
     TracerBase,
 )
+from pellucid.jit import ScriptObject as ScriptObject
 from pellucid.nn import Module, Parameter, Sequential
 
 __all__ = [
@@ -55,6 +55,10 @@ __all__ = [
     "symbolic_trace",
     "wrap",
 ]
+
+# Tracers of libraries that patch modules themselves call these.
+_orig_module_call = Module.__call__
+_orig_module_getattr = Module.__getattr__
 
 _is_tracing = False
 
@@ -308,10 +312,10 @@ class Tracer(TracerBase):
         cache: dict[str, Any] = {}
         with _Patcher() as patcher:
             patch_module_class(patcher, self, cache)
-            patch_wrapped_functions(patcher)
-            autowrap_check(patcher, names, self._autowrap_function_ids)
+            _patch_wrapped_functions(patcher)
+            _autowrap_check(patcher, names, self._autowrap_function_ids)
             for module in self._autowrap_search:
-                autowrap_check(patcher, module.__dict__, self._autowrap_function_ids)
+                _autowrap_check(patcher, module.__dict__, self._autowrap_function_ids)
             result = self.create_arg(function(*args))
         annotation = _arguments.return_annotation(function)
         self.create_node("output", "output", (result,), {}, type_expr=annotation)

@@ -31,6 +31,9 @@ __all__ = [
 ]
 
 reduce_graph_module = _persistence.reduce_graph_module
+_CodeOnlyModule = _persistence._CodeOnlyModule
+# Attributes in ``meta`` under this key are set on copies.
+_USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
 _numbers = itertools.count()
 Hook = Callable[..., Any]
 
@@ -291,6 +294,8 @@ class GraphModule(Module):
         )
         made.__dict__.update(copied)
         made.graph = copy.deepcopy(self._graph, memo)
+        for name, value in made.meta.get(_USER_PRESERVED_ATTRIBUTES_KEY, {}).items():
+            setattr(made, name, value)
         for hook in self._deepcopy_hooks:
             hook(made)
         return made

@@ -61,6 +61,11 @@ class ScriptModule(Module):
     """A module; scripted ones are plain modules here."""
 
 
+@offered.value
+class ScriptObject:
+    """An object of a scripted class; none is made here."""
+
+
 def Attribute(value: T, type: Any) -> T:
     """The value, whatever type it is said to have."""
     return value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Iterator
-from types import FrameType, ModuleType
+from types import CellType, FrameType, ModuleType
 from typing import Any
 
 _MOST_REFERRERS = 200
@@ -59,6 +59,8 @@ def _in_objects(target: Any, depth: int) -> Iterator[str]:
             for key, value in list(holder.items()):
                 if value is target:
                     yield from _of_dict(holder, key, depth)
+        elif isinstance(holder, CellType):
+            yield from _of_cell(holder, depth)
         elif isinstance(holder, list | tuple | set):
             yield from _of_sequence(holder, target, depth)
         elif not isinstance(holder, FrameType | ModuleType):
@@ -97,6 +99,17 @@ def _of_dict(holder: dict[Any, Any], key: Any, depth: int) -> Iterator[str]:
     if not owners and depth > 1:
         for name in names_of(holder, depth - 1):
             yield f"{_base(name)}[{key!r}]{_tail(name)}"
+
+
+def _of_cell(cell: CellType, depth: int) -> Iterator[str]:
+    """The functions whose closure has a cell, by what holds them."""
+    closures = [c for c in gc.get_referrers(cell) if isinstance(c, tuple)]
+    for closure in closures if depth > 1 else ():
+        for function in gc.get_referrers(closure):
+            if getattr(function, "__closure__", None) is closure:
+                for name in names_of(function, depth - 1):
+                    inside = f"closure of {function.__name__}"
+                    yield f"{_base(name)} ({inside})"
 
 
 def _of_sequence(holder: Any, target: Any, depth: int) -> Iterator[str]:

@@ -21,6 +21,7 @@ from typing import IO, Any
 import pellucid
 from pellucid import _C
 from pellucid._package.calls import offered
+from pellucid._package.calls.ranges import ranged
 from pellucid.serialization._format.archive import Archive, naming_damage
 from pellucid.serialization._format.legacy_file import (
     LegacyFile,
@@ -36,6 +37,7 @@ MAP_LOCATION = Callable[[Any, str], Any] | pellucid.device | str | dict[str, str
 
 
 @offered.value
+@ranged("torch.save")
 def save(
     obj: Any,
     f: _File,

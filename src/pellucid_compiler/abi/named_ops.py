@@ -55,7 +55,7 @@ NAMED_OPS: Final = (
     NamedOp(
         "Detach",
         "detach",
-        "subclasses see how a leaf's gradient leaves the graph",
+        "modes and subclasses see saved results and gradients leave the graph",
     ),
     NamedOp(
         "Expand",
@@ -66,7 +66,7 @@ NAMED_OPS: Final = (
     NamedOp("Index", "index.Tensor", "indexing by tensors"),
     NamedOp("IndexPut", "index_put_", "assignment by tensors of indices"),
     NamedOp("Narrow", "narrow", "the parts of split"),
-    NamedOp("OnesLike", "ones_like", "subclasses see where backward begins"),
+    NamedOp("OnesLike", "ones_like", "modes and subclasses see where backward begins"),
     NamedOp(
         "Select",
         "select.int",

@@ -32,6 +32,7 @@ PART: Final = Codes(
         "winograd_gradient": "",
         "winograd_result": "",
         "winograd_weight": "",
+        "pack_places": "",
     },
 )
 
@@ -45,4 +46,5 @@ DESCRIBED: Final = (
     "depth",
     "is_narrow",
     "offset",
+    "word",
 )

@@ -66,6 +66,7 @@ class OpRow:
     is_function: bool
     module: str
     int_to_float: bool
+    refuses_bools: bool
     promoted: UInt32
     inverse: str
     layout: Annotated[str, code(LAYOUT)]
@@ -117,7 +118,8 @@ class LateOpRow:
 @dataclass(frozen=True)
 class LateRow:
     """An overload without plans; ``named`` is the other record, or the body's place.
-    ``is_seen``: modes see it; ``is_variadic``: its last list may come loose.
+    ``is_seen``: modes see it; ``is_variadic``: its last list may come loose;
+    ``gives_view``: its result stays a view of what the body computed.
     """
 
     schema: str
@@ -130,6 +132,7 @@ class LateRow:
     is_function: bool
     is_seen: bool
     is_variadic: bool
+    gives_view: bool
     tags: str
 
 

@@ -4,7 +4,7 @@ from pellucid_compiler.catalogue.number_forms import (
     number_first_forms,
     number_forms,
 )
-from pellucid_compiler.catalogue.real_only import require_float
+from pellucid_compiler.catalogue.real_only import require_float, require_same_dtype
 from pellucid_compiler.catalogue.seen import conjugated, scaled
 from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
@@ -58,6 +58,7 @@ def add(x, y, alpha):
     numbers=("other",),
     numbers_as_tensors=True,
     exact=("alpha",),
+    refuses_bools=True,
     forms=number_forms("sub", extra=_ALPHA),
     aliases=("subtract",),
     core=("sub.Tensor", "sub.Scalar"),
@@ -75,6 +76,7 @@ sub.gradients_seen_as(other=lambda grad, alpha=1: scaled(-grad, alpha))
     "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     numbers=("other",),
     exact=("alpha",),
+    refuses_bools=True,
     inplace=False,
     out="Tensor_out",
     forms=number_forms("rsub", extra=_ALPHA, inplace=False),
@@ -273,21 +275,25 @@ def abs_op(x):
 
 @pointwise(
     "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
+    unpromoted=("end",),
 )
 def lerp_scalar(start, end, weight):
     """``start + weight (end - start)``, exact at both ends."""
+    require_same_dtype("lerp", start, end)
     require_float("lerp", start)
     return _lerp(start, end, weight)
 
 
 @pointwise(
     "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
-    refuses=("integers", "bool"),
+    unpromoted=("self", "end", "weight"),
     out="Tensor_out",
     node="LerpBackward1",
 )
 def lerp_tensor(start, end, weight):
     """``start + weight (end - start)``, exact at both ends."""
+    require_same_dtype("lerp", start, end)
+    require_float("lerp", start)
     return _lerp(start, end, weight)
 
 
@@ -312,7 +318,6 @@ def _by_factor(grad, factor, value):
 
 
 addcmul.gradients_seen_as(
-    self=lambda grad: grad,
     tensor1=lambda grad, tensor2, value=1: _by_factor(grad, tensor2, value),
     tensor2=lambda grad, tensor1, value=1: _by_factor(grad, tensor1, value),
 )

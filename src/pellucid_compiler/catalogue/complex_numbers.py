@@ -62,7 +62,11 @@ def polar(size, angle):
     return complex_of(size * cos(angle), size * sin(angle))
 
 
-@pointwise("conj_physical(Tensor self) -> Tensor", tags="maybe_aliasing_or_mutating")
+@pointwise(
+    "_conj_physical(Tensor self) -> Tensor",
+    node="ConjPhysicalBackward0",
+    inplace=False,
+)
 def conj_physical(x):
     """The number with the opposite imaginary part."""
     return conj(x)

@@ -7,7 +7,7 @@ from pellucid_compiler.catalogue.number_forms import (
     number_first_forms,
     number_forms,
 )
-from pellucid_compiler.catalogue.real_only import require_real
+from pellucid_compiler.catalogue.real_only import require_real, require_same_dtype
 from pellucid_compiler.catalogue.seen import conjugated
 from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
@@ -60,6 +60,7 @@ from pellucid_compiler.declare import (
     trunc,
     where,
 )
+from pellucid_compiler.ir.dtypes import is_complex
 
 LN_2 = 0.6931471805599453
 
@@ -532,9 +533,14 @@ def signbit(x):
     return x < 0
 
 
-@pointwise("heaviside(Tensor self, Tensor values) -> Tensor")
+@pointwise("heaviside(Tensor self, Tensor values) -> Tensor", unpromoted=("values",))
 def heaviside(x, values):
     """0 below 0, ``values`` at 0, 1 above."""
+    require(
+        not is_complex(x.dtype) and not is_complex(values.dtype),
+        "heaviside does not take complex numbers, which have no order",
+    )
+    require_same_dtype("heaviside", x, values)
     step = to(where(x > 0, 1, 0), values.dtype)
     return where(x == 0, detach(values), step)
 

@@ -260,6 +260,19 @@ def soft_margin_loss(x, target, reduction):
         x.is_floating,
         f"soft_margin_loss: the result would be {x.dtype}; convert with .float()",
     )
+    require(
+        target.rank <= x.rank,
+        f"soft_margin_loss: a target of rank {target.rank} does not expand to the "
+        f"input's rank {x.rank}",
+    )
+    for own, n in zip(target.shape[::-1], x.shape[::-1], strict=False):
+        require(
+            (own == 1) | (own == n),
+            "soft_margin_loss: a size {} of the target does not expand to the input's "
+            "{}",
+            own,
+            n,
+        )
     return _loss(reduction, lambda a, t: log1p(exp(-t * a)), x, target)
 
 

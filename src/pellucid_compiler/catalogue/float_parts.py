@@ -69,7 +69,6 @@ def frexp(number):
 
 @loop(
     "nextafter(Tensor self, Tensor other) -> Tensor",
-    refuses=("integers", "bool"),
     inplace=True,
     rare=True,
     tags="pointwise",

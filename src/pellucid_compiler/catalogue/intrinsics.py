@@ -139,6 +139,7 @@ intrinsic(
     method=True,
     function=True,
     seen=True,
+    core_as=lambda x: api.ops.aten.alias.default(x),
 )
 intrinsic(
     "detach_(Tensor(a!) self) -> Tensor(a!)",

@@ -16,9 +16,10 @@ from pellucid_compiler.declare import (
     require,
     require_fits,
     tabulate,
+    to,
     total,
 )
-from pellucid_compiler.ir.dtypes import shown_dtype
+from pellucid_compiler.ir.dtypes import promote, shown_dtype
 
 
 def _require_ranks(name, **operands):
@@ -250,6 +251,8 @@ addbmm.gradients_seen_as(
 )
 def addr(x, a, b, beta, alpha):
     """``beta x + alpha outer(a, b)``."""
+    dtype = promote(x.dtype, promote(a.dtype, b.dtype))
+    x, a, b = (to(t, dtype) for t in (x, a, b))
     require(
         x.is_floating or not any(n.dtype == "weakfloat" for n in (beta, alpha)),
         f"addr: beta and alpha of {x.dtype} tensors must be integers",

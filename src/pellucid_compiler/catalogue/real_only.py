@@ -37,6 +37,18 @@ def require_float(name, x):
     )
 
 
+def require_same_dtype(name, x, *others):
+    """Raises RuntimeError, as PyTorch does, where operands that are not promoted have
+    another dtype than ``x``.
+    """
+    for other in others:
+        require(
+            other.dtype == x.dtype,
+            f"{name} takes tensors of one dtype, not of {x.dtype} and {other.dtype}: "
+            "convert one with .to()",
+        )
+
+
 def refuse_bool(name, x):
     """Raises RuntimeError, as PyTorch does, for bools."""
     require(

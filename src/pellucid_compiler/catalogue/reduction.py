@@ -76,8 +76,8 @@ def sum_dim(x, dim, keepdim, dtype):
 def nansum(x, dim, keepdim, dtype):
     """The sum over ``dim``, NaN counted as 0."""
     require_real("nansum", x)
-    x = _summable(x, dtype)
-    return total_over(where(isnan(x), 0, x), dim, keepdim)
+    x = where(isnan(x), 0, x) if x.is_floating else x
+    return total_over(_summable(x, dtype), dim, keepdim)
 
 
 def _spread_over_numbers(grad, self, size, dim=None, keepdim=False):

@@ -91,6 +91,31 @@ def _require_mask(mask):
     )
 
 
+# Overloads of tensors come first: a 0-d tensor fits a number, too, but is promoted.
+
+
+def _clamped(x, min, max):
+    require(
+        min is not None or max is not None,
+        "clamp: give min, max or both; both are None",
+    )
+    if min is not None:
+        x = _not_below(x, min)
+    return x if max is None else _not_above(x, max)
+
+
+@pointwise(
+    "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
+    refuses=("bool",),
+    aliases=("clip",),
+    core=True,
+    inplace_function=True,
+)
+def clamp_tensor(x, min, max):
+    """``x`` clamped to ``[min, max]``, element by element."""
+    return _clamped(x, min, max)
+
+
 @pointwise(
     "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
     numbers=("min", "max"),
@@ -102,13 +127,7 @@ def clamp(x, min, max):
     """``x`` clamped to ``[min, max]``. At a bound the gradient is x's; NaN has
     none.
     """
-    require(
-        min is not None or max is not None,
-        "clamp: give min, max or both; both are None",
-    )
-    if min is not None:
-        x = _not_below(x, min)
-    return x if max is None else _not_above(x, max)
+    return _clamped(x, min, max)
 
 
 def _where_inside(grad, self, min, max):
@@ -121,24 +140,6 @@ clamp.gradients_seen_as(self=_where_inside)
 
 
 @pointwise(
-    "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
-    refuses=("bool",),
-    aliases=("clip",),
-    core=True,
-    inplace_function=True,
-)
-def clamp_tensor(x, min, max):
-    """``x`` clamped to ``[min, max]``, element by element."""
-    return clamp.function(x, min, max)
-
-
-@pointwise("clamp_min(Tensor self, Scalar min) -> Tensor", numbers=("min",))
-def clamp_min(x, min):
-    """``x``, or ``min`` where ``x`` is less."""
-    return _not_below(x, min)
-
-
-@pointwise(
     "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor",
     node="ClampMinBackward1",
     inplace_function=True,
@@ -148,10 +149,10 @@ def clamp_min_tensor(x, min):
     return _not_below(x, min)
 
 
-@pointwise("clamp_max(Tensor self, Scalar max) -> Tensor", numbers=("max",))
-def clamp_max(x, max):
-    """``x``, or ``max`` where ``x`` is greater."""
-    return _not_above(x, max)
+@pointwise("clamp_min(Tensor self, Scalar min) -> Tensor", numbers=("min",))
+def clamp_min(x, min):
+    """``x``, or ``min`` where ``x`` is less."""
+    return _not_below(x, min)
 
 
 @pointwise(
@@ -161,6 +162,12 @@ def clamp_max(x, max):
 )
 def clamp_max_tensor(x, max):
     """``x``, or ``max`` where ``x`` is greater, element by element."""
+    return _not_above(x, max)
+
+
+@pointwise("clamp_max(Tensor self, Scalar max) -> Tensor", numbers=("max",))
+def clamp_max(x, max):
+    """``x``, or ``max`` where ``x`` is greater."""
     return _not_above(x, max)
 
 

@@ -41,7 +41,7 @@ from pellucid_compiler.declare import (
     to,
     where,
 )
-from pellucid_compiler.ir.dtypes import HALF
+from pellucid_compiler.ir.dtypes import HALF, is_float
 
 ROOT_HALF = math.sqrt(0.5)
 ROOT_2_OVER_PI = math.sqrt(2 / math.pi)
@@ -60,8 +60,8 @@ def between(low, high, x):
     return x * (2 / (high - low)) - (high + low) / (high - low)
 
 
-def special(schema, **options):
-    """A pointwise op of ``torch.special``."""
+def special(schema, refuses=(), **options):
+    """A pointwise op of ``torch.special``, of real numbers."""
     return pointwise(
         schema,
         namespace="special",
@@ -69,6 +69,7 @@ def special(schema, **options):
         inplace=False,
         int_to_float=True,
         rare=True,
+        refuses=(*refuses, "complex"),
         **options,
     )
 
@@ -187,7 +188,7 @@ def _together(a, b):
 
 @library_op(
     "special_zeta(Tensor self, Tensor other) -> Tensor",
-    refuses=HALF,
+    refuses=(*HALF, "complex"),
     namespace="special",
     method=False,
     rare=True,
@@ -220,6 +221,7 @@ _LAST_FACTORIAL = 170  # the greatest one that a float64 holds
 
 @library_op(
     "polygamma(int n, Tensor self) -> Tensor",
+    refuses=("complex",),
     method=False,
     rare=True,
     forms=("polygamma_(Tensor(a!) self, int n) -> Tensor(a!)",),
@@ -244,7 +246,7 @@ def polygamma(n, x):
 def _declare_incomplete_gamma(name, alias, sign, text):
     @library_op(
         f"{name}(Tensor self, Tensor other) -> Tensor",
-        refuses=("integers", "bool"),
+        refuses=("complex",),
         inplace=True,
         rare=True,
         aliases=(f"special_{alias}",),
@@ -252,6 +254,12 @@ def _declare_incomplete_gamma(name, alias, sign, text):
     )
     def incomplete(a, x):
         """The regularized incomplete gamma function."""
+        require(
+            is_float(common_dtype(a, x)),
+            f'"{name}" not implemented for {common_dtype(a, x)} tensors: convert with '
+            ".float() first",
+            error=NotImplementedError,
+        )
         return library(name, *_together(a, x))[0]
 
     incomplete.__doc__ = text

@@ -28,6 +28,7 @@ from pellucid_compiler.declare import (
     with_partials,
     wrap_dims,
 )
+from pellucid_compiler.ir.dtypes import is_complex
 
 _WIDER = {"float32": "float64"}
 
@@ -254,12 +255,17 @@ def vector_norm(x, ord, dim, keepdim, dtype):
 
     For 0 the number of elements that are not 0.
     """
-    for each in (x, to(x, dtype)):
-        require(
-            each.is_floating,
-            f"a norm of {each.dtype} is not defined; convert to a float",
-        )
-    x = each
+    require(
+        x.is_floating,
+        f"linalg.vector_norm takes floating-point or complex numbers, not {x.dtype}: "
+        "convert with .float()",
+    )
+    given, x = x.dtype, to(x, dtype)
+    require(
+        x.is_floating and is_complex(x.dtype) == is_complex(given),
+        f"linalg.vector_norm: dtype {x.dtype} does not hold the norms of {given}: give "
+        "a real dtype for real numbers, a complex one for complex ones",
+    )
     if ask(ord == 2):
         return _root(total_over(_squares(x), dim, keepdim))
     size = abs(x)

@@ -16,7 +16,7 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-_BITS = {"half": 16, "float": 32, "double": 64, "ptr": 64}
+_BITS = {"half": 16, "bfloat": 16, "float": 32, "double": 64, "ptr": 64}
 _SUFFIX = {"half": "f16", "float": "f32", "double": "f64", "ptr": "p0"}
 
 

@@ -78,6 +78,8 @@ def composite(
     ``tags``        as in declare/decorators.py
     ``core_as``     a body of ops of Core ATen, where the own one is an op seen as this
     ``variadic``    the last list of tensors may come loose: ``block_diag(a, b)``
+    ``gives_view``  a result that is a view of what the body computed stays one, as of
+                    PyTorch's; else nobody sees that it is
     ``seen``        dispatch modes see the op itself, not the ops that it calls
     """
 

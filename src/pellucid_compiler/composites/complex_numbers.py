@@ -23,6 +23,18 @@ def conj(x):
     return x.conj()
 
 
+@composite(
+    "conj_physical(Tensor self) -> Tensor",
+    inplace=True,
+    inplace_function=True,
+    out=True,
+    tags="maybe_aliasing_or_mutating",
+)
+def conj_physical(x):
+    """The complex conjugates in memory of their own; a real tensor itself."""
+    return x._conj_physical() if x.is_complex() else x
+
+
 @composite("resolve_conj(Tensor(a) self) -> Tensor(a)", method=False)
 @composite("resolve_neg(Tensor(a) self) -> Tensor(a)", method=False)
 def resolved(x):

@@ -27,7 +27,7 @@ def tensordot(a, b, dims_a, dims_b):
     return _pair(a, names_a, b, names_b, output_names)
 
 
-@composite("inner(Tensor self, Tensor other) -> Tensor", out=True)
+@composite("inner(Tensor self, Tensor other) -> Tensor", out=True, gives_view=True)
 def inner(a, b):
     """The sum of products over the last dims; a scalar scales."""
     if a.dim() == 0 or b.dim() == 0:

@@ -17,7 +17,12 @@ def cdist(x1, x2, p, compute_mode):
     """The ``p`` distances of all rows of ``x1`` (..., P, M) and all rows of ``x2``
     (..., R, M): (..., P, R).
     """
-    api._package.calls.argument_checks.refuse_complex("cdist", x1, x2)
+    for x in (x1, x2):
+        require(
+            x.is_floating_point(),
+            "cdist takes floating-point numbers, not {}: convert with .float()",
+            x.dtype,
+        )
     require(
         x1.dim() >= 2 and x2.dim() >= 2,
         "cdist compares rows of matrices, and the tensors have {} and {} "
@@ -68,7 +73,13 @@ def cosine_similarity(x1, x2, dim, eps):
     """The product over ``dim`` of ``x1`` and ``x2``, each over its norm (at least
     ``eps``), when both have the shape that they broadcast to.
     """
-    api._package.calls.argument_checks.refuse_complex("cosine_similarity", x1, x2)
+    dtype = api.promote_types(x1.dtype, x2.dtype)
+    require(
+        dtype.is_floating_point,
+        "cosine_similarity takes floating-point numbers, not {}",
+        dtype,
+    )
+    x1, x2 = x1.to(dtype), x2.to(dtype)
     if x1.shape != x2.shape:
         x1, x2 = api.broadcast_tensors(x1, x2)
     norm1 = api.linalg.vector_norm(x1, 2, dim, keepdim=True)

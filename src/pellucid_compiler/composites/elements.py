@@ -109,7 +109,8 @@ def _is_tensor(value):
 )
 def ldexp(x, other):
     """``x`` times 2 to the power ``other``; integers are powers in ``x``'s dtype."""
-    if x.is_floating_point() and not other.is_floating_point():
+    is_integer = not (other.is_floating_point() or other.is_complex())
+    if x.is_floating_point() and is_integer:
         other = other.to(x.dtype)
     return x * api.pow(2.0, other)
 

@@ -1,6 +1,8 @@
 """The frequencies of Fourier transforms, and their order."""
 
-from pellucid_compiler.composites import api, composite
+import math
+
+from pellucid_compiler.composites import api, composite, require
 from pellucid_compiler.composites.fourier import several
 
 _OPTIONS = (
@@ -19,7 +21,7 @@ def fftfreq(n, d, **options):
     """The frequencies of the elements of ``fft``'s result for samples ``d`` apart:
     0, 1, ... and then the negative ones, over ``n d``.
     """
-    places = api.arange(n, **_floating(options))
+    places = api.arange(n, **_floating("fftfreq", options))
     negative = places >= (n + 1) // 2
     return _over(api.where(negative, places - n, places), n * d)
 
@@ -32,11 +34,19 @@ def fftfreq(n, d, **options):
 )
 def rfftfreq(n, d, **options):
     """The frequencies of the elements of ``rfft``'s result: none is negative."""
-    return _over(api.arange(n // 2 + 1, **_floating(options)), n * d)
+    count = math.trunc(n / 2) + 1  # PyTorch has a frequency for -1, too
+    return _over(api.arange(count, **_floating("rfftfreq", options)), n * d)
 
 
-def _floating(options):
-    return {**options, "dtype": options["dtype"] or api.get_default_dtype()}
+def _floating(name, options):
+    dtype = options["dtype"] or api.get_default_dtype()
+    require(
+        dtype.is_floating_point or dtype.is_complex,
+        "{} is made of floating-point numbers, not {}",
+        name,
+        dtype,
+    )
+    return {**options, "dtype": dtype}
 
 
 def _over(counts, span):

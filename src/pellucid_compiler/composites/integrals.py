@@ -14,7 +14,7 @@ def diff(x, n, dim, prepend, append):
     require(x.dim() != 0, "diff takes tensors of at least one dimension")
     require(n >= 0, "diff: n is {}; give a number from 0 on", n)
     found = x
-    if prepend is not None or append is not None:
+    if n and (prepend is not None or append is not None):
         found = api.cat([t for t in (prepend, x, append) if t is not None], dim)
     for _ in range(min(n, found.shape[dim])):
         count = found.shape[dim] - 1

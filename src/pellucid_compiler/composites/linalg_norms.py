@@ -39,6 +39,12 @@ def matrix_norm(x, ord, dim, keepdim, *, dtype=None):
         tuple(dim),
         x.dim(),
     )
+    require(
+        x.is_floating_point() or x.is_complex(),
+        "linalg.matrix_norm takes floating-point or complex numbers, not {}: convert "
+        "with .float()",
+        x.dtype,
+    )
     x = x if dtype is None else x.to(dtype)
     if ord == "fro":
         return api.linalg.vector_norm(x, 2, dims, keepdim)
@@ -222,6 +228,8 @@ def norm_except_dim(v, pow, dim):
         return api.linalg.vector_norm(v, pow)
     along = wrapped_in(v, dim)
     others = [d for d in range(v.dim()) if d != along]
+    if not others:  # no dims would be all of them
+        return v.abs()
     return api.linalg.vector_norm(v, pow, others, keepdim=True)
 
 

@@ -42,7 +42,11 @@ def cross(a, b, dim):
 
 
 def _crossed(a, b, dim):
-    api._package.calls.argument_checks.refuse_bool("cross", a, b)
+    require(
+        api.bool not in (a.dtype, b.dtype),
+        "cross does not take bools: convert with .to(torch.int64) or .float()",
+        error=NotImplementedError,
+    )
     require(
         a.dtype == b.dtype, "cross: dtypes {} and {}; convert one", a.dtype, b.dtype
     )
@@ -65,6 +69,12 @@ def _crossed(a, b, dim):
 def vecdot(x, y, *, dim):
     """The products of vectors along ``dim``, the first conjugated."""
     require_float("linalg.vecdot", x)
+    require(
+        x.dtype == y.dtype,
+        "linalg.vecdot takes tensors of one dtype, not of {} and {}",
+        x.dtype,
+        y.dtype,
+    )
     left = x.conj() if x.is_complex() else x
     return (left * y).sum(dim)
 

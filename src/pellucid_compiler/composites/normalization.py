@@ -13,7 +13,7 @@ _RUNNING = (
 def _update(running, found, momentum):
     if running is not None:
         with api.no_grad():
-            running.lerp_(found.to(running.dtype), momentum)
+            running.lerp_(_in_dtype_of(running, found), momentum)
 
 
 def by_batch(
@@ -33,15 +33,24 @@ def by_batch(
         return output, mean, variance
     with api.no_grad():
         if running_mean is not None:
-            running_mean.lerp_(_in_dtype_of(running_mean, mean), momentum)
+            running_mean.lerp_(
+                _in_dtype_of(running_mean, _without_history(mean)), momentum
+            )
         if running_var is not None:
             count = x.numel() // max(x.shape[1], 1)
-            unbiased = variance * (count / max(count - 1, 1))
+            unbiased = _without_history(variance) * (count / max(count - 1, 1))
             running_var.lerp_(_in_dtype_of(running_var, unbiased), momentum)
     return output, mean, variance
 
 
-def _in_dtype_of(like, x):
+def _without_history(found: Any) -> Any:
+    """What running statistics follow: a recorded graph of this body has its ops, not
+    its ``no_grad``.
+    """
+    return found.detach() if found.requires_grad else found
+
+
+def _in_dtype_of(like: Any, x: Any) -> Any:
     return x if x.dtype is like.dtype else x.to(like.dtype)
 
 
@@ -139,6 +148,7 @@ def instance_norm(
         flat, None, None, eps
     )
     count = x.numel() // max(batch * channels, 1)
+    mean, variance = _without_history(mean), _without_history(variance)
     means = mean.view(batch, channels).mean(0)
     variances = variance.view(batch, channels).mean(0) * (count / max(count - 1, 1))
     _update(running_mean, means, momentum)

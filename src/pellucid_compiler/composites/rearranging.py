@@ -232,6 +232,13 @@ def _triangle_places(name, row, col, inside, dtype, device):
         row,
         col,
     )
+    require(
+        dtype in (None, api.int64, api.int32),
+        "{}: indices are int64 or int32, not {}",
+        name,
+        dtype,
+        error=NotImplementedError,
+    )
     square = api.ones(row, col, dtype=api.bool)
     found = inside(square).nonzero().t().clone(memory_format=api.contiguous_format)
     return found.to(device or "cpu", dtype or api.int64)

@@ -99,12 +99,7 @@ def isin(elements, among, *, assume_unique, invert):
     """Which elements are among ``test_elements``."""
     if not isinstance(elements, api.Tensor):
         elements = api.tensor(elements, device=among.device)
-    for tensor in (elements, among):
-        require(
-            tensor.dtype != api.bool and not tensor.is_complex(),
-            "Unsupported input type encountered for isin(): {}",
-            tensor.dtype,
-        )
+    _require_order(elements, among)
     if among.numel():
         found = (elements.unsqueeze(-1) == among.reshape(-1)).any(-1)
     else:
@@ -119,7 +114,18 @@ def isin(elements, among, *, assume_unique, invert):
 )
 def is_number(elements, number, *, assume_unique, invert):
     """Which elements are the number."""
+    _require_order(elements, api.tensor(number))
     return elements != number if invert else elements == number
+
+
+def _require_order(*tensors):
+    """PyTorch sorts what it looks for."""
+    for tensor in tensors:
+        require(
+            tensor.dtype != api.bool and not tensor.is_complex(),
+            "isin does not take {}: convert with .to(torch.int64) or .real",
+            tensor.dtype,
+        )
 
 
 # ------------------------------------------------------------------ what differs

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from pellucid_compiler.composites import composite, require
+from pellucid_compiler.composites import api, composite, require
 from pellucid_compiler.composites.views import wrapped
 
 
@@ -19,8 +19,8 @@ def _splittable(x, dim):
 def split_by_tensor(x, places, dim):
     """``tensor_split`` into as many parts, or at the indices, that a tensor holds."""
     require(
-        places.dim() in (0, 1) and not places.is_floating_point(),
-        "tensor_split: the indices or sections are integers in a tensor of "
+        places.dim() in (0, 1) and places.dtype == api.int64,
+        "tensor_split: the indices or sections are of int64 in a tensor of "
         "no dim or one, not {} in {} dims",
         places.dtype,
         places.dim(),

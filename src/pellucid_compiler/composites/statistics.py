@@ -3,7 +3,7 @@
 import math
 import warnings
 
-from pellucid_compiler.composites import api, composite, require
+from pellucid_compiler.composites import all_true, api, composite, require
 
 
 @composite("trace(Tensor self) -> Tensor", out=True, autocast="float32")
@@ -142,13 +142,16 @@ def mode(x, dim, keepdim):
 
 @composite(
     "cov(Tensor self, *, int correction=1, Tensor? fweights=None, "
-    "Tensor? aweights=None) -> Tensor"
+    "Tensor? aweights=None) -> Tensor",
+    gives_view=True,
 )
 def cov(x, *, correction, fweights, aweights):
     """The covariances of variables (rows) over observations (columns)."""
     require(x.dim() <= 2, "cov takes at most 2 dims, not {}", x.dim())
     require(x.dtype != api.bool, "cov does not take bools: convert with .float()")
     rows = x.reshape(1, -1) if x.dim() < 2 else x
+    _check_weights("fweights", fweights, rows.shape[1])
+    _check_weights("aweights", aweights, rows.shape[1])
     if not (rows.is_floating_point() or rows.is_complex()):
         rows = rows.to(api.get_default_dtype())
     given = [w for w in (fweights, aweights) if w is not None]
@@ -162,6 +165,26 @@ def cov(x, *, correction, fweights, aweights):
         excess = correction * (weights * aweights).sum() / total
     norm = (total - excess).real.clamp(min=0)
     return ((centered * weights) @ centered.mH / norm).squeeze()
+
+
+def _check_weights(name, weights, count):
+    """Of ``count`` observations: whole numbers where they are frequencies."""
+    if weights is None:
+        return
+    fits = weights.is_floating_point()
+    if name == "fweights":
+        fits = not (fits or weights.is_complex() or weights.dtype == api.bool)
+    wanted = "integers" if name == "fweights" else "floating-point numbers"
+    require(fits, "cov: {} are {}, not of {}", name, wanted, weights.dtype)
+    require(weights.dim() <= 1, "cov: {} have {} dims, not 1", name, weights.dim())
+    require(
+        weights.numel() == count,
+        "cov: {} {} for {} observations",
+        weights.numel(),
+        name,
+        count,
+    )
+    require(all_true(weights >= 0), "cov: {} must not be negative", name)
 
 
 def _covariances(rows, correction):

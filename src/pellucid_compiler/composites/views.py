@@ -105,6 +105,13 @@ def unflatten(x, dim, sizes):
     # The size that is left out follows from this dim alone: the tensor may be empty.
     if sizes.count(-1) == 1 and known > 0 and shape[dim] % known == 0:
         sizes = [shape[dim] // known if size == -1 else size for size in sizes]
+    require(
+        -1 in sizes or math.prod(sizes) == shape[dim],
+        "unflatten: the sizes {} do not multiply to {}, the size of dim {}",
+        tuple(sizes),
+        shape[dim],
+        dim,
+    )
     return x.view(*shape[:dim], *sizes, *shape[dim + 1 :])
 
 

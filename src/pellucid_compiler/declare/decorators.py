@@ -8,6 +8,7 @@ A kind says how an op is run and is checked against its loops; it never changes 
 op means. Keyword options of every decorator:
 
 ``int_to_float``   integers compute in the default float dtype (``sin``, ``div``)
+``refuses_bools``  RuntimeError where any promoted argument is a bool, before promotion
 ``unpromoted``     tensor arguments that keep their dtype (``where``'s condition)
 ``numbers``        tensor arguments that also take a Python number (``other``);
                    of a foreach op: lists of scalar tensors, numbers to the body
@@ -56,7 +57,7 @@ op means. Keyword options of every decorator:
 ``ranks``          of its tensors that the build prepares, where programs use no others;
                    the last one in all dtypes
 ``refuses``        dtypes of the first tensor that PyTorch has no kernel for, though
-                   the body would give something: names, or "integers"
+                   the body would give something: names, or "integers", "complex"
 ``core``           whether the op is of Core ATen, which PyTorch has backends implement;
                    or the names of those among all that the declaration makes
 ``tags``           PyTorch's tags that do not follow, between spaces: see tags.py

@@ -56,6 +56,7 @@ class LateRecord(NamedTuple):
     is_function: bool
     is_seen: bool
     is_variadic: bool
+    gives_view: bool
     tags: str
 
     @property
@@ -74,6 +75,7 @@ class LateRecord(NamedTuple):
             is_function=self.is_function,
             is_seen=self.is_seen,
             is_variadic=self.is_variadic,
+            gives_view=self.gives_view,
             tags=self.tags,
         )
         return encode_record(row)
@@ -213,6 +215,7 @@ def _record(schema: Schema, body: str, named: str, **options: Any) -> LateRecord
         "is_function": False,
         "is_seen": False,
         "is_variadic": False,
+        "gives_view": False,
         "tags": "",
     }
     return LateRecord(schema, body, named, **(given | options))
@@ -233,6 +236,7 @@ def _add_composite(table: dict[str, LateOp], composite: Composite) -> None:
         "autocast": options.pop("autocast", ""),
         "is_seen": options.pop("seen", False),
         "is_variadic": options.pop("variadic", False),
+        "gives_view": options.pop("gives_view", False),
     }
     out, inplace = options.pop("out", False), options.pop("inplace", False)
     forms = [parse_schema(text) for text in options.pop("forms", ())]

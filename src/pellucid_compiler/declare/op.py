@@ -35,7 +35,7 @@ from pellucid_compiler.declare.seen import Seen
 from pellucid_compiler.declare.tensor import Tensor, broadcast_shapes, lift
 from pellucid_compiler.declare.tracing import Questions, default_dtype, tracer, tracing
 from pellucid_compiler.ir.bounded import Bounded
-from pellucid_compiler.ir.dtypes import is_integer, stored_dtype, wide_dtype
+from pellucid_compiler.ir.dtypes import is_complex, is_integer, stored_dtype, wide_dtype
 from pellucid_compiler.ir.elements import element_graph, element_of
 from pellucid_compiler.ir.expr import Expr, as_expr, cast, const, sym, with_partials
 from pellucid_compiler.ir.graph import Graph, Value
@@ -92,6 +92,7 @@ class Options(NamedTuple):
     """What a declaration says beside its schema and body; see decorators.py."""
 
     int_to_float: bool = False
+    refuses_bools: bool = False
     unpromoted: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
     numbers_as_tensors: bool = False
@@ -387,7 +388,8 @@ class Op:
         refused = self.options.refuses
         if first is None or not refused:
             return
-        is_refused = is_integer(first.dtype) and "integers" in refused
+        groups = {"integers": is_integer, "complex": is_complex}
+        is_refused = any(groups[g](first.dtype) for g in groups if g in refused)
         if is_refused or first.dtype in refused:
             raise NotImplementedError(
                 f'"{self.schema.name}" not implemented for {first.dtype} tensors: '

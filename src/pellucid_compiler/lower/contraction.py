@@ -329,6 +329,12 @@ def product_kernels() -> dict[bytes, Kernel]:
 
 
 def word_kernels() -> dict[bytes, Kernel]:
-    """Those of them that levels with small packs of their own have."""
+    """Those of them whose factors are words at every level."""
     kernel = product_kernel(*WORDS)
+    return {kernel.kernel_id: kernel}
+
+
+def bfloat16_kernels() -> dict[bytes, Kernel]:
+    """Those of them whose factors are words where the processor multiplies these."""
+    kernel = product_kernel("bfloat16", "bfloat16")
     return {kernel.kernel_id: kernel}

@@ -127,6 +127,8 @@ def value(argument: Any, draw: Draw, rank: int) -> Any:
         return listed(argument, draw.shapes[0])
     if name.startswith("dim") and kind == "int":
         return rank - 1 if name == "dim1" else 0
+    if name == "ord" and kind == "Scalar":
+        return 1  # matrices have a norm of that order, too
     number = 0.5 if draw.dtype in ("float64", "complex128") else 1
     options: dict[str, Any] = {"bool": draw.filled, "int": 1, "SymInt": 2, "str": "fro"}
     options["Scalar"] = number

@@ -39,9 +39,11 @@ def find(facts: Facts) -> list[Finding]:
 
 
 def _size(item: Any) -> int:
+    """Of tensors that are too many to be recorded one by one, what is known."""
     (tensors, *_) = item.arguments or [[]]
-    numbers = [n for t in tensors for n in t.shape] if isinstance(tensors, list) else []
-    return sum(numbers)
+    if not isinstance(tensors, list):
+        return 0
+    return sum(sum(t.shape) for t in tensors if t is not None)
 
 
 def _patch(entry: LineTime) -> Patch | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import linecache
 import re
+from collections.abc import Collection
 
 from pellucid.diagnose.edits import text_of, tree_of
 from pellucid.diagnose.findings import Finding, Patch
@@ -20,7 +21,7 @@ def find(facts: Facts) -> list[Finding]:
     if share < 0.2 or not lines:
         return []
     for file in dict.fromkeys(line.file for line in lines):
-        patch = _patch(file)
+        patch = _patch(file, facts.settings.get("integers", ()))
         if patch is None:
             continue
         number = patch.edits[0][0]
@@ -38,8 +39,10 @@ def find(facts: Facts) -> list[Finding]:
     return []
 
 
-def _patch(file: str) -> Patch | None:
-    """All that a file makes float64, and what it takes from NumPy, in float32."""
+def _patch(file: str, integers: Collection[str]) -> Patch | None:
+    """All that a file makes float64, and what it takes from NumPy, in float32; but not
+    what is bound to names of ``integers``.
+    """
     edits: dict[int, str] = {}
     for number, text in enumerate(linecache.getlines(file), 1):
         new = re.sub(r"\.double\(\)", ".float()", text.rstrip("\n"))
@@ -47,7 +50,14 @@ def _patch(file: str) -> Patch | None:
         if new != text.rstrip("\n"):
             edits[number] = new
     tree = tree_of(file)
+    kept = {
+        id(node.value)
+        for node in (ast.walk(tree) if tree else ())
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in integers
+    }
     for node in ast.walk(tree) if tree else ():
+        if id(node) in kept:
+            continue
         is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
         if is_call and _is_from_numpy(node):  # type: ignore[arg-type]
             number, end = node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]

@@ -6,40 +6,45 @@ import re
 
 from pellucid.diagnose.edits import indent_of
 from pellucid.diagnose.findings import Finding, Patch
+from pellucid.diagnose.training import Untrained
 from pellucid.diagnose.verdict import Facts
 from pellucid.profiler._timeline.log import Kind
 
-_PART = r"optim\.\w+\(\s*(\w+)((?:\.\w+|\[-?\d+\])+)\.parameters\(\)"
-_FROZEN = r"requires_grad_\(False\)|requires_grad = False"
+_OPTIMIZER = r"\boptim\.\w+\("
 
 
 def find(facts: Facts) -> list[Finding]:
-    """``Adam(model.head.parameters())`` where nodes of the rest of the model run."""
+    """The optimizer's line, where nodes compute gradients of what it does not have."""
+    untrained = facts.settings.get("untrained", ())
+    if not untrained:
+        return []
     columns = facts.log.columns
     nodes = columns.rows_of(Kind.NODE)
     outer = nodes[columns.parent[nodes] < 0]
     share = facts.share_of((columns.end[outer] - columns.begin[outer]).sum() / 1e9)
-    if not len(nodes) or any(True for _ in facts.matching(_FROZEN)):
-        return []
-    for file, number, text in facts.matching(_PART):
-        part = re.search(_PART, text)
-        assert part is not None
-        whole, inner = part[1], part[2]
+    names = ", ".join(entry.name for entry in untrained)
+    for file, number, _ in facts.matching(_OPTIMIZER):
         indent = indent_of(file, number)
-        frozen = (
-            f"{indent}{whole}.requires_grad_(False)",
-            f"{indent}{whole}{inner}.requires_grad_(True)",
-        )
+        lines = tuple(indent + line for one in untrained for line in _frozen(one))
         return [
             Finding.at(
                 file,
                 number,
                 kind="waste",
-                evidence=f"{share:.0%} of the time is backward; the optimizer has the "
-                f"parameters of {whole}{inner} alone",
-                fix=f"requires_grad_(False) for {whole} but its {inner.lstrip('.')}",
+                evidence=f"{share:.0%} of the time is backward; gradients of {names} "
+                "are computed, and no optimizer reads them",
+                fix="; ".join(line.strip() for line in lines),
                 share=max(share * 0.5, 0.06),
-                patch=Patch(file, ((number, number - 1, frozen),)),
+                patch=Patch(file, ((number, number - 1, lines),)),
             )
         ]
     return []
+
+
+def _frozen(module: Untrained) -> list[str]:
+    """Statements that ask for no gradients but of what is trained."""
+    parts = [re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", f".{p}") for p in module.trained]
+    return [
+        f"{module.name}.requires_grad_(False)",
+        *(f"{module.name}{part}.requires_grad_(True)" for part in parts),
+    ]

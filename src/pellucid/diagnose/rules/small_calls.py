@@ -8,6 +8,8 @@ from typing import Any
 from pellucid.diagnose.edits import repeating
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.verdict import Facts, LineTime
+from pellucid.profiler._timeline.columns import Array
+from pellucid.profiler._timeline.log import Kind
 
 _FEW = 16  # elements of a call
 _MANY = 300  # calls of a line
@@ -18,8 +20,16 @@ def find(facts: Facts) -> list[Finding]:
     if facts.own_share("overhead", "python", "data") < 0.4:
         return []
     loops: dict[tuple[str, int], list[LineTime]] = defaultdict(list)
-    for entry in facts.lines.values():
-        small = sum(i.calls for i in entry.items if _elements(i) <= _FEW)
+    others = facts.ranges("torch.save").keys() | facts.ranges("Tensor.__repr__").keys()
+    is_node = facts.log.columns.kind == Kind.NODE
+    for place, entry in facts.lines.items():
+        if place in others:
+            continue  # the package's own calls: ``saves.py``, ``formats.py``
+        small = sum(
+            i.calls
+            for i in entry.items
+            if _elements(i) <= _FEW and not _is_backward(facts, i, is_node)
+        )
         loop = repeating(entry.line.file, entry.line.number)
         if loop and small >= _MANY and small >= 0.8 * entry.calls_of():
             loops[entry.line.file, loop].append(entry)
@@ -44,6 +54,11 @@ def find(facts: Facts) -> list[Finding]:
 
 def _seconds(entries: list[LineTime]) -> float:
     return sum(entry.total for entry in entries)
+
+
+def _is_backward(facts: Facts, item: Any, is_node: Array) -> bool:
+    """Whether a node made a call: a loop of the engine's, not of the program's."""
+    return bool(facts.log.columns.nearest(item.rows[:1], is_node)[0] >= 0)
 
 
 def _elements(item: Any) -> int:

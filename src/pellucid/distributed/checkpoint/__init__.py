@@ -1,6 +1,10 @@
 """``torch.distributed.checkpoint``: states stored by many processes."""
 
 from pellucid.distributed.checkpoint._state import async_save, load, save
+from pellucid.distributed.checkpoint.default_planner import (
+    DefaultLoadPlanner,
+    DefaultSavePlanner,
+)
 from pellucid.distributed.checkpoint.filesystem import (
     FileSystemReader,
     FileSystemWriter,
@@ -15,6 +19,8 @@ from pellucid.distributed.checkpoint.metadata import (
 __all__ = [
     "BytesStorageMetadata",
     "ChunkStorageMetadata",
+    "DefaultLoadPlanner",
+    "DefaultSavePlanner",
     "FileSystemReader",
     "FileSystemWriter",
     "Metadata",

@@ -11,7 +11,12 @@ from typing import Any
 
 import pellucid as torch
 import pellucid.distributed as dist
-from pellucid.distributed.checkpoint._flatten import flatten, put
+from pellucid.distributed.checkpoint._flatten import put
+from pellucid.distributed.checkpoint.default_planner import (
+    DefaultLoadPlanner,
+    DefaultSavePlanner,
+    checked,
+)
 from pellucid.distributed.checkpoint.filesystem import (
     FileSystemReader,
     FileSystemWriter,
@@ -93,10 +98,9 @@ def save(
 
         save({"model": model.state_dict(), "step": 3}, checkpoint_id="checkpoint")
     """
-    if planner is not None:
-        raise NotImplementedError("planners are not offered: leave planner out")
+    plan = checked(planner, DefaultSavePlanner)
     writer = storage_writer or FileSystemWriter(_required(checkpoint_id))
-    values, paths = flatten(_plain(state_dict))
+    values, paths = plan.values_of(_plain(state_dict))
     shared = _is_shared(no_dist)
     rank = dist.get_rank(process_group) if shared else 0
     if rank == 0:
@@ -176,14 +180,16 @@ def load(
     processes, other placements, or of PyTorch. Objects with ``load_state_dict`` get
     theirs.
     """
-    if planner is not None:
-        raise NotImplementedError("planners are not offered: leave planner out")
+    plan = checked(planner, DefaultLoadPlanner)
     reader = storage_reader or FileSystemReader(_required(checkpoint_id))
     metadata = reader.read_metadata()
+    plan.prepare(state_dict, metadata)
     plain = _plain(state_dict)
-    values, paths = flatten(plain)
+    values, paths = plan.values_of(plain)
     for name, value in values.items():
         if name not in metadata.state_dict_metadata:
+            if plan.allow_partial_load:
+                continue
             raise RuntimeError(f"Missing key in checkpoint state_dict: {name}.")
         if isinstance(value, torch.Tensor):
             _fill(name, value, metadata, reader)

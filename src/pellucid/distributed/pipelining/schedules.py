@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 import pellucid as torch
 from pellucid.distributed.pipelining.stage import PipelineStage
@@ -14,10 +14,15 @@ __all__ = [
     "Schedule1F1B",
     "ScheduleGPipe",
     "ScheduleInterleaved1F1B",
+    "ScheduleInterleavedZeroBubble",
     "ScheduleLoopedBFS",
+    "ScheduleZBVZeroBubble",
+    "get_schedule_class",
 ]
 
-_Action = tuple[str, int, int]  # "F" or "B", the stage's index, the microbatch
+# What is done ("F": forward, "B": backward; "I" and "W": its two halves, the gradients
+# of the inputs and of the weights), the stage's index, the microbatch.
+_Action = tuple[str, int, int]
 
 
 class _Schedule(ABC):
@@ -29,11 +34,36 @@ class _Schedule(ABC):
         scale_grads: bool = True,
     ) -> None:
         self._stages = {stage.stage_index: stage for stage in stages}
+        self._join(stages)
         self._count, self._loss_fn = n_microbatches, loss_fn
         self._scale_grads = scale_grads
         self._plan = list(
             self._actions(list(self._stages), stages[0].num_stages, n_microbatches)
         )
+
+    def _join(self, stages: list[PipelineStage]) -> None:
+        """Check which stages this rank has, and let them know who has the others."""
+        first = stages[0]
+        size, num_stages = first.group_size, first.num_stages
+        own = list(self._stages)
+        places = [self._own_stages(r, size, num_stages) for r in range(size)]
+        if num_stages % size or own != places[first.group_rank]:
+            raise ValueError(
+                f"{type(self).__name__}: rank {first.group_rank} of {size} has the "
+                f"stages {own} of {num_stages}: give each rank r {self._placement}"
+            )
+        if size == 1 < num_stages:
+            raise ValueError(f"{num_stages} stages need more than one process")
+        ranks = {stage: rank for rank in range(size) for stage in places[rank]}
+        for stage in stages:
+            stage.join(ranks, stages)
+
+    _placement: ClassVar[str] = "the stages r, r + size, ..., as many as the others"
+
+    @staticmethod
+    def _own_stages(rank: int, size: int, num_stages: int) -> list[int]:
+        """The stages of a rank."""
+        return list(range(rank, num_stages, size))
 
     @staticmethod
     @abstractmethod
@@ -66,8 +96,11 @@ class _Schedule(ABC):
                     outputs[number] = output
                     if self._loss_fn is not None and targets is not None:
                         found[number] = self._loss_fn(output, targets[number])
+            elif kind == "W" and trains:
+                stage.backward_weight(number)
             elif trains:
-                stage.backward(number, found.get(number) if stage.is_last else None)
+                run = stage.backward if kind == "B" else stage.backward_input
+                run(number, found.get(number) if stage.is_last else None)
         for stage in stages:
             stage.finish(self._count if trains and self._scale_grads else 1)
         if losses is not None:
@@ -117,10 +150,10 @@ class _SingleSchedule(_Schedule):
         loss_fn: Callable[..., Any] | None = None,
         scale_grads: bool = True,
     ) -> None:
-        if stage.num_stages != stage._group_size:
+        if stage.num_stages != stage.group_size:
             raise ValueError(
                 f"{type(self).__name__} has one stage on each of the group's "
-                f"{stage._group_size} processes, not {stage.num_stages} in all; "
+                f"{stage.group_size} processes, not {stage.num_stages} in all; "
                 "ScheduleInterleaved1F1B takes several"
             )
         super().__init__([stage], n_microbatches, loss_fn, scale_grads)
@@ -194,3 +227,106 @@ class ScheduleInterleaved1F1B(_Schedule):
             yield forward
             yield next(backwards)
         yield from backwards
+
+
+def _zero_bubble(
+    places: list[list[int]], count: int, limit: int
+) -> list[list[_Action]]:
+    """What each rank does, where rank r has the stages ``places[r]`` and holds at most
+    ``limit`` runs of a stage whose weights' gradients are not computed.
+
+    All ranks are played in turns of one action, which are taken to last equally long. A
+    rank does what others may wait for: the gradients of an input, else a forward of its
+    last stage that can run one, else, where it would wait, gradients of weights.
+    """
+    last = max(map(max, places))
+    done: dict[_Action, int] = {}  # -> the turn after which it is
+    plans: list[list[_Action]] = [[] for _ in places]
+    following = {(kind, s): 0 for kind in "FIW" for own in places for s in own}
+
+    def next_of(kind: str, stage: int, turn: int) -> _Action | None:
+        """The stage's next action of the kind, if all that it needs is there."""
+        number = following[kind, stage]
+        needs = {
+            "F": [("F", stage - 1, number)] if stage else [],
+            "I": [("F", stage, number)]
+            + ([("I", stage + 1, number)] if stage < last else []),
+            "W": [("I", stage, number)],
+        }[kind]
+        ready = all(done.get(need, turn) < turn for need in needs)
+        return (kind, stage, number) if number < count and ready else None
+
+    def choose(rank: int, turn: int, *, beyond: bool = False) -> _Action | None:
+        own = sorted(places[rank], reverse=True)
+        held = sum(following["F", s] - following["W", s] for s in own)
+        kinds = "IFW" if beyond or held < limit else "IW"
+        found = (next_of(kind, stage, turn) for kind in kinds for stage in own)
+        return next((action for action in found if action), None)
+
+    turn, whole = 0, count * len(following)
+    while len(done) < whole:
+        chosen = [choose(rank, turn) for rank in range(len(places))]
+        if not any(chosen):  # all wait for one that its limit holds back
+            chosen = [choose(rank, turn, beyond=True) for rank in range(len(places))]
+            first = next(r for r, action in enumerate(chosen) if action)
+            chosen = [a if r == first else None for r, a in enumerate(chosen)]
+        for plan, action in zip(plans, chosen, strict=True):
+            if action is not None:
+                plan.append(action)
+                done[action] = turn
+                following[action[:2]] += 1
+        turn += 1
+    return plans
+
+
+class ScheduleInterleavedZeroBubble(_Schedule):
+    """Several stages a rank, which computes gradients of weights where it would wait
+    (Qi et al., "Zero bubble pipeline parallelism", 2023). It waits a third as long as
+    under ``ScheduleInterleaved1F1B``, if the parts take equally long, and holds at most
+    what the first rank holds there.
+    """
+
+    @staticmethod
+    def _actions(own: list[int], num_stages: int, count: int) -> Iterator[_Action]:
+        size, parts = num_stages // len(own), len(own)
+        places = [list(range(rank, num_stages, size)) for rank in range(size)]
+        limit = (parts - 1) * size + 2 * (size - 1) + 1
+        yield from _zero_bubble(places, count, limit)[own[0]]
+
+
+class ScheduleZBVZeroBubble(_Schedule):
+    """Two stages a rank: r and 2 * size - 1 - r, so that the last microbatch's way back
+    begins on the rank where it ended, and all ranks hold equally many (Qi et al.,
+    "Pipeline parallelism with controllable memory", 2024).
+    """
+
+    _placement = "the stages r and 2 * size - 1 - r"
+
+    @staticmethod
+    def _own_stages(rank: int, size: int, num_stages: int) -> list[int]:
+        return [rank, 2 * size - 1 - rank] if num_stages == 2 * size else []
+
+    @staticmethod
+    def _actions(own: list[int], num_stages: int, count: int) -> Iterator[_Action]:
+        size = num_stages // 2
+        places = [[rank, num_stages - 1 - rank] for rank in range(size)]
+        yield from _zero_bubble(places, count, 2 * size)[own[0]]
+
+
+_SCHEDULES = (
+    *(Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B),
+    *(ScheduleInterleavedZeroBubble, ScheduleLoopedBFS, ScheduleZBVZeroBubble),
+)
+
+
+def get_schedule_class(schedule_name: str) -> type[_Schedule]:
+    """The schedule of a name without "Schedule", in capital or small letters: "1F1B".
+    ValueError if there is none.
+    """
+    names = {kind.__name__.removeprefix("Schedule"): kind for kind in _SCHEDULES}
+    for name, kind in names.items():
+        if name.lower() == schedule_name.lower().removeprefix("schedule"):
+            return kind
+    raise ValueError(
+        f"Unknown schedule '{schedule_name}'. The valid options are {sorted(names)}"
+    )

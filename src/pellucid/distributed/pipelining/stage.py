@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pellucid as torch
 import pellucid.distributed as dist
 from pellucid import nn
+from pellucid.distributed.pipelining.halves import input_half
 
 __all__ = ["PipelineStage"]
 
 
 class PipelineStage:
-    """Stage ``stage_index`` of ``num_stages``, a multiple of the group's size: rank r
-    runs the stages r, r + size, r + 2 * size, ...
+    """Stage ``stage_index`` of ``num_stages``. Which rank of the group runs which
+    stages is the schedule's: rank r those of r, r + size, r + 2 * size, ... in most.
 
     The first stage gets the inputs of ``schedule.step``, the others the outputs of the
     stage before. Shapes are found when the first microbatch runs.
@@ -33,22 +35,20 @@ class PipelineStage:
             raise ValueError(
                 f"Stage index {stage_index} is out of range of {num_stages}"
             )
-        size = dist.get_world_size(group)
-        if num_stages % size or stage_index % size != dist.get_rank(group):
-            raise ValueError(
-                f"stage {stage_index} of {num_stages} cannot run on rank "
-                f"{dist.get_rank(group)} of {size}: give each rank r the stages r, "
-                f"r + {size}, ..., as many as the others"
-            )
-        if size == 1 < num_stages:
-            raise ValueError(f"{num_stages} stages need more than one process")
-        self._group_size = size
         self.submod, self.stage_index = submodule, stage_index
         self.num_stages, self.group = num_stages, group
+        self.group_size, self.group_rank = (
+            dist.get_world_size(group),
+            dist.get_rank(group),
+        )
         self._facts: list[Any] | None = None  # (shape, dtype) of what is received
         self._has_told = False
         self._runs: dict[int, tuple[list[Any], list[Any]]] = {}
+        self._weight_halves: dict[int, Callable[[], None]] = {}
         self._sent: list[tuple[Any, Any]] = []
+        self.stage_index_to_group_rank: dict[int, int] = {}
+        # What stages of this process give each other: (from, to, microbatch).
+        self._given: dict[tuple[int, int, int], list[Any]] = {}
 
     @property
     def is_first(self) -> bool:
@@ -64,8 +64,22 @@ class PipelineStage:
         """Before the microbatches of a step, whose shapes may be new."""
         self._facts, self._has_told = None, False
 
-    def _send(self, tensors: list[Any], step: int) -> None:
-        peer, tag = (self.stage_index + step) % self._group_size, self._tag(step)
+    def join(self, ranks: dict[int, int], stages: list[PipelineStage]) -> None:
+        """Learn from a schedule which rank runs which stage, and which run here."""
+        self.stage_index_to_group_rank = ranks
+        self._given = stages[0]._given
+
+    def _is_here(self, step: int) -> bool:
+        """Whether the stage after (1) or before (-1) runs in this process."""
+        ranks = self.stage_index_to_group_rank
+        return ranks[self.stage_index + step] == self.group_rank
+
+    def _send(self, tensors: list[Any], step: int, number: int) -> None:
+        other = self.stage_index + step
+        if self._is_here(step):
+            self._given[self.stage_index, other, number] = [x.detach() for x in tensors]
+            return
+        peer, tag = self.stage_index_to_group_rank[other], self._tag(step)
         for tensor in tensors:
             sent = tensor.detach().contiguous()
             work = dist.isend(sent, group=self.group, group_dst=peer, tag=tag)
@@ -76,18 +90,32 @@ class PipelineStage:
         source = self.stage_index if sends else self.stage_index + step
         return 1 + 2 * source + ((step > 0) is sends)
 
-    def _receive(self, facts: list[Any], step: int) -> list[Any]:
+    def _receive(self, facts: list[Any], step: int, number: int) -> list[Any]:
+        other = self.stage_index + step
+        if self._is_here(step):
+            return self._given.pop((other, self.stage_index, number))
         found = [torch.empty(shape, dtype=dtype) for shape, dtype in facts]
-        peer = (self.stage_index + step) % self._group_size
-        tag = self._tag(step, sends=False)
+        peer, tag = self.stage_index_to_group_rank[other], self._tag(step, sends=False)
         for tensor in found:
             dist.recv(tensor, group=self.group, group_src=peer, tag=tag)
         return found
 
+    def _tell_shapes(self, outputs: list[Any]) -> None:
+        """Tell the next stage what it will receive, once a step."""
+        if self._has_told or self._is_here(1):
+            return
+        facts = [(tuple(x.shape), x.dtype) for x in outputs]
+        target = self.stage_index_to_group_rank[self.stage_index + 1]
+        dist.send_object_list([facts], group=self.group, group_dst=target)
+        self._has_told = True
+
     def _shapes(self) -> list[Any]:
+        """What the stage before told."""
+        if self._is_here(-1):
+            return []
         if self._facts is None:
             listed = [None]
-            source = (self.stage_index - 1) % self._group_size
+            source = self.stage_index_to_group_rank[self.stage_index - 1]
             dist.recv_object_list(listed, group=self.group, group_src=source)
             self._facts = listed[0]
         assert self._facts is not None
@@ -97,36 +125,54 @@ class PipelineStage:
         """Runs a microbatch; its output."""
         inputs = list(args)
         if not self.is_first:
-            inputs = self._receive(self._shapes(), -1)
+            inputs = self._receive(self._shapes(), -1, number)
             for tensor in inputs:
                 is_differentiable = tensor.is_floating_point()
                 tensor.requires_grad_(is_differentiable and torch.is_grad_enabled())
         output = self.submod(*inputs, **kwargs)
         outputs = list(output) if isinstance(output, (tuple, list)) else [output]
         if not self.is_last:
-            if not self._has_told:
-                facts = [(tuple(x.shape), x.dtype) for x in outputs]
-                target = (self.stage_index + 1) % self._group_size
-                dist.send_object_list([facts], group=self.group, group_dst=target)
-                self._has_told = True
-            self._send(outputs, 1)
+            self._tell_shapes(outputs)
+            self._send(outputs, 1, number)
         if torch.is_grad_enabled():
             self._runs[number] = inputs, outputs
         return output
 
     def backward(self, number: int, loss: Any = None) -> None:
         """Runs a microbatch's backward: of its loss, or of received gradients."""
+        inputs, roots, gradients = self._backward_starts(number, loss)
+        torch.autograd.backward(roots, gradients)
+        self._send_gradients(inputs, number)
+
+    def backward_input(self, number: int, loss: Any = None) -> None:
+        """The half of ``backward`` that the stage before waits for."""
+        inputs, roots, gradients = self._backward_starts(number, loss)
+        wanted = [x for x in inputs if x.requires_grad]
+        self._weight_halves[number] = input_half(roots, gradients, wanted)
+        self._send_gradients(inputs, number)
+
+    def backward_weight(self, number: int) -> None:
+        """The other half: the gradients of the parameters."""
+        self._weight_halves.pop(number)()
+
+    def _backward_starts(
+        self, number: int, loss: Any
+    ) -> tuple[list[Any], list[Any], list[Any] | None]:
+        """A microbatch's inputs, and the tensors where backward starts with which
+        gradients.
+        """
         inputs, outputs = self._runs.pop(number)
         if loss is not None:
-            loss.backward()
-        else:
-            moving = [x for x in outputs if x.requires_grad]
-            facts = [(tuple(x.shape), x.dtype) for x in moving]
-            torch.autograd.backward(moving, self._receive(facts, 1))
+            return inputs, [loss], None
+        moving = [x for x in outputs if x.requires_grad]
+        facts = [(tuple(x.shape), x.dtype) for x in moving]
+        return inputs, moving, self._receive(facts, 1, number)
+
+    def _send_gradients(self, inputs: list[Any], number: int) -> None:
         if not self.is_first:
             wanted = [x for x in inputs if x.requires_grad]
             grads = [torch.zeros_like(x) if x.grad is None else x.grad for x in wanted]
-            self._send(grads, -1)
+            self._send(grads, -1, number)
 
     def finish(self, divisor: int) -> None:
         """Waits for what was sent, and divides the gradients."""

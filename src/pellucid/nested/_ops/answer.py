@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pellucid
-from pellucid import Tensor
+from pellucid import _C, Tensor
 from pellucid.nested._ops import mapping, pointwise, shapes
 from pellucid.nested._ops.parts import is_nested, join, split
 from pellucid.sparse._ops.pointwise import is_pointwise
@@ -27,6 +27,7 @@ def _product(op: Any, bound: _Bound) -> Any:
         parts = split(first)
         if parts.is_jagged and parts.axis != parts.dim - 1:
             found = op(parts.values, second, *list(bound.values())[2:])
+            _C._repeat_on_parts()
             return join(parts._replace(values=found))
     if not is_nested(first) and first.dim() > 2 and not split(second).is_jagged:
         raise RuntimeError("Expected both to be nested, but got a non-nested self")
@@ -47,6 +48,12 @@ def _rows(op: Any, bound: _Bound) -> Any:
             f"{op}: not supported when normalizing over the ragged dimension"
         )
     return mapping.mapped(op, bound, parts)
+
+
+def _embedding(op: Any, bound: _Bound) -> Any:
+    """One table for all rows of indices, or a table for each example."""
+    rule = mapping.apply if is_nested(bound["weight"]) else mapping.flat
+    return rule(op, bound)
 
 
 def _copy_into(op: Any, bound: _Bound) -> Any:
@@ -86,7 +93,7 @@ def _reduction(op: Any, bound: _Bound) -> Any:
 _FLAT = (
     *("detach", "clone", "alias", "_to_copy", "to", "contiguous", "type_as", "lift"),
     *("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"),
-    *("dropout", "feature_dropout", "native_dropout", "bernoulli", "embedding"),
+    *("dropout", "feature_dropout", "native_dropout", "bernoulli"),
     *("float", "double", "half", "bfloat16", "int", "long", "bool", "cpu"),
     *("nan_to_num", "randint_like", "positive"),
 )
@@ -96,6 +103,7 @@ RULES: dict[str, _Rule] = {
     **shapes.RULES,
     **dict.fromkeys(("linear", "matmul", "mm", "bmm"), _product),
     **dict.fromkeys(("layer_norm", "native_layer_norm", "rms_norm"), _rows),
+    "embedding": _embedding,
     "copy_": _copy_into,
     "equal": _equal,
 }

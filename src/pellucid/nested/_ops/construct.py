@@ -249,6 +249,18 @@ def _nested_view_from_jagged(
 
 
 @offered.function
+def _nested_tensor_from_tensor_list(
+    list: Sequence[Tensor],
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool | None = None,
+) -> Tensor:
+    """``as_nested_tensor`` of a list, as libraries call it."""
+    return as_nested_tensor([*list], dtype, device, layout)
+
+
+@offered.function
 def _nested_view_from_buffer(
     buffer: Tensor, sizes: Tensor, strides: Tensor, starts: Tensor
 ) -> Tensor:

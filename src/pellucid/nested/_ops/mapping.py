@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from functools import partial
+from math import prod
 from typing import Any
 
 import pellucid
-from pellucid import Tensor
+from pellucid import _C, Tensor
 from pellucid.nested._ops.parts import Parts, is_nested, join, joined, split
 from pellucid.nested._ops.pointwise import call
 
@@ -39,6 +40,10 @@ def apply(op: Any, bound: dict[str, Any]) -> Any:
         return _over_batch(op, bound, parts, dims, is_reduction)
     shifted = {**bound, **names}
     if parts.is_jagged and parts.axis not in dims and len(found) == 1:
+        given = [bound[name] for name in names]
+        if all(dim < 0 for each in given for dim in _listed(each)):
+            shifted = bound  # counted from the right, dims of the values are the same
+            _C._repeat_on_parts()
         return _on_values(op, shifted, parts, dims)
     return mapped(op, shifted, parts, is_reduction and parts.axis in dims)
 
@@ -77,9 +82,12 @@ def _dims(bound: dict[str, Any], rank: int) -> list[int] | None:
     for name in _DIMS:
         if names_dims(bound, name):
             value = bound[name]
-            given = [value] if isinstance(value, int) else value
-            found = (found or []) + [wrapped(each, rank) for each in given]
+            found = (found or []) + [wrapped(each, rank) for each in _listed(value)]
     return found
+
+
+def _listed(value: Any) -> list[int]:
+    return [value] if isinstance(value, int) else list(value)
 
 
 def _shifted(value: Any, rank: int) -> Any:
@@ -181,17 +189,17 @@ def mapped(op: Any, bound: dict[str, Any], parts: Parts, reduced: bool = False) 
     if not found:
         raise RuntimeError(f"{op} of a nested tensor without examples")
 
-    def longer() -> Any:
+    def probe() -> Any:
         with pellucid.no_grad():
-            return call(op, {name: _longer(v, parts) for name, v in bound.items()})
+            return _probe(op, bound, parts)
 
     if isinstance(found[0], Tensor):
-        return gathered(found, parts, reduced, longer)
+        return gathered(found, parts, reduced, probe)
     if not isinstance(found[0], list | tuple):
         return NotImplemented
     columns = [list(each) for each in zip(*found, strict=True)]
     made = [
-        gathered(each, parts, reduced, partial(_element, longer, k))
+        gathered(each, parts, reduced, partial(_element, probe, k))
         for k, each in enumerate(columns)
     ]
     kind = type(found[0])
@@ -199,40 +207,72 @@ def mapped(op: Any, bound: dict[str, Any], parts: Parts, reduced: bool = False) 
 
 
 def _element(made: Callable[[], Any], number: int) -> Any:
-    return made()[number]
+    return [each[number] for each in made()]
 
 
-def _longer(value: Any, parts: Parts) -> Any:
-    """An argument for the first example, without elements and longer by one."""
+def _probe(op: Any, bound: dict[str, Any], parts: Parts) -> Any:
+    """What the op gives for stand-ins of the first example and of one longer by one:
+    without elements, or, where sizes depend on them, with elements that all differ.
+    """
+
+    def given(like: Callable[[Any, Any], Tensor], longer: int) -> dict[str, Any]:
+        return {k: _stand_in(v, parts, like, longer) for k, v in bound.items()}
+
+    with contextlib.suppress(RuntimeError, NotImplementedError):
+        return [call(op, given(_without_elements, longer)) for longer in (0, 1)]
+    return [call(op, given(_distinct_elements, longer)) for longer in (0, 1)]
+
+
+def _stand_in(
+    value: Any, parts: Parts, like: Callable[[Any, Any], Tensor], longer: int
+) -> Any:
     if is_nested(value):
         own = split(value)
         sizes = list(own.pieces()[0].shape)
-        sizes[own.axis - 1] += 1
-        return pellucid.empty(sizes, dtype=value.dtype, device="meta")
+        if own.is_jagged:
+            sizes[own.axis - 1] += longer
+        else:  # as masks, whose dims are as long as the examples
+            length = parts.structure.counts[0]
+            sizes = [size + longer * (size == length) for size in sizes]
+        return like(value, sizes)
     if isinstance(value, list | tuple):
-        return [_longer(each, parts) for each in value]
+        return [_stand_in(each, parts, like, longer) for each in value]
     first = examples(value, parts)[0]
-    return first.to("meta") if isinstance(first, Tensor) else first
+    if isinstance(first, Tensor) and like is _without_elements:
+        return first.to("meta")
+    return first
+
+
+def _without_elements(like: Tensor, sizes: list[int]) -> Tensor:
+    return pellucid.empty(sizes, dtype=like.dtype, device="meta")
+
+
+def _distinct_elements(like: Tensor, sizes: list[int]) -> Tensor:
+    numbers = pellucid.arange(1, 1 + prod(sizes), device=like.device)
+    return numbers.to(like.dtype).view(sizes)
 
 
 def gathered(
-    pieces: list[Tensor], parts: Parts, reduced: bool, longer: Callable[[], Any]
+    pieces: list[Tensor], parts: Parts, reduced: bool, probe: Callable[[], Any]
 ) -> Tensor:
     """Results of examples in one tensor: dense where the ragged dim is gone."""
     if not parts.is_jagged:
         return joined(pieces, None, -1)
     if reduced or pieces[0].dim() == 0:
         return pellucid.stack(pieces)
-    return joined(pieces, parts, ragged_dim(pieces, parts, longer) + 1)
+    dim = ragged_dim(pieces, parts, probe)
+    return pellucid.stack(pieces) if dim is None else joined(pieces, parts, dim + 1)
 
 
-def ragged_dim(pieces: list[Tensor], parts: Parts, longer: Callable[[], Any]) -> int:
-    """The dim of the results in which examples differ. If they have one length, that
-    in which the result of a longer one does (``longer``, which ops that read elements
-    refuse), or where the operand had it.
+def ragged_dim(
+    pieces: list[Tensor], parts: Parts, probe: Callable[[], Any]
+) -> int | None:
+    """The dim in which results of examples of other lengths differ, None if there is
+    none: that in which they do, or, where all are alike, in which what ``probe`` gives
+    for two lengths does. An op that cannot be probed has it where its operand has, if
+    no other dim is as long.
     """
-    ranks = range(pieces[0].dim())
-    differing = [d for d in ranks if len({piece.shape[d] for piece in pieces}) > 1]
+    differing = _differing([piece.shape for piece in pieces])
     if len(differing) > 1:
         raise RuntimeError(
             "the results of the examples differ in several dims, and a jagged tensor "
@@ -240,13 +280,28 @@ def ragged_dim(pieces: list[Tensor], parts: Parts, longer: Callable[[], Any]) ->
         )
     if differing:
         return differing[0]
-    counts = parts.structure.counts
-    likely = [d for d in ranks if pieces[0].shape[d] == counts[0]]
-    if len(likely) > 1:
-        with contextlib.suppress(RuntimeError, NotImplementedError):
-            sizes = longer().shape
-            likely = [d for d in likely if sizes[d] != pieces[0].shape[d]] or likely
-    return parts.axis - 1 if not likely or parts.axis - 1 in likely else likely[0]
+    try:
+        found = _differing([each.shape for each in probe()])
+    except (RuntimeError, NotImplementedError, IndexError, ValueError):
+        length = parts.structure.counts[0]
+        found = [d for d, size in enumerate(pieces[0].shape) if size == length]
+        if found != [parts.axis - 1]:
+            raise RuntimeError(
+                "which dim of the results is ragged is not known, since the op cannot "
+                "be tried on an example of another length: map it over unbind()"
+            ) from None
+    if len(found) > 1:
+        raise RuntimeError(
+            "the results would have several ragged dims, and a jagged tensor has one: "
+            "use layout=torch.strided"
+        )
+    return found[0] if found else None
+
+
+def _differing(shapes: list[Any]) -> list[int]:
+    return [
+        d for d, sizes in enumerate(zip(*shapes, strict=True)) if len(set(sizes)) > 1
+    ]
 
 
 def over_all(op: Any, bound: dict[str, Any]) -> Any:
@@ -268,6 +323,7 @@ def flat(op: Any, bound: dict[str, Any]) -> Any:
     found = call(op, given)
     if found is parts.values:
         return nested
+    _C._repeat_on_parts()
     return _each(found, lambda value: join(parts._replace(values=value)))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import pellucid
-from pellucid import Tensor
+from pellucid import _C, Tensor
 from pellucid.nested._ops.parts import Parts, is_nested, join, joined, split
 
 
@@ -38,6 +38,10 @@ def apply(op: Any, bound: dict[str, Any]) -> Any:
         else:
             given[name] = value
     found = call(op, given)
+    if all(
+        parts[k].values is v if k in parts else v is bound[k] for k, v in given.items()
+    ):
+        _C._repeat_on_parts()
     if isinstance(found, tuple):
         return tuple(join(first._replace(values=each)) for each in found)
     return first.with_values(found)

@@ -9,7 +9,7 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid.nested._ops.mapping import apply as along_dims
-from pellucid.nested._ops.mapping import wrapped
+from pellucid.nested._ops.mapping import mapped, wrapped
 from pellucid.nested._ops.parts import Parts, is_nested, joined, split
 
 _Bound = dict[str, Any]
@@ -243,6 +243,17 @@ def unflatten(op: Any, bound: _Bound) -> Any:
     return parts.with_values(parts.values.unflatten(dim - 1, sizes), axis)
 
 
+def diag_embed(op: Any, bound: _Bound) -> Any:
+    """On each example; the dims are of the result, which has one more."""
+    parts = split(bound["self"])
+    given = {"dim1": -2, "dim2": -1, **bound}
+    for name in ("dim1", "dim2"):
+        given[name] = wrapped(given[name], parts.dim + 1) - 1
+        if given[name] < 0:
+            raise RuntimeError("diag_embed(): not supported for NestedTensor on dim=0")
+    return mapped(op, given, parts)
+
+
 RULES: dict[str, Callable[[Any, _Bound], Any]] = {
     "unbind": unbind,
     "select": select,
@@ -265,4 +276,5 @@ RULES: dict[str, Callable[[Any, _Bound], Any]] = {
     "slice": slice_,
     "flatten": flatten,
     "unflatten": unflatten,
+    "diag_embed": diag_embed,
 }

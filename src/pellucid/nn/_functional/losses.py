@@ -50,10 +50,11 @@ def named_reduction(
     """The reduction's name by the deprecated flags."""
     import warnings
 
-    if reduce is False:
+    if reduce is not None and not reduce:
         chosen = "none"
     else:
-        chosen = "sum" if size_average is False else "mean"
+        is_sum = size_average is not None and not size_average
+        chosen = "sum" if is_sum else "mean"
     warnings.warn(
         f"size_average and reduce are deprecated; use reduction={chosen!r}",
         stacklevel=stacklevel,

@@ -119,13 +119,14 @@ class MultiheadAttention(Module):
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
         if query.is_nested:
-            others = (key_padding_mask, attn_mask)
-            if need_weights or any(mask is not None for mask in others):
+            if need_weights or key_padding_mask is not None:
                 raise RuntimeError(
-                    "MultiheadAttention of a nested tensor takes no masks, which its "
-                    "sizes replace, and gives no weights: pass need_weights=False"
+                    "MultiheadAttention of a nested tensor takes no key_padding_mask, "
+                    "which its sizes replace, and gives no weights: pass "
+                    "need_weights=False"
                 )
-            return self._attend_ragged(query, key, value, is_causal), None
+            mask = None if is_causal else attn_mask
+            return self._attend_ragged(query, key, value, mask, is_causal), None
         transposes = self.batch_first and query.dim() == 3
         if transposes:
             query, key, value = _transposed_together(query, key, value)
@@ -157,9 +158,16 @@ class MultiheadAttention(Module):
         return (output.transpose(0, 1) if transposes else output), weights
 
     def _attend_ragged(
-        self, query: Tensor, key: Tensor, value: Tensor, is_causal: bool
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        is_causal: bool,
     ) -> Tensor:
-        """Attention within each example of a nested tensor."""
+        """Attention within each example of a nested tensor, which sees the rows and
+        columns of ``mask`` (T, S) that it has; of (B * heads, T, S), its own.
+        """
         if not self.batch_first or self.bias_k is not None or self.add_zero_attn:
             raise RuntimeError(
                 "MultiheadAttention of a nested tensor needs batch_first=True, without "
@@ -178,15 +186,34 @@ class MultiheadAttention(Module):
             .transpose(1, 2)
             for x, w, b in given
         )
+        if mask is not None:
+            mask = self._masks_of_examples(mask, query, key)
         attended = functional.scaled_dot_product_attention(
             q,
             k,
             v,
+            mask,
             dropout_p=self.dropout if self.training else 0.0,
             is_causal=is_causal,
         )
         result: Tensor = self.out_proj(attended.transpose(1, 2).flatten(2))
         return result
+
+    def _masks_of_examples(self, mask: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        """The part of a mask that each example has, for attention, as a nested one."""
+        if mask.dtype == pellucid.bool:  # true where a key is hidden
+            mask = mask.logical_not()
+        pairs = zip(query.unbind(), key.unbind(), strict=True)
+        if mask.dim() == 3:
+            each: Any = mask.unflatten(0, (-1, self.num_heads)).unbind()
+        else:
+            each = [mask] * query.size(0)
+        cut = [
+            own[..., : len(q), : len(k)]
+            for own, (q, k) in zip(each, pairs, strict=True)
+        ]
+        made: Tensor = pellucid._nested_tensor_from_tensor_list(cut)
+        return made
 
 
 def _transposed_together(*inputs: Tensor) -> list[Tensor]:
@@ -445,12 +472,24 @@ class TransformerEncoder(Module):
         """
         causal = _is_causal(mask, is_causal)
         padding = None if mask is not None else src_key_padding_mask
-        drops_padding = padding is not None and self._drops_padding(src, padding)
-        for layer in self.layers:
-            src = layer(src, mask, src_key_padding_mask, is_causal=causal)
-        if drops_padding:
-            src = src.masked_fill(_is_hidden(padding).unsqueeze(-1), 0.0)
+        if padding is not None and self._drops_padding(src, padding):
+            src = self._without_padding(src, ~_is_hidden(padding))
+        else:
+            for layer in self.layers:
+                src = layer(src, mask, src_key_padding_mask, is_causal=causal)
         return src if self.norm is None else self.norm(src)
+
+    def _without_padding(self, src: Tensor, is_kept: Tensor) -> Tensor:
+        """The layers on the elements that are kept, as a nested tensor; zeros for the
+        others.
+        """
+        offsets = pellucid.constant_pad_nd(is_kept.sum(1).cumsum(0), (1, 0))
+        rows = pellucid._nested_view_from_jagged(src[is_kept], offsets)
+        for layer in self.layers:
+            rows = layer(rows)
+        return pellucid.zeros_like(src).masked_scatter_(
+            is_kept.unsqueeze(-1), rows.values()
+        )
 
     def _drops_padding(self, src: Tensor, padding: Tensor) -> bool:
         layer = self.layers[0]
@@ -476,6 +515,8 @@ def _is_hidden(padding: Tensor | None) -> Tensor:
 def _is_sparse_layer(layer: Module) -> bool:
     """Whether PyTorch has a path for the layer that leaves padding out."""
     if not isinstance(layer, TransformerEncoderLayer) or layer.norm_first:
+        return False
+    if type(layer).forward is not TransformerEncoderLayer.forward:
         return False
     attention = layer.self_attn
     activation = layer.activation

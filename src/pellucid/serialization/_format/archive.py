@@ -19,7 +19,7 @@ import pellucid
 from pellucid import Tensor
 from pellucid._tensor.dtype_names import TYPE_NAMES
 from pellucid.serialization._format.names import find_named
-from pellucid.serialization._format.safe_pickle import Reader, known_function
+from pellucid.serialization._format.safe_pickle import Reader, Unread, known_function
 from pellucid.serialization._format.writer import QUANTIZED_STORAGES, STORAGE_DTYPES
 from pellucid.storage import TypedStorage, UntypedStorage
 
@@ -302,6 +302,8 @@ def constructors() -> dict[str, Any]:
         "torch._utils _rebuild_nested_tensor": _rebuild_nested,
         "torch.nested._internal.nested_tensor _rebuild_njt": _rebuild_ragged,
         "torch.nested._internal.nested_tensor NestedTensor": Tensor,
+        # In the caches of jagged tensors: what PyTorch's compiler knows of a dim.
+        "torch._dynamo.decorators _DimRange": Unread,
         "torch.serialization _get_layout": _layout_named,
         "torch._utils _rebuild_parameter": _rebuild_parameter,
         "torch._utils _rebuild_parameter_with_state": _rebuild_parameter,

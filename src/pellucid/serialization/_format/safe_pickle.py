@@ -44,6 +44,10 @@ def known_function(value: Any) -> Any:
     return value.function if isinstance(value, _Constructor) else value
 
 
+class Unread:
+    """An object that a file may name and that nobody reads: empty."""
+
+
 class Reader:
     """Runs one pickle.
 
@@ -235,6 +239,8 @@ class Reader:
         state of objects that the program allowed.
         """
         state, made = self._pop(), self._stack[-1]
+        if isinstance(made, Unread):
+            return
         if not self._allows(type(made)):
             vars(self._top(OrderedDict)).update(state)
         elif hasattr(made, "__setstate__"):

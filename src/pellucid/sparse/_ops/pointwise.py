@@ -136,11 +136,12 @@ class Pointwise:
         pattern, values = _joined(every, [sparse.index(k) for k in rule.limiting])
         for k, value in zip(sparse, values, strict=True):
             given[k] = value
-        if len(tensors) > len(sparse):
-            for k in tensors:
-                if k not in sparse and given[k].dim():
-                    given[k] = gather_dense(given[k], pattern)
+        others = [k for k in tensors if k not in sparse and given[k].dim()]
+        for k in others:
+            given[k] = gather_dense(given[k], pattern)
         found = self._values(given)
+        if not others and all(same_structure(pattern, parts) for parts in every):
+            pellucid._C._repeat_on_parts()
         if isinstance(found, tuple):
             return tuple(pattern.with_values(each) for each in found)
         return pattern.with_values(found)

@@ -54,7 +54,7 @@ def build_folder(name: str, given: str | None, verbose: bool) -> Path:
     folder = (Path(root) if root else default) / version / name
     folder.mkdir(parents=True, exist_ok=True)
     if verbose:
-        print(f"Using {folder} for the extension {name}")
+        print(f"Using {folder} for the extension {name}", file=sys.stderr)
     return folder
 
 

@@ -16,31 +16,31 @@ from pellucid import Tensor
 _Map = dict[Any, Callable[..., Any]]
 
 
-def _collate_tensors(batch: Sequence[Tensor], *, collate_fn_map: Any = None) -> Tensor:
+def collate_tensor_fn(batch: Sequence[Tensor], *, collate_fn_map: Any = None) -> Tensor:
     result: Tensor = pellucid.stack(list(batch))
     return result
 
 
-def _collate_floats(batch: Sequence[float], *, collate_fn_map: Any = None) -> Tensor:
+def collate_float_fn(batch: Sequence[float], *, collate_fn_map: Any = None) -> Tensor:
     result: Tensor = pellucid.tensor(batch, dtype=pellucid.float64)
     return result
 
 
-def _collate_ints(batch: Sequence[int], *, collate_fn_map: Any = None) -> Tensor:
+def collate_int_fn(batch: Sequence[int], *, collate_fn_map: Any = None) -> Tensor:
     result: Tensor = pellucid.tensor(batch)
     return result
 
 
-def _collate_strings(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Any:
+def collate_str_fn(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Any:
     return batch
 
 
 default_collate_fn_map: _Map = {
-    Tensor: _collate_tensors,
-    float: _collate_floats,
-    int: _collate_ints,
-    str: _collate_strings,
-    bytes: _collate_strings,
+    Tensor: collate_tensor_fn,
+    float: collate_float_fn,
+    int: collate_int_fn,
+    str: collate_str_fn,
+    bytes: collate_str_fn,
 }
 
 

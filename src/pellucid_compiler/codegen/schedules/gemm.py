@@ -129,11 +129,11 @@ class _KernelWriter:
                 panel_function(module, tiling, rows, layout)
                 for rows in range(1, tiling.rows + 1)
             ]
-            for layout in ([Layout.ROWS] if tiling.is_narrow else Layout)
+            for layout in ([Layout.ROWS] if tiling.always_packs else Layout)
         }
         self.dots = {
             shape: dot_function(module, tiling, shape)
-            for shape in ([] if tiling.is_narrow else [SINGLE, *dot_shapes(tiling)])
+            for shape in ([SINGLE, *dot_shapes(tiling)] if tiling.has_dots else [])
         }
         self.packs = {
             vectors: (
@@ -146,10 +146,11 @@ class _KernelWriter:
         self.round_sums = round_function(module, tiling) if tiling.is_narrow else None
         self.parts = part_functions(module, tiling)
         self.singles = {}
-        if not tiling.has_words:
+        if not tiling.is_ordered:
             self.parts[LANES] = lanes_function(module, tiling)
             self.singles = single_functions(module, tiling)
-        self.runs = run_functions(module, tiling) if tiling.element.is_float else []
+        has_runs = tiling.element.is_float and tiling.word == 1
+        self.runs = run_functions(module, tiling) if has_runs else []
         if tiling.element.is_float and not tiling.is_narrow:
             self.parts |= winograd_functions(module, tiling)
         self.null = Value(f, "null", PTR)
@@ -158,7 +159,7 @@ class _KernelWriter:
         f.branch(mode.differs(PRODUCT), lambda: self._part(mode))
         f.return_if(mode.differs(PRODUCT), self.zero)
         problem = read_problem(f, tiling.stored_bytes, WORKSPACE_BYTES)
-        if not tiling.has_words:  # their A and B may not change places
+        if not tiling.is_ordered:  # their A and B may not change places
             problem = transposed_if_column(problem, tiling.stored_bytes)
         self.problem = problem
 
@@ -166,7 +167,7 @@ class _KernelWriter:
         f = self.f
         f.return_if((self.problem.m <= 0) | (self.problem.n <= 0), self.zero)
         depth = self._block_depth()
-        if self.tiling.is_narrow:
+        if not self.dots:
             self._tiles(depth)
         else:
             f.branch(self._uses_dots(), self._dots, lambda: self._tiles(depth))
@@ -231,8 +232,9 @@ class _KernelWriter:
         row_bytes = self.tiling.vectors_of_a * self.tiling.vector_bytes
         row = arguments(self.f, 2, 4)[3]
         k, height = arguments(self.f, 1, 4)[2:]
-        if self.tiling.is_narrow:
-            self._multiply_rows(Layout.ROWS, self.f.integer(row_bytes), k * row_bytes)
+        if self.tiling.always_packs:
+            panel_bytes = self.tiling.panel_rows(k) * row_bytes
+            self._multiply_rows(Layout.ROWS, self.f.integer(row_bytes), panel_bytes)
             return
         self.f.branch(
             row.equals(0),
@@ -247,6 +249,7 @@ class _KernelWriter:
         f, tiling = self.f, self.tiling
         sums, a, b, bias = arguments(f, 0, 4, PTR)
         m, n, k, height = arguments(f, 1, 4)
+        k = tiling.panel_rows(k)
         sums_row, bias_row, bias_column, _, b_row = arguments(f, 2, 5)
         accumulate = arguments(f, 3, 2)[1]
         width_bytes = tiling.width * tiling.element_bytes
@@ -324,12 +327,15 @@ class _KernelWriter:
         adds = problem.bias.start.differs(self.null)
         region = Region(zero, zero, problem.m, problem.n, problem.c, problem.bias, adds)
 
+        # Sums that C cannot hold are whole.
+        limit = problem.k if self.tiling.is_narrow else f.integer(DOT_DEPTH)
+
         def block(depth: Value, _: list[Value]) -> None:
             here = Block(
                 region,
                 depth,
-                k=f.minimum(problem.k - depth, DOT_DEPTH),
-                is_last=(depth + DOT_DEPTH) >= problem.k,
+                k=f.minimum(problem.k - depth, limit),
+                is_last=(depth + limit) >= problem.k,
                 b=problem.b.at(depth, None).start,
                 b_row=problem.b.column,
                 b_panel=zero,
@@ -337,7 +343,7 @@ class _KernelWriter:
 
             def group(row: Value, _: list[Value]) -> None:
                 a = problem.a.at(row, depth)
-                panel = self._panel_arguments(here, row, a.start, a.row)
+                panel = self._panel_arguments(here, row, a.start, a.row, here.k)
                 rows = f.minimum(problem.m - row, len(is_row_major))
                 f.branch(
                     (problem.m * problem.n).equals(1),
@@ -347,7 +353,7 @@ class _KernelWriter:
 
             f.loop(0, problem.m, len(is_row_major), [], group, at_least_once=True)
 
-        f.loop(0, problem.k, DOT_DEPTH, [], block, at_least_once=True)
+        f.loop(0, problem.k, limit, [], block, at_least_once=True)
 
     # ------------------------------------------------------------- blocks of B
 
@@ -416,7 +422,7 @@ class _KernelWriter:
         f.loop(0, self.problem.k, depth, [], block, at_least_once=True)
 
     def _packs_b(self) -> Value:
-        if self.tiling.is_narrow:
+        if self.tiling.always_packs:
             return self.f.constant(1, I1)
         scattered = self.problem.b.column.differs(self.tiling.stored_bytes)
         num_elements = self.problem.k * self.problem.n
@@ -435,7 +441,8 @@ class _KernelWriter:
 
         def pack() -> list[Value]:
             self._pack(self.tiling.vectors, b, self.problem.workspace, k, n)
-            return [self.problem.workspace, f.integer(width_bytes), k * width_bytes]
+            panel_bytes = self.tiling.panel_rows(k) * width_bytes
+            return [self.problem.workspace, f.integer(width_bytes), panel_bytes]
 
         return f.branch(packs, pack, lambda: [b.start, b.row, f.integer(width_bytes)])
 
@@ -480,7 +487,7 @@ class _KernelWriter:
         f.loop(0, count, 1, [f.integer(0)], panel, at_least_once=True)
 
     def _packs_a(self) -> Value:
-        if self.tiling.is_narrow:
+        if self.tiling.always_packs:
             return self.f.constant(1, I1)
         problem, size = self.problem, self.tiling.stored_bytes
         row, n = problem.a.row, problem.n
@@ -510,12 +517,13 @@ class _KernelWriter:
             return [a.start, f.select(is_row_major, a.column, a.row)]
 
         start, stride = f.branch(packs_a, pack, in_place)
-        panel = self._panel_arguments(block, row, start, stride)
+        rows_of_panel = tiling.panel_rows(block.k)
+        panel = self._panel_arguments(block, row, start, stride, rows_of_panel)
 
         def dispatch(layout: Layout) -> None:
             self._dispatch(self.panels[layout], 1, rows, panel)
 
-        if tiling.is_narrow:
+        if tiling.always_packs:
             dispatch(Layout.ROWS)
             return
         f.branch(
@@ -525,7 +533,7 @@ class _KernelWriter:
         )
 
     def _panel_arguments(
-        self, block: Block, row: Value, a: Value, a_stride: Value
+        self, block: Block, row: Value, a: Value, a_stride: Value, k: Value
     ) -> Panel:
         region = block.region
         c, bias = region.sums.at(row, None), region.bias.at(row, None)
@@ -539,7 +547,7 @@ class _KernelWriter:
             c=c.start,
             c_row=c.row,
             n=region.n,
-            k=block.k,
+            k=k,
             accumulate=self._accumulates(block),
             bias=self.f.select(adds_bias, bias.start, self.null),
             bias_row=bias.row,

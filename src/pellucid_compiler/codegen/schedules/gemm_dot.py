@@ -13,6 +13,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from pellucid_compiler.codegen.builder import PTR, Function, Module, Value
+from pellucid_compiler.codegen.formats import convert, to_memory
+from pellucid_compiler.codegen.schedules.gemm_pack import load_bits, load_wide
 from pellucid_compiler.codegen.schedules.gemm_tile import Panel, Tiling
 from pellucid_compiler.codegen.schedules.gemm_words import (
     add_products,
@@ -135,44 +137,47 @@ class _DotWriter:
         zero = f.constant(0, tiling.vector)
 
         def add(at: Value, sums: list[Value], load: Load) -> list[Value]:
-            here, kind = at * tiling.element_bytes, tiling.factors
+            here, kind = at * tiling.stored_bytes, tiling.factors
             left = [left_parts(kind, load(f.offset(row, here))) for row in rows]
             right = [right_parts(kind, load(f.offset(x, here))) for x in columns]
             products = [(x, y) for x in left for y in right]
             pairs = zip(products, sums, strict=True)
             return [add_products(kind, *p, s) for p, s in pairs]
 
+        lanes = tiling.lanes * tiling.word
+
         def load_vector(address: Value) -> Value:
-            return f.load(address, tiling.vector)
+            return f.load(address, tiling.panel_vector)
+
+        def load_last(address: Value) -> Value:
+            bits = load_bits(tiling, address, lanes, mask)
+            return f.bitcast(bits, tiling.panel_vector)
 
         def several(at: Value, sums: list[Value]) -> list[Value]:
             result = []
             for i in range(shape.unroll):
                 old = sums[i * shape.size : (i + 1) * shape.size]
-                result += add(at + i * tiling.lanes, old, load_vector)
+                result += add(at + i * lanes, old, load_vector)
             return result
 
-        step = tiling.lanes * shape.unroll
+        step = lanes * shape.unroll
         done = k & -step
         sums = f.loop(0, done, step, [zero] * (shape.size * shape.unroll), several)
         sums = _pairwise(f, sums, shape.size)
         if shape.unroll > 1:
-            whole = k & -tiling.lanes
+            whole = k & -lanes
             sums = f.loop(
-                done, whole, tiling.lanes, sums, lambda at, s: add(at, s, load_vector)
+                done, whole, lanes, sums, lambda at, s: add(at, s, load_vector)
             )
             done = whole
-        mask = f.first_lanes(k - done, tiling.lanes)
-        return f.branch(
-            k > done,
-            lambda: add(done, sums, lambda x: f.masked_load(x, mask, zero)),
-            lambda: sums,
-        )
+        mask = f.first_lanes(k - done, lanes)
+        return f.branch(k > done, lambda: add(done, sums, load_last), lambda: sums)
 
     # --------------------------------------------------------------- what follows it
 
     def _write_row(self, row: int, column: Value, sums: Value, mask: Value) -> None:
-        f, panel, size = self.f, self.panel, self.tiling.element_bytes
+        f, panel, tiling = self.f, self.panel, self.tiling
+        size = tiling.stored_bytes
         address = f.offset(f.offset(panel.c, panel.c_row * row), column * size)
         (sums,) = f.branch(
             panel.accumulate.differs(0),
@@ -180,15 +185,16 @@ class _DotWriter:
             lambda: [sums],
         )
         sums = self._add_bias(row, column, sums, mask)
+        sums = convert(f, sums, tiling.accumulator, tiling.dtype)
+        sums = to_memory(f, sums, tiling.dtype)
         if sums.type.lanes == 1:
             f.store(sums, address)
         else:
             f.masked_store(sums, address, mask)
 
     def _load(self, address: Value, like: Value, mask: Value) -> Value:
-        if like.type.lanes == 1:
-            return self.f.load(address, like.type)
-        return self.f.masked_load(address, mask, self.f.constant(0, like.type))
+        lanes = like.type.lanes
+        return load_wide(self.tiling, address, lanes, mask if lanes > 1 else None)
 
     def _add_bias(self, row: int, column: Value, sums: Value, mask: Value) -> Value:
         f, panel = self.f, self.panel
@@ -197,7 +203,7 @@ class _DotWriter:
         at = f.offset(at, column * panel.bias_column)
 
         def load_one() -> list[Value]:
-            return [f.splat(f.load(at, self.tiling.element), sums.type.lanes)]
+            return [f.splat(load_wide(self.tiling, at, 1), sums.type.lanes)]
 
         def add() -> list[Value]:
             (value,) = f.branch(

@@ -8,6 +8,7 @@ copied. Read next: ``gemm_tile.py``.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable
 
@@ -54,60 +55,113 @@ def load_wide(
     return convert(f, value, tiling.dtype, tiling.accumulator)
 
 
+def load_row(
+    tiling: Tiling,
+    address: Value,
+    step: Value,
+    mask: Value | None = None,
+    count: int | None = None,
+) -> Value:
+    """One row of a panel: a vector of contiguous columns. Of a word, ``count`` elements
+    or all are in memory, ``step`` bytes apart; the rest of it is zero."""
+    if tiling.word == 1:
+        return load_wide(tiling, address, tiling.lanes, mask)
+    places = [_step(address, step, i) for i in range(count or tiling.word)]
+    return word_of(tiling, [load_bits(tiling, at, tiling.lanes, mask) for at in places])
+
+
+def load_bits(
+    tiling: Tiling, address: Value, lanes: int, mask: Value | None = None
+) -> Value:
+    """Stored elements as integers."""
+    f, stored = address.function, memory_type(tiling.dtype, lanes).as_integer()
+    if mask is None:
+        return f.load(address, stored)
+    return f.masked_load(address, mask, f.constant(0, stored))
+
+
+def word_of(tiling: Tiling, elements: list[Value]) -> Value:
+    """Words of the bits of elements, the first in the lowest bits."""
+    f, bits = elements[0].function, 8 * tiling.stored_bytes
+    wide = [f.convert("zext", x, tiling.panel_element.element) for x in elements]
+    word = wide[0]
+    for i, value in enumerate(wide[1:], 1):
+        word = word | (value << (i * bits))
+    return word
+
+
+def _step(address: Value, step: Value, times: int) -> Value:
+    return address.function.offset(address, step * times) if times else address
+
+
+def each_tail(
+    f: Function, tiling: Tiling, k: Value, body: Callable[[int], object]
+) -> None:
+    """``body(count)`` where the last word of ``k`` elements has ``count``, but all."""
+    left = k & (tiling.word - 1)
+
+    def write(count: int) -> None:
+        body(count)
+
+    for count in range(1, tiling.word):
+        f.branch(left.equals(count), functools.partial(write, count))
+
+
 def pack_rows(module: Module, tiling: Tiling, vectors: int) -> Function:
     """Pack B with contiguous columns (``column`` is one element)."""
     f = module.function(f"pack_rows_{vectors}", _PARAMETERS, internal=True)
     source, target, row, _, k, n = f.args
-    stored, width = tiling.stored_bytes, tiling.lanes * vectors
+    stored, width, word = tiling.stored_bytes, tiling.lanes * vectors, tiling.word
     row_bytes = vectors * tiling.vector_bytes
+    panel_bytes = tiling.panel_rows(k) * row_bytes
     whole = n & -width
     left = n - whole
 
-    def copy_rows(count: int) -> LoopBody:
+    def copy_rows(count: int, tail: int | None = None) -> LoopBody:
         """Copy ``count`` rows into all full panels: in the order of the source, whose
         rows are far apart."""
 
         def into_panel(_: Value, at: list[Value]) -> list[Value]:
-            for i in range(count if count > 1 else 0):
-                later = f.offset(at[0], row * (i + _ROWS_AHEAD))
+            for i in range(count * word if count > 1 else 0):
+                later = f.offset(at[0], row * (i + _ROWS_AHEAD * word))
                 for line in range(0, vectors * tiling.lanes * stored, 64):
                     f.prefetch(f.offset(later, line))
             for i, j in itertools.product(range(count), range(vectors)):
-                here = f.offset(at[0], row * i) if i else at[0]
-                here = f.offset(here, j * tiling.lanes * stored)
-                value = load_wide(tiling, here, tiling.lanes)
+                here = f.offset(_step(at[0], row, i * word), j * tiling.lanes * stored)
+                value = load_row(tiling, here, row, count=tail)
                 there = f.offset(at[1], (i * vectors + j) * tiling.vector_bytes)
                 f.store(value, there, align=tiling.vector_bytes)
-            return [f.offset(at[0], width * stored), f.offset(at[1], k * row_bytes)]
+            return [f.offset(at[0], width * stored), f.offset(at[1], panel_bytes)]
 
         def rows(_: Value, at: list[Value]) -> list[Value]:
             f.loop(0, whole, width, at, into_panel)
-            return [f.offset(at[0], row * count), f.offset(at[1], count * row_bytes)]
+            steps = [row * (count * word), f.integer(count * row_bytes)]
+            return [f.offset(x, step) for x, step in zip(at, steps, strict=True)]
 
         return rows
 
-    grouped = k & -_ROWS_PER_PASS
-    at = [source, target]
-    at = f.loop(0, grouped, _ROWS_PER_PASS, at, copy_rows(_ROWS_PER_PASS))
-    f.loop(grouped, k, 1, at, copy_rows(1))
+    at = _grouped_rows(f, tiling, k, [source, target], copy_rows)
+    each_tail(f, tiling, k, lambda count: copy_rows(1, count)(k, at))
 
     def narrow_panel() -> None:
         masks = [
             f.first_lanes(left - i * tiling.lanes, tiling.lanes) for i in range(vectors)
         ]
 
-        def one_row(_: Value, at: list[Value]) -> list[Value]:
+        def one_row(_: Value, at: list[Value], tail: int | None = None) -> list[Value]:
             for i, mask in enumerate(masks):
                 here = f.offset(at[0], i * tiling.lanes * stored)
-                f.prefetch(f.offset(here, row * _ROWS_AHEAD))
-                value = load_wide(tiling, here, tiling.lanes, mask)
+                f.prefetch(f.offset(here, row * (_ROWS_AHEAD * word)))
+                value = load_row(tiling, here, row, mask, tail)
                 there = f.offset(at[1], i * tiling.vector_bytes)
                 f.store(value, there, align=tiling.vector_bytes)
-            return [f.offset(at[0], row), f.offset(at[1], row_bytes)]
+            return [f.offset(at[0], row * word), f.offset(at[1], row_bytes)]
 
         start = f.offset(source, whole * stored)
-        end = f.offset(target, whole * (k * tiling.element_bytes))
-        f.loop(0, k, 1, [start, end], one_row)
+        rows = tiling.panel_rows(k)
+        end = f.offset(target, whole * (rows * tiling.element_bytes))
+        at = f.loop(0, _whole_words(tiling, k), 1, [start, end], one_row)
+        each_tail(f, tiling, k, lambda count: one_row(k, at, count))
 
     f.branch(left > 0, narrow_panel)
     f.ret()
@@ -122,9 +176,10 @@ def pack_panels(module: Module, tiling: Tiling, vectors: int) -> Function:
     parameters = [*_PARAMETERS, ("width", I64)]
     f = module.function(f"pack_panels_{vectors}", parameters, internal=True)
     source, target, row, _, k, n, width = f.args
-    row_bytes = vectors * tiling.vector_bytes
+    row_bytes, word = vectors * tiling.vector_bytes, tiling.word
+    panel_bytes = tiling.panel_rows(k) * row_bytes
 
-    def copy_rows(count: int) -> LoopBody:
+    def copy_rows(count: int, tail: int | None = None) -> LoopBody:
         def into_panel(column: Value, at: list[Value]) -> list[Value]:
             inside = f.minimum(width, n - column)
             masks = [
@@ -132,36 +187,56 @@ def pack_panels(module: Module, tiling: Tiling, vectors: int) -> Function:
                 for j in range(vectors)
             ]
             for i, j in itertools.product(range(count), range(vectors)):
-                here = f.offset(at[0], row * i) if i else at[0]
+                here = _step(at[0], row, i * word)
                 here = f.offset(here, j * tiling.lanes * tiling.stored_bytes)
-                f.prefetch(f.offset(here, row * _ROWS_AHEAD))
-                value = load_wide(tiling, here, tiling.lanes, masks[j])
+                f.prefetch(f.offset(here, row * (_ROWS_AHEAD * word)))
+                value = load_row(tiling, here, row, masks[j], tail)
                 there = f.offset(at[1], (i * vectors + j) * tiling.vector_bytes)
                 f.store(value, there, align=tiling.vector_bytes)
-            steps = [width * tiling.stored_bytes, k * row_bytes]
+            steps = [width * tiling.stored_bytes, panel_bytes]
             return [f.offset(x, step) for x, step in zip(at, steps, strict=True)]
 
         def rows(_: Value, at: list[Value]) -> list[Value]:
             f.loop(0, n, width, at, into_panel)
-            return [f.offset(at[0], row * count), f.offset(at[1], count * row_bytes)]
+            steps = [row * (count * word), f.integer(count * row_bytes)]
+            return [f.offset(x, step) for x, step in zip(at, steps, strict=True)]
 
         return rows
 
-    grouped = k & -_ROWS_PER_PASS
-    at = [source, target]
-    at = f.loop(0, grouped, _ROWS_PER_PASS, at, copy_rows(_ROWS_PER_PASS))
-    f.loop(grouped, k, 1, at, copy_rows(1))
+    at = _grouped_rows(f, tiling, k, [source, target], copy_rows)
+    each_tail(f, tiling, k, lambda count: copy_rows(1, count)(k, at))
     f.ret()
     return f
+
+
+def _whole_words(tiling: Tiling, k: Value) -> Value:
+    shift = tiling.word.bit_length() - 1
+    return k.function.binary("lshr", k, shift) if shift else k
+
+
+def _grouped_rows(
+    f: Function,
+    tiling: Tiling,
+    k: Value,
+    at: list[Value],
+    copy_rows: Callable[[int], LoopBody],
+) -> list[Value]:
+    """Rows of whole words, some at a time, then one by one; returns what follows."""
+    rows = _whole_words(tiling, k)
+    grouped = rows & -_ROWS_PER_PASS
+    at = f.loop(0, grouped, _ROWS_PER_PASS, at, copy_rows(_ROWS_PER_PASS))
+    return f.loop(grouped, rows, 1, at, copy_rows(1))
 
 
 def pack_columns(module: Module, tiling: Tiling, vectors: int) -> Function:
     """Pack B of any strides; a fast transposition where ``row`` is one element."""
     f = module.function(f"pack_columns_{vectors}", _PARAMETERS, internal=True)
     source, target, row, column, k, n = f.args
-    stored, lanes = tiling.stored_bytes, tiling.lanes
-    chunk, line = _LANE_BYTES // tiling.element_bytes, _LINE_BYTES // stored
+    stored, lanes, word = tiling.stored_bytes, tiling.lanes, tiling.word
+    words = _LANE_BYTES // tiling.element_bytes
+    chunk, line = words * word, _LINE_BYTES // stored  # of k
     row_bytes = vectors * tiling.vector_bytes
+    k_of_words = k & -word
 
     def strip(first: Value, at: list[Value]) -> list[Value]:
         """One vector of columns, all k. Columns beyond the last repeat it."""
@@ -172,7 +247,7 @@ def pack_columns(module: Module, tiling: Tiling, vectors: int) -> Function:
         ]
 
         def load_vector(i: int, done: Value) -> Value:
-            return load_wide(tiling, f.offset(addresses[i], done * stored), chunk)
+            return load_depth(tiling, f.offset(addresses[i], done * stored))
 
         def store_chunk(done: Value, there: Value) -> None:
             vectors = transpose_chunk(f, tiling, lambda i: load_vector(i, done))
@@ -183,7 +258,7 @@ def pack_columns(module: Module, tiling: Tiling, vectors: int) -> Function:
 
         def chunk_of_rows(done: Value, out: list[Value]) -> list[Value]:
             store_chunk(done, out[0])
-            return [f.offset(out[0], chunk * row_bytes)]
+            return [f.offset(out[0], words * row_bytes)]
 
         def line_of_rows(done: Value, out: list[Value]) -> list[Value]:
             for address in addresses:
@@ -199,24 +274,29 @@ def pack_columns(module: Module, tiling: Tiling, vectors: int) -> Function:
 
         def last_chunk() -> None:
             """The rows that are left, and some before them once more."""
-            done = k - chunk
-            store_chunk(done, f.offset(at[1], done * row_bytes))
+            done = k_of_words - chunk
+            there = tiling.panel_rows(done) * row_bytes
+            store_chunk(done, f.offset(at[1], there))
 
-        f.branch(in_chunks & (whole < k), last_chunk)
-        whole = f.select(in_chunks, k, whole)
+        f.branch(in_chunks & (whole < k_of_words), last_chunk)
+        whole = f.select(in_chunks, k_of_words, whole)
 
-        def single_row(done: Value, out: list[Value]) -> list[Value]:
-            value = f.poison(tiling.vector)
+        def single_row(
+            done: Value, out: list[Value], tail: int | None = None
+        ) -> list[Value]:
+            value = f.poison(tiling.panel_vector)
             for i in range(lanes):
-                one = load_wide(tiling, f.offset(addresses[i], done * row), 1)
-                value = f.insert(value, one, i)
+                here = f.offset(addresses[i], done * row)
+                value = f.insert(value, load_one(tiling, here, row, tail), i)
             f.store(value, out[0], align=tiling.vector_bytes)
             return [f.offset(out[0], row_bytes)]
 
-        f.loop(whole, k, 1, out, single_row)
+        f.loop(whole, k_of_words, word, out, single_row)
+        end = [f.offset(at[1], tiling.panel_rows(k_of_words) * row_bytes)]
+        each_tail(f, tiling, k, lambda count: single_row(k_of_words, end, count))
         return [
             f.offset(at[0], column * lanes),
-            _next_strip(f, tiling, first, at[1], k, vectors),
+            _next_strip(f, tiling, first, at[1], tiling.panel_rows(k), vectors),
         ]
 
     f.loop(0, n, lanes, [source, target], strip)
@@ -225,14 +305,33 @@ def pack_columns(module: Module, tiling: Tiling, vectors: int) -> Function:
 
 
 def _next_strip(
-    f: Function, tiling: Tiling, first: Value, at: Value, k: Value, vectors: int
+    f: Function, tiling: Tiling, first: Value, at: Value, rows: Value, vectors: int
 ) -> Value:
     """Where the next vector of columns goes: beside this one, or in the next panel."""
-    panel_bytes = k * (vectors * tiling.vector_bytes)
+    panel_bytes = rows * (vectors * tiling.vector_bytes)
     back = (vectors - 1) * tiling.vector_bytes
     columns = tiling.lanes * vectors
     ends = ((first + tiling.lanes) & (columns - 1)).equals(0)
     return f.offset(at, f.select(ends, panel_bytes - back, tiling.vector_bytes))
+
+
+def load_depth(tiling: Tiling, address: Value, mask: Value | None = None) -> Value:
+    """16 bytes of a panel from contiguous k of one column; a mask is of elements."""
+    chunk = _LANE_BYTES // tiling.element_bytes
+    if tiling.word == 1:
+        return load_wide(tiling, address, chunk, mask)
+    bits = load_bits(tiling, address, chunk * tiling.word, mask)
+    return address.function.bitcast(bits, tiling.panel_element.with_lanes(chunk))
+
+
+def load_one(
+    tiling: Tiling, address: Value, step: Value, count: int | None = None
+) -> Value:
+    """One element of a panel, or a word of ``count`` elements ``step`` bytes apart."""
+    if tiling.word == 1:
+        return load_wide(tiling, address, 1)
+    places = [_step(address, step, i) for i in range(count or tiling.word)]
+    return word_of(tiling, [load_bits(tiling, at, 1) for at in places])
 
 
 def transpose_chunk(

@@ -27,16 +27,20 @@ when. A part is a mode of the same kernel, given in ``params[2]``; the arguments
                    source, pairs (k offset, place of its lanes), lanes: an int64
                    each, whose bits say which lanes are inside
 ``PACK_DEPTH``     data: target, source, one offset per lane, pairs (offset,
-                   length) of runs of contiguous k. sizes: runs, bytes of a row
-                   of the target
+                   length) of runs of contiguous k, whole words but for the last.
+                   sizes: runs, bytes of a row of the target
+``PACK_PLACES``    the same where words are not in runs. data: target, source, one
+                   offset per lane, k offsets. sizes: k, bytes of a row of the
+                   target
 ``FINISH``         data: C, sums, bias or null. sizes: m, n, slices. strides: of
                    rows of C, of the sums and of the bias, of a column of the
                    bias, of a slice. params[1]: whether to add to C. C is the sum
                    of all slices and the bias
 =================  ==========================================================
 
-Sums and panels have the accumulator's dtype. One call but ``PACK_MATRIX`` packs one
-vector of columns of a panel. The driver is ``runtime/products/packed_product.h``.
+Sums have the accumulator's dtype, and panels, if they hold no words. One call but
+``PACK_MATRIX`` packs one vector of columns of a panel. The driver is
+``runtime/products/packed_product.h``.
 """
 
 from __future__ import annotations
@@ -55,7 +59,14 @@ from pellucid_compiler.codegen.builder import (
     Value,
 )
 from pellucid_compiler.codegen.formats import convert, to_memory
-from pellucid_compiler.codegen.schedules.gemm_pack import load_wide, transpose_chunk
+from pellucid_compiler.codegen.schedules.gemm_pack import (
+    each_tail,
+    load_bits,
+    load_depth,
+    load_wide,
+    transpose_chunk,
+    word_of,
+)
 from pellucid_compiler.codegen.schedules.gemm_tile import Tiling
 
 PRODUCT, DESCRIBE, MULTIPLY, PACK_COLUMNS, PACK_DEPTH, FINISH, PACK_MATRIX = (
@@ -65,7 +76,7 @@ PRODUCT, DESCRIBE, MULTIPLY, PACK_COLUMNS, PACK_DEPTH, FINISH, PACK_MATRIX = (
         *("pack_depth", "finish", "pack_matrix"),
     )
 )
-PACK_WINDOWS = PART["pack_windows"]
+PACK_WINDOWS, PACK_PLACES = PART["pack_windows"], PART["pack_places"]
 
 PARAMETERS: list[tuple[str, Type]] = [
     ("data", PTR),
@@ -90,6 +101,7 @@ def part_functions(module: Module, tiling: Tiling) -> dict[int, Function]:
         PACK_COLUMNS: functools.partial(_pack_columns, windows=False),
         PACK_WINDOWS: functools.partial(_pack_columns, windows=True),
         PACK_DEPTH: _pack_depth,
+        **({PACK_PLACES: _pack_places} if tiling.word > 1 else {}),
         FINISH: _finish,
     }
     return functions_of(module, tiling, writers)
@@ -126,17 +138,26 @@ def _pack_columns(f: Function, tiling: Tiling, *, windows: bool) -> None:
     before = f.first_lanes(first, tiling.lanes)
     inside = f.first_lanes(end, tiling.lanes) & ~before
 
-    def rows(write: Callable[[Value, Value], None]) -> None:
-        def row(_: Value, at: list[Value]) -> list[Value]:
-            here = f.offset(source, f.load(at[0], I64))
-            lanes = inside
-            for masks in known:
-                place = f.load(f.offset(at[0], 8), I64)
-                lanes = lanes & _lanes(f, f.load(f.offset(masks, place), I64), tiling)
-            write(load_wide(tiling, here, tiling.lanes, lanes), at[1])
-            return [f.offset(at[0], 16 if windows else 8), f.offset(at[1], step)]
+    entry = 16 if windows else 8
 
-        f.loop(0, k, 1, [offsets, target], row)
+    def element(entry: Value) -> Value:
+        here = f.offset(source, f.load(entry, I64))
+        lanes = inside
+        for masks in known:
+            place = f.load(f.offset(entry, 8), I64)
+            lanes = lanes & _lanes(f, f.load(f.offset(masks, place), I64), tiling)
+        load = load_wide if tiling.word == 1 else load_bits
+        return load(tiling, here, tiling.lanes, lanes)
+
+    def rows(write: Callable[[Value, Value], None]) -> None:
+        def row(_: Value, at: list[Value], count: int = tiling.word) -> list[Value]:
+            elements = [element(f.offset(at[0], i * entry)) for i in range(count)]
+            value = elements[0] if tiling.word == 1 else word_of(tiling, elements)
+            write(value, at[1])
+            return [f.offset(at[0], tiling.word * entry), f.offset(at[1], step)]
+
+        at = f.loop(0, k & -tiling.word, tiling.word, [offsets, target], row)
+        each_tail(f, tiling, k, lambda count: row(k, at, count))
 
     f.branch(
         first.equals(0),
@@ -154,8 +175,9 @@ def _lanes(f: Function, bits: Value, tiling: Tiling) -> Value:
 def _pack_depth(f: Function, tiling: Tiling) -> None:
     target, source, offsets, runs = arguments(f, 0, 4, PTR)
     num_runs, step = arguments(f, 1, 2)
-    stored = tiling.stored_bytes
-    chunk = 16 // tiling.element_bytes
+    stored, word = tiling.stored_bytes, tiling.word
+    words = 16 // tiling.element_bytes
+    chunk = words * word
     places = [f.load(f.offset(offsets, 8 * i), I64) for i in range(tiling.lanes)]
 
     def run(_: Value, at: list[Value]) -> list[Value]:
@@ -165,16 +187,14 @@ def _pack_depth(f: Function, tiling: Tiling) -> None:
 
         def transposed(done: Value, mask: Value | None) -> list[Value]:
             def load(i: int) -> Value:
-                return load_wide(
-                    tiling, f.offset(columns[i], done * stored), chunk, mask
-                )
+                return load_depth(tiling, f.offset(columns[i], done * stored), mask)
 
             return transpose_chunk(f, tiling, load)
 
         def whole(done: Value, to: list[Value]) -> list[Value]:
             for i, value in enumerate(transposed(done, None)):
                 f.store(value, f.offset(to[0], step * i))
-            return [f.offset(to[0], step * chunk)]
+            return [f.offset(to[0], step * words)]
 
         done = length & -chunk
         (to,) = f.loop(0, done, chunk, [at[1]], whole)
@@ -183,14 +203,35 @@ def _pack_depth(f: Function, tiling: Tiling) -> None:
         def rest() -> None:
             rows = transposed(done, f.first_lanes(left, chunk))
             f.store(rows[0], to)
-            for i, value in enumerate(rows[1:-1], 1):
+            for i, value in enumerate(rows[1 : (chunk - 2) // word + 1], 1):
                 there = f.offset(to, step * i)
-                f.branch(left > i, functools.partial(f.store, value, there))
+                f.branch(left > i * word, functools.partial(f.store, value, there))
 
         f.branch(left > 0, rest)
-        return [f.offset(at[0], 16), f.offset(to, step * left)]
+        return [f.offset(at[0], 16), f.offset(to, step * tiling.panel_rows(left))]
 
     f.loop(0, num_runs, 1, [runs, target], run)
+
+
+def _pack_places(f: Function, tiling: Tiling) -> None:
+    target, source, lane_offsets, offsets = arguments(f, 0, 4, PTR)
+    k, step = arguments(f, 1, 2)
+    columns = [
+        f.offset(source, f.load(f.offset(lane_offsets, 8 * i), I64))
+        for i in range(tiling.lanes)
+    ]
+
+    def row(_: Value, at: list[Value], count: int = tiling.word) -> list[Value]:
+        places = [f.load(f.offset(at[0], 8 * i), I64) for i in range(count)]
+        value = f.poison(tiling.panel_vector)
+        for lane, column in enumerate(columns):
+            elements = [load_bits(tiling, f.offset(column, x), 1) for x in places]
+            value = f.insert(value, word_of(tiling, elements), lane)
+        f.store(value, at[1])
+        return [f.offset(at[0], 8 * tiling.word), f.offset(at[1], step)]
+
+    at = f.loop(0, k & -tiling.word, tiling.word, [offsets, target], row)
+    each_tail(f, tiling, k, lambda count: row(k, at, count))
 
 
 def _finish(f: Function, tiling: Tiling) -> None:

@@ -81,10 +81,12 @@ class Tiling:
     depth: int
     columns: int
     factors: Factors = Factors.ELEMENTS
+    word: int = 1  # elements of A and B, of consecutive k, in one of a panel
 
     @property
-    def has_words(self) -> bool:
-        return self.factors is not Factors.ELEMENTS
+    def is_ordered(self) -> bool:
+        """Whether A and B may not change places: both are words of int8."""
+        return self.factors in (Factors.DOTS, Factors.PAIRS)
 
     @property
     def offset(self) -> int:
@@ -94,6 +96,16 @@ class Tiling:
     @property
     def is_narrow(self) -> bool:
         return self.dtype != self.accumulator
+
+    @property
+    def always_packs(self) -> bool:
+        """Whether panels hold other elements than A and B."""
+        return self.is_narrow or self.word > 1
+
+    @property
+    def has_dots(self) -> bool:
+        """Whether products of few rows may be sums over lanes."""
+        return not self.is_narrow or self.word > 1
 
     @property
     def stored_bytes(self) -> int:
@@ -107,6 +119,22 @@ class Tiling:
     @property
     def vector(self) -> Type:
         return self.element.with_lanes(self.lanes)
+
+    @property
+    def panel_element(self) -> Type:
+        """What panels of A and B hold: a number or a word."""
+        return self.element.as_integer() if self.word > 1 else self.element
+
+    @property
+    def panel_vector(self) -> Type:
+        return self.panel_element.with_lanes(self.lanes)
+
+    def panel_rows(self, k: Value) -> Value:
+        """Rows of a panel that hold ``k`` elements, the last one filled with zeros."""
+        if self.word == 1:
+            return k
+        shift = self.word.bit_length() - 1
+        return k.function.binary("lshr", k + (self.word - 1), shift)
 
     @property
     def width(self) -> int:
@@ -128,12 +156,12 @@ class Tiling:
 
     @property
     def packed_b_bytes(self) -> int:
-        return self.depth * self.columns * self.element_bytes
+        return self.depth // self.word * self.columns * self.element_bytes
 
     @property
     def packed_bytes(self) -> int:
         """Bytes of the workspace that hold a block of B, then a panel of A."""
-        a_bytes = self.depth * self.vectors_of_a * self.vector_bytes
+        a_bytes = self.depth // self.word * self.vectors_of_a * self.vector_bytes
         return self.packed_b_bytes + a_bytes
 
     def wide_vectors(self, rows: int) -> int:
@@ -154,7 +182,9 @@ _TILES[16, True] = (4, 2)
 def tiling(target: Target, dtype: str, result: str | None = None) -> Tiling:
     """Tiles that fill the target's registers; blocks that fit a 1 MiB L2 cache.
     ``result``: the dtype of the product, else that of its factors."""
-    factors = Factors.ELEMENTS
+    factors, word = Factors.ELEMENTS, 1
+    if dtype == "bfloat16" and target.has_bfloat16_dots:
+        factors, word = Factors.BFLOATS, 2
     if result not in (None, dtype):
         assert (dtype, result) == ("int8", "int32")
         factors = Factors.DOTS if target.has_dots else Factors.PAIRS
@@ -166,9 +196,10 @@ def tiling(target: Target, dtype: str, result: str | None = None) -> Tiling:
     lanes = target.lanes(element)
     return Tiling(
         *(dtype, accumulator, lanes, rows, vectors),
-        depth=BLOCK_DEPTH,
+        depth=BLOCK_DEPTH * word,
         columns=512,
         factors=factors,
+        word=word,
     )
 
 
@@ -177,9 +208,9 @@ class Panel(NamedTuple):
 
     ``a_stride`` and ``b_row`` step to the next row of A (to the next k in
     ``Layout.ROWS``) and of B, ``b_panel`` to the columns of the next tile, in bytes.
-    ``accumulate`` is nonzero when C holds the sum over smaller k. ``bias`` is null
-    without bias and before the last block of k; its column stride is 0 or one
-    element.
+    ``k`` counts rows of the panels. ``accumulate`` is nonzero when C holds the sum over
+    smaller k. ``bias`` is null without bias and before the last block of k; its column
+    stride is 0 or one element.
     """
 
     a: Value
@@ -293,8 +324,10 @@ class PanelWriter:
             else:
                 self.f.masked_store(value, address, mask)
 
-    def _load(self, address: Value, mask: Value | None) -> Value:
-        vector = self.tiling.vector
+    def _load(
+        self, address: Value, mask: Value | None, vector: Type | None = None
+    ) -> Value:
+        vector = vector or self.tiling.vector
         if mask is None:
             return self.f.load(address, vector)
         return self.f.masked_load(address, mask, self.f.constant(0, vector))
@@ -374,14 +407,17 @@ class PanelWriter:
                 self._prefetch(f.offset(b, self.b_ahead), vectors)
         row_of_b = [
             right_parts(
-                tiling.factors, self._load(f.offset(b, i * tiling.vector_bytes), mask)
+                tiling.factors,
+                self._load(
+                    f.offset(b, i * tiling.vector_bytes), mask, tiling.panel_vector
+                ),
             )
             for i, mask in enumerate(masks)
         ]
         result = []
         for row in range(self.rows):
             place = f.offset(a, self._row_of_a(row))
-            word = f.splat(f.load(place, tiling.element), tiling.lanes)
+            word = f.splat(f.load(place, tiling.panel_element), tiling.lanes)
             left = left_parts(tiling.factors, word)
             old = sums[row * vectors : (row + 1) * vectors]
             pairs = zip(row_of_b, old, strict=True)

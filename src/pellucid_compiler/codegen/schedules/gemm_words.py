@@ -1,4 +1,10 @@
-"""Words: four int8 of consecutive k in the place of one element of A and B.
+"""Words: four int8, or two bfloat16, of consecutive k in the place of one element of A
+and B.
+
+Products of bfloat16 are words in the panels alone: ``gemm_pack.py`` makes words of rows
+of B and fills the last word of an odd k with a zero, ``vdpbf16ps`` adds the products of
+a word to a float32. It takes subnormal numbers for zeros and rounds each addition,
+whatever the mode of rounding.
 
 A product of int8 whose sums are int32 is a product of matrices of 32-bit words, k / 4
 of them: panels, tiles and drivers are those of int32. This module has what differs, the
@@ -25,11 +31,12 @@ class Factors(Enum):
     """What an element of A and B is, and how two of them are multiplied."""
 
     ELEMENTS = "elements"  # a number
-    DOTS = "dots"  # a word, by vpdpbusd
-    PAIRS = "pairs"  # a word, by vpmaddwd
+    DOTS = "dots"  # a word of int8, by vpdpbusd
+    PAIRS = "pairs"  # a word of int8, by vpmaddwd
+    BFLOATS = "bfloats"  # a word of bfloat16, by vdpbf16ps
 
 
-_BYTE, _SHORT = Type("i8"), Type("i16")
+_BYTE, _SHORT, _BFLOAT = Type("i8"), Type("i16"), Type("bfloat")
 _PAIRS = {8: "llvm.x86.avx2.pmadd.wd", 16: "llvm.x86.avx512.pmaddw.d.512"}
 _SIGNS = -0x7F7F7F80  # the sign bit of every byte
 
@@ -52,6 +59,10 @@ def add_products(
     """``sums`` and the products of a vector of A and one of B: rounded once for floats;
     integers wrap."""
     f, lanes = sums.function, sums.type.lanes
+    if factors is Factors.BFLOATS:
+        name = f"llvm.x86.avx512bf16.dpbf16ps.{32 * lanes}"
+        pairs = [f.bitcast(x, _BFLOAT.with_lanes(2 * lanes)) for x in (*left, *right)]
+        return f.intrinsic(name, sums.type, sums, *pairs)
     if factors is Factors.DOTS:
         name = f"llvm.x86.avx512.vpdpbusd.{32 * lanes}"
         (a,), (b,) = left, right

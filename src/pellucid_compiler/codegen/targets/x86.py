@@ -2,9 +2,10 @@
 
 ``x86-64-v3`` has AVX2, FMA and F16C (16 registers of 32 bytes); ``x86-64-v4`` adds
 AVX-512 F, BW, CD, DQ, VL (32 registers of 64 bytes and masks). ``x86-64-v4-dot`` adds
-VNNI, the sums of products of bytes; its pack holds only the products that have it. The
-CPU is LLVM's own name of the level, so no feature string is ever assembled by hand:
-LLVM aborts the process on a malformed one. Read next: ``pack/jit.py``.
+VNNI, the sums of products of bytes, and ``x86-64-v4-bf16`` those of bfloat16; their
+packs hold only the products that have these. The CPU is LLVM's own name of the level,
+so no feature string is ever assembled by hand: LLVM aborts the process on a malformed
+one. Read next: ``pack/jit.py``.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ class Target:
     num_vector_registers: int
     has_masks: bool
     has_dots: bool = False
+    has_bfloat16_dots: bool = False
     triple: str = "x86_64-unknown-linux-gnu"
 
     def lanes(self, type_: Type) -> int:
@@ -46,10 +48,19 @@ X86_64_V4 = Target("x86-64-v4", "x86-64-v4", 512, 32, has_masks=True)
 X86_64_V4_DOT = Target(
     "x86-64-v4-dot", "cascadelake", 512, 32, has_masks=True, has_dots=True
 )
+X86_64_V4_BF16 = Target(
+    "x86-64-v4-bf16",
+    "cooperlake",
+    512,
+    32,
+    has_masks=True,
+    has_dots=True,
+    has_bfloat16_dots=True,
+)
 
 # Levels with packs of their own, and those with small packs beside another's.
 TARGETS = {target.name: target for target in (X86_64_V3, X86_64_V4)}
-PRODUCT_TARGETS = {X86_64_V4_DOT.name: X86_64_V4_DOT}
+PRODUCT_TARGETS = {target.name: target for target in (X86_64_V4_DOT, X86_64_V4_BF16)}
 _ALL = {**TARGETS, **PRODUCT_TARGETS}
 
 
@@ -74,8 +85,10 @@ def host_target() -> Target:
 
 def host_product_targets() -> list[Target]:
     """The levels that this machine runs of those whose packs hold products alone."""
-    dots = host_target() is X86_64_V4 and "avx512_vnni" in _host_flags()
-    return [X86_64_V4_DOT] if dots else []
+    flags = _host_flags()
+    if host_target() is not X86_64_V4 or "avx512_vnni" not in flags:
+        return []
+    return [X86_64_V4_DOT, *([X86_64_V4_BF16] if "avx512_bf16" in flags else [])]
 
 
 def _host_flags() -> set[str]:

@@ -1,0 +1,129 @@
+"""What a program still holds when its recording ends: storages by the line that made
+them, with the names of their holders, and graphs that reach back over several steps.
+
+Called while the program's variables still exist; rules read the result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pellucid.memory._holders import paths_to
+from pellucid.memory._live import live_storages, live_tensors, nodes_behind
+from pellucid.memory._names import names_of
+from pellucid.profiler._timeline.columns import Array
+from pellucid.profiler._timeline.log import Kind, Line, Log
+from pellucid.profiler._timeline.storages import OPTIMIZER, Storages
+
+_LEAST, _ROUNDS = 1 << 14, 6  # bytes, and storages of one line
+_GRAPH = " -> "  # in a holder's path: then the nodes of its graph
+_EARLY, _MIDDLE = 0.2, (0.3, 0.7)  # of a line's storages in turn
+_STEPS_BACK = 3
+
+
+@dataclass(frozen=True)
+class Held:
+    """Storages of one line that lived to the end: how many, bytes, ``holders``: paths
+    as `memory.holders` gives them.
+    """
+
+    line: Line
+    count: int
+    nbytes: int
+    holders: tuple[str, ...]
+
+    @property
+    def containers(self) -> set[str]:
+        """The variables and attributes that hold them directly."""
+        return {container_of(path) for path in self.holders if _GRAPH not in path}
+
+    @property
+    def graph_roots(self) -> set[str]:
+        """Those that hold them through a graph."""
+        return {container_of(path) for path in self.holders if _GRAPH in path}
+
+
+def container_of(path: str) -> str:
+    """The last plain name of a holder's path before items: ``seen`` of
+    ``Probe.seen[3] -> ReluBackward0``.
+    """
+    name = path.partition(_GRAPH)[0].partition(" (")[0].partition("[")[0]
+    return name.rpartition(".")[2]
+
+
+def held_storages(log: Log) -> list[Held]:
+    """By line, the largest first, of lines whose storages accumulated."""
+    storages = Storages(log)
+    made = np.flatnonzero(storages.made >= 0)
+    places, lines = log.user_lines(storages.made[made])
+    groups = [made[places == number] for number in range(len(lines))]
+    found = [
+        (line, own[np.isinf(storages.end[own])])
+        for line, own in zip(lines, groups, strict=True)
+        if _accumulates(np.isinf(storages.end[own]))
+    ]
+    found = [(line, own) for line, own in found if _bytes(storages, own) >= _LEAST]
+    live = live_storages() if found else {}
+    held = []
+    for line, own in found:
+        paths: dict[str, None] = {}
+        for place in own[:: max(len(own) // 4, 1)][:4].tolist():
+            storage = live.get(int(storages.address[place]))
+            if storage is not None:
+                paths.update(dict.fromkeys(paths_to(storage)))
+        held.append(Held(line, len(own), _bytes(storages, own), tuple(paths)))
+    return sorted(held, key=lambda entry: -entry.nbytes)
+
+
+def _bytes(storages: Storages, places: Array) -> int:
+    return int(storages.nbytes[places].sum())
+
+
+def _accumulates(is_held: Array) -> bool:
+    """Whether storages that one line made in turn were held from the first rounds on
+    and evenly: not the last few alone, which are in use.
+    """
+    places = np.flatnonzero(is_held)
+    if len(places) < _ROUNDS:
+        return False
+    turns = places / len(is_held)
+    middle = float(np.median(turns))
+    return bool(turns[0] < _EARLY) and _MIDDLE[0] < middle < _MIDDLE[1]
+
+
+def old_graphs(log: Log) -> dict[str, str]:
+    """Names of tensors with graphs of earlier optimizer steps, and which: what was
+    saved for backward may be freed, the nodes are not.
+    """
+    columns = log.columns
+    steps = np.sort(columns.end[columns.is_named(Kind.RANGE, OPTIMIZER)])
+    if len(steps) < 2 * _STEPS_BACK:
+        return {}
+    calls = columns.rows_of(Kind.CALL)
+    numbers = columns.sequence[calls[columns.begin[calls] < steps[-_STEPS_BACK]]]
+    before = int(numbers.max(initial=-1))
+    spans: dict[str, int] = {}
+    counts: dict[str, int] = {}
+    for tensor in live_tensors():
+        made = [_number(node) for node in nodes_behind(tensor)]
+        own = [number for number in made if number is not None]
+        if not own or min(own) >= before:
+            continue
+        for name in {container_of(name) for name in names_of(tensor)}:
+            counts[name] = counts.get(name, 0) + 1
+            if max(own) > before:
+                spans[name] = max(spans.get(name, 0), len(made))
+    found = {name: f"{n} graphs of earlier steps" for name, n in counts.items()}
+    found = {name: text for name, text in found.items() if counts[name] >= _ROUNDS}
+    return found | {
+        name: f"a graph of {nodes} nodes that reaches back over earlier steps"
+        for name, nodes in spans.items()
+    }
+
+
+def _number(node: Any) -> int | None:
+    """When a node was made, among nodes; leaves' own have no turn."""
+    return int(node._sequence_nr()) if node.next_functions else None

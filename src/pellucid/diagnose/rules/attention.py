@@ -1,0 +1,105 @@
+"""Attention by hand: the scores of all pairs are written to memory and read again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from pellucid.diagnose.edits import enclosing
+from pellucid.diagnose.findings import Finding, Replay
+from pellucid.diagnose.recording import Computation
+from pellucid.diagnose.verdict import Facts
+
+_SHARE, _LEAST = 0.15, 64  # of the time; positions that attend
+_PRODUCTS = ("matmul", "bmm", "baddbmm", "einsum")
+
+
+def find(facts: Facts) -> list[Finding]:
+    """A softmax of what one product made, which another product reads."""
+    found = []
+    for item in facts.items:
+        if not item.name.startswith(("softmax", "_softmax")) or item.line is None:
+            continue
+        shape = tuple(item.arguments[0].shape)
+        if len(shape) < 3 or min(shape[-2:]) < _LEAST:
+            continue
+        scope = _scope(item.line.file, item.line.number)
+        near = [
+            other
+            for other in facts.items
+            if other.line is not None
+            and other.line.file == item.line.file
+            and other.line.number in scope
+        ]
+        first = _product(near, shape, makes=True)
+        last = _product(near, shape, makes=False)
+        if first is None or last is None:
+            continue
+        own = [other for other in near if _touches(other, shape)]
+        share = facts.share_of(sum(other.total for other in own))
+        if share < _SHARE or first.line is None:
+            continue
+        found.append(
+            Finding.at(
+                first.line.file,
+                first.line.number,
+                kind="bandwidth",
+                evidence=f"{share:.0%} of the time: scores of {shape} are written and "
+                f"read by {len(own)} ops",
+                fix="F.scaled_dot_product_attention(q, k, v), is_causal=True for a "
+                "causal mask",
+                share=share,
+                replay=_replay(first, last),
+            )
+        )
+    return found[:1]
+
+
+def _scope(file: str, number: int) -> range:
+    """The lines of the function around, or of the loop."""
+    outer = enclosing(file, number, lambda node: hasattr(node, "body"))
+    if not outer:
+        return range(number - 10, number + 10)
+    return range(outer[-1].lineno, (outer[-1].end_lineno or number) + 1)
+
+
+def _shapes(item: Computation) -> list[tuple[int, ...]]:
+    return [tuple(a.shape) for a in item.arguments if hasattr(a, "shape")]
+
+
+def _product(
+    items: Sequence[Computation], shape: tuple[int, ...], makes: bool
+) -> Computation | None:
+    """The product of two tensors of equal ranks that makes a shape, or reads it."""
+    for item in items:
+        given = _shapes(item)
+        is_product = item.name.startswith(_PRODUCTS) and len(given) == 2
+        if is_product and len(given[0]) == len(given[1]) >= 3:
+            found = _result(given) if makes else given[0]
+            if found == shape:
+                return item
+    return None
+
+
+def _result(given: list[tuple[int, ...]]) -> tuple[int, ...]:
+    return (*given[0][:-1], given[1][-1])
+
+
+def _touches(item: Computation, shape: tuple[int, ...]) -> bool:
+    """Whether a call reads or writes a tensor of as many elements as the scores."""
+    given = _shapes(item)
+    is_made = len(given) == 2 and item.name.startswith(_PRODUCTS)
+    return any(prod(one) == prod(shape) for one in given) or (
+        is_made and _result(given) == shape
+    )
+
+
+def _replay(first: Computation, last: Computation) -> Replay:
+    (query, key), (_, value) = _shapes(first), _shapes(last)
+    key = (*key[:-2], key[-1], key[-2])
+    setup = "\n".join(
+        f"{name} = torch.randn({shape})"
+        for name, shape in (("q", query), ("k", key), ("v", value))
+    )
+    plain = f"torch.softmax(q @ k.transpose(-2, -1) / {query[-1]} ** 0.5, -1) @ v"
+    return Replay(setup, plain, "F.scaled_dot_product_attention(q, k, v)")

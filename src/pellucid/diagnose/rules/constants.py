@@ -1,0 +1,218 @@
+"""Masks, positions and the like that a function makes anew in every call."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from pellucid.diagnose.edits import indent_of, text_of, tree_of
+from pellucid.diagnose.findings import Finding, Patch
+from pellucid.diagnose.verdict import Facts
+
+# Functions of numbers alone; equal arguments give equal tensors.
+_FACTORIES = (
+    *("arange", "ones", "zeros", "full", "eye", "linspace", "logspace", "empty"),
+    *("tril_indices", "triu_indices", "hann_window", "hamming_window"),
+)
+# Methods whose variables are sizes, dtypes and devices.
+_SHAPED = ("expand", "view", "reshape", "repeat", "to", "type", "unsqueeze")
+_SHARE, _CALLS = 0.05, 5
+_Function = ast.FunctionDef
+
+
+def find(facts: Facts) -> list[Finding]:
+    """Runs of statements in functions that depend on no tensor that is given."""
+    found = []
+    for file in facts.files:
+        tree = tree_of(file)
+        for outer, function in _functions(tree) if tree else ():
+            for run in _constant_runs(function, _numbers_of(outer)):
+                finding = _finding(facts, file, outer, function, run)
+                found += [finding] if finding is not None else []
+    return found
+
+
+def _functions(tree: ast.Module) -> Iterator[tuple[ast.stmt, _Function]]:
+    """Each function with the statement of the file that holds it."""
+    for outer in tree.body:
+        for node in ast.walk(outer):
+            if isinstance(node, _Function):
+                yield outer, node
+
+
+def _numbers_of(outer: ast.stmt) -> set[str]:
+    """Attributes that a class sets to plain names and numbers, and only once."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(outer):
+        pairs: list[tuple[ast.expr, ast.expr]] = []
+        for target in node.targets if isinstance(node, ast.Assign) else ():
+            value = node.value  # type: ignore[attr-defined]
+            is_tuple = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+            pairs += (
+                zip(target.elts, value.elts, strict=False)  # type: ignore[attr-defined]
+                if is_tuple
+                else [(target, value)]
+            )
+        for target, value in pairs:
+            if isinstance(target, ast.Attribute):
+                found.setdefault(target.attr, []).append(value)
+    plain = ast.Name | ast.Constant | ast.BinOp | ast.operator | ast.expr_context
+    return {
+        name
+        for name, values in found.items()
+        if len(values) == 1 and all(isinstance(n, plain) for n in ast.walk(values[0]))
+    }
+
+
+def _constant_runs(
+    function: _Function, numbers: set[str]
+) -> Iterator[Sequence[ast.stmt]]:
+    """Neighbouring statements that depend on numbers and on each other alone."""
+    known: set[str] = set()
+    run: list[ast.stmt] = []
+    for statement in [*function.body, None]:
+        target = _target(statement) if statement is not None else None
+        if statement is not None and target and _is_constant(statement, known, numbers):
+            run.append(statement)
+            known.add(target)
+            continue
+        if any(map(_makes, run)):
+            yield run
+        run, known = [], set()
+
+
+def _target(statement: ast.stmt) -> str:
+    """The name that an assignment binds or writes elements of."""
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return ""
+    node = statement.targets[0]
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_constant(statement: ast.stmt, known: set[str], numbers: set[str]) -> bool:
+    assert isinstance(statement, ast.Assign)
+    if isinstance(statement.targets[0], ast.Subscript):
+        return _target(statement) in known and _depends(statement.value, known, numbers)
+    return _depends(statement.value, known, numbers)
+
+
+def _depends(node: ast.AST, known: set[str], numbers: set[str]) -> bool:
+    """Whether an expression's value follows from numbers and ``known`` names."""
+    if isinstance(node, ast.Call):
+        return _call_depends(node, known, numbers)
+    if isinstance(node, ast.Name):
+        return node.id in known
+    if isinstance(node, ast.Attribute):
+        is_own = isinstance(node.value, ast.Name) and node.value.id == "self"
+        if is_own and node.attr in numbers:
+            return True
+        is_module = ast.unparse(node).startswith(("torch.", "math."))
+        return is_module or _depends(node.value, known, numbers)
+    if isinstance(node, ast.Lambda | ast.Await | ast.NamedExpr | ast.JoinedStr):
+        return False
+    return all(_depends(inner, known, numbers) for inner in ast.iter_child_nodes(node))
+
+
+def _call_depends(node: ast.Call, known: set[str], numbers: set[str]) -> bool:
+    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    if _is_factory(node):
+        # What a factory takes is a number: the recorded calls show whether it changes.
+        calls = (n for g in given for n in ast.walk(g) if isinstance(n, ast.Call))
+        return all(map(_is_size, calls))
+    name = ast.unparse(node.func)
+    if "rand" in name or "item" in name:
+        return False
+    if isinstance(node.func, ast.Attribute) and node.func.attr in _SHAPED:
+        given = [argument for argument in given if not isinstance(argument, ast.Name)]
+    if not all(_depends(argument, known, numbers) for argument in given):
+        return False
+    if isinstance(node.func, ast.Name) or name.startswith(("torch.", "math.")):
+        return name.startswith(("torch.", "math.")) or name in ("float", "int")
+    return isinstance(node.func, ast.Attribute) and _depends(
+        node.func.value, known, numbers
+    )
+
+
+def _is_factory(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in _FACTORIES
+    )
+
+
+def _is_size(node: ast.Call) -> bool:
+    name = ast.unparse(node.func).rpartition(".")[2]
+    return name in ("size", "len", "int", "max", "min")
+
+
+def _makes(statement: ast.stmt) -> bool:
+    return any(map(_is_factory, ast.walk(statement)))
+
+
+def _finding(
+    facts: Facts,
+    file: str,
+    outer: ast.stmt,
+    function: _Function,
+    run: Sequence[ast.stmt],
+) -> Finding | None:
+    first, last = run[0].lineno, run[-1].end_lineno or run[-1].lineno
+    own = [
+        entry
+        for (name, number), entry in facts.lines.items()
+        if name == file and first <= number <= last
+    ]
+    share = facts.share_of(sum(entry.total for entry in own))
+    items = [item for entry in own for item in entry.items]
+    counts = [item.calls for item in items]
+    if share < _SHARE or not counts or min(counts) < _CALLS:
+        return None
+    if len(counts) > sum(1 for s in run for n in ast.walk(s) if _counts(n)):
+        return None  # a line's calls have different arguments
+    line = max(own, key=lambda entry: entry.total).line.number
+    return Finding.at(
+        file,
+        line,
+        kind="waste",
+        evidence=f"{share:.0%} of the time: {min(counts)} times {function.name} makes "
+        "the same from the same numbers",
+        fix="make it once and keep it: a buffer of the module, a cache",
+        share=share,
+        patch=_patch(file, outer, function, run),
+    )
+
+
+def _counts(node: ast.AST) -> bool:
+    """Whether an expression may be an op's call; one of them may be several."""
+    kinds = ast.Call | ast.BinOp | ast.UnaryOp | ast.Subscript | ast.Compare
+    return isinstance(node, kinds)
+
+
+def _patch(
+    file: str, outer: ast.stmt, function: _Function, run: Sequence[ast.stmt]
+) -> Patch | None:
+    """The run inside of ``if not kept:``, with what the function reads afterwards."""
+    last = run[-1].end_lineno or run[-1].lineno
+    names = sorted({_target(statement) for statement in run})
+    later = [n for n in ast.walk(function) if getattr(n, "lineno", 0) > last]
+    read = {n.id for n in later if isinstance(n, ast.Name)}
+    wanted = [name for name in names if name in read]
+    if not wanted:
+        return None
+    kept = f"_kept_{function.name.strip('_')}_{run[0].lineno}"
+    indent = indent_of(file, run[0].lineno)
+    block = [text_of(file, number) for number in range(run[0].lineno, last + 1)]
+    lines = (
+        f"{indent}if not {kept}:",
+        *(f"    {line}" if line.strip() else line for line in block),
+        f"{indent}    {kept}.update({', '.join(f'{n}={n}' for n in wanted)})",
+        *(f'{indent}{name} = {kept}["{name}"]' for name in wanted),
+    )
+    decorators = getattr(outer, "decorator_list", [])
+    top = min([outer.lineno, *(node.lineno for node in decorators)])
+    before = f"{indent_of(file, top)}{kept} = {{}}"
+    edits = ((top, top - 1, (before,)), (run[0].lineno, last, lines))
+    return Patch(file, edits)

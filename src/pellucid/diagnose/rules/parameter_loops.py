@@ -1,0 +1,65 @@
+"""Parameters that a loop in Python updates one by one, an op at a time."""
+
+from __future__ import annotations
+
+import ast
+
+from pellucid.diagnose.edits import tree_of
+from pellucid.diagnose.findings import Finding
+from pellucid.diagnose.verdict import Facts
+
+_SHARE, _CALLS, _EACH = 0.2, 200, 3
+
+
+def find(facts: Facts) -> list[Finding]:
+    """``for p in model.parameters():`` whose calls change what the loop is given."""
+    found = []
+    for file in facts.files:
+        tree = tree_of(file)
+        for loop in ast.walk(tree) if tree else ():
+            if not isinstance(loop, ast.For) or not _updates(loop):
+                continue
+            first, last = loop.lineno, loop.end_lineno or loop.lineno
+            entries = [
+                entry
+                for (name, number), entry in facts.lines.items()
+                if name == file and first <= number <= last
+            ]
+            calls = sum(entry.calls_of() for entry in entries)
+            share = facts.share_of(sum(entry.total for entry in entries))
+            if share < _SHARE or calls < _CALLS:
+                continue
+            line = max(entries, key=lambda entry: entry.total).line.number
+            found.append(
+                Finding.at(
+                    file,
+                    line,
+                    kind="overhead",
+                    evidence=f"{share:.0%} of the time: {calls} calls update "
+                    "parameters one by one",
+                    fix="torch.optim updates all in one call; torch._foreach_* do "
+                    "each operation for all",
+                    share=share,
+                )
+            )
+    return found
+
+
+def _updates(loop: ast.For) -> bool:
+    """Whether a loop goes over parameters and changes its own variables' tensors."""
+    if "parameters()" not in ast.unparse(loop.iter):
+        return False
+    own = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    for node in ast.walk(loop):
+        if isinstance(node, ast.AugAssign) and _root(node.target) in own:
+            return True
+        is_method = isinstance(node, ast.Attribute) and node.attr.endswith("_")
+        if is_method and _root(node) in own and node.attr != "zero_":  # type: ignore[attr-defined]
+            return True
+    return False
+
+
+def _root(node: ast.AST) -> str:
+    while isinstance(node, ast.Attribute | ast.Call | ast.Subscript):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""

@@ -1,0 +1,31 @@
+"""Checkpoints that a loop writes and waits for."""
+
+from __future__ import annotations
+
+from pellucid.diagnose.edits import every_tenth
+from pellucid.diagnose.findings import Finding
+from pellucid.diagnose.verdict import Facts
+
+_SHARE, _COUNT = 0.1, 3
+
+
+def find(facts: Facts) -> list[Finding]:
+    """Lines that write files again and again."""
+    found = []
+    for (file, number), (seconds, count) in facts.ranges("torch.save").items():
+        share = facts.share_of(seconds)
+        if share < _SHARE or count < _COUNT:
+            continue
+        found.append(
+            Finding.at(
+                file,
+                number,
+                kind="wait",
+                evidence=f"{share:.0%} of the time: {count} files are written, and the "
+                "loop waits for each",
+                fix="save every tenth round, or a copy of the state in another thread",
+                share=share,
+                patch=every_tenth(file, number),
+            )
+        )
+    return found
