@@ -20,6 +20,10 @@ constexpr bool kHasVersions = PY_VERSION_HEX < 0x030C0000;
 
 PyTypeObject* as_type(PyObject* object) { return reinterpret_cast<PyTypeObject*>(object); }
 
+[[noreturn]] void refuse(std::string_view kind, PyObject* object) {
+  raise(ErrorKind::Type, "a read set's %s cannot be a %s", std::string(kind).c_str(), Py_TYPE(object)->tp_name);
+}
+
 // 0: none was given since the type changed.
 unsigned version_of_type(PyObject* object) {
   return PyType_HasFeature(as_type(object), Py_TPFLAGS_VALID_VERSION_TAG) ? as_type(object)->tp_version_tag : 0;
@@ -59,6 +63,20 @@ bool ReadSet::Dict::holds() {
   if (!same_entries()) return false;
   version = now;
   return true;
+}
+
+// Attributes of a proxy can look like those of a class: what is read as C's structures must be them.
+bool ReadSet::is_of(Other::Kind kind, PyObject* object) {
+  using Kind = Other::Kind;
+  switch (kind) {
+    case Kind::Type: return PyType_Check(object);
+    case Kind::Function: return PyFunction_Check(object);
+    case Kind::Cell: return PyCell_Check(object);
+    case Kind::Class: return true;
+    case Kind::List: return PyList_CheckExact(object);
+    case Kind::Set: return PyAnySet_Check(object);
+  }
+  return false;
 }
 
 std::vector<PyObject*> ReadSet::parts_of(Other::Kind kind, PyObject* object) {
@@ -108,6 +126,7 @@ ReadSet::ReadSet(PyObject* entries) {
     const std::string_view kind = PyUnicode_AsUTF8(PyTuple_GET_ITEM(entry, 0));
     PyObject* object = PyTuple_GET_ITEM(entry, 1);
     if (kind == "dict" || kind == "names") {
+      if (!PyDict_Check(object)) refuse(kind, object);
       Dict& made = dicts_.emplace_back(Object::borrow(object), version_of(object), kind == "dict");
       PyObject *key, *value;
       if (made.whole) {
@@ -128,6 +147,7 @@ ReadSet::ReadSet(PyObject* entries) {
     const auto found = std::ranges::find(kKinds, kind);
     if (found == std::end(kKinds)) raise(ErrorKind::Value, "no such kind of entry of a read set");
     Other& made = others_.emplace_back(static_cast<Other::Kind>(found - kKinds), Object::borrow(object));
+    if (!is_of(made.kind, object)) refuse(kind, object);
     if (made.kind == Other::Kind::Type) {
       _PyType_Lookup(as_type(object), PyTuple_GET_ITEM(entry, 0));  // gives it a version
       made.version = version_of_type(object);

@@ -45,6 +45,7 @@ class ReadSet {
     std::vector<Object> held;
     bool holds() const;
   };
+  static bool is_of(Other::Kind kind, PyObject* object);
   static std::vector<PyObject*> parts_of(Other::Kind kind, PyObject* object);
 
   std::vector<Dict> dicts_;

@@ -65,7 +65,7 @@ _IMMUTABLE: Final = (
     *(bool, int, float, complex, str, bytes, range, slice, types.CodeType),
     *(type(Ellipsis), type(NotImplemented)),
     *(pellucid.dtype, pellucid.device, pellucid.layout, pellucid.memory_format),
-    pellucid.Size,
+    *(pellucid.Size, pellucid.qscheme),
 )
 _DESCRIPTORS: Final = (
     types.BuiltinFunctionType,
