@@ -132,8 +132,8 @@ API = {
         *("_functions", "pellucid_compiler", "sparse/_ops", "utils"),
     },
     "nn/modules": {
-        *("__future__", "_package", "distributed/nn", "nested/_ops", "nn"),
-        *("nn/_functional", "pellucid_compiler", "utils"),
+        *("__future__", "_package", "amp", "distributed/nn", "nested/_ops"),
+        *("nn", "nn/_functional", "pellucid_compiler", "utils"),
     },
     "nn/utils": {
         *("_functions", "func", "linalg", "nn"),
