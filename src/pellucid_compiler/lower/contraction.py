@@ -3,9 +3,9 @@
 Which axes are batch, rows, columns and depth is read off the index maps, so mm, matmul,
 linear, convolution, their gradients and every transposition are one form. A group may
 have several axes: the runtime packs blocks of operands with no 2-D layout. An addition
-of a bias, and the rounding of a half result, that alone read the product join it.
-Called by nodes.py; what does not fit is a reduction. passes/products.py makes
-loops fit.
+of a bias, the rounding of a half result, and a permutation of its dims, rounded or not,
+that alone read the product join it. Called by nodes.py; what does not fit is a
+reduction. passes/products.py makes loops fit.
 """
 
 from __future__ import annotations
