@@ -44,6 +44,7 @@ FUZZ = ["tests/native/fuzz.py", "11", "1500"]
 LAYOUTS = ["tests/native/layouts.py", "11", "800"]
 PROGRAMS = ["tests/native/programs.py", "11", "150"]
 PROGRAMS_OF_THREADS = ["tests/native/programs.py", "12", "60", "--threads"]
+LIMITED = [sys.executable, "tools/limited.py", "1200"]  # seconds for each of these
 
 
 def link_package(folder: Path) -> None:
@@ -98,9 +99,9 @@ def programs(mode: str, arguments: list[str]) -> list[list[str]]:
         return [[*pytest, *arguments]]
     if mode == "threads":
         scripts = [["tests/native/threads.py"], PROGRAMS_OF_THREADS]
-        return [[sys.executable, *script] for script in scripts]
+        return [[*LIMITED, *script] for script in scripts]
     ignored = [f"--ignore={path}" for path in LEFT_OUT]
-    random_runs = [[sys.executable, *script] for script in (FUZZ, LAYOUTS, PROGRAMS)]
+    random_runs = [[*LIMITED, *script] for script in (FUZZ, LAYOUTS, PROGRAMS)]
     return [[*pytest, *ignored, *PARTS], *random_runs]
 
 
