@@ -9,13 +9,12 @@ instruction that sets them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 from pellucid_compiler.abi.codes import ERROR, STEP
-from pellucid_compiler.abi.encode import Encodable, encode
+from pellucid_compiler.abi.encode import encode
 from pellucid_compiler.abi.fields import (
     FLAT,
     KIND,
@@ -361,8 +360,3 @@ def steps_field() -> Field:
 def encode_plan(plan: Plan) -> bytes:
     """The bytes that runtime/plan/plan.cpp decodes."""
     return encode(encode_record(plan))
-
-
-def encode_records(records: Sequence[Any]) -> Encodable:
-    """A list of instructions or messages outside a plan."""
-    return [encode_record(record) for record in records]

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pellucid_compiler.abi.dtypes import BY_NAME, INTEGRAL
 from pellucid_compiler.codegen import float8
 from pellucid_compiler.codegen.builder import Function, Type, Value
-from pellucid_compiler.ir.dtypes import is_integer, is_real_float, real_dtype
+from pellucid_compiler.ir.dtypes import is_real_float, real_dtype
 from pellucid_compiler.ir.float8 import FLOAT8
 
 _MEMORY = {
@@ -210,7 +210,3 @@ def _resize(f: Function, value: Value, element: str, *, unsigned: bool) -> Value
 def widest_bits(dtypes: list[str]) -> int:
     """Bits of the widest register type among ``dtypes``: it decides the lanes."""
     return max((register_bits(dtype) for dtype in dtypes), default=8)
-
-
-def is_signed_integer(dtype: str) -> bool:
-    return is_integer(dtype) and dtype not in _UNSIGNED

@@ -171,8 +171,3 @@ def with_default_dtype(dtype: str) -> Iterator[None]:
         yield
     finally:
         _state.default_dtypes.pop()
-
-
-def is_data_dependent(e: Expr) -> bool:
-    """Whether ``e`` mentions a count that is only known when the Graph runs."""
-    return any(s.attr.startswith("count.") for s in symbols(e))

@@ -28,7 +28,6 @@ from pellucid_compiler.ir.expr import (
     intern_expr,
     is_const,
     load,
-    load_index,
     padded_load,
     rebuild,
     rewrite,
@@ -310,11 +309,3 @@ def stores_over(node: Node, values: Sequence[Value]) -> list[Store]:
         )
         for store in node.attrs.stores
     ]
-
-
-def is_inside_value(e: Expr, extents: Sequence[Expr]) -> bool:
-    """Whether a load that names a Value is always within bounds."""
-    bounds = Bounds(extents)
-    return all(
-        bounds.is_inside(i, n) for i, n in zip(load_index(e), e.attr.shape, strict=True)
-    )

@@ -178,6 +178,52 @@ def _additive(name: str, mask: Tensor | None, dtype: Any) -> Tensor | None:
     return pellucid.zeros(mask.shape, dtype=dtype).masked_fill(mask, -math.inf)
 
 
+def _separate_projections(
+    inputs: tuple[Tensor, ...],
+    weights: tuple[Tensor | None, ...],
+    bias: Tensor | None,
+) -> tuple[Tensor, ...]:
+    """(q, k, v), each by a matrix of its own."""
+    biases = (None,) * 3 if bias is None else bias.chunk(3)
+    projected = []
+    for name, x, w, b in zip(
+        ("query", "key", "value"), inputs, weights, biases, strict=True
+    ):
+        assert w is not None
+        if x.shape[-1] != w.shape[1]:
+            raise AssertionError(
+                f"the {name} has {x.shape[-1]} features, the layer {w.shape[1]}"
+            )
+        projected.append(_nn.linear(x, w, b))
+    return tuple(projected)
+
+
+def _check_inputs(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    width: int,
+    heads: int,
+    separate_weights: bool,
+) -> None:
+    """Refuse shapes (L, N, E) and (S, N, E) that do not belong together."""
+    if separate_weights and key.shape[:2] != value.shape[:2]:
+        raise AssertionError(
+            f"the key's sequence and batch {tuple(key.shape[:2])} are not the "
+            f"value's {tuple(value.shape[:2])}"
+        )
+    if not separate_weights and key.shape != value.shape:
+        raise AssertionError(
+            f"the key has shape {tuple(key.shape)}, the value {tuple(value.shape)}"
+        )
+    if query.shape[-1] != width:
+        raise AssertionError(
+            f"the query has {query.shape[-1]} features, the layer {width}"
+        )
+    if width % heads:
+        raise AssertionError(f"{width} features do not divide into {heads} heads")
+
+
 def multi_head_attention_forward(
     query: Tensor,
     key: Tensor,
@@ -222,38 +268,16 @@ def multi_head_attention_forward(
         if key_padding_mask is not None:
             key_padding_mask = key_padding_mask.unsqueeze(0)
     length, batch, width = query.shape
-    if use_separate_proj_weight:
-        if key.shape[:2] != value.shape[:2]:
-            raise AssertionError(
-                f"the key's sequence and batch {tuple(key.shape[:2])} are not the "
-                f"value's {tuple(value.shape[:2])}"
-            )
-    elif key.shape != value.shape:
-        raise AssertionError(
-            f"the key has shape {tuple(key.shape)}, the value {tuple(value.shape)}"
-        )
-    if width != embed_dim_to_check:
-        raise AssertionError(
-            f"the query has {width} features, the layer {embed_dim_to_check}"
-        )
-    if width % num_heads:
-        raise AssertionError(f"{width} features do not divide into {num_heads} heads")
+    _check_inputs(
+        query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight
+    )
     head = width // num_heads
     if use_separate_proj_weight:
-        assert q_proj_weight is not None
-        assert k_proj_weight is not None and v_proj_weight is not None
-        for name, x, w in (
-            ("key", key, k_proj_weight),
-            ("value", value, v_proj_weight),
-        ):
-            if x.shape[-1] != w.shape[1]:
-                raise AssertionError(
-                    f"the {name} has {x.shape[-1]} features, the layer {w.shape[1]}"
-                )
-        biases = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
-        q = _nn.linear(query, q_proj_weight, biases[0])
-        k = _nn.linear(key, k_proj_weight, biases[1])
-        v = _nn.linear(value, v_proj_weight, biases[2])
+        q, k, v = _separate_projections(
+            (query, key, value),
+            (q_proj_weight, k_proj_weight, v_proj_weight),
+            in_proj_bias,
+        )
     else:
         assert in_proj_weight is not None
         # what was given as one tensor may have been unsqueezed into three

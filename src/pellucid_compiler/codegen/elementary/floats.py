@@ -149,10 +149,6 @@ def two_product(f: Function, a: Value, b: Value) -> tuple[Value, Value]:
     return product, f.fma(a, b, -product)
 
 
-def integer_type(value: Value) -> Type:
-    return value.type.as_integer()
-
-
 def double_inside(function: Callable[..., Value]) -> Callable[..., Value]:
     """Compute float32 operands in float64: nearly correctly rounded, half as fast."""
 
