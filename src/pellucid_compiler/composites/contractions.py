@@ -1,6 +1,8 @@
 """Products over named dims, written as batched matrix products: einsum, tensordot."""
 
+from collections import namedtuple
 from functools import lru_cache
+from itertools import chain
 
 from pellucid_compiler.composites import api, composite, require
 
@@ -24,7 +26,7 @@ def tensordot(a, b, dims_a, dims_b):
         names_b[q] = names_a[p]
     summed = {names_a[p] for p in dims_a}
     output_names = [n for n in (*names_a, *names_b) if n not in summed]
-    return _pair(a, names_a, b, names_b, output_names)
+    return _product(a, b, _paired(*map(tuple, (names_a, names_b, output_names))))
 
 
 @composite("inner(Tensor self, Tensor other) -> Tensor", out=True, gives_view=True)
@@ -69,27 +71,78 @@ def einsum(equation, operands, *, path):
     Operands are joined from left to right, or as ``path`` pairs their places; the
     result of a pair is the last operand then. ``...`` names dims that broadcast.
     """
-    terms, output = _parsed(equation, tuple(t.dim() for t in operands))
-    rest = list(zip(operands, terms, strict=True))
-    _require_sizes(rest, output)
-    rest = [_without_repeats(*operand) for operand in rest]
-    steps = list(path or ())
+    plan = _planned(
+        equation, tuple([t.dim() for t in operands]), None if path is None else (*path,)
+    )
+    _require_sizes(operands, plan.repeated)
+    rest = list(operands)
+    for place, first, second in plan.diagonals:
+        rest[place] = _diagonal(rest[place], first, second)
+    for first, second, place, pairing in plan.products:
+        b, a = rest.pop(second), rest.pop(first)
+        rest.insert(place, _product(a, b, pairing))
+    result = rest[0].sum(plan.summed) if plan.summed else rest[0]
+    return result if plan.order is None else result.permute(plan.order)
+
+
+# The equation: what depends on names and ranks is found once.
+
+
+# How two operands become one batched matrix product, whatever the sizes: dims of each
+# that nothing else mentions; pairs of dims of one name, which may broadcast; the
+# permutations to (batch, rows, columns), None where in order; the numbers of dims:
+# batch, rows of the first, summed, columns of the second; the result's permutation.
+_Pairing = namedtuple("_Pairing", "summed shared orders counts order")
+
+# The steps of an equation, whatever the sizes: what several dims are named, with
+# (operand, dim) of each; diagonals (operand, dim, dim), one after the other; products
+# (place of the first operand, of the second, of the result, pairing); dims of the last
+# product that are summed; the result's permutation, None where in order.
+_Plan = namedtuple("_Plan", "repeated diagonals products summed order")
+
+
+@lru_cache(256)
+def _planned(equation, ranks, path):
+    terms, output = _parsed(equation, ranks)
+    diagonals, rest = [], []
+    for place, term in enumerate(terms):
+        pairs, names = _without_repeats(term)
+        diagonals += [(place, *pair) for pair in pairs]
+        rest.append(names)
+    steps, products = list(path or ()), []
     while len(rest) > 1:
-        places = sorted((steps.pop(0), steps.pop(0))) if steps else (0, 1)
-        (b, names_b), (a, names_a) = rest.pop(places[1]), rest.pop(places[0])
-        needed = {*output, *(n for _, term in rest for n in term)}
-        output_names = [n for n in dict.fromkeys((*names_a, *names_b)) if n in needed]
-        joined = _pair(a, names_a, b, names_b, output_names), output_names
-        rest.insert(len(rest) if path else 0, joined)
-    result, names = rest[0]
-    gone = [k for k, n in enumerate(names) if n not in output]
-    if gone:
-        result = result.sum(gone)
-        names = [n for n in names if n in output]
-    return result.permute([names.index(n) for n in output])
+        first, second = sorted((steps.pop(0), steps.pop(0))) if steps else (0, 1)
+        names_b, names_a = rest.pop(second), rest.pop(first)
+        needed = {*output, *chain(*rest)}
+        names = tuple(n for n in dict.fromkeys((*names_a, *names_b)) if n in needed)
+        place = len(rest) if path else 0
+        rest.insert(place, names)
+        products.append((first, second, place, _paired(names_a, names_b, names)))
+    summed = [k for k, n in enumerate(rest[0]) if n not in output]
+    names = [n for n in rest[0] if n in output]
+    order = None if products and names == output else [names.index(n) for n in output]
+    return _Plan(_repeated(terms), diagonals, products, summed, order)
 
 
-# The equation
+def _repeated(terms):
+    places = {}
+    for place, term in enumerate(terms):
+        for dim, name in enumerate(term):
+            places.setdefault(name, []).append((place, dim))
+    return [(_shown(name), found) for name, found in places.items() if len(found) > 1]
+
+
+def _without_repeats(names):
+    """(pairs of dims of one name, which become their diagonal; the names then)."""
+    pairs, names = [], tuple(names)
+    for name in dict.fromkeys(names):
+        while names.count(name) > 1:
+            first = names.index(name)
+            second = names.index(name, first + 1)
+            pairs.append((first, second))
+            left = (n for k, n in enumerate(names) if k not in (first, second))
+            names = (*left, name)
+    return pairs, names
 
 
 @lru_cache(256)
@@ -128,6 +181,11 @@ def _parsed(equation, ranks):
                     "einsum(): the output subscript {} appears more than once",
                     _shown(name),
                 )
+            require(
+                any(name in term for term in named),
+                "einsum(): the output subscript {} does not appear in any operand",
+                _shown(name),
+            )
         return named, output
     return named, _implied_output(named, free)
 
@@ -158,30 +216,25 @@ def _with_ellipsis(term, count, free):
     return [*term[:place], *names, *term[place + 1 :]]
 
 
-def _require_sizes(operands, output):
-    sizes = {}
-    for place, (tensor, names) in enumerate(operands):
-        for name, size in zip(names, tensor.shape, strict=True):
-            known = sizes.setdefault(name, size)
+def _require_sizes(operands, repeated):
+    """Refuse sizes of one name that neither agree nor broadcast."""
+    shapes = [t.shape for t in operands]
+    for name, places in repeated:
+        known = 1
+        for place, dim in places:
+            size = shapes[place][dim]
             if known == 1:
-                sizes[name] = size
-            elif size not in (1, known):
+                known = size
+            elif size != known and size != 1:
                 require(
                     False,
                     "einsum(): subscript {} has size {} for operand {}, which does not "
                     "broadcast with its size {} before",
-                    _shown(name),
+                    name,
                     size,
                     place,
                     known,
                 )
-    for name in output:
-        if name not in sizes:
-            require(
-                False,
-                "einsum(): the output subscript {} does not appear in any operand",
-                _shown(name),
-            )
 
 
 def _shown(name):
@@ -189,65 +242,88 @@ def _shown(name):
     return name if isinstance(name, str) else "..."
 
 
-def _without_repeats(tensor, names):
-    """Dims of one name become their diagonal."""
-    if len(set(names)) == len(names):
-        return tensor, names
-    names = list(names)
-    for name in dict.fromkeys(names):
-        while names.count(name) > 1:
-            first = names.index(name)
-            second = names.index(name, first + 1)
-            require(
-                tensor.shape[first] == tensor.shape[second],
-                "einsum(): subscript {} is repeated for one operand with the sizes {} "
-                "and {}",
-                name,
-                tensor.shape[first],
-                tensor.shape[second],
-            )
-            tensor = tensor.diagonal(0, first, second)
-            names = [n for k, n in enumerate(names) if k not in (first, second)]
-            names.append(name)
-    return tensor, names
+def _diagonal(tensor, first, second):
+    sizes = tensor.shape[first], tensor.shape[second]
+    require(
+        sizes[0] == sizes[1],
+        "einsum(): a subscript is repeated for one operand with the sizes {} and {}",
+        *sizes,
+    )
+    return tensor.diagonal(0, first, second)
 
 
 # Products of two
 
 
-def _pair(a, names_a, b, names_b, output_names):
-    """The sum over all names but ``output_names``, as one batched matrix product."""
-    size = {n: 1 for n in (*names_a, *names_b)}
-    for tensor, names in ((a, names_a), (b, names_b)):
-        for n, extent in zip(names, tensor.shape, strict=True):
-            size[n] = max(size[n], extent) if extent else 0
-    a, in_a = _summed_alone(a, names_a, {*names_b, *output_names})
-    b, in_b = _summed_alone(b, names_b, {*names_a, *output_names})
-    batch = [n for n in in_a if n in in_b and n in output_names]
-    summed = [n for n in in_a if n in in_b and n not in output_names]
+@lru_cache(256)
+def _paired(names_a, names_b, output):
+    """The sum over all names but ``output``."""
+    alone_a = [k for k, n in enumerate(names_a) if n not in names_b and n not in output]
+    alone_b = [k for k, n in enumerate(names_b) if n not in names_a and n not in output]
+    in_a = [n for k, n in enumerate(names_a) if k not in alone_a]
+    in_b = [n for k, n in enumerate(names_b) if k not in alone_b]
+    both = [n for n in in_a if n in in_b]
+    batch = [n for n in both if n in output]
+    summed = [n for n in both if n not in output]
     rows = [n for n in in_a if n not in in_b]
     columns = [n for n in in_b if n not in in_a]
-
-    def matrix(t, names, left, right):
-        order = [*batch, *left, *right]
-        t = t.permute([names.index(n) for n in order]).expand([size[n] for n in order])
-        return t.reshape(_count(size, batch), _count(size, left), _count(size, right))
-
-    product = matrix(a, in_a, rows, summed) @ matrix(b, in_b, summed, columns)
-    found = [*batch, *rows, *columns]
-    product = product.reshape([size[n] for n in found])
-    return product.permute([found.index(n) for n in output_names])
-
-
-def _summed_alone(tensor, names, needed):
-    """Sums over the names that nothing else mentions."""
-    alone = [k for k, n in enumerate(names) if n not in needed]
-    left = [n for n in names if n in needed]
-    return (tensor.sum(alone) if alone else tensor), left
+    return _Pairing(
+        summed=(alone_a, alone_b),
+        shared=[(in_a.index(n), in_b.index(n)) for n in both],
+        orders=(
+            _permutation(in_a, [*batch, *rows, *summed]),
+            _permutation(in_b, [*batch, *summed, *columns]),
+        ),
+        counts=(len(batch), len(rows), len(summed), len(columns)),
+        order=_permutation([*batch, *rows, *columns], output),
+    )
 
 
-def _count(size, names):
+def _permutation(names, wanted):
+    """Where each of the wanted names is; None: they are in order."""
+    order = [names.index(n) for n in wanted]
+    return None if order == sorted(order) else order
+
+
+def _product(a, b, pairing):
+    alone_a, alone_b = pairing.summed
+    a, b = (a.sum(alone_a) if alone_a else a), (b.sum(alone_b) if alone_b else b)
+    sizes_a, sizes_b = a.shape, b.shape
+    if any(sizes_a[p] != sizes_b[q] for p, q in pairing.shared):
+        a, b = _broadcast(a, b, pairing.shared)
+    order_a, order_b = pairing.orders
+    a, b = a.permute(order_a) if order_a else a, b.permute(order_b) if order_b else b
+    batch, rows, summed, columns = pairing.counts
+    if batch <= rows == summed == columns == 1:
+        product = a @ b
+    else:
+        sizes_a, sizes_b = a.shape, b.shape
+        found = [*sizes_a[: batch + rows], *sizes_b[batch + summed :]]
+        a = a.reshape(_grouped(sizes_a, batch, rows))
+        b = b.reshape(_grouped(sizes_b, batch, summed))
+        product = (a @ b).reshape(found)
+    return product if pairing.order is None else product.permute(pairing.order)
+
+
+def _broadcast(a, b, shared):
+    """Both with the greater of their sizes in the dims that they share."""
+    sizes_a, sizes_b = list(a.shape), list(b.shape)
+    for p, q in shared:
+        if sizes_a[p] == 1:
+            sizes_a[p] = sizes_b[q]
+        else:
+            sizes_b[q] = sizes_a[p]
+    return a.expand(sizes_a), b.expand(sizes_b)
+
+
+def _grouped(sizes, batch, rows):
+    """Sizes (batch, rows, rest): the dims of each group as one."""
+    groups = sizes[:batch], sizes[batch : batch + rows], sizes[batch + rows :]
+    return [_count(group) for group in groups]
+
+
+def _count(sizes):
     count = 1
-    for name in names:
-        count *= size[name]
+    for size in sizes:
+        count *= size
     return count
