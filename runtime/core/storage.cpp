@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/inline_storage.h"
 #include "core/storage.h"
+#include "core/storage_parts.h"
 #include "timeline/recorder.h"
 
 namespace pellucid {
@@ -133,6 +134,22 @@ bool move_memory(Storage& from, Storage& to) {
   return true;
 }
 
+Ref<Storage> take_memory(Storage& storage) {
+  const bool has_own = storage.host && storage.host != &storage + 1;
+  Ref<Storage> taken = has_own ? make_unfilled_storage(storage.nbytes) : nullptr;
+  if (is_watched(kWatchMemory)) [[unlikely]]
+    record(false, storage);
+  if (!taken) return nullptr;
+  taken->host = std::exchange(storage.host, nullptr);
+  taken->size_class = std::exchange(storage.size_class, storage.header_class);
+  taken->deleter = std::exchange(storage.deleter, nullptr);
+  taken->context = std::exchange(storage.context, nullptr);
+  taken->resizable = storage.resizable;
+  if (is_watched(kWatchMemory)) [[unlikely]]
+    record(true, *taken);
+  return taken;
+}
+
 Ref<Storage> wrap_storage(void* data, size_t nbytes, Storage::Deleter deleter, void* context) {
   auto* storage = new (allocate_block(sizeof(Storage), kHeaderClass)) Storage;
   storage->host = data;
@@ -141,6 +158,24 @@ Ref<Storage> wrap_storage(void* data, size_t nbytes, Storage::Deleter deleter, v
   storage->deleter = deleter;
   storage->context = context;
   return Ref<Storage>::adopt(storage);
+}
+
+namespace {
+
+void release_whole(Storage* part) { Ref<Storage>::adopt(static_cast<Storage*>(part->context)); }
+
+}  // namespace
+
+Ref<Storage> slice_storage(Storage& whole, size_t start, size_t nbytes) {
+  let_escape(whole);
+  Ref<Storage> part =
+      wrap_storage(static_cast<char*>(whole.host) + start, nbytes, release_whole, Ref<Storage>::share(&whole).leak());
+  part->escaped = true;
+  return part;
+}
+
+Storage* whole_of(const Storage& storage) {
+  return storage.deleter == release_whole ? static_cast<Storage*>(storage.context) : nullptr;
 }
 
 void destroy(Storage* storage) {

@@ -3,19 +3,16 @@
 // What tensors give out are objects of its subclass in `storage.py`, which has all that needs no runtime.
 #include "python/storage_object.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <array>
-#include <cerrno>
+#include <climits>
 #include <cstring>
 #include <vector>
 
 #include "core/backend.h"
 #include "core/geometry.h"
 #include "core/hooks.h"
+#include "core/shared_memory.h"
+#include "core/storage_parts.h"
 #include "python/tensor_type.h"
 #include "python/types.h"
 
@@ -104,19 +101,13 @@ PyObject* get_byte(PyObject* self, Py_ssize_t index) {
   });
 }
 
-void release_whole(Storage* part) { Ref<Storage>::adopt(static_cast<Storage*>(part->context)); }
-
 // storage[a:b]: the same memory.
 PyObject* part_of(Storage& whole, PyObject* slice) {
   Py_ssize_t start, stop, step;
   if (PySlice_Unpack(slice, &start, &stop, &step) < 0) raise_python();
   const Py_ssize_t count = PySlice_AdjustIndices(static_cast<Py_ssize_t>(whole.nbytes), &start, &stop, step);
   if (step != 1) raise(ErrorKind::Runtime, "a storage is cut in steps of 1, not %zd", step);
-  let_escape(whole);
-  Ref<Storage> part = wrap_storage(static_cast<char*>(whole.host) + start, static_cast<size_t>(count), release_whole,
-                                   Ref<Storage>::share(&whole).leak());
-  part->escaped = true;
-  return wrap_storage_object(std::move(part));
+  return wrap_storage_object(slice_storage(whole, static_cast<size_t>(start), static_cast<size_t>(count)));
 }
 
 PyObject* get_item(PyObject* self, PyObject* index) {
@@ -127,8 +118,6 @@ PyObject* get_item(PyObject* self, PyObject* index) {
     return get_byte(self, at < 0 ? at + length(self) : at);
   });
 }
-
-void unmap(Storage* storage) { munmap(storage->host, storage->nbytes); }
 
 // from_file(filename, shared=False, nbytes=0): the file's first bytes, mapped.
 PyObject* from_file(PyObject*, PyObject* args, PyObject* kwargs) {
@@ -141,27 +130,8 @@ PyObject* from_file(PyObject*, PyObject* args, PyObject* kwargs) {
                                      &path, &shared, &requested))
       return nullptr;
     const Object held = Object::steal(path);
-    const char* name = PyBytes_AS_STRING(path);
-    const int file = open(name, shared ? O_RDWR | O_CREAT | O_CLOEXEC : O_RDONLY | O_CLOEXEC, 0600);
-    struct stat facts{};
-    if (file < 0 || fstat(file, &facts) != 0) {
-      const int problem = errno;
-      if (file >= 0) close(file);
-      raise(ErrorKind::Runtime, "from_file(): %s cannot be opened: %s", name, std::strerror(problem));
-    }
-    const auto nbytes = static_cast<size_t>(requested > 0 ? requested : facts.st_size);
-    const bool grows = nbytes > static_cast<size_t>(facts.st_size);
-    const bool fits = !grows || (shared && ftruncate(file, static_cast<off_t>(nbytes)) == 0);
-    void* start = MAP_FAILED;
-    if (fits && nbytes)
-      start = mmap(nullptr, nbytes, PROT_READ | PROT_WRITE, shared ? MAP_SHARED : MAP_PRIVATE, file, 0);
-    close(file);
-    if (start == MAP_FAILED)
-      raise(ErrorKind::Runtime, "from_file(): %zu bytes of %s, which has %lld, cannot be mapped", nbytes, name,
-            static_cast<long long>(facts.st_size));
-    Ref<Storage> storage = wrap_storage(start, nbytes, unmap, nullptr);
-    storage->escaped = true;
-    return wrap_storage_object(std::move(storage));
+    const size_t nbytes = requested > 0 ? static_cast<size_t>(requested) : 0;
+    return wrap_storage_object(map_file(PyBytes_AS_STRING(path), shared, nbytes));
   });
 }
 
@@ -176,14 +146,18 @@ PyObject* to_bytes(PyObject* self, PyObject*) {
 
 PyObject* tolist(PyObject* self, PyObject*) { return PySequence_List(self); }
 
+size_t to_nbytes(PyObject* value, const char* function) {
+  const Py_ssize_t nbytes = PyNumber_AsSsize_t(value, PyExc_OverflowError);
+  if (nbytes == -1 && PyErr_Occurred()) raise_python();
+  if (nbytes < 0) raise(ErrorKind::Runtime, "%s(): the size is negative: %zd", function, nbytes);
+  return static_cast<size_t>(nbytes);
+}
+
 // resize_(nbytes): keeps the leading bytes. A shrinking storage keeps its memory: tensors may alias it.
 PyObject* resize(PyObject* self, PyObject* size) {
   return guarded([&]() -> PyObject* {
-    const Py_ssize_t nbytes = PyNumber_AsSsize_t(size, PyExc_OverflowError);
-    if (nbytes == -1 && PyErr_Occurred()) raise_python();
-    if (nbytes < 0) raise(ErrorKind::Runtime, "resize_(): the size is negative: %zd", nbytes);
     Storage& storage = storage_of(self);
-    resize_storage(storage, static_cast<size_t>(nbytes));
+    resize_storage(storage, to_nbytes(size, "resize_"));
     storage.version.fetch_add(1, std::memory_order_relaxed);
     return Py_NewRef(self);
   });
@@ -214,6 +188,80 @@ PyObject* reduce(PyObject* self, PyObject*) {
   return bytes ? Py_BuildValue("O(O)", Py_TYPE(self), bytes.get()) : nullptr;
 }
 
+// ------------------------------------------------------------------------------------ memory of several processes
+
+PyObject* is_shared_storage(PyObject* self, PyObject*) { return PyBool_FromLong(is_shared(storage_of(self))); }
+
+PyObject* share_fd(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const int descriptor = share_by_descriptor(storage_of(self));
+    return checked(Py_BuildValue("in", descriptor, length(self)));
+  });
+}
+
+// PyTorch's first part is the address of a process that unlinks names; here memory counts its users itself.
+PyObject* share_filename(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const std::string& name = share_by_name(storage_of(self));
+    return checked(Py_BuildValue("yyn", "", name.c_str(), length(self)));
+  });
+}
+
+template <Sharing sharing>
+PyObject* new_using(PyObject*, PyObject* size) {
+  return guarded([&] { return wrap_storage_object(make_shared_storage(to_nbytes(size, "_new_shared"), sharing)); });
+}
+
+PyObject* new_shared_fd(PyObject*, PyObject* args) {
+  return guarded([&] {
+    const bool fits = PyTuple_GET_SIZE(args) == 2 && PyLong_Check(PyTuple_GET_ITEM(args, 0)) &&
+                      PyLong_Check(PyTuple_GET_ITEM(args, 1));
+    if (!fits) raise(ErrorKind::Type, "_new_shared_fd_cpu() takes a file descriptor (int) and a storage size (int)");
+    int overflow = 0;
+    const long descriptor = PyLong_AsLongAndOverflow(PyTuple_GET_ITEM(args, 0), &overflow);
+    const bool can_exist = !overflow && descriptor >= 0 && descriptor <= INT_MAX;
+    return wrap_storage_object(open_descriptor(can_exist ? static_cast<int>(descriptor) : -1,
+                                               to_nbytes(PyTuple_GET_ITEM(args, 1), "_new_shared_fd_cpu")));
+  });
+}
+
+PyObject* new_shared_filename(PyObject*, PyObject* args) {
+  return guarded([&] {
+    const bool fits = PyTuple_GET_SIZE(args) == 3 && PyBytes_Check(PyTuple_GET_ITEM(args, 1)) &&
+                      PyLong_Check(PyTuple_GET_ITEM(args, 2));
+    if (!fits) raise(ErrorKind::Type, "_new_shared_filename_cpu() takes two handles (bytes) and a storage size (int)");
+    const size_t nbytes = to_nbytes(PyTuple_GET_ITEM(args, 2), "_new_shared_filename_cpu");
+    return wrap_storage_object(open_name(PyBytes_AS_STRING(PyTuple_GET_ITEM(args, 1)), nbytes));
+  });
+}
+
+PyObject* shared_incref(PyObject* self, PyObject*) {
+  add_user(storage_of(self));
+  Py_RETURN_NONE;
+}
+PyObject* shared_decref(PyObject* self, PyObject*) {
+  drop_user(storage_of(self));
+  return Py_NewRef(self);
+}
+
+// The strategy by which the memory is shared already, by PyTorch's name.
+PyObject* get_sharing(PyObject* self, void*) {
+  const auto sharing = sharing_of(storage_of(self));
+  if (!sharing) Py_RETURN_NONE;
+  return PyUnicode_FromString(*sharing == Sharing::Name ? "file_system" : "file_descriptor");
+}
+
+PyObject* leave_names(PyObject*, PyObject*) {
+  leave_named_memory();
+  Py_RETURN_NONE;
+}
+
+PyObject* get_filename(PyObject* self, void*) {
+  const char* const path = file_of(storage_of(self));
+  if (!path) Py_RETURN_NONE;
+  return PyUnicode_DecodeFSDefault(path);
+}
+
 PyMethodDef methods[] = {
     {"nbytes", nbytes, METH_NOARGS, "The number of bytes."},
     {"size", nbytes, METH_NOARGS, "The number of bytes."},
@@ -226,11 +274,24 @@ PyMethodDef methods[] = {
     {"clone", clone, METH_NOARGS, "A storage with the same bytes."},
     {"from_file", reinterpret_cast<PyCFunction>(from_file), METH_VARARGS | METH_KEYWORDS | METH_STATIC,
      "from_file(filename, shared=False, nbytes=0): a file's bytes, mapped: writes reach the file if `shared`."},
+    {"is_shared", is_shared_storage, METH_NOARGS, "Whether other processes may map the memory."},
+    {"_share_fd_cpu_", share_fd, METH_NOARGS, "Moves to memory that a descriptor names: (descriptor, bytes)."},
+    {"_share_filename_cpu_", share_filename, METH_NOARGS,
+     "Moves to memory that a name in /dev/shm names: (manager, name, bytes); there is no manager."},
+    {"_new_using_fd_cpu", new_using<Sharing::Descriptor>, METH_O | METH_STATIC, "Shared zeros, of so many bytes."},
+    {"_new_using_filename_cpu", new_using<Sharing::Name>, METH_O | METH_STATIC, "Likewise, with a name."},
+    {"_new_shared_fd_cpu", new_shared_fd, METH_VARARGS | METH_STATIC, "(descriptor, bytes): the memory, mapped."},
+    {"_new_shared_filename_cpu", new_shared_filename, METH_VARARGS | METH_STATIC,
+     "(manager, name, bytes): the memory, mapped."},
+    {"_shared_incref", shared_incref, METH_NOARGS, "Counts a user of named memory: a message on its way."},
+    {"_shared_decref", shared_decref, METH_NOARGS, "Counts one less; the storage itself."},
     {"__reduce__", reduce, METH_NOARGS, nullptr},
     {},
 };
 PyGetSetDef attributes[] = {
     {"device", get_device, nullptr, "Where the memory is.", nullptr},
+    {"filename", get_filename, nullptr, "The file that writes reach; None of other memory.", nullptr},
+    {"_sharing", get_sharing, nullptr, "The sharing strategy of shared memory; None of other memory.", nullptr},
     {"_cdata", identity, nullptr, "A number that is equal for objects of the same storage.", nullptr},
     {},
 };
@@ -286,6 +347,7 @@ PyMethodDef tensor_methods[] = {
     {},
 };
 PyMethodDef functions[] = {
+    {"_leave_named_memory", leave_names, METH_NOARGS, "Before the process ends: it uses no named memory any more."},
     {"_tensor_over", tensor_over, METH_VARARGS, "_tensor_over(storage, dtype, offset, size, stride)"},
     {},
 };

@@ -3,6 +3,7 @@
 
 #include "core/geometry.h"
 #include "core/hooks.h"
+#include "core/shared_memory.h"
 #include "python/tensor_type.h"
 #include "python/types.h"
 
@@ -95,6 +96,15 @@ template <TensorImpl::Flag flag>
 PyObject* has_flag(PyObject* self, PyObject*) {
   return PyBool_FromLong(tensor_of(self)->flags & flag);
 }
+PyObject* is_in_shared_memory(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    TensorImpl& tensor = *tensor_of(self);
+    if (tensor.keys.has(Key::Nested)) return nested_geometry(self, "is_shared", nullptr);
+    if (tensor.keys.has(Key::Sparse))
+      raise(ErrorKind::NotImplemented, "is_shared(): a sparse tensor has no storage of its own; ask its components");
+    return PyBool_FromLong(!(tensor.flags & TensorImpl::kNoMemory) && is_shared(*tensor.storage));
+  });
+}
 PyObject* always_false(PyObject*, PyObject*) { Py_RETURN_FALSE; }
 
 PyObject* is_contiguous(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
@@ -160,7 +170,7 @@ PyMethodDef methods[] = {
     {"is_conj", always_false, METH_NOARGS, "Whether a conjugation is still to be done: never, conj() computes."},
     {"is_neg", always_false, METH_NOARGS, "Whether a negation is still to be done: never, neg() computes."},
     {"is_pinned", always_false, METH_NOARGS, "Whether the memory is page-locked for a device: never."},
-    {"is_shared", always_false, METH_NOARGS, "Whether the memory is marked as shared between processes: never."},
+    {"is_shared", is_in_shared_memory, METH_NOARGS, "Whether other processes may map the memory."},
     {"_is_view", is_view, METH_NOARGS, "Whether this is a view of another tensor."},
     {"is_same_size", is_same_size, METH_O, "Whether both tensors have the same sizes."},
     {"is_set_to", is_set_to, METH_O, "Whether both tensors are the same memory seen the same way."},

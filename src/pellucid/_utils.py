@@ -63,10 +63,13 @@ class ExceptionWrapper:
         message = (
             f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
         )
-        if self.exc_type is KeyError:  # its text would be printed with escapes
-            raise KeyError(_Verbatim(message))
+        if issubclass(self.exc_type, KeyError):  # it prints a text with escapes
+            message = _Verbatim(message)
         try:
-            exception = self.exc_type(message)
+            if getattr(self.exc_type, "message", None):  # a class that asks for it
+                exception = self.exc_type(message=message)
+            else:
+                exception = self.exc_type(message)
         except Exception:  # it takes other arguments
             raise RuntimeError(message) from None
         raise exception

@@ -28,7 +28,6 @@ class _OnCPU:
 
     __slots__ = ()
     is_cuda = is_hpu = is_sparse = False
-    filename = None
 
     def get_device(self) -> int:
         """-1: the CPU."""
@@ -37,17 +36,6 @@ class _OnCPU:
     def is_pinned(self, device: Any = None) -> bool:
         """False: there is no device to copy to from pinned memory."""
         return False
-
-    def is_shared(self) -> bool:
-        """False: memory is not shared between processes."""
-        return False
-
-    def share_memory_(self) -> Self:
-        """Raises: memory shared between processes does not exist yet."""
-        raise NotImplementedError(
-            "storages cannot be shared between processes yet: pass NumPy arrays "
-            "or files to the other process"
-        )
 
     def pin_memory(self, device: Any = None) -> Self:
         """Raises: there is no device to copy to."""
@@ -87,10 +75,34 @@ class UntypedStorage(_OnCPU, _C.StorageBase):
     is_sparse_csr = False
 
     def __new__(cls, source: Any = 0, *, device: Any = None) -> UntypedStorage:
+        if device is not None and pellucid.device(device).type == "meta":
+            without_values: Tensor = pellucid.empty(
+                source, dtype=_C.uint8, device="meta"
+            )
+            return without_values.untyped_storage()
         _require_cpu(device)
         if isinstance(source, Sequence) and not isinstance(source, bytes | bytearray):
             source = bytes(source)
         return super().__new__(cls, source)
+
+    @classmethod
+    def _new_shared(cls, size: int, *, device: Any = "cpu") -> UntypedStorage:
+        """Zeros in memory that other processes can map."""
+        _require_cpu(device)
+        if _has_names():
+            return cls._new_using_filename_cpu(size)
+        return cls._new_using_fd_cpu(size)
+
+    def share_memory_(self) -> UntypedStorage:
+        """Moves the bytes to memory that other processes can map, and stays there.
+
+        Tensors over the storage follow; NumPy arrays and slices of the storage that
+        were made before keep the old memory. A forked process sees what is written
+        here and the other way round; ``torch.multiprocessing`` passes such memory on.
+        """
+        if not self.is_shared():
+            _ = self._share_filename_cpu_() if _has_names() else self._share_fd_cpu_()
+        return self
 
     @staticmethod
     def from_buffer(
@@ -221,6 +233,27 @@ class TypedStorage(_OnCPU):
         memory = UntypedStorage.from_file(filename, shared, size * dtype.itemsize)
         return TypedStorage(wrap_storage=memory, dtype=dtype)
 
+    @classmethod
+    def _new_shared(cls, size: int, *, dtype: Any = None) -> TypedStorage:
+        """``size`` zeros in memory that other processes can map."""
+        dtype = dtype or pellucid.get_default_dtype()
+        memory = UntypedStorage._new_shared(size * dtype.itemsize)
+        return TypedStorage(wrap_storage=memory, dtype=dtype)
+
+    def is_shared(self) -> bool:
+        """Whether other processes can map the memory."""
+        return self._untyped_storage.is_shared()
+
+    def share_memory_(self) -> TypedStorage:
+        """See ``UntypedStorage.share_memory_``."""
+        self._untyped_storage.share_memory_()
+        return self
+
+    @property
+    def filename(self) -> str | None:
+        """The file that writes reach; None for other memory."""
+        return self._untyped_storage.filename
+
     @property
     def _elements(self) -> Tensor:
         return _over(self._untyped_storage, self.dtype)
@@ -347,6 +380,15 @@ def warn_of_typed_storage() -> None:
 _warned: list[bool] = []
 
 
+sharing_strategy: list[str] = ["file_descriptor"]
+"""How other processes find shared memory: what ``torch.multiprocessing`` was told."""
+
+
+def _has_names() -> bool:
+    """Whether memory is shared by names."""
+    return sharing_strategy[-1] == "file_system"
+
+
 class _StorageType(type):
     """The type of ``FloatStorage`` and the others: they make typed storages."""
 
@@ -361,6 +403,10 @@ class _StorageType(type):
     def from_buffer(cls, *args: Any, **kwargs: Any) -> TypedStorage:
         """See ``TypedStorage.from_buffer``."""
         return TypedStorage.from_buffer(*args, dtype=cls.dtype, **kwargs)
+
+    def _new_shared(cls, size: int) -> TypedStorage:
+        """See ``TypedStorage._new_shared``."""
+        return TypedStorage._new_shared(size, dtype=cls.dtype)
 
     def from_file(cls, *args: Any, **kwargs: Any) -> TypedStorage:
         """See ``TypedStorage.from_file``."""

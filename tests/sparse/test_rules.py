@@ -138,3 +138,54 @@ def test_what_cannot_be_multiplied_is_refused():
         torch.sparse.mm(torch.ones(2, 2), torch.ones(2, 2))
     with pytest.raises(IndexError, match="out of range"):
         x.select(0, 7)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        # Values of PyTorch 2.13, at the three positions in order.
+        (lambda s, x, w: (s.to_dense() * w).sum(), [1, 5, 6]),
+        (lambda s, x, w: torch.sparse.sum(s) * 2, [2, 2, 2]),
+        (
+            lambda s, x, w: (torch.sparse.sum(s, dim=0).to_dense() * w[0]).sum(),
+            [1, 2, 3],
+        ),
+        (lambda s, x, w: (torch.sparse.mm(s, x) * w[:, :2]).sum(), [5, 32, 50]),
+        (lambda s, x, w: ((s @ x) * w[:, :2]).sum(), [5, 32, 50]),
+        (lambda s, x, w: (s.coalesce().values() * w[0]).sum(), [1, 2, 3]),
+        (lambda s, x, w: ((s + s).to_dense() * w).sum(), [2, 10, 12]),
+        (lambda s, x, w: (s.coalesce().square().to_dense() * w).sum(), [8, 40, 24]),
+        (lambda s, x, w: (s.t().to_dense() * w.t()).sum(), [1, 5, 6]),
+    ],
+)
+def test_positions_that_are_stored_twice_get_one_gradient(function, expected):
+    indices = torch.tensor([[0, 1, 0, 1], [0, 2, 0, 1]])
+    values = torch.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+    made = torch.sparse_coo_tensor(indices, values, (2, 3))
+    made.retain_grad()
+    function(made, *OPERANDS).backward()
+    grad = made.grad
+    assert grad.is_coalesced() and grad.indices().tolist() == [[0, 1, 1], [0, 1, 2]]
+    assert grad.values().tolist() == expected
+    at, middle, last = expected
+    assert values.grad.tolist() == [at, last, at, middle]
+    leaf = made.detach().requires_grad_()
+    function(leaf, *OPERANDS).backward()
+    assert leaf.grad.to_dense().equal(grad.to_dense())
+
+
+OPERANDS = (
+    torch.arange(1.0, 7).reshape(3, 2),
+    torch.arange(1.0, 7).reshape(2, 3),
+)
+
+
+def test_gradients_that_store_a_position_twice_are_summed():
+    indices = torch.tensor([[0, 1, 0, 1], [0, 2, 0, 1]])
+    values = torch.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+    made = torch.sparse_coo_tensor(indices, values, (2, 3))
+    given = torch.sparse_coo_tensor(
+        indices, torch.tensor([10.0, 20.0, 30.0, 40.0]), (2, 3)
+    )
+    (grad,) = torch.autograd.grad(made, values, given)
+    assert grad.tolist() == [40, 20, 40, 40]

@@ -155,8 +155,8 @@ API = {
     },
     "utils/_cpp": {"pellucid_compiler"},
     "utils/data": {
-        *("distributed", "random", "utils/data/datapipes"),
-        *("utils/data/datapipes/iter",),
+        *("_utils", "distributed", "multiprocessing", "random", "storage"),
+        *("utils/data/datapipes", "utils/data/datapipes/iter"),
     },
     "utils/data/datapipes": {
         *("utils/data", "utils/data/datapipes/iter", "utils/data/datapipes/map"),
@@ -168,7 +168,7 @@ API = {
     "utils/data/datapipes/utils": set(),
     "utils/tensorboard": {"nn", "nn/modules", "utils", "utils/_pytree"},
     "utils/data/_utils": {"utils/data"},
-    "multiprocessing": set(),
+    "multiprocessing": {"_package", "storage"},
     "hub": {"_functions", "serialization"},
     "types": {"utils/_symbolic", "storage"},
     # Looking inside

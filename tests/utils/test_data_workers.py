@@ -100,9 +100,7 @@ def test_persistent_workers_serve_every_pass():
     assert labels(loader) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
 
 
-@pytest.mark.parametrize(
-    ("width", "error"), [(1, ValueError), (2, RuntimeError)], ids=["same", "KeyError"]
-)
+@pytest.mark.parametrize(("width", "error"), [(1, ValueError), (2, KeyError)])
 def test_an_exception_comes_with_its_traceback(width, error):
     loader = DataLoader(Failing(10, width), batch_size=2, num_workers=2)
     with pytest.raises(error, match="worker process 0") as found:

@@ -224,8 +224,6 @@ def test_storages_must_hold_what_is_described():
 def test_devices_that_do_not_exist_are_refused():
     with pytest.raises(RuntimeError, match="cpu"):
         torch.load(saved(torch.ones(1)), map_location="cuda")
-    with pytest.raises(ValueError):
-        saved(torch.ones(1, device="meta"))
 
 
 def test_a_computed_tensor_comes_back_as_a_leaf_that_requires_gradients(tmp_path):
@@ -311,3 +309,43 @@ def test_attributes_and_classes_of_tensors_come_back():
     assert type(result) is Tagged and isinstance(result, nn.Parameter)
     buffer = reloaded(nn.Buffer(torch.ones(2)))
     assert isinstance(buffer, nn.Buffer) and buffer.persistent
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+@pytest.mark.parametrize("weights_only", [True, False])
+@pytest.mark.parametrize(
+    "location", ["meta", torch.device("meta"), {"cpu": "meta"}], ids=str
+)
+def test_the_meta_device_gets_sizes_without_values(location, weights_only, legacy):
+    x = torch.arange(6.0)
+    saved = io.BytesIO()
+    torch.save(
+        {"a": [x, x[2:], x.view(2, 3).t()], "b": torch.nn.Parameter(x), "c": 3},
+        saved,
+        _use_new_zipfile_serialization=not legacy,
+    )
+    saved.seek(0)
+    found = torch.load(saved, map_location=location, weights_only=weights_only)
+    whole, part, turned = found["a"]
+    assert whole.is_meta and whole.dtype == torch.float32 and whole.shape == (6,)
+    assert part.storage_offset() == 2 and part.untyped_storage().nbytes() == 24
+    assert turned.stride() == (1, 3) and found["c"] == 3
+    assert type(found["b"]) is torch.nn.Parameter and found["b"].is_meta
+
+
+def test_tensors_of_the_meta_device_are_saved():
+    saved = io.BytesIO()
+    torch.save(torch.empty(2, 3, dtype=torch.int64, device="meta").t(), saved)
+    for location in (None, "cpu"):
+        saved.seek(0)
+        found = torch.load(saved, map_location=location)
+        assert found.is_meta and found.shape == (3, 2) and found.stride() == (1, 3)
+        assert found.dtype == torch.int64
+
+
+def test_a_map_location_of_another_type_is_refused():
+    saved = io.BytesIO()
+    torch.save(torch.ones(2), saved)
+    saved.seek(0)
+    with pytest.raises(TypeError, match="map_location"):
+        torch.load(saved, map_location=3)

@@ -161,13 +161,6 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             dtype = getattr(dtype, "dtype", dtype)  # a type such as LongTensor
         return self.to(dtype, non_blocking)
 
-    def share_memory_(self) -> Tensor:
-        """Raises: memory shared between processes does not exist yet."""
-        raise NotImplementedError(
-            "tensors cannot be shared between processes yet: pass NumPy arrays "
-            "or files to the other process"
-        )
-
     def _parts(self) -> Tensor:
         import pellucid
 

@@ -1,6 +1,8 @@
-"""``torch.multiprocessing``: Python's multiprocessing, and ``spawn``.
+"""``torch.multiprocessing``: Python's multiprocessing, between whose processes tensors
+share memory; and ``spawn``.
 
-Tensors that go to another process are copied; no memory is shared between processes.
+What a queue, a pipe, a pool or a process gets is pickled by ``reductions.py``: the
+memory of its tensors moves to where all processes can map it and is not copied again.
 Imported lazily.
 """
 
@@ -9,21 +11,28 @@ from __future__ import annotations
 import multiprocessing
 from multiprocessing import *  # noqa: F403 - the names are Python's
 
+from pellucid.multiprocessing.reductions import init_reductions
 from pellucid.multiprocessing.spawn import (
+    ENV_VAR_PARALLEL_START,
     ProcessContext,
     ProcessExitedException,
     ProcessRaisedException,
+    SpawnContext,
     spawn,
     start_processes,
 )
+from pellucid.storage import sharing_strategy
 
 __all__ = [
     *multiprocessing.__all__,
+    "ENV_VAR_PARALLEL_START",
     "ProcessContext",
     "ProcessExitedException",
     "ProcessRaisedException",
+    "SpawnContext",
     "get_all_sharing_strategies",
     "get_sharing_strategy",
+    "init_reductions",
     "set_sharing_strategy",
     "spawn",
     "start_processes",
@@ -31,7 +40,6 @@ __all__ = [
 
 
 _STRATEGIES = {"file_descriptor", "file_system"}
-_strategy = ["file_descriptor"]
 
 
 def get_all_sharing_strategies() -> set[str]:
@@ -41,13 +49,21 @@ def get_all_sharing_strategies() -> set[str]:
 
 def get_sharing_strategy() -> str:
     """What was set, "file_descriptor" at first."""
-    return _strategy[-1]
+    return sharing_strategy[-1]
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Set how memory would be shared; tensors are copied with either strategy."""
+    """Sets how other processes find shared memory from now on.
+
+    "file_descriptor": by an open file that is sent along; the memory goes with the last
+    process that has it, however that ends. "file_system": by a name in /dev/shm, which
+    needs no open files; a process that is killed leaves the name behind.
+    """
     if new_strategy not in _STRATEGIES:
         raise AssertionError(
             f"{new_strategy!r} is not a strategy: give one of {sorted(_STRATEGIES)}"
         )
-    _strategy[:] = [new_strategy]
+    sharing_strategy[:] = [new_strategy]
+
+
+init_reductions()

@@ -19,17 +19,20 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import IO, Any
 
 import pellucid
-from pellucid import _C
 from pellucid._package.calls import offered
 from pellucid._package.calls.ranges import ranged
-from pellucid.serialization._format.archive import Archive, naming_damage
+from pellucid.serialization._format.archive import (
+    Archive,
+    DevicePlacement,
+    Placement,
+    naming_damage,
+)
 from pellucid.serialization._format.legacy_file import (
     LegacyFile,
     read_legacy,
     write_legacy,
 )
 from pellucid.serialization._format.writer import Writer, bytes_of
-from pellucid.storage import UntypedStorage
 
 _File = str | os.PathLike[str] | IO[bytes]
 # What `map_location` may be.
@@ -91,9 +94,10 @@ def load(
     :func:`add_safe_globals`. ``weights_only=False`` takes whole models and anything
     else, and runs what the file says: only for files that you trust. Tensors come to
     the device that they were saved on, if it has a backend here, else to the CPU;
-    ``map_location``, a device or a dict from saved devices to devices, names others. A
-    function ``map_location`` is called with each storage and the device that the file
-    names for it, and returns the storage to take, or None for that one.
+    ``map_location``, a device or a dict from saved devices to devices, names others; on
+    "meta" there are sizes without values, which are not read. A function
+    ``map_location`` is called with each storage and the device that the file names for
+    it, and returns the storage to take, or None for that one.
 
     Example::
 
@@ -145,37 +149,19 @@ def _opened(f: _File) -> zipfile.ZipFile:
         raise
 
 
-def _placement(map_location: Any) -> Callable[[UntypedStorage, str], Any]:
+def _placement(map_location: Any) -> Placement:
     """The storage to take for one that was read and the device it was saved on."""
     if callable(map_location):
-        place: Callable[[UntypedStorage, str], Any] = map_location
+        place: Placement = map_location
         return place
-    by_name = map_location if isinstance(map_location, dict) else {}
-    chosen = None if map_location is None or by_name else map_location
-    for location in by_name.values() if by_name else [chosen or "cpu"]:
-        if not _is_present(location):
-            raise RuntimeError(
-                f"tensors cannot be loaded to {location}: no backend serves it; "
-                "use map_location='cpu'"
-            )
-
-    def put(found: UntypedStorage, saved_on: str) -> UntypedStorage:
-        location = chosen or by_name.get(saved_on, saved_on)
-        try:
-            is_elsewhere = str(location) != "cpu" and _is_present(location)
-        except RuntimeError:  # the name of a backend that is not registered here
-            is_elsewhere = False
-        if not is_elsewhere:
-            return found
-        whole = pellucid.empty(0, dtype=pellucid.uint8).set_(found)
-        return whole.to(location).untyped_storage()
-
-    return put
-
-
-def _is_present(location: Any) -> bool:
-    device = pellucid.device(location)
-    return device.type == "cpu" or _C._has_backend(device)
+    if isinstance(map_location, dict):
+        return DevicePlacement(None, map_location)
+    if not isinstance(map_location, str | pellucid.device | None):
+        raise TypeError(
+            "map_location is a device, its name, a dict of them, a function or None, "
+            f"not a {type(map_location).__name__}"
+        )
+    return DevicePlacement(map_location, {})
 
 
 _safe_globals: list[Any] = []

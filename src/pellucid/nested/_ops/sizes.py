@@ -103,8 +103,12 @@ def size_of(tensor: Tensor) -> tuple[Any, ...]:
 
 
 def geometry(tensor: Tensor, question: str, dim: Any) -> Any:
-    """``tensor.size(dim)``, ``.stride(dim)`` or ``.is_contiguous(...)``."""
+    """``tensor.size(dim)``, ``.stride(dim)``, ``.is_contiguous(...)``, or
+    ``.is_shared()``.
+    """
     parts = Parts(*_C._nested_kind(tensor))
+    if question == "is_shared":
+        return parts.values.is_shared()
     if question == "is_contiguous":
         if parts.has_holes:
             return False

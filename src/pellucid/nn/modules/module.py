@@ -333,11 +333,11 @@ class Module(CallMixin, ConversionMixin, StateMixin, TraversalMixin):
                 parameter.grad.zero_()
 
     def share_memory(self: _Self) -> _Self:
-        """Refuses: Pellucid has no memory shared between processes."""
-        raise NotImplementedError(
-            "Pellucid cannot move tensors to memory shared between processes yet; "
-            "send state_dict() to the other process instead"
-        )
+        """Moves parameters and buffers to memory that other processes can map.
+
+        Processes that get the module see each other's updates of them.
+        """
+        return self._apply(lambda tensor: tensor.share_memory_())
 
     if TYPE_CHECKING:  # offered by _dynamo/in_place.py
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pellucid
-from pellucid import Tensor
+from pellucid import _C, Tensor
 from pellucid._tensor.dtype_names import TYPE_NAMES
 from pellucid.serialization._format.names import find_named
 from pellucid.serialization._format.safe_pickle import Reader, Unread, known_function
@@ -26,6 +26,44 @@ from pellucid.storage import TypedStorage, UntypedStorage
 # Takes a storage that was read and where its file says that it was; gives the storage
 # that tensors get, or None for the one given.
 Placement = Callable[[UntypedStorage, str], Any]
+
+
+class DevicePlacement:
+    """Puts storages on the device ``chosen``, or on those that ``by_name`` says for the
+    devices of the file; where there is no backend, they stay on the CPU.
+    """
+
+    def __init__(self, chosen: Any, by_name: dict[str, Any]) -> None:
+        self._chosen, self._by_name = chosen, by_name
+        for location in by_name.values() if by_name else [chosen or "cpu"]:
+            if not _is_present(location):
+                raise RuntimeError(
+                    f"tensors cannot be loaded to {location}: no backend serves it; "
+                    "use map_location='cpu'"
+                )
+
+    def device_for(self, saved_on: str) -> pellucid.device:
+        """Where a storage goes that was saved there."""
+        location = self._chosen or self._by_name.get(saved_on, saved_on)
+        try:
+            found = pellucid.device(location)
+        except RuntimeError:  # the name of a backend that is not registered here
+            return pellucid.device("cpu")
+        return found if _is_present(found) else pellucid.device("cpu")
+
+    def __call__(self, found: UntypedStorage, saved_on: str) -> UntypedStorage:
+        device = self.device_for(saved_on)
+        if device == found.device:
+            return found
+        whole = pellucid.empty(0, dtype=pellucid.uint8, device=found.device)
+        moved: UntypedStorage = whole.set_(found).to(device).untyped_storage()
+        return moved
+
+
+def _is_present(location: Any) -> bool:
+    device = pellucid.device(location)
+    return device.type in ("cpu", "meta") or _C._has_backend(device)
+
 
 # What zipfile raises for bytes that are not a whole, plain archive.
 _DAMAGE = (zipfile.BadZipFile, KeyError, EOFError, NotImplementedError, ValueError)
@@ -88,7 +126,7 @@ class Archive:
         if kind != "storage" or not isinstance(dtype, pellucid.dtype):
             raise pickle.UnpicklingError(f"unknown reference {identifier!r:.200}")
         if key not in self._storages:
-            found = pellucid.UntypedStorage(self.read(f"data/{key}"))
+            found = self._memory(f"data/{key}", location)
             if found.nbytes() != count * dtype.itemsize:
                 raise pickle.UnpicklingError(
                     f"storage {key} has {found.nbytes()} bytes, not the "
@@ -100,6 +138,15 @@ class Archive:
         if storage.dtype == dtype:
             return storage
         return TypedStorage(wrap_storage=storage.untyped(), dtype=dtype)
+
+    def _memory(self, name: str, location: str) -> UntypedStorage:
+        """The bytes of a record; of one that goes to the Meta device, their number."""
+        placement = self._placement
+        is_known = isinstance(placement, DevicePlacement)
+        if is_known and placement.device_for(location).type == "meta":
+            size = self._archive.getinfo(self._prefix + name).file_size
+            return UntypedStorage(size, device="meta")
+        return UntypedStorage(self.read(name))
 
 
 def placed(
@@ -181,6 +228,14 @@ def _rebuild_of_dtype(
         raise TypeError(f"a tensor's dtype is a dtype, not {dtype!r:.100}")
     typed = TypedStorage(wrap_storage=storage.untyped(), dtype=dtype)
     return rebuild_tensor(typed, offset, size, stride, requires_grad, hooks, metadata)
+
+
+def _rebuild_meta(
+    dtype: Any, size: tuple[int, ...], stride: tuple[int, ...], requires_grad: bool
+) -> Tensor:
+    """A tensor of the Meta device, which has no storage in files."""
+    made: Tensor = pellucid.empty_strided(size, stride, dtype=dtype, device="meta")
+    return made.requires_grad_(requires_grad)
 
 
 def _rebuild_sparse(layout: Any, facts: Any) -> Tensor:
@@ -297,6 +352,7 @@ def constructors() -> dict[str, Any]:
     names: dict[str, Any] = {
         "torch._utils _rebuild_tensor_v2": rebuild_tensor,
         "torch._utils _rebuild_tensor_v3": _rebuild_of_dtype,
+        "torch._utils _rebuild_meta_tensor_no_storage": _rebuild_meta,
         "torch._utils _rebuild_sparse_tensor": _rebuild_sparse,
         "torch._utils _rebuild_qtensor": _rebuild_quantized,
         "torch._utils _rebuild_nested_tensor": _rebuild_nested,

@@ -144,7 +144,7 @@ class LegacyFile:
             data = self._file.read(size)
             if stored * dtype.itemsize != size or len(data) != size:
                 raise pickle.UnpicklingError("the file is cut off or damaged")
-            if size:
+            if size and not whole.is_meta:
                 read = pellucid.frombuffer(bytearray(data), dtype=pellucid.uint8)
                 whole.copy_(read)
         if self._storages:

@@ -42,6 +42,7 @@ class _StorageReference:
 
 _REBUILD_TENSOR = _Name("torch._utils", "_rebuild_tensor_v2")
 _REBUILD_OF_DTYPE = _Name("torch._utils", "_rebuild_tensor_v3")
+_REBUILD_META = _Name("torch._utils", "_rebuild_meta_tensor_no_storage")
 _REBUILD_QUANTIZED = _Name("torch._utils", "_rebuild_qtensor")
 _REBUILD_SPARSE = _Name("torch._utils", "_rebuild_sparse_tensor")
 _REBUILD_NESTED = _Name("torch._utils", "_rebuild_nested_tensor")
@@ -127,6 +128,9 @@ class Writer(_Pickler):  # type: ignore[misc]
         return _REBUILD_SUBCLASS, (function, kind, arguments, state)
 
     def _reduce_tensor(self, tensor: Tensor) -> Any:
+        if tensor.is_meta:
+            place = tuple(tensor.shape), tuple(tensor.stride())
+            return _REBUILD_META, (tensor.dtype, *place, tensor.requires_grad)
         if tensor.device.type != "cpu" and not pellucid._C._has_backend(tensor.device):
             raise ValueError(
                 f"a tensor on {tensor.device} has no values to save; move it to the CPU"

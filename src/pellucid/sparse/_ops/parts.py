@@ -1,9 +1,9 @@
 """A sparse tensor as its parts, and back.
 
 Two autograd functions join both sides: ``_Values`` gives the values of a sparse tensor,
-with a sparse gradient of the same pattern; ``_WithValues`` makes a sparse tensor whose
-gradient is read at its pattern. All else that happens to values is ordinary ops, so a
-gradient never has more elements than its tensor.
+with a sparse gradient of the same pattern that has each position once; ``_WithValues``
+makes a sparse tensor whose gradient is read at its pattern. All else that happens to
+values is ordinary ops, so a gradient never has more elements than its tensor.
 """
 
 from __future__ import annotations
@@ -125,8 +125,10 @@ class _Values(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Tensor:
+        from pellucid.sparse._ops.patterns import without_repetitions
+
         parts: Parts = ctx.parts
-        return parts.with_values(grad)
+        return without_repetitions(parts._replace(values=grad))
 
 
 class _WithValues(Function):
@@ -139,9 +141,8 @@ class _WithValues(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        parts: Parts = ctx.parts
-        if is_sparse(grad):
-            given = split(grad)
-            if same_structure(given, parts):
-                return given.values, None
-        return split(grad.sparse_mask(_make(parts, parts.values))).values, None
+        from pellucid.sparse._ops.dense import values_at
+        from pellucid.sparse._ops.patterns import coalesced
+
+        whole = coalesced(grad) if is_sparse(grad) else grad
+        return values_at(whole, ctx.parts), None

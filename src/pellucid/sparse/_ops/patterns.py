@@ -14,7 +14,7 @@ from typing import Any
 
 import pellucid
 from pellucid import _C, Tensor
-from pellucid.sparse._ops.parts import coo, split
+from pellucid.sparse._ops.parts import Parts, coo, join, split
 
 
 def keys_of(indices: Tensor, sizes: Sequence[int]) -> Tensor:
@@ -109,6 +109,19 @@ def coalesced_pair(
     else:
         summed = sum_groups(values, numbers, len(keys))
     return indices_of(keys, sizes), summed
+
+
+def without_repetitions(parts: Parts) -> Tensor:
+    """The tensor of these parts, whose values are the same wherever one position is
+    stored several times, with each position once: the gradient of a sum by its terms.
+    """
+    if parts.is_coalesced:
+        return join(parts)
+    keys, numbers = distinct(keys_of(parts.indices, parts.sparse_size))
+    order = pellucid.arange(parts.nnz, device=numbers.device)
+    places = order.new_empty(len(keys)).index_copy(0, numbers, order)
+    values = parts.values.index_select(0, places)
+    return coo(indices_of(keys, parts.sparse_size), values, parts.size, True)
 
 
 def find(wanted: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,24 +1,25 @@
 """Batches from one process to another: tensors through shared memory, the rest pickled.
 
-The memory is a file without a name, whose descriptor travels with the message: it
-vanishes with the last process that maps it. Small batches travel in the message itself.
-Used by ``_workers.py``.
+The plain tensors of a batch are copied to one block of shared memory, whose descriptor
+travels with the message. Those that are shared already, and others than plain ones, go
+as ``pellucid/multiprocessing/reductions.py`` sends them. Used by ``_workers.py``.
 """
 
 from __future__ import annotations
 
 import io
-import mmap
+import math
 import os
 import pickle
 from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import Any
 
-import pellucid
-from pellucid import Tensor
+from pellucid import _C, Tensor
+from pellucid._tensor.kinds import kind_of
+from pellucid.multiprocessing.reductions import ForkingPickler
+from pellucid.storage import UntypedStorage
 
-_SMALL = 32768  # bytes up to which copying through the socket is faster than mapping
 _ALIGNMENT = 64
 
 
@@ -32,28 +33,26 @@ def _places(tensors: list[Tensor]) -> tuple[list[int], int]:
     return starts, end
 
 
-def _view(memory: Any, start: int, dtype: Any, shape: tuple[int, ...]) -> Tensor:
-    count = 1
-    for n in shape:
-        count *= n
-    if not count:
-        return pellucid.empty(shape, dtype=dtype)
-    flat = pellucid.frombuffer(memory, dtype=dtype, count=count, offset=start)
-    return flat.view(shape)
+def _is_plain(tensor: Tensor) -> bool:
+    """Whether a copy of the numbers is all there is to send."""
+    if tensor.requires_grad or tensor.__dict__ or kind_of(tensor) is not None:
+        return False
+    return tensor.device.type == "cpu" and not tensor.is_shared()
 
 
-class _Packer(pickle.Pickler):
+class _Packer(ForkingPickler):
     """Pickles everything but plain tensors, which it collects."""
 
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
-        self.tensors: list[Tensor] = []
+        self.tensors: dict[int, Tensor] = {}
+        self._places: dict[int, int] = {}
 
     def persistent_id(self, obj: Any) -> Any:
-        if type(obj) is not Tensor:
+        if type(obj) is not Tensor or not _is_plain(obj):
             return None
-        self.tensors.append(obj)
-        return len(self.tensors) - 1
+        self.tensors.setdefault(id(obj), obj)
+        return self._places.setdefault(id(obj), len(self._places))
 
 
 class _Unpacker(pickle.Unpickler):
@@ -73,45 +72,41 @@ def send(connection: Connection, obj: Any) -> None:
     text = io.BytesIO()
     packer = _Packer(text)
     packer.dump(obj)
-    tensors = packer.tensors
+    tensors = list(packer.tensors.values())
     starts, size = _places(tensors)
     described = [
         (s, t.dtype, tuple(t.shape)) for s, t in zip(starts, tensors, strict=True)
     ]
-    is_small = size <= _SMALL
-    fd = -1
-    memory: Any = bytearray(size)
-    if not is_small:
-        fd = os.memfd_create("pellucid-batch", os.MFD_CLOEXEC)
-        os.ftruncate(fd, size)
-        memory = mmap.mmap(fd, size)
-    try:
-        for tensor, place in zip(tensors, described, strict=True):
-            if tensor.numel():
-                _view(memory, *place).copy_(tensor.detach())
-        inline = bytes(memory) if is_small else None
-        connection.send_bytes(
-            pickle.dumps(
-                (text.getvalue(), described, size, inline), pickle.HIGHEST_PROTOCOL
-            )
-        )
-        if not is_small:
-            reduction.send_handle(connection, fd, None)
-    finally:
-        if fd >= 0:
-            os.close(fd)
+    memory = UntypedStorage._new_using_fd_cpu(size)
+    for tensor, place in zip(tensors, described, strict=True):
+        _view(memory, *place).copy_(tensor)
+    message = text.getvalue(), described, size
+    connection.send_bytes(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
+    if size:
+        reduction.send_handle(connection, memory._share_fd_cpu_()[0], None)
 
 
 def receive(connection: Connection) -> Any:
     """What ``send`` sent; raises EOFError when the other end is closed."""
-    text, described, size, inline = pickle.loads(connection.recv_bytes())
-    if inline is not None:
-        memory: Any = bytearray(inline)
-    else:
-        fd = reduction.recv_handle(connection)
+    text, described, size = pickle.loads(connection.recv_bytes())
+    memory = UntypedStorage()
+    if size:
+        descriptor = reduction.recv_handle(connection)
         try:
-            memory = mmap.mmap(fd, size)
+            memory = UntypedStorage._new_shared_fd_cpu(descriptor, size)
         finally:
-            os.close(fd)
+            os.close(descriptor)
     tensors = [_view(memory, *place) for place in described]
     return _Unpacker(io.BytesIO(text), tensors).load()
+
+
+def _view(
+    memory: UntypedStorage, start: int, dtype: Any, shape: tuple[int, ...]
+) -> Tensor:
+    """A tensor over its part of the memory, which is a storage of its own: what is
+    written to one tensor of a batch is not counted as a change of the others.
+    """
+    count = math.prod(shape)
+    part = memory[start : start + count * dtype.itemsize]
+    flat: Tensor = _C._tensor_over(part, dtype, 0, (count,), (1,))
+    return flat.view(shape)

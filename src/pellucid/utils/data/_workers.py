@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import pickle
 import random
 import sys
-import traceback
 from collections.abc import Callable, Iterator
 from itertools import islice
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
 
 import pellucid
+from pellucid._utils import ExceptionWrapper
 from pellucid.utils.data import _transfer
 from pellucid.utils.data.dataset import IterableDataset, _fetch
 
@@ -55,27 +56,6 @@ class Job(NamedTuple):
 
 class _Ended(NamedTuple):
     """An IterableDataset has no more samples."""
-
-
-class _Failure(NamedTuple):
-    """An exception of a worker, with its traceback as text."""
-
-    kind: type[BaseException]
-    text: str
-    worker: int
-
-    def reraise(self) -> None:
-        message = (
-            f"Caught {self.kind.__name__} in DataLoader worker process {self.worker}.\n"
-            f"Original {self.text}"
-        )
-        if self.kind is KeyError:  # whose message would be shown as one long repr
-            raise RuntimeError(message)
-        try:
-            error = self.kind(message)
-        except Exception:
-            raise RuntimeError(message) from None
-        raise error
 
 
 # In the worker
@@ -127,6 +107,24 @@ class _Fetcher:
         return job.collate_fn(batch)
 
 
+def _failure(error: Exception, worker: int) -> ExceptionWrapper:
+    """The exception, to be raised in the main process as the same type.
+
+    A type that cannot be sent, since it has no name to import it by, becomes its
+    nearest base that can.
+    """
+    info = type(error), error, error.__traceback__
+    wrapper = ExceptionWrapper(info, f"in DataLoader worker process {worker}")
+    for kind in type(error).__mro__:
+        try:
+            pickle.dumps(kind)
+        except (pickle.PicklingError, AttributeError):
+            continue
+        wrapper.exc_type = kind
+        break
+    return wrapper
+
+
 def _work(
     job: Job, worker: int, connection: Connection, inherited: list[Connection]
 ) -> None:
@@ -136,7 +134,7 @@ def _work(
         other.close()
     pellucid.set_num_threads(1)
     fetcher: _Fetcher | None = None
-    failure: _Failure | None = None
+    failure: ExceptionWrapper | None = None
     try:
         while (task := connection.recv()) is not _STOP:
             number, what = task
@@ -164,7 +162,7 @@ def _work(
             except (KeyboardInterrupt, BrokenPipeError, ConnectionResetError):
                 return
             except Exception as error:
-                failure = _Failure(type(error), traceback.format_exc(), worker)
+                failure = _failure(error, worker)
                 if number is None:
                     continue
             found, failure = failure, None
@@ -259,7 +257,7 @@ class _Pass:
                 number = self._ready()
             batch = self.arrived.pop(number)
             self.next = max(self.next, number + 1)
-            if isinstance(batch, _Failure):
+            if isinstance(batch, ExceptionWrapper):
                 batch.reraise()
             if isinstance(batch, _Ended):
                 continue
