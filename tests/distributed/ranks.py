@@ -1,20 +1,25 @@
-"""Runs a function in several processes that form a group."""
+"""Runs a function in several processes that form a group, and processes in general: all
+have ended after LIMIT seconds. What has not is aborted with all that it started, and
+shows where each of its threads was.
+"""
 
 import contextlib
 import os
 import signal
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-LIMIT = 240  # seconds: a loaded machine of two cores
+LIMIT = 150  # seconds: a loaded machine of two cores
+PATIENCE = 30  # seconds for the others, once a process has failed
 
 PROGRAM = """
 import sys
 module, function, store, rank, size = sys.argv[1:6]
-import importlib, datetime, faulthandler, signal
-faulthandler.register(signal.SIGUSR1)
+import importlib, datetime
 import pellucid.distributed as dist
 called = getattr(importlib.import_module(module), function)
 rank, size = int(rank), int(size)
@@ -26,50 +31,146 @@ dist.destroy_process_group()
 """
 
 
-def _output_of(process, late):
-    """What it wrote; with the stacks of its threads if it ran on for too long."""
+class Started:
+    """A process in a session of its own, whose outputs are files: it never waits for
+    somebody to read them.
+    """
+
+    def __init__(self, command, separates_errors=False, **environment):
+        self._out = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
+        self._err = self._out
+        if separates_errors:
+            self._err = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
+        self._process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=os.environ | {"PYTHONFAULTHANDLER": "1"} | environment,
+            stdin=subprocess.DEVNULL,
+            stdout=self._out,
+            stderr=self._err,
+            start_new_session=True,
+        )
+        self.pid = self._process.pid
+
+    @property
+    def returncode(self):
+        """How it ended; None: it has not."""
+        return self._process.poll()
+
+    def abort(self):
+        """Ends it and what it has started, all of which show their stacks."""
+        pids = [pid for pid in _descendants(self.pid) if _send(pid, signal.SIGABRT)]
+        end = time.monotonic() + 3
+        while self.returncode is None and time.monotonic() < end:
+            time.sleep(0.05)
+        for pid in pids[1:]:
+            _send(pid, signal.SIGKILL)
+        self.kill()
+
+    def kill(self):
+        """Ends it and what has stayed of its session."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def outputs(self):
+        """What it has written: of both streams, or of each."""
+        return [_text(file) for file in dict.fromkeys((self._out, self._err))]
+
+    def close(self):
+        """Ends it, and its files."""
+        self.kill()
+        self._out.close()
+        self._err.close()
+
+
+def _text(file):
+    file.seek(0)
+    return file.read()
+
+
+def _send(pid, number):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+        return True
+    return False
+
+
+def _descendants(pid):
+    """A process and what it has started that still runs, the process first."""
+    found = [pid]
+    with contextlib.suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                found += _descendants(int(child))
+    return found
+
+
+def wait_for_all(processes, limit=LIMIT):
+    """Waits until all have ended; those that did not in time, which are aborted."""
+    end = time.monotonic() + limit
+    running = list(processes)
+    while running and time.monotonic() < end:
+        time.sleep(0.005)
+        ended = [process for process in running if process.returncode is not None]
+        running = [process for process in running if process.returncode is None]
+        if any(each.returncode not in (0, -signal.SIGKILL) for each in ended):
+            end = min(end, time.monotonic() + PATIENCE)
+    for process in running:
+        process.abort()
+    return running
+
+
+def run_command(command, **environment):
+    """A command's exit code, output and errors."""
+    started = Started(command, separates_errors=True, **environment)
     try:
-        return process.communicate(timeout=1 if late else LIMIT)[0]
-    except subprocess.TimeoutExpired:
-        late.append(process.pid)
-    process.send_signal(signal.SIGUSR1)
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(timeout=1)
-    os.killpg(process.pid, signal.SIGKILL)
-    return process.communicate()[0]
+        late = wait_for_all([started])
+        output, errors = started.outputs()
+        assert not late, f"{command} did not end in time\n{output}\n{errors}"
+        return subprocess.CompletedProcess(command, started.returncode, output, errors)
+    finally:
+        started.close()
+
+
+def run_all(commands, killed=(), **environment):
+    """The outputs of commands that run together; all must end well, but for those
+    ``killed``.
+    """
+    started = []
+    try:
+        for command in commands:
+            started.append(Started(command, **environment))
+        late = wait_for_all(started)
+        outputs = [process.outputs()[0] for process in started]
+        shown = "\n".join(f"rank {r}: {text}" for r, text in enumerate(outputs))
+        pids = [process.pid for process in late]
+        assert not late, f"processes {pids} did not end in time\n{shown}"
+        for rank, process in enumerate(started):
+            expected = -signal.SIGKILL if rank in killed else 0
+            assert process.returncode == expected, shown
+        return outputs
+    finally:
+        for process in started:
+            process.close()
 
 
 def run_ranks(function, size, folder, *, killed=(), **environment):
     """The outputs of the ranks of ``function(rank, size)``; all must end well, but for
     those ``killed``.
     """
-    started = [
-        subprocess.Popen(
-            [
-                *(sys.executable, "-c", PROGRAM, function.__module__),
-                *(function.__name__, str(folder / "store"), str(rank), str(size)),
-            ],
-            cwd=ROOT,
-            env=os.environ | environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-        for rank in range(size)
-    ]
-    late = []
-    try:
-        outputs = [_output_of(process, late) for process in started]
-    finally:
-        for process in started:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            process.stdout.close()
-    shown = "\n".join(f"rank {r}: {text}" for r, text in enumerate(outputs))
-    assert not late, f"processes {late} ran on after {LIMIT} s\n{shown}"
-    for rank, process in enumerate(started):
-        expected = -signal.SIGKILL if rank in killed else 0
-        assert process.returncode == expected, shown
-    return outputs
+    given = function.__module__, function.__name__, str(folder / "store")
+    program = sys.executable, "-c", PROGRAM, *given
+    commands = [[*program, str(rank), str(size)] for rank in range(size)]
+    return run_all(commands, killed, **environment)
+
+
+def exit_code_of(pid, seconds=30):
+    """How a forked process ends; one that does not in time is aborted."""
+    ends = [(seconds, signal.SIGABRT), (seconds + 3, signal.SIGKILL)]
+    began = time.monotonic()
+    while (found := os.waitpid(pid, os.WNOHANG))[0] == 0:
+        if ends and time.monotonic() > began + ends[0][0]:
+            os.kill(pid, ends.pop(0)[1])
+        time.sleep(0.01)
+    return os.waitstatus_to_exitcode(found[1])

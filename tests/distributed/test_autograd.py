@@ -125,7 +125,8 @@ def check_many_threads():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(60)
+        assert not thread.is_alive()
     assert found == {k: [[3.0 * k * k] * 2] for k in range(4)}
 
 

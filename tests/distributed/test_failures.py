@@ -11,7 +11,7 @@ import pytest
 
 import pellucid as torch
 from pellucid import distributed as dist
-from tests.distributed.ranks import run_ranks
+from tests.distributed.ranks import exit_code_of, run_ranks
 
 
 def rank_calls_differently(rank, size):
@@ -57,12 +57,18 @@ def rank_is_killed(rank, size):
     assert int(total) == size - 1
 
 
+def wait_until_told():
+    store = dist.distributed_c10d._get_default_store()
+    give_up = time.monotonic() + 60
+    while not store.check(["told"]):
+        assert time.monotonic() < give_up, "nobody has told"
+        time.sleep(0.05)
+
+
 def rank_hangs(rank, size):
     group = dist.new_group(timeout=datetime.timedelta(seconds=0.5))
     if rank == 1:
-        store = dist.distributed_c10d._get_default_store()
-        while not store.check(["told"]):
-            time.sleep(0.05)
+        wait_until_told()
         return
     with pytest.raises(dist.DistBackendError) as raised:
         dist.all_reduce(torch.ones(1), group=group)
@@ -74,8 +80,7 @@ def rank_hangs(rank, size):
 def rank_is_asked(rank, size):
     store = dist.distributed_c10d._get_default_store()
     if rank == 1:
-        while not store.check(["told"]):
-            time.sleep(0.05)
+        wait_until_told()
         dist.all_reduce(torch.ones(4))
         return
     found = []
@@ -91,7 +96,7 @@ def rank_is_asked(rank, size):
     asking = threading.Thread(target=ask)
     asking.start()
     dist.all_reduce(torch.ones(4))
-    asking.join()
+    asking.join(60)
     call = r"all_reduce float32\[4\] sum, #\d+ of group '0', for \d+\.\d s; "
     line = r"rank_is_asked \(test_failures.py:\d+\)"
     assert re.search(call + "(|.*called by )" + line, found[-1][0]), found[-1]
@@ -165,6 +170,6 @@ def test_a_forked_process_cannot_use_its_parents_group():
             except dist.DistBackendError:
                 os._exit(7)
             os._exit(0)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        assert exit_code_of(child) == 7
     finally:
         dist.destroy_process_group()

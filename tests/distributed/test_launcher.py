@@ -1,10 +1,9 @@
 """The launcher: what ranks receive, restarts, reports."""
 
-import subprocess
 import sys
 
 from pellucid.distributed import run
-from tests.distributed.ranks import LIMIT, ROOT
+from tests.distributed.ranks import run_command
 
 PROGRAM = """
 import atexit, os, signal, sys, time
@@ -39,13 +38,7 @@ def launch(folder, *options, program=()):
     script = folder / "train.py"
     script.write_text(PROGRAM)
     command = [sys.executable, "-m", "pellucid.distributed.run", "--standalone"]
-    return subprocess.run(
-        [*command, *options, str(script), *program],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-    )
+    return run_command([*command, *options, str(script), *program])
 
 
 def test_ranks_know_their_places(tmp_path):

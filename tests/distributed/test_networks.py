@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests.distributed.ranks import ROOT
+from tests.distributed.ranks import run_all
 
 PROGRAM = """
 import datetime, sys
@@ -63,21 +63,10 @@ def test_ranks_and_workers_meet_over_a_link():
             names = stack.enter_context(two_networks())
         except (subprocess.SubprocessError, OSError) as error:
             pytest.skip(f"network namespaces cannot be made here: {error}")
-        ranks = [
-            subprocess.Popen(
-                ["ip", "netns", "exec", name, sys.executable, "-c", PROGRAM, str(rank)],
-                cwd=ROOT,
-                env=os.environ | {"PELLUCID_DISTRIBUTED_TRANSPORT": "tcp"},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
+        program = sys.executable, "-c", PROGRAM
+        commands = [
+            ["ip", "netns", "exec", name, *program, str(rank)]
             for rank, name in enumerate(names)
         ]
-        try:
-            outputs = [rank.communicate(timeout=100)[0] for rank in ranks]
-        finally:
-            for rank in ranks:
-                rank.kill()
-                rank.wait()
-        assert [rank.returncode for rank in ranks] == [0, 0], "\n".join(outputs)
+        environment = {"PELLUCID_DISTRIBUTED_TRANSPORT": "tcp"}
+        assert len(run_all(commands, **environment)) == 2

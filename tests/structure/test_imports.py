@@ -235,6 +235,7 @@ API = {
         *("autograd", "distributed", "nn", "pellucid_compiler"),
         *("random", "utils/_pytree"),
     },
+    "distributed/tensor/experimental": {"autograd", "distributed", "nn", "overrides"},
     "distributed/tensor/parallel": {"distributed", "distributed/tensor", "nn"},
     "distributed/_group": {
         "distributed",
@@ -266,7 +267,10 @@ API = {
     "distributed/nn": {"autograd", "distributed/nn/api"},
     "distributed/nn/api": {"distributed/rpc", "futures", "nn"},
     "distributed/optim": {"distributed/autograd", "distributed/rpc", "optim"},
-    "distributed/pipelining": {"autograd", "nn"},
+    "distributed/pipelining": {
+        *("_ops", "autograd", "export", "fx", "fx/experimental", "nn"),
+        *("utils/_pytree",),
+    },
     "distributed/rpc": {
         "autograd",
         "distributed",

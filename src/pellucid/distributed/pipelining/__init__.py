@@ -1,7 +1,15 @@
 """``torch.distributed.pipelining``: a model's stages on different processes."""
 
+from pellucid.distributed.pipelining.pipe import (
+    Pipe,
+    SplitPoint,
+    build_stage,
+    pipe_split,
+    pipeline,
+)
 from pellucid.distributed.pipelining.schedules import (
     Schedule1F1B,
+    ScheduleDualPipeV,
     ScheduleGPipe,
     ScheduleInterleaved1F1B,
     ScheduleInterleavedZeroBubble,
@@ -11,11 +19,17 @@ from pellucid.distributed.pipelining.schedules import (
 from pellucid.distributed.pipelining.stage import PipelineStage
 
 __all__ = [
+    "Pipe",
     "PipelineStage",
     "Schedule1F1B",
+    "ScheduleDualPipeV",
     "ScheduleGPipe",
     "ScheduleInterleaved1F1B",
     "ScheduleInterleavedZeroBubble",
     "ScheduleLoopedBFS",
     "ScheduleZBVZeroBubble",
+    "SplitPoint",
+    "build_stage",
+    "pipe_split",
+    "pipeline",
 ]

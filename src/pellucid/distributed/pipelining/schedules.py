@@ -12,6 +12,7 @@ from pellucid.distributed.pipelining.stage import PipelineStage
 
 __all__ = [
     "Schedule1F1B",
+    "ScheduleDualPipeV",
     "ScheduleGPipe",
     "ScheduleInterleaved1F1B",
     "ScheduleInterleavedZeroBubble",
@@ -313,8 +314,98 @@ class ScheduleZBVZeroBubble(_Schedule):
         yield from _zero_bubble(places, count, 2 * size)[own[0]]
 
 
+class ScheduleDualPipeV(ScheduleZBVZeroBubble):
+    """Two stages a rank, placed as by ``ScheduleZBVZeroBubble``; in the steady state a
+    microbatch's forward and another's backward follow each other (the V-shaped half of
+    DeepSeek-AI, "DeepSeek-V3 technical report", 2024, section 3.2.1).
+    """
+
+    def __init__(
+        self,
+        stages: list[PipelineStage],
+        n_microbatches: int,
+        loss_fn: Callable[..., Any] | None = None,
+        scale_grads: bool = True,
+    ) -> None:
+        num_stages = stages[0].num_stages
+        if n_microbatches < num_stages:
+            raise ValueError(
+                "DualPipeV requires at least as many microbatches as stages, but got "
+                f"{n_microbatches} microbatches and {num_stages} stages."
+            )
+        super().__init__(stages, n_microbatches, loss_fn, scale_grads)
+
+    @staticmethod
+    def _actions(own: list[int], num_stages: int, count: int) -> Iterator[_Action]:
+        return iter(_DualPipeV(own, num_stages, count).plan())
+
+
+class _DualPipeV:
+    """The plan of a rank, phase by phase. ``after``: how many ranks follow it."""
+
+    def __init__(self, own: list[int], num_stages: int, count: int) -> None:
+        self._stages, self._count = own, count
+        self._size, self._rank = num_stages // 2, own[0]
+        self._after = self._size - 1 - self._rank
+        self._next = dict.fromkeys([(k, s) for k in "FB" for s in own], 0)
+        self._weights: list[_Action] = []  # gradients that are to be computed
+        self._made: list[_Action] = []
+
+    def plan(self) -> list[_Action]:
+        """All actions: the pipeline fills, runs steadily and empties."""
+        after, before = self._after, self._rank + 1
+        for _ in range(2 * after):
+            self._forward(0)
+        for _ in range(before):
+            self._forward(0)
+            self._forward(1)
+        for _ in range(after):
+            self._backward(1, splits=True)
+            self._weight()
+            self._forward(1)
+        for _ in range(self._count - 2 * self._size + before):
+            self._forward(0)
+            self._backward(1)
+            self._forward(1)
+            self._backward(0)
+        for _ in range(after):
+            self._backward(1)
+            self._forward(1)
+            self._backward(0)
+        half = before // 2
+        for turn in range(before):
+            self._backward(1, splits=turn > half or (turn == half and self._rank % 2))
+            self._backward(0, splits=turn >= half)
+        for _ in range(after):
+            self._weight()
+            self._backward(0, splits=True)
+        while self._weights:
+            self._weight()
+        return self._made
+
+    def _number(self, kind: str, stage: int) -> int:
+        self._next[kind, stage] += 1
+        return self._next[kind, stage] - 1
+
+    def _forward(self, part: int) -> None:
+        stage = self._stages[part]
+        self._made.append(("F", stage, self._number("F", stage)))
+
+    def _backward(self, part: int, splits: bool | int = False) -> None:
+        stage = self._stages[part]
+        number = self._number("B", stage)
+        self._made.append(("I" if splits else "B", stage, number))
+        if splits:
+            self._weights.append(("W", stage, number))
+
+    def _weight(self) -> None:
+        """The oldest gradients of weights that are to be computed, if there are any."""
+        if self._weights:
+            self._made.append(self._weights.pop(0))
+
+
 _SCHEDULES = (
-    *(Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B),
+    *(Schedule1F1B, ScheduleDualPipeV, ScheduleGPipe, ScheduleInterleaved1F1B),
     *(ScheduleInterleavedZeroBubble, ScheduleLoopedBFS, ScheduleZBVZeroBubble),
 )
 

@@ -12,13 +12,17 @@ from pellucid.distributed.pipelining.halves import input_half
 
 __all__ = ["PipelineStage"]
 
+_Facts = tuple[tuple[int, ...], Any, bool]  # shape, dtype, whether it has a gradient
+
 
 class PipelineStage:
     """Stage ``stage_index`` of ``num_stages``. Which rank of the group runs which
     stages is the schedule's: rank r those of r, r + size, r + 2 * size, ... in most.
 
     The first stage gets the inputs of ``schedule.step``, the others the outputs of the
-    stage before. Shapes are found when the first microbatch runs.
+    stage before. Shapes are found when the first microbatch runs, so examples of inputs
+    and outputs are not needed. ``dw_builder``: is called after a backward that leaves
+    out gradients of weights, and gives the function that computes them.
     """
 
     def __init__(
@@ -29,19 +33,23 @@ class PipelineStage:
         device: Any = None,
         input_args: Any = None,
         output_args: Any = None,
+        output_grads: Any = None,
+        input_grads: Any = None,
         group: Any = None,
+        dw_builder: Callable[[], Callable[..., None]] | None = None,
     ) -> None:
         if not 0 <= stage_index < num_stages:
             raise ValueError(
                 f"Stage index {stage_index} is out of range of {num_stages}"
             )
         self.submod, self.stage_index = submodule, stage_index
-        self.num_stages, self.group = num_stages, group
+        self.num_stages, self.group, self.device = num_stages, group, device
+        self.dw_builder = dw_builder
         self.group_size, self.group_rank = (
             dist.get_world_size(group),
             dist.get_rank(group),
         )
-        self._facts: list[Any] | None = None  # (shape, dtype) of what is received
+        self._facts: list[_Facts] | None = None  # of what is received
         self._has_told = False
         self._runs: dict[int, tuple[list[Any], list[Any]]] = {}
         self._weight_halves: dict[int, Callable[[], None]] = {}
@@ -77,7 +85,9 @@ class PipelineStage:
     def _send(self, tensors: list[Any], step: int, number: int) -> None:
         other = self.stage_index + step
         if self._is_here(step):
-            self._given[self.stage_index, other, number] = [x.detach() for x in tensors]
+            self._given[self.stage_index, other, number] = [
+                x.detach().requires_grad_(x.requires_grad) for x in tensors
+            ]
             return
         peer, tag = self.stage_index_to_group_rank[other], self._tag(step)
         for tensor in tensors:
@@ -90,26 +100,27 @@ class PipelineStage:
         source = self.stage_index if sends else self.stage_index + step
         return 1 + 2 * source + ((step > 0) is sends)
 
-    def _receive(self, facts: list[Any], step: int, number: int) -> list[Any]:
+    def _receive(self, facts: list[_Facts], step: int, number: int) -> list[Any]:
         other = self.stage_index + step
         if self._is_here(step):
             return self._given.pop((other, self.stage_index, number))
-        found = [torch.empty(shape, dtype=dtype) for shape, dtype in facts]
+        found = [torch.empty(shape, dtype=dtype) for shape, dtype, _ in facts]
         peer, tag = self.stage_index_to_group_rank[other], self._tag(step, sends=False)
-        for tensor in found:
+        for tensor, (_, _, has_gradient) in zip(found, facts, strict=True):
             dist.recv(tensor, group=self.group, group_src=peer, tag=tag)
+            tensor.requires_grad_(has_gradient)
         return found
 
     def _tell_shapes(self, outputs: list[Any]) -> None:
         """Tell the next stage what it will receive, once a step."""
         if self._has_told or self._is_here(1):
             return
-        facts = [(tuple(x.shape), x.dtype) for x in outputs]
+        facts = [(tuple(x.shape), x.dtype, x.requires_grad) for x in outputs]
         target = self.stage_index_to_group_rank[self.stage_index + 1]
         dist.send_object_list([facts], group=self.group, group_dst=target)
         self._has_told = True
 
-    def _shapes(self) -> list[Any]:
+    def _shapes(self) -> list[_Facts]:
         """What the stage before told."""
         if self._is_here(-1):
             return []
@@ -126,9 +137,6 @@ class PipelineStage:
         inputs = list(args)
         if not self.is_first:
             inputs = self._receive(self._shapes(), -1, number)
-            for tensor in inputs:
-                is_differentiable = tensor.is_floating_point()
-                tensor.requires_grad_(is_differentiable and torch.is_grad_enabled())
         output = self.submod(*inputs, **kwargs)
         outputs = list(output) if isinstance(output, (tuple, list)) else [output]
         if not self.is_last:
@@ -143,12 +151,18 @@ class PipelineStage:
         inputs, roots, gradients = self._backward_starts(number, loss)
         torch.autograd.backward(roots, gradients)
         self._send_gradients(inputs, number)
+        if self.dw_builder is not None:
+            self.dw_builder()()
 
     def backward_input(self, number: int, loss: Any = None) -> None:
         """The half of ``backward`` that the stage before waits for."""
         inputs, roots, gradients = self._backward_starts(number, loss)
-        wanted = [x for x in inputs if x.requires_grad]
-        self._weight_halves[number] = input_half(roots, gradients, wanted)
+        if self.dw_builder is not None:
+            torch.autograd.backward(roots, gradients)
+            self._weight_halves[number] = self.dw_builder()
+        else:
+            wanted = [x for x in inputs if x.requires_grad]
+            self._weight_halves[number] = input_half(roots, gradients, wanted)
         self._send_gradients(inputs, number)
 
     def backward_weight(self, number: int) -> None:
@@ -165,7 +179,7 @@ class PipelineStage:
         if loss is not None:
             return inputs, [loss], None
         moving = [x for x in outputs if x.requires_grad]
-        facts = [(tuple(x.shape), x.dtype) for x in moving]
+        facts = [(tuple(x.shape), x.dtype, False) for x in moving]
         return inputs, moving, self._receive(facts, 1, number)
 
     def _send_gradients(self, inputs: list[Any], number: int) -> None:

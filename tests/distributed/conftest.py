@@ -1,0 +1,35 @@
+"""No test here can hang. After LIMIT seconds the stacks of all threads are printed and
+the test fails; if the main thread cannot be interrupted, pytest's process ends.
+"""
+
+import faulthandler
+import signal
+import sys
+import threading
+
+import pytest
+
+from tests.distributed.ranks import LIMIT
+
+LATE = LIMIT + 30  # after what the test has started was to have ended
+
+
+def _fail(*_):
+    faulthandler.dump_traceback(sys.__stderr__)
+    pytest.fail(f"the test did not end within {LATE} s; its threads are shown above")
+
+
+@pytest.fixture(autouse=True)
+def bounded(request):
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are the main thread's
+        return
+    before = signal.signal(signal.SIGALRM, _fail)
+    signal.alarm(LATE)
+    faulthandler.dump_traceback_later(LATE + 30, exit=True, file=sys.__stderr__)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
