@@ -268,3 +268,37 @@ def test_impossible_parameters_of_draws():
         torch.binomial(torch.ones(2), torch.ones(2).double())
     with pytest.raises(TypeError, match="contiguous float64"):
         torch._C._pellucid._draw_gamma_(torch.ones(3))
+
+
+def test_constraints_of_parameters_name_their_bounds():
+    uniform = D.Uniform(0.0, 2.0)
+    assert str(uniform.arg_constraints["low"]) == "LessThan(upper_bound=2.0)"
+    wishart = D.Wishart(torch.tensor(3.0), torch.eye(2))
+    assert str(wishart.arg_constraints["df"]) == "GreaterThan(lower_bound=1)"
+    chances = D.NegativeBinomial.arg_constraints["probs"]
+    assert str(chances) == "HalfOpenInterval(lower_bound=0.0, upper_bound=1.0)"
+    assert str(D.constraints.real_vector) == "IndependentConstraint(Real(), 1)"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: D.Uniform(2.0, 1.0), "LessThan"),
+        (lambda: D.NegativeBinomial(3, torch.tensor(1.0)), "HalfOpenInterval"),
+        (lambda: D.Pareto(1.0, 2.0).cdf(torch.tensor(0.4)), "support"),
+    ],
+)
+def test_values_out_of_bounds(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_a_mixture_s_values_satisfy_the_bounds_of_each_component():
+    parts = D.Exponential(torch.tensor([1.0, 2.0]))
+    mixture = D.MixtureSameFamily(D.Categorical(torch.ones(2)), parts)
+    assert "MixtureSameFamilyConstraint(GreaterThanEq" in str(mixture.support)
+    assert mixture.log_prob(torch.tensor([0.5, 1.5, 2.5])).shape == (3,)
+    with pytest.raises(ValueError, match="support"):
+        mixture.log_prob(torch.tensor([-1.0]))
+    vectors = D.constraints.MixtureSameFamilyConstraint(D.constraints.real_vector)
+    assert vectors.check(torch.ones(3, 2)).tolist() == [True] * 3

@@ -36,8 +36,9 @@ def test_a_mask_by_a_function_of_positions(heads):
     assert torch.allclose(found, expected, atol=1e-6)
     assert mask.shape == (1, 1, 10, 10)
     assert mask.to_dense()[0, 0].tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
-    assert mask.kv_num_blocks.tolist() == [[[1, 2, 3]]]
-    assert mask.sparsity() == pytest.approx(100 / 3)
+    assert mask.kv_num_blocks.tolist() == [[[1, 1, 3]]]
+    assert mask.full_kv_num_blocks.tolist() == [[[0, 1, 0]]]
+    assert mask.sparsity() == pytest.approx(4.0)
 
 
 def test_a_function_of_scores_and_its_gradient(heads):

@@ -276,3 +276,67 @@ def test_autocast_takes_inputs_of_both_dtypes(kind, dtype):
     torch.testing.assert_close(output.float(), expected, rtol=0.05, atol=0.05)
     with pytest.raises(ValueError, match=r"the input has dtype torch\.bfloat16"):
         layer(x.bfloat16())
+
+
+def ones(*shape):
+    return torch.ones(shape)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: nn.LSTM(3, 4)(ones(2, 2, 3), (ones(1, 3, 4), ones(1, 2, 4))),
+            *(RuntimeError, r"Expected hidden\[0\] size \(1, 2, 4\), got \[1, 3, 4\]"),
+        ),
+        (
+            lambda: nn.LSTM(3, 4)(ones(2, 2, 3), (ones(1, 2, 4), ones(1, 2, 5))),
+            *(RuntimeError, r"Expected hidden\[1\] size"),
+        ),
+        (
+            lambda: nn.GRU(3, 4, batch_first=True)(ones(2, 5, 3), ones(1, 5, 4)),
+            *(RuntimeError, r"Expected hidden size \(1, 2, 4\)"),
+        ),
+        (
+            lambda: nn.GRU(3, 4)(ones(2, 3), ones(1, 1, 4)),
+            *(RuntimeError, "unbatched 2-D"),
+        ),
+        (lambda: nn.GRU(0, 4), ValueError, "input_size"),
+        (lambda: nn.GRUCell(3, 4)(ones(2, 5)), RuntimeError, "got 5, expected 3"),
+        (
+            lambda: nn.GRUCell(3, 4)(ones(2, 3), ones(3, 4)),
+            *(RuntimeError, "batch size 2 doesn't match hidden0 batch size 3"),
+        ),
+        (
+            lambda: nn.LSTMCell(3, 4)(ones(2, 3), (ones(2, 4), ones(2, 5))),
+            *(RuntimeError, "hidden1 has inconsistent hidden_size: got 5"),
+        ),
+        (lambda: nn.RNNCell(3, 4)(ones(3), ones(1, 4)), RuntimeError, "2 dims"),
+        (lambda: nn.RNNCell(3, 4)(ones(3), ones(1, 1, 4)), ValueError, "1 or 2 dim"),
+    ],
+)
+def test_inputs_and_states_that_do_not_fit(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_what_subclasses_check():
+    layer = nn.LSTM(3, 4, num_layers=2, bidirectional=True, proj_size=2)
+    x = ones(5, 7, 3)
+    assert layer.get_expected_hidden_size(x, None) == (4, 7, 2)
+    assert layer.get_expected_cell_size(x, torch.tensor([6])) == (4, 6, 4)
+    states = torch.arange(2.0).view(1, 2, 1), torch.zeros(1, 2, 1)
+    swapped = layer.permute_hidden(states, torch.tensor([1, 0]))
+    assert swapped[0].flatten().tolist() == [1, 0]
+    with pytest.raises(RuntimeError, match="2 dims, not 3"):
+        layer.check_input(x, torch.tensor([6]))
+
+
+def test_an_unbatched_sequence_has_the_same_results_in_either_order_of_dims():
+    torch.manual_seed(0)
+    layer = nn.GRU(3, 4)
+    first = nn.GRU(3, 4, batch_first=True)
+    first.load_state_dict(layer.state_dict())
+    x, state = torch.randn(5, 3), torch.randn(1, 4)
+    for found, wanted in zip(first(x, state), layer(x, state), strict=True):
+        assert torch.equal(found, wanted)

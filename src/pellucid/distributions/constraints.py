@@ -15,6 +15,7 @@ from pellucid._package.calls.argument_checks import all_true
 
 __all__ = [
     "Constraint",
+    "MixtureSameFamilyConstraint",
     "boolean",
     "cat",
     "corr_cholesky",
@@ -323,7 +324,7 @@ class independent(Constraint):
 
     def __repr__(self) -> str:
         count = self.reinterpreted_batch_ndims
-        return f"Independent({self.base_constraint!r}, {count})"
+        return f"IndependentConstraint({self.base_constraint!r}, {count})"
 
 
 class cat(Constraint):
@@ -359,6 +360,28 @@ class stack(Constraint):
         parts = value.unbind(self.dim)
         pairs = zip(self.cseq, parts, strict=True)
         return pellucid.stack([c.check(part) for c, part in pairs], self.dim)
+
+
+class MixtureSameFamilyConstraint(Constraint):
+    """``base_constraint``, of which each component of a mixture has its own bounds: a
+    value satisfies it if it satisfies that of every component.
+    """
+
+    def __init__(self, base_constraint: Constraint) -> None:
+        self.base_constraint = base_constraint
+        self.is_discrete = base_constraint.is_discrete
+        self.event_dim = base_constraint.event_dim
+
+    def check(self, value: Tensor) -> Tensor:
+        if value.dim() < self.event_dim:
+            raise ValueError(
+                f"{value.dim()} dims of a value, and {self.event_dim} belong together"
+            )
+        each = value.unsqueeze(value.dim() - self.event_dim)
+        return self.base_constraint.check(each).all(-1)
+
+    def __repr__(self) -> str:
+        return f"MixtureSameFamilyConstraint({self.base_constraint!r})"
 
 
 dependent = _Dependent()

@@ -54,6 +54,8 @@ class Pareto(ScaledPower):
         return a.log() + a * self.scale.log() - (a + 1) * value.log()
 
     def cdf(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
         return 1 - (self.scale / value).pow(self.alpha)
 
     def icdf(self, value: Tensor) -> Tensor:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._package.calls.argument_checks import all_true
 from pellucid.distributions import constraints
 from pellucid.distributions.distribution import Distribution
 from pellucid.distributions.utils import broadcast_all, shape_of
@@ -19,16 +18,17 @@ class Uniform(Distribution):
     """Numbers from ``low`` up to ``high``, all alike."""
 
     has_rsample = True
-    arg_constraints: ClassVar = {
-        "low": constraints.dependent,
-        "high": constraints.dependent,
-    }
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
         self.low, self.high = broadcast_all(low, high)
         super().__init__(shape_of(self.low, low, high), validate_args=validate_args)
-        if self._validate_args and not all_true(self.low < self.high):
-            raise ValueError("Uniform is not defined when low >= high")
+
+    @property
+    def arg_constraints(self) -> Any:  # type: ignore[override]
+        return {
+            "low": constraints.less_than(self.high),
+            "high": constraints.greater_than(self.low),
+        }
 
     @constraints.dependent_property
     def support(self) -> constraints.Constraint:

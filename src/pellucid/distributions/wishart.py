@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 import pellucid
 from pellucid import Tensor, linalg
@@ -19,12 +19,6 @@ class Wishart(CovarianceForms, ExponentialFamily):
     of ``covariance_matrix``, ``precision_matrix`` and ``scale_tril``.
     """
 
-    arg_constraints: ClassVar = {
-        "covariance_matrix": constraints.positive_definite,
-        "precision_matrix": constraints.positive_definite,
-        "scale_tril": constraints.lower_cholesky,
-        "df": constraints.greater_than(0),
-    }
     support = constraints.positive_definite
     has_rsample = True
 
@@ -49,6 +43,15 @@ class Wishart(CovarianceForms, ExponentialFamily):
         setattr(self, name, matrix.expand(batch + events))
         super().__init__(batch, events, validate_args)
         self._keep_factor(name, matrix)
+
+    @property
+    def arg_constraints(self) -> Any:  # type: ignore[override]
+        return {
+            "covariance_matrix": constraints.positive_definite,
+            "precision_matrix": constraints.positive_definite,
+            "scale_tril": constraints.lower_cholesky,
+            "df": constraints.greater_than(self.event_shape[0] - 1),
+        }
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         made = super().expand(batch_shape, _instance)

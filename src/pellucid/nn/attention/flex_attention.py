@@ -2,22 +2,33 @@
 
 The functions are called once with all scores and with indices that broadcast to them,
 so they must be written element by element, as PyTorch's are. The scores are computed
-whole; a ``BlockMask`` tells which blocks of them a mask leaves.
+whole; a ``BlockMask`` (``_block_mask.py``) tells which blocks of them a mask leaves.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from inspect import signature
+from typing import Any, Literal, NamedTuple, TypedDict
 
 import pellucid
 from pellucid import Tensor
+from pellucid.nn.attention._block_mask import (
+    DEFAULT_BLOCK_SIZE,
+    BlockMask,
+    MaskFunction,
+    add_write_orders,
+    block_pair,
+    create_sparse_mask,
+    noop_mask,
+)
 
 __all__ = [
     "AuxOutput",
     "AuxRequest",
     "BlockMask",
+    "FlexKernelOptions",
     "and_masks",
     "create_block_mask",
     "create_mask",
@@ -26,8 +37,7 @@ __all__ = [
     "or_masks",
 ]
 
-_DEFAULT_SPARSE_BLOCK_SIZE = 128
-MaskFunction = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+_DEFAULT_SPARSE_BLOCK_SIZE = DEFAULT_BLOCK_SIZE
 ScoreFunction = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
@@ -45,13 +55,10 @@ class AuxOutput(NamedTuple):
     max_scores: Tensor | None = None
 
 
-def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Tensor:
-    """Masks nothing."""
-    return pellucid.ones((), dtype=pellucid.bool, device=batch.device)
-
-
 def and_masks(*mask_mods: MaskFunction) -> MaskFunction:
     """What all of the masks leave."""
+
+    _check_are_masks(mask_mods)
 
     def mask(b: Tensor, h: Tensor, q: Tensor, kv: Tensor) -> Tensor:
         found = noop_mask(b, h, q, kv)
@@ -65,6 +72,8 @@ def and_masks(*mask_mods: MaskFunction) -> MaskFunction:
 def or_masks(*mask_mods: MaskFunction) -> MaskFunction:
     """What any of the masks leaves."""
 
+    _check_are_masks(mask_mods)
+
     def mask(b: Tensor, h: Tensor, q: Tensor, kv: Tensor) -> Tensor:
         found = ~noop_mask(b, h, q, kv)
         for mask_mod in mask_mods:
@@ -72,6 +81,11 @@ def or_masks(*mask_mods: MaskFunction) -> MaskFunction:
         return found
 
     return mask
+
+
+def _check_are_masks(mask_mods: tuple[Any, ...]) -> None:
+    if not all(map(callable, mask_mods)):
+        raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
 
 
 def _indices(*sizes: int) -> list[Tensor]:
@@ -96,54 +110,6 @@ def create_mask(
     return mod_fn(*_indices(*sizes)).expand(sizes)
 
 
-class BlockMask:
-    """A mask, and for each block of queries the blocks of keys that it leaves.
-
-    ``kv_num_blocks`` counts them, (B, H, blocks of queries), and ``kv_indices`` has
-    their indices first, (B, H, blocks of queries, blocks of keys).
-    """
-
-    def __init__(
-        self,
-        seq_lengths: tuple[int, int],
-        kv_num_blocks: Tensor,
-        kv_indices: Tensor,
-        block_size: tuple[int, int],
-        mask_mod: MaskFunction,
-    ) -> None:
-        self.seq_lengths = seq_lengths
-        self.kv_num_blocks = kv_num_blocks
-        self.kv_indices = kv_indices
-        self.BLOCK_SIZE = block_size
-        self.mask_mod = mask_mod
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """(B, H, Q_LEN, KV_LEN)."""
-        return (*self.kv_num_blocks.shape[:2], *self.seq_lengths)
-
-    def to_dense(self) -> Tensor:
-        """1 for each block that is left, (B, H, blocks of queries, blocks of keys)."""
-        places = pellucid.arange(self.kv_indices.size(-1))
-        is_named = (places < self.kv_num_blocks.unsqueeze(-1)).int()
-        none = pellucid.zeros_like(self.kv_indices, dtype=pellucid.int32)
-        return none.scatter(-1, self.kv_indices.long(), is_named)
-
-    def numel(self) -> int:
-        """How many scores the mask is of."""
-        return math.prod(self.shape)
-
-    def sparsity(self) -> float:
-        """Which part of the scores, in percent, is in blocks that are skipped."""
-        blocks = self.kv_indices.numel()
-        return 100.0 * (1.0 - int(self.kv_num_blocks.sum()) / blocks)
-
-    def __str__(self) -> str:
-        return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%)"
-
-    __repr__ = __str__
-
-
 def create_block_mask(
     mask_mod: MaskFunction,
     B: int | None,
@@ -153,25 +119,115 @@ def create_block_mask(
     device: Any = None,
     BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE,
     _compile: bool = False,
+    separate_full_blocks: bool = True,
+    compute_dq_write_order: bool = False,
+    dq_kv_order: bool = True,
 ) -> BlockMask:
     """The mask ``mask_mod(batch, head, query, key)`` by blocks; None for B or H says
-    that it is the same for all.
+    that it is the same for all. Blocks that are left whole are recorded apart, if
+    ``separate_full_blocks``; ``compute_dq_write_order`` adds the order in which they
+    add to gradients, of descending keys if ``dq_kv_order``. Raises TypeError for what
+    cannot be called and AssertionError for a function of another number of arguments.
 
     Example::
 
         causal = create_block_mask(lambda b, h, q, kv: q >= kv, None, None, 512, 512)
         flex_attention(query, key, value, block_mask=causal)
     """
-    size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
+    _check_is_mask(mask_mod)
     mask = create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device)
-    counts = [-(-n // step) for n, step in zip((Q_LEN, KV_LEN), size, strict=True)]
-    rest = [0, counts[1] * size[1] - KV_LEN, 0, counts[0] * size[0] - Q_LEN]
-    whole = pellucid.constant_pad_nd(mask, rest, False)
-    blocks = whole.view(*mask.shape[:2], counts[0], size[0], counts[1], size[1])
-    left = blocks.any(-1).any(3)
-    order = pellucid.argsort(left.int(), dim=-1, descending=True, stable=True)
-    number = left.sum(-1).to(pellucid.int32)
-    return BlockMask((Q_LEN, KV_LEN), number, order.int(), size, mask_mod)
+    size = block_pair(BLOCK_SIZE)
+    found = create_sparse_mask(mask, size, mask_mod, separate_full_blocks)
+    if compute_dq_write_order:
+        add_write_orders(found, dq_kv_order)
+    return found
+
+
+def _check_is_mask(mask_mod: MaskFunction) -> None:
+    if not callable(mask_mod):
+        raise TypeError(f"{mask_mod!r} is not a callable object: give a mask function")
+    try:
+        given = signature(mask_mod).parameters.values()
+    except ValueError:  # a builtin
+        return
+    if any(p.kind is p.VAR_POSITIONAL for p in given):
+        return
+    needed = [p for p in given if p.default is p.empty and p.kind <= 1]
+    if len(needed) != 4:
+        raise AssertionError(
+            "a mask is a function of four numbers, (batch, head, query, key), and this "
+            f"one takes {len(needed)}"
+        )
+
+
+def _check_operands(query: Tensor, key: Tensor, value: Tensor, shares: bool) -> None:
+    if any(t.dim() != 4 for t in (query, key, value)):
+        raise NotImplementedError(
+            "flex_attention takes (batch, heads, length, features), not "
+            f"{query.dim()}, {key.dim()} and {value.dim()} dims"
+        )
+    if query.size(-1) != key.size(-1):
+        raise ValueError(
+            f"queries have {query.size(-1)} features and keys {key.size(-1)}: they "
+            "must be as many"
+        )
+    heads, shared = query.size(1), key.size(1)
+    if heads != shared and (not shares or heads % shared):
+        raise ValueError(
+            f"{heads} heads of queries and {shared} of keys: enable_gqa=True lets "
+            "several share one, if the numbers divide"
+        )
+
+
+def _check_options(
+    kernel_options: Any, return_lse: bool, return_aux: AuxRequest | None
+) -> None:
+    if kernel_options and "OUTPUT_LOGSUMEXP" in kernel_options:
+        raise AssertionError("OUTPUT_LOGSUMEXP must not be in kernel_options")
+    if return_lse and return_aux is not None:
+        raise ValueError(
+            "return_lse and return_aux cannot both be given: return_aux=AuxRequest("
+            "lse=True) includes the first"
+        )
+
+
+def _check_lengths(mask: BlockMask, q_length: int, kv_length: int) -> None:
+    made_for = mask.seq_lengths
+    if q_length > made_for[0] or kv_length > made_for[1]:
+        advice = "create a BlockMask for these lengths"
+    elif (q_length, kv_length) != tuple(made_for):
+        advice = "crop it by block_mask._adjust(q_len, kv_len), or create another"
+    else:
+        return
+    raise ValueError(
+        f"the BlockMask was created for shape {mask.shape}, and there are {q_length} "
+        f"queries and {kv_length} keys: {advice}"
+    )
+
+
+class FlexKernelOptions(TypedDict, total=False):
+    """``kernel_options``: how PyTorch's GPU kernels are tiled. They change nothing
+    here.
+    """
+
+    num_warps: int
+    num_stages: int
+    BLOCK_M: int
+    BLOCK_N: int
+    BLOCK_M1: int
+    BLOCK_N1: int
+    BLOCK_M2: int
+    BLOCK_N2: int
+    PRESCALE_QK: bool
+    ROWS_GUARANTEED_SAFE: bool
+    BLOCKS_ARE_CONTIGUOUS: bool
+    WRITE_DQ: bool
+    FORCE_USE_FLEX_ATTENTION: bool
+    USE_TMA: bool
+    kpack: int
+    matrix_instr_nonkdim: int
+    waves_per_eu: int
+    BACKEND: Literal["AUTO", "TRITON", "FLASH", "TRITON_DECODE"]
 
 
 def flex_attention(
@@ -183,7 +239,7 @@ def flex_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
     return_lse: bool = False,
-    kernel_options: Any = None,
+    kernel_options: FlexKernelOptions | None = None,
     *,
     return_aux: AuxRequest | None = None,
 ) -> Any:
@@ -193,27 +249,21 @@ def flex_attention(
     a key get 0. Shapes are (batch, heads, length, features); ``enable_gqa`` lets
     several heads of the queries share one of the keys. With ``return_lse`` the
     logarithms of the softmaxes' sums are returned too, with ``return_aux`` an
-    ``AuxOutput``. Raises ValueError for other shapes.
+    ``AuxOutput``. Raises NotImplementedError for other ranks, ValueError for sizes that
+    do not fit.
     """
-    if any(t.dim() != 4 for t in (query, key, value)):
-        raise ValueError(
-            "flex_attention takes (batch, heads, length, features), not "
-            f"{query.dim()}, {key.dim()} and {value.dim()} dims"
-        )
-    heads, shared = query.size(1), key.size(1)
-    if heads != shared:
-        if not enable_gqa or heads % shared:
-            raise ValueError(
-                f"{heads} heads of queries and {shared} of keys: enable_gqa=True lets "
-                "several share one, if the numbers divide"
-            )
-        key, value = (t.repeat_interleave(heads // shared, 1) for t in (key, value))
+    _check_operands(query, key, value, enable_gqa)
+    _check_options(kernel_options, return_lse, return_aux)
+    groups = query.size(1) // key.size(1)
+    if groups != 1:
+        key, value = (t.repeat_interleave(groups, 1) for t in (key, value))
     factor = 1 / math.sqrt(query.size(-1)) if scale is None else scale
     scores = (query @ key.mT) * factor
     places = _indices(*scores.shape)
     if score_mod is not None:
         scores = score_mod(scores, *places).to(query.dtype)
     if block_mask is not None:
+        _check_lengths(block_mask, *scores.shape[-2:])
         scores = scores.masked_fill(~block_mask.mask_mod(*places), -math.inf)
     sums = scores.logsumexp(-1)
     steady = sums.masked_fill(sums == -math.inf, 0.0).unsqueeze(-1)

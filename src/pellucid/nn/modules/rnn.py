@@ -50,7 +50,7 @@ class RNNBase(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        _check_options(hidden_size, num_layers, dropout, proj_size, mode)
+        _check_options(input_size, hidden_size, num_layers, dropout, proj_size, mode)
         self.mode = mode
         self.input_size = input_size
         self.hidden_size = hidden_size
@@ -105,19 +105,19 @@ class RNNBase(Module):
     def _state_sizes(self) -> tuple[int, ...]:
         return (self.proj_size or self.hidden_size,)
 
-    def _check_input(self, input: Tensor, packed: bool) -> None:
+    def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
+        """Raises for an input of another dtype, rank or number of features."""
         casts = pellucid.is_autocast_enabled(input.device.type)
         fits = casts or input.dtype == self._weight().dtype
         if not input.is_floating_point() or not fits:
             raise ValueError(
-                f"the input has dtype {input.dtype}, the weights {self._weight().dtype}"
+                f"the input has dtype {input.dtype}, the weights "
+                f"{self._weight().dtype}: convert one of them"
             )
-        if packed and input.dim() != 2:
-            raise RuntimeError(f"packed data has 2 dims, not {input.dim()}")
-        if not packed and input.dim() not in (2, 3):
-            raise ValueError(
-                f"{type(self).__name__} takes 2 or 3 dimensions, not {input.dim()}"
-            )
+        rank = 3 if batch_sizes is None else 2
+        if input.dim() != rank:
+            kind = "a batch" if batch_sizes is None else "packed data"
+            raise RuntimeError(f"{kind} has {rank} dims, not {input.dim()}")
         if input.size(-1) != self.input_size:
             raise RuntimeError(
                 "input.size(-1) must be equal to input_size. Expected "
@@ -128,23 +128,51 @@ class RNNBase(Module):
         result: Parameter = getattr(self, self._all_weights[0][0])
         return result
 
-    def _initial_state(
-        self, given: Any, batch: int, like: Tensor
-    ) -> tuple[Tensor, ...]:
+    def _expected_size(
+        self, size: int, input: Tensor, batch_sizes: Tensor | None
+    ) -> tuple[int, int, int]:
         directions = 2 if self.bidirectional else 1
-        layers = self.num_layers * directions
+        if batch_sizes is not None:
+            batch = int(batch_sizes[0])
+        else:
+            batch = input.size(0 if self.batch_first else 1)
+        return self.num_layers * directions, batch, size
+
+    def get_expected_hidden_size(
+        self, input: Tensor, batch_sizes: Tensor | None
+    ) -> tuple[int, int, int]:
+        """The shape of the initial hidden states."""
+        return self._expected_size(self._state_sizes()[0], input, batch_sizes)
+
+    def check_hidden_size(
+        self,
+        hx: Tensor,
+        expected_hidden_size: tuple[int, int, int],
+        msg: str = "Expected hidden size {}, got {}",
+    ) -> None:
+        """Raises unless the states have the shape that is expected."""
+        if tuple(hx.size()) != tuple(expected_hidden_size):
+            raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
+
+    def check_forward_args(
+        self, input: Tensor, hidden: Any, batch_sizes: Tensor | None
+    ) -> None:
+        """Raises for an input or initial states that do not fit the layer."""
+        self.check_input(input, batch_sizes)
+        expected = self.get_expected_hidden_size(input, batch_sizes)
+        self.check_hidden_size(hidden, expected)
+
+    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
+        """The states of a batch in another order."""
+        return hx if permutation is None else hx.index_select(1, permutation)
+
+    def _zeros(self, batch: int, like: Tensor) -> Any:
+        layers = self.num_layers * (2 if self.bidirectional else 1)
+        options: dict[str, Any] = {"dtype": like.dtype, "device": like.device}
         sizes = self._state_sizes()
-        if given is None:
-            options: dict[str, Any] = {"dtype": like.dtype, "device": like.device}
-            return tuple(pellucid.zeros(layers, batch, n, **options) for n in sizes)
-        state = given if isinstance(given, tuple) else (given,)
-        for tensor, n in zip(state, sizes, strict=True):
-            if tuple(tensor.shape) != (layers, batch, n):
-                raise RuntimeError(
-                    f"the initial state has shape {tuple(tensor.shape)}; expected "
-                    f"{(layers, batch, n)}"
-                )
-        return state
+        return self._packed_state(
+            pellucid.zeros(layers, batch, n, **options) for n in sizes
+        )
 
     def _weight_table(self) -> list[list[Tensor | None]]:
         table: list[list[Tensor | None]] = []
@@ -162,25 +190,31 @@ class RNNBase(Module):
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         if isinstance(input, PackedSequence):
             return self._forward_packed(input, hx)
-        self._check_input(input, packed=False)
-        batched = input.dim() == 3
-        sequence = input if batched else input.unsqueeze(1)
-        if batched and self.batch_first:
-            sequence = sequence.transpose(0, 1)
+        if input.dim() not in (2, 3):
+            raise ValueError(
+                f"{type(self).__name__} takes 2 or 3 dimensions, not {input.dim()}"
+            )
+        is_batched = input.dim() == 3
         if hx is not None:
-            self._check_state_rank(hx, batched)
-            if not batched:
-                many = isinstance(hx, tuple)
-                hx = tuple(s.unsqueeze(1) for s in hx) if many else hx.unsqueeze(1)
-        output, state = self._run(sequence, hx, sequence.size(1), None)
-        if not batched:
-            return output.squeeze(1), self._packed_state(s.squeeze(1) for s in state)
+            self._check_state_rank(hx, is_batched)
+        if not is_batched:
+            input = input.unsqueeze(0 if self.batch_first else 1)
+            hx = self._each_state(hx, lambda state: state.unsqueeze(1))
+        output, state = self._run(input, hx, None)
         if self.batch_first:
             output = output.transpose(0, 1)
-        return output, self._packed_state(state)
+        if is_batched:
+            return output, self._packed_state(state)
+        output = output.squeeze(0 if self.batch_first else 1)
+        return output, self._packed_state(s.squeeze(1) for s in state)
 
-    def _check_state_rank(self, hx: Any, batched: bool) -> None:
-        wanted = 3 if batched else 2
+    def _each_state(self, hx: Any, change: Callable[[Tensor], Tensor]) -> Any:
+        if hx is None:
+            return None
+        return tuple(map(change, hx)) if isinstance(hx, tuple) else change(hx)
+
+    def _check_state_rank(self, hx: Any, is_batched: bool) -> None:
+        wanted = 3 if is_batched else 2
         states = hx if isinstance(hx, tuple) else (hx,)
         if len(states) < len(self._state_sizes()):
             raise IndexError(
@@ -189,31 +223,34 @@ class RNNBase(Module):
             )
         for tensor in states:
             if tensor.dim() != wanted:
+                kind = "batched 3-D" if is_batched else "unbatched 2-D"
                 raise RuntimeError(
-                    f"the initial state has {tensor.dim()} dims; for this input it "
-                    f"has {wanted}"
+                    f"For {kind} input, initial states should also be {wanted}-D but "
+                    f"got a {tensor.dim()}-D tensor"
                 )
 
     def _forward_packed(self, packed: PackedSequence, hx: Any) -> tuple[Any, Any]:
         data, sizes, sorted_indices, unsorted_indices = packed
-        self._check_input(data, packed=True)
-        if hx is not None and sorted_indices is not None:
-            many = isinstance(hx, tuple)
-            hx = (
-                tuple(s.index_select(1, sorted_indices) for s in hx)
-                if many
-                else hx.index_select(1, sorted_indices)
-            )
-        output, state = self._run(data, hx, int(sizes[0]), sizes)
-        if unsorted_indices is not None:
-            state = tuple(s.index_select(1, unsorted_indices) for s in state)
+        if hx is not None:
+            hx = self.permute_hidden(hx, sorted_indices)
+        output, state = self._run(data, hx, sizes)
         result = PackedSequence(output, sizes, sorted_indices, unsorted_indices)
-        return result, self._packed_state(state)
+        found = self._packed_state(state)
+        return result, self.permute_hidden(found, unsorted_indices)
 
     def _run(
-        self, data: Tensor, hx: Any, batch: int, batch_sizes: Tensor | None
+        self, data: Tensor, hx: Any, batch_sizes: Tensor | None
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        initial = self._initial_state(hx, batch, data)
+        """The outputs, by time first, and the states."""
+        if hx is None:
+            self.check_input(data, batch_sizes)
+            batch = self.get_expected_hidden_size(data, batch_sizes)[1]
+            hx = self._zeros(batch, data)
+        else:
+            self.check_forward_args(data, hx, batch_sizes)
+        initial: tuple[Tensor, ...] = hx if isinstance(hx, tuple) else (hx,)
+        if self.batch_first and batch_sizes is None:
+            data = data.transpose(0, 1)
         output, state = _run_stack(
             self.mode,
             data,
@@ -252,7 +289,12 @@ class RNNBase(Module):
 
 
 def _check_options(
-    hidden_size: Any, num_layers: int, dropout: Any, proj_size: int, mode: str
+    input_size: int,
+    hidden_size: Any,
+    num_layers: int,
+    dropout: Any,
+    proj_size: int,
+    mode: str,
 ) -> None:
     number = isinstance(dropout, numbers.Number) and not isinstance(dropout, bool)
     if not number or not 0 <= dropout <= 1:
@@ -264,6 +306,8 @@ def _check_options(
         )
     if not isinstance(hidden_size, int):
         raise TypeError(f"hidden_size is an int, not {type(hidden_size).__name__}")
+    if input_size <= 0:
+        raise ValueError(f"input_size must be positive, not {input_size}")
     if hidden_size <= 0:
         raise ValueError(f"hidden_size must be positive, not {hidden_size}")
     if num_layers <= 0:
@@ -313,6 +357,29 @@ class LSTM(RNNBase):
 
     def _packed_state(self, state: Any) -> Any:
         return tuple(state)
+
+    def get_expected_cell_size(
+        self, input: Tensor, batch_sizes: Tensor | None
+    ) -> tuple[int, int, int]:
+        """The shape of the initial cell states."""
+        return self._expected_size(self.hidden_size, input, batch_sizes)
+
+    def check_forward_args(
+        self, input: Tensor, hidden: Any, batch_sizes: Tensor | None
+    ) -> None:
+        self.check_input(input, batch_sizes)
+        expected = (
+            self.get_expected_hidden_size(input, batch_sizes),
+            self.get_expected_cell_size(input, batch_sizes),
+        )
+        for index in range(2):
+            message = f"Expected hidden[{index}] size {{}}, got {{}}"
+            self.check_hidden_size(hidden[index], expected[index], message)
+
+    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
+        if permutation is None:
+            return hx
+        return tuple(state.index_select(1, permutation) for state in hx)
 
 
 class GRU(RNNBase):
@@ -372,27 +439,46 @@ class RNNCellBase(Module):
             )
         batched = input.dim() == 2
         rows = input if batched else input.unsqueeze(0)
+        if rows.size(-1) != self.input_size:
+            raise RuntimeError(
+                f"input has inconsistent input_size: got {rows.size(-1)}, expected "
+                f"{self.input_size}"
+            )
         if state is None:
             zeros = rows.new_zeros(rows.size(0), self.hidden_size)
             state = (zeros,) * (2 if self.mode == "LSTM" else 1)
         else:
-            for tensor in state:
-                if tensor.dim() != input.dim():
-                    raise ValueError(
-                        f"the state has {tensor.dim()} dims, the input {input.dim()}"
-                    )
+            self._check_state(input, state)
             state = state if batched else tuple(s.unsqueeze(0) for s in state)
-        if rows.size(-1) != self.input_size or state[0].size(-1) != self.hidden_size:
-            raise RuntimeError(
-                f"input and state have {rows.size(-1)} and {state[0].size(-1)} "
-                f"features; expected {self.input_size} and {self.hidden_size}"
-            )
         weights = (
             *(self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh),
             None,
         )
         _, state = _run_layer(self.mode, rows.unsqueeze(0), state, weights, None, False)
         return state if batched else tuple(s.squeeze(0) for s in state)
+
+    def _check_state(self, input: Tensor, state: tuple[Tensor, ...]) -> None:
+        for index, tensor in enumerate(state):
+            if tensor.dim() not in (1, 2):
+                raise ValueError(
+                    f"hidden{index} of {type(self).__name__} has 1 or 2 dimensions, "
+                    f"not {tensor.dim()}"
+                )
+            if tensor.dim() != input.dim():
+                raise RuntimeError(
+                    f"hidden{index} has {tensor.dim()} dims, and the input has "
+                    f"{input.dim()}: both are batches, or neither is"
+                )
+            if tensor.size(-1) != self.hidden_size:
+                raise RuntimeError(
+                    f"hidden{index} has inconsistent hidden_size: got "
+                    f"{tensor.size(-1)}, expected {self.hidden_size}"
+                )
+            if tensor.shape[:-1] != input.shape[:-1]:
+                raise RuntimeError(
+                    f"Input batch size {input.size(0)} doesn't match hidden{index} "
+                    f"batch size {tensor.size(0)}"
+                )
 
 
 class RNNCell(RNNCellBase):
