@@ -100,6 +100,30 @@ def test_persistent_workers_serve_every_pass():
     assert labels(loader) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
 
 
+class Drawing(Dataset):
+    """An index, and a number that the worker draws."""
+
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, index):
+        return index, round(torch.rand(1).item(), 4)
+
+
+def test_persistent_workers_draw_on_where_a_pass_ended():
+    torch.manual_seed(4)
+    loader = DataLoader(
+        Drawing(), 2, shuffle=True, num_workers=2, persistent_workers=True
+    )
+    passes = [[(i.tolist(), d.tolist()) for i, d in loader] for _ in range(2)]
+    assert passes[0][0] == ([0, 3], [0.4101, 0.6556])
+    assert passes[1] == [
+        ([0, 4], [0.0166, 0.2505]),
+        ([5, 1], [0.8382, 0.6136]),
+        ([3, 2], [0.4437, 0.3618]),
+    ]
+
+
 @pytest.mark.parametrize(("width", "error"), [(1, ValueError), (2, KeyError)])
 def test_an_exception_comes_with_its_traceback(width, error):
     loader = DataLoader(Failing(10, width), batch_size=2, num_workers=2)

@@ -125,11 +125,19 @@ def _failure(error: Exception, worker: int) -> ExceptionWrapper:
     return wrapper
 
 
+def _start(job: Job, worker: int, seed: int) -> None:
+    """Prepares a worker's random streams and what it knows of itself."""
+    global _info
+    _seed_everything(seed, worker)
+    _info = WorkerInfo(worker, job.num_workers, seed + worker, job.dataset)
+    if job.init_fn is not None:
+        job.init_fn(worker)
+
+
 def _work(
     job: Job, worker: int, connection: Connection, inherited: list[Connection]
 ) -> None:
     """A worker's life: answers until the connection closes or says stop."""
-    global _info
     for other in inherited:
         other.close()
     pellucid.set_num_threads(1)
@@ -139,16 +147,11 @@ def _work(
         while (task := connection.recv()) is not _STOP:
             number, what = task
             try:
-                if number is None:  # a new pass, with its seeds
-                    what, shared = what
-                    first = _info is None
-                    _seed_everything(what, worker)
-                    _info = WorkerInfo(
-                        worker, job.num_workers, what + worker, job.dataset
-                    )
+                if number is None:  # a new pass; of the workers' first one, a seed
+                    seed, shared = what
                     failure = None
-                    if first and job.init_fn is not None:
-                        job.init_fn(worker)
+                    if seed is not None:
+                        _start(job, worker, seed)
                     if shared is not None:
                         from pellucid.utils.data.graph_settings import start_pass
 
@@ -198,10 +201,13 @@ class WorkerPool:
             self.processes.append(process)
 
     def run(
-        self, indices: Iterator[Any], seeds: tuple[int, int | None], in_order: bool
+        self,
+        indices: Iterator[Any],
+        seeds: tuple[int | None, int | None],
+        in_order: bool,
     ) -> Iterator[Any]:
         """One pass: the batches of ``indices``. The seeds are the workers', to which
-        they add their number, and that of pipes, which is the same for all.
+        they add their number (None: they resume), and that of pipes, the same for all.
         """
         self.running = True
         for connection in self.connections:

@@ -55,8 +55,8 @@ class DataLoader(Generic[_T_co]):
 
     ``num_workers`` processes load batches, each ``prefetch_factor`` ahead (2); they are
     started for each pass, or once with ``persistent_workers``, and call
-    ``worker_init_fn(id)`` first. Worker k is seeded with the pass's seed plus k. A
-    ``timeout`` in seconds limits the wait for a batch.
+    ``worker_init_fn(id)`` first. Worker k is seeded with the pass's seed plus k, once
+    if workers are persistent. A ``timeout`` in seconds limits the wait for a batch.
     """
 
     _frozen = frozenset(
@@ -170,9 +170,10 @@ class DataLoader(Generic[_T_co]):
         is_pipe = isinstance(self.dataset, IterableDataset) and _is_pipe(self.dataset)
         shared = self._draw_seed() if is_pipe else None
         indices = iter(self._index_sampler)
-        seed = self._draw_seed()
+        resumes = self._resumes()
+        seed = None if resumes else self._draw_seed()
         if self.num_workers:
-            if is_pipe:
+            if is_pipe and not resumes:
                 self._draw_seed()  # PyTorch draws one more, for a pass that resumes
             batches = self._from_workers(indices, (seed, shared))
             return _timed(batches, "MultiProcessing")
@@ -184,15 +185,20 @@ class DataLoader(Generic[_T_co]):
             return _timed(self._stream(iter(self.dataset)), "SingleProcess")
         return _timed(self._batches(indices), "SingleProcess")
 
+    def _resumes(self) -> bool:
+        """Whether a pass goes on with the workers of the one before."""
+        pool = self._pool
+        return pool is not None and not pool.running and bool(pool.processes)
+
     def _draw_seed(self) -> int:
         seed = pellucid.empty((), dtype=pellucid.int64)
         return int(seed.random_(generator=self.generator))
 
     def _from_workers(
-        self, indices: Iterator[Any], seeds: tuple[int, int | None]
+        self, indices: Iterator[Any], seeds: tuple[int | None, int | None]
     ) -> Iterator[Any]:
-        pool = self._pool
-        if pool is None or pool.running or not pool.processes:
+        pool = self._pool if self._resumes() else None
+        if pool is None:
             pool = self._start_workers()
         if self.persistent_workers:
             self._pool = pool
