@@ -11,6 +11,7 @@
 #include "core/geometry.h"
 #include "core/hooks.h"
 #include "core/kind.h"
+#include "core/recording.h"
 #include "core/thread_state.h"
 
 namespace pellucid {
@@ -43,11 +44,12 @@ Tensor take_or_copy(Tensor grad, const TensorImpl& leaf) {
   const bool dense = is_non_overlapping_and_dense(leaf.shape(), leaf.stride());
   Tensor copy = dense ? empty_strided(leaf.shape(), leaf.stride(), grad->dtype, grad->device)
                       : empty(leaf.shape(), grad->dtype, grad->device);
+  note_made(*copy, false);
   copy_into(*copy, *grad);
   return copy;
 }
 
-void accumulate(AutogradMeta& meta, const TensorImpl& leaf, Tensor grad) {
+void accumulate(AutogradMeta& meta, TensorImpl& leaf, Tensor grad) {
   Tensor old;
   {
     std::lock_guard lock(meta.lock);
@@ -56,6 +58,7 @@ void accumulate(AutogradMeta& meta, const TensorImpl& leaf, Tensor grad) {
   const bool densifies = old && kind_of(*old) && !kind_of(*grad);
   if (old && !thread_state.grad_mode && !densifies) return add_into(*old, *grad);
   Tensor sum = old ? add(*old, *grad) : take_or_copy(std::move(grad), leaf);
+  note_gradient(leaf, sum.get());
   {
     std::lock_guard lock(meta.lock);
     std::swap(meta.grad, sum);

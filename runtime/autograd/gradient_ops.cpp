@@ -112,12 +112,14 @@ Tensor as_strided(TensorImpl& tensor, std::span<const int64_t> sizes, std::span<
 Tensor zeros(const GradientInfo& info) {
   Tensor tensor = empty(info.shape(), info.dtype, info.device);
   clear_storage(*tensor->storage);
+  note_made(*tensor, true);
   return tensor;
 }
 
 Tensor repeated_zero(const GradientInfo& info) {
   const Tensor zero = empty({}, info.dtype, info.device);
   clear_storage(*zero->storage);
+  note_made(*zero, true);
   const int64_t strides[kMaxDims] = {};
   return make_view(*zero, info.shape(), {strides, info.shape().size()}, 0, true);
 }
@@ -142,6 +144,7 @@ Tensor one_like(const GradientInfo& info) {
   char one[sizeof(Complex)] = {};
   write_one(one, info.dtype);
   write_storage(*tensor->storage, one, item_size(info.dtype));
+  note_made(*tensor, true);
   return tensor;
 }
 

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <memory>
 #include <new>
+#include <unordered_set>
 #include <vector>
 
 #include "autograd/anomaly.h"
@@ -170,7 +171,10 @@ void deliver(const DerivativePlan& plan, Value* rets, std::span<Tensor> grads_ou
 
 }  // namespace
 
-Ref<OpNode> make_op_node(const OpCall& call, Ref<NodeFacts> facts) {
+namespace {
+
+// A node's block with its arrays, without edges and saved values.
+OpNode* make_block(Ref<NodeFacts> facts, char*& cursor) {
   const NodeFacts& shared = *facts;
   char* block = static_cast<char*>(allocate_block(shared.node_bytes, shared.node_class));
   auto* node = new (block) OpNode(std::move(facts));
@@ -179,7 +183,7 @@ Ref<OpNode> make_op_node(const OpCall& call, Ref<NodeFacts> facts) {
   node->num_inputs = shared.num_results;
   node->infos = shared.infos;
   node->task.node = node;
-  char* cursor = block + sizeof(OpNode);
+  cursor = block + sizeof(OpNode);
   node->edges = reinterpret_cast<Edge*>(cursor);
   cursor += shared.num_edges * sizeof(Edge);
   node->task.gradients = reinterpret_cast<Tensor*>(cursor);
@@ -188,6 +192,14 @@ Ref<OpNode> make_op_node(const OpCall& call, Ref<NodeFacts> facts) {
   cursor += shared.plan->arguments.size() * sizeof(Value);
   for (uint32_t i = 0; i < shared.num_results; ++i) new (&node->task.gradients[i]) Tensor;
   for (size_t i = 0; i < shared.plan->arguments.size(); ++i) new (&node->saved[i]) Value;
+  return node;
+}
+
+}  // namespace
+
+Ref<OpNode> make_op_node(const OpCall& call, Ref<NodeFacts> facts) {
+  char* cursor = nullptr;
+  OpNode* node = make_block(std::move(facts), cursor);
   Ref<OpNode> owner = Ref<OpNode>::adopt(node);
   for_each_input(call, [&](TensorImpl* tensor) {
     new (&node->edges[node->num_edges]) Edge(tensor ? retained_edge(*tensor) : Edge{});
@@ -197,6 +209,31 @@ Ref<OpNode> make_op_node(const OpCall& call, Ref<NodeFacts> facts) {
   if (in_region()) [[unlikely]]
     for_each_result(call, [&](TensorImpl* tensor) { node->was_recorded |= tensor && is_recorded(*tensor); });
   return owner;
+}
+
+bool is_spent(Node& node) {
+  std::vector<Node*> found{&node};
+  std::unordered_set<const Node*> known{&node};
+  for (size_t k = 0; k < found.size(); ++k) {
+    if (found[k]->extras || found[k]->kind == NodeKind::Function) return false;
+    if (found[k]->kind == NodeKind::Accumulator) continue;
+    if (!found[k]->released && static_cast<OpNode*>(found[k])->facts->owned) return false;
+    for (const Edge& edge : edges_of(*found[k]))
+      if (edge.node && known.insert(edge.node).second) found.push_back(edge.node);
+  }
+  return true;
+}
+
+Ref<OpNode> copy_of_spent(const OpNode& node) {
+  char* cursor = nullptr;
+  OpNode* copy = make_block(node.facts, cursor);
+  for (const Edge& edge : std::span(node.edges, node.num_edges)) {
+    if (edge.node) edge.node->retain();
+    new (&copy->edges[copy->num_edges++]) Edge(edge);
+  }
+  std::copy_n(node.saved, node.plan().arguments.size(), copy->saved);
+  copy->released = node.released;
+  return Ref<OpNode>::adopt(copy);
 }
 
 void OpNode::save_results(const OpCall& call) {

@@ -57,6 +57,12 @@ struct OpNode final : Node {
   void dispatch_derivative(std::span<Tensor> grads_in, Value* rets, bool create_graph);
 };
 
+// Whether a backward pass over the node needs nothing of its forward call any more, or refuses: what it saved was
+// freed, or it saved nothing; likewise all nodes that it leads to, of which none has hooks.
+bool is_spent(Node& node);
+// A node like `node`, which is spent, as if its op had been called once more and its graph used up likewise.
+Ref<OpNode> copy_of_spent(const OpNode& node);
+
 // What the node of an op is called unless its plan says: "MulBackward0".
 std::string node_name(const OpRecord& op);
 

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/format.h"
 #include "core/hooks.h"
+#include "core/recording.h"
 #include "core/thread_state.h"
 
 namespace pellucid {
@@ -143,6 +144,7 @@ void set_grad(TensorImpl& tensor, Tensor grad) {
   if (!grad && !tensor.autograd) return;
   if (grad) check_grad(tensor, *grad);
   AutogradMeta& meta = autograd_meta(tensor);
+  note_gradient(tensor, grad.get());
   std::lock_guard lock(meta.lock);
   std::swap(meta.grad, grad);
 }

@@ -3,6 +3,7 @@
 #include "composite/give.h"
 #include "core/geometry.h"
 #include "core/named_ops.h"
+#include "core/recording.h"
 #include "core/thread_state.h"
 #include "kernels/layout.h"
 #include "transforms/wrapper.h"
@@ -40,6 +41,7 @@ Tensor copy_in_format(TensorImpl& source, DType dtype, MemoryFormat format) {
     return call_op(NamedOp::Clone, {Value::of(converted.get()), order});
   }
   Tensor target = empty_in_format(source, dtype, format, source.device);
+  if (!target->wrapper) note_made(*target, false);
   return call_op(NamedOp::Copy, {Value::of(target.get()), Value::of(&source)});
 }
 

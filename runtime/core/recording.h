@@ -30,8 +30,27 @@ struct RecordingHooks {
   Holders (*holders)(const TensorImpl& recorded) = nullptr;
   void (*enter)() = nullptr;
   void (*leave)() = nullptr;  // runs what was recorded; may throw, and leaves all the same
+  // For calls that are captured to be replayed (record/capture.h). A leaf got another gradient, or none:
+  void (*note_gradient)(TensorImpl& leaf, TensorImpl* gradient) = nullptr;
+  // No op made this tensor; its contents are always the same, or will be written before they are read:
+  void (*note_made)(TensorImpl& made, bool is_filled) = nullptr;
+  // Something happened that a replay would miss:
+  void (*refuse_replay)(const char* reason) = nullptr;
 };
 extern RecordingHooks recording_hooks;
+
+inline void note_gradient(TensorImpl& leaf, TensorImpl* gradient) {
+  if (thread_state.include.has(Key::Lazy)) [[unlikely]]
+    recording_hooks.note_gradient(leaf, gradient);
+}
+inline void note_made(TensorImpl& made, bool is_filled) {
+  if (thread_state.include.has(Key::Lazy)) [[unlikely]]
+    recording_hooks.note_made(made, is_filled);
+}
+inline void refuse_replay(const char* reason) {
+  if (thread_state.include.has(Key::Lazy)) [[unlikely]]
+    recording_hooks.refuse_replay(reason);
+}
 
 inline Holders holders_of(const TensorImpl& tensor) {
   if (is_recorded(tensor)) [[unlikely]]

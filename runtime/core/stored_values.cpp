@@ -7,6 +7,10 @@ bool is_list_of_numbers(const Value& value) {
   return value.tag == Tag::IntList || value.tag == Tag::FloatList || value.tag == Tag::BoolList;
 }
 
+bool is_list_of_tensors(const Value& value) {
+  return value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList;
+}
+
 bool is_self_contained(const Value& value) {
   switch (value.tag) {
     case Tag::None:
@@ -29,7 +33,7 @@ StoredValues::StoredValues(std::span<const Value> values) : values_(values.begin
   size_t num_numbers = 0, num_listed = 0;
   for (const Value& value : values) {
     if (is_list_of_numbers(value)) num_numbers += value.length;
-    else if (value.tag == Tag::TensorList) num_listed += value.length;
+    else if (is_list_of_tensors(value)) num_listed += value.length;
     else complete_ &= is_self_contained(value);
   }
   numbers_.reserve(num_numbers);  // both stay where they are
@@ -40,10 +44,11 @@ StoredValues::StoredValues(std::span<const Value> values) : values_(values.begin
       const int64_t* items = numbers_.data() + numbers_.size();
       numbers_.insert(numbers_.end(), value.integers, value.integers + value.length);
       value.integers = items;
-    } else if (value.tag == Tag::TensorList) {
+    } else if (is_list_of_tensors(value)) {
       TensorImpl** items = listed_.data() + listed_.size();
       listed_.insert(listed_.end(), value.tensors, value.tensors + value.length);
-      for (uint32_t k = 0; k < value.length; ++k) tensors_.push_back(items + k);
+      for (uint32_t k = 0; k < value.length; ++k)
+        if (items[k]) tensors_.push_back(items + k);
       value.tensors = items;
     }
   }

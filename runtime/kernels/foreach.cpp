@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/call_facts.h"
 #include "core/format.h"
 #include "core/hooks.h"
 #include "core/thread_pool.h"
@@ -17,6 +18,7 @@ struct Task {
   int64_t numel;
   int64_t first_block;
   int num_operands;
+  uint8_t arguments[kMaxMapOutputs + kMaxMapInputs];  // of the operands
   char* pointers[kMaxMapOutputs + kMaxMapInputs];
   int64_t steps[kMaxMapOutputs + kMaxMapInputs];  // bytes from element to element; 0 for 0-d operands
   uint64_t params[kMaxMapParams];
@@ -61,7 +63,59 @@ class ForeachRun {
     return_lists();
   }
 
+  // Its tasks, if they are all there is of the call and need nothing but other pointers and numbers to do another.
+  std::vector<Task> repeatable_tasks() && {
+    const bool is_all = call_.op->variant == Variant::InPlace && tasks_.size() == length_ && results_.empty();
+    return is_all ? std::move(tasks_) : std::vector<Task>{};
+  }
+
+  // A call with the facts of the one that had these tasks. False: not by them, and nothing was done.
+  bool run_again(const std::vector<Task>& known) {
+    length_ = static_cast<uint32_t>(known.size());
+    tasks_ = known;
+    for (uint32_t element = 0; element < length_; ++element)
+      if (!give_operands(tasks_[element], element)) return false;
+    for (uint32_t element = 0; element < length_; ++element) {
+      const Task& task = tasks_[element];
+      for (int k = 0; k < task.function->num_outputs; ++k) operand(task.arguments[k], element).bump_version();
+      num_blocks_ += (task.numel + kParallelGrain - 1) / kParallelGrain;
+      total_ += task.numel;
+    }
+    run_tasks();
+    return true;
+  }
+
  private:
+  TensorImpl& operand(int argument, uint32_t element) const {
+    const Value& value = call_.args[argument];
+    return is_list(value) ? *value.tensors[element] : *value.tensor;
+  }
+
+  bool has_numbers_in_tensors() const {
+    for (int i = 0; i < data_.num_arguments; ++i)
+      if (data_.roles[i] == PointwiseData::Role::Number && is_list(call_.args[i]) && call_.args[i].length) return true;
+    return false;
+  }
+
+  bool give_operands(Task& task, uint32_t element) const {
+    const int num_outputs = task.function->num_outputs;
+    for (int k = 0; k < task.num_operands; ++k) {
+      TensorImpl& tensor = operand(task.arguments[k], element);
+      if (k < num_outputs) before_write(*tensor.storage);
+      for (int result = 0; k >= num_outputs && result < num_outputs; ++result) {
+        const TensorImpl& written = operand(task.arguments[result], element);
+        if (&written != &tensor && written.storage == tensor.storage) return false;
+      }
+      task.pointers[k] = tensor.host();
+    }
+    if (!has_numbers_in_tensors()) return true;
+    Value args[kMaxPointwiseArguments];
+    element_arguments(element, args);
+    const OpCall one{call_.op, args, nullptr, call_.num_args, call_.keys};
+    for (int k = 0; k < task.function->num_params; ++k) task.params[k] = parameter_bits(one, task.function->params[k]);
+    return true;
+  }
+
   static bool is_list(const Value& value) {
     return value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList;
   }
@@ -126,6 +180,7 @@ class ForeachRun {
           output ? data_.result_argument(one.args, k) : function.inputs[k - function.num_outputs].argument;
       const DType dtype = output ? function.outputs[k] : function.inputs[k - function.num_outputs].dtype;
       if (!one.args[argument].is_tensor()) return false;
+      task.arguments[k] = static_cast<uint8_t>(argument);
       TensorImpl& tensor = *one.args[argument].tensor;
       if (output) before_write(*tensor.storage);
       const bool is_broadcast = shaped->ndim != 0 && gathered.broadcast_numbers >> argument & 1;
@@ -227,8 +282,23 @@ class ForeachRun {
   int64_t num_blocks_ = 0, total_ = 0;
 };
 
+// A call in place, as optimizers repeat them.
+struct PreparedForeach final : Prepared {
+  explicit PreparedForeach(std::vector<Task> made) : tasks(std::move(made)) {}
+  bool run(OpCall& call, std::span<TensorImpl* const>) const override { return ForeachRun(call).run_again(tasks); }
+
+  const std::vector<Task> tasks;  // one per element of the lists
+};
+
 }  // namespace
 
-void handle_foreach(OpCall& call, void*) { ForeachRun(call).run(); }
+void handle_foreach(OpCall& call, void*) {
+  ForeachRun run(call);
+  run.run();
+  PreparationRequest* request = preparation_request_of(call);
+  if (!request) return;
+  std::vector<Task> tasks = std::move(run).repeatable_tasks();
+  if (!tasks.empty()) request->made = std::make_unique<PreparedForeach>(std::move(tasks));
+}
 
 }  // namespace pellucid

@@ -16,6 +16,7 @@
 #include "python/op_overload.h"
 #include "python/overridable.h"
 #include "python/part_calls.h"
+#include "python/replays.h"
 #include "python/storage_object.h"
 #include "python/tensor_object.h"
 #include "python/types.h"
@@ -53,6 +54,7 @@ PyObject* make_module() {
     add_regions(module.get());
     add_boundary(module.get());
     add_compiled_function(module.get());
+    add_replays(module.get());
     add_settings(module.get());
     add_autocast(module.get());
     add_backends(module.get());

@@ -9,12 +9,15 @@
 // needs Python.h first
 #include <structmember.h>
 
+#include "python/replays.h"
+
 namespace pellucid::python {
 namespace {
 
 // The base of _compile.compilation.Compilation.
 struct CompilationBase {
   PyObject_HEAD long long left;  // calls that run as they are
+  PyObject* replays;             // a tuple of Replay, or null
 };
 
 struct CompiledFunction {
@@ -29,6 +32,22 @@ PyTypeObject base_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 PyTypeObject function_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 
 CompiledFunction* as_compiled(PyObject* object) { return reinterpret_cast<CompiledFunction*>(object); }
+
+int traverse_base(PyObject* object, visitproc visit, void* arg) {
+  Py_VISIT(reinterpret_cast<CompilationBase*>(object)->replays);
+  return 0;
+}
+
+int clear_base(PyObject* object) {
+  Py_CLEAR(reinterpret_cast<CompilationBase*>(object)->replays);
+  return 0;
+}
+
+void free_base(PyObject* object) {
+  PyObject_GC_UnTrack(object);
+  clear_base(object);
+  Py_TYPE(object)->tp_free(object);
+}
 
 // compilation.run(function, args, kwargs)
 PyObject* run(const CompiledFunction& self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
@@ -45,7 +64,13 @@ PyObject* run(const CompiledFunction& self, PyObject* const* args, Py_ssize_t co
 
 PyObject* call(PyObject* object, PyObject* const* args, size_t flagged_count, PyObject* keywords) {
   const CompiledFunction& self = *as_compiled(object);
-  long long& left = reinterpret_cast<CompilationBase*>(self.compilation)->left;
+  auto* compilation = reinterpret_cast<CompilationBase*>(self.compilation);
+  if (compilation->replays && compilation->replays != Py_None) {
+    Object replays = Object::borrow(compilation->replays);
+    PyObject* result = replay_call(replays.get(), args, PyVectorcall_NARGS(flagged_count), keywords);
+    if (result || PyErr_Occurred()) return result;
+  }
+  long long& left = compilation->left;
   if (left > 0) [[likely]] {
     --left;
     return PyObject_Vectorcall(self.function, args, flagged_count, keywords);
@@ -108,6 +133,7 @@ PyGetSetDef attributes[] = {
 };
 PyMemberDef base_members[] = {
     {"left", T_LONGLONG, offsetof(CompilationBase, left), 0, "Calls that run as they are."},
+    {"replays", T_OBJECT, offsetof(CompilationBase, replays), 0, "A tuple of Replay, or None."},
     {},
 };
 
@@ -116,9 +142,12 @@ PyMemberDef base_members[] = {
 void add_compiled_function(PyObject* module) {
   base_type.tp_name = "pellucid._C.CompilationBase";
   base_type.tp_basicsize = sizeof(CompilationBase);
-  base_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE;
+  base_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC;
+  base_type.tp_traverse = traverse_base;
+  base_type.tp_clear = clear_base;
   base_type.tp_new = PyType_GenericNew;
   base_type.tp_members = base_members;
+  base_type.tp_dealloc = free_base;
   checked(PyType_Ready(&base_type));
   checked(PyModule_AddObjectRef(module, "CompilationBase", reinterpret_cast<PyObject*>(&base_type)));
 

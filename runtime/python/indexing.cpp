@@ -13,6 +13,7 @@
 #include "core/format.h"
 #include "core/hooks.h"
 #include "core/named_ops.h"
+#include "core/recording.h"
 #include "kernels/host_shadow.h"
 #include "python/call_lines.h"
 #include "python/convert.h"
@@ -150,6 +151,7 @@ struct Item {
 Item tensor_item(Tensor tensor) {
   if (tensor->ndim > 0 || tensor->wrapper || category(tensor->dtype) > DTypeCategory::Integral)
     return {.kind = Item::Index, .tensor = std::move(tensor)};
+  refuse_replay("an index is read from a tensor");
   Object number = own(element_object(on_host(*tensor)->host(), tensor->dtype));
   int64_t value = 0;
   if (is_mask(*tensor)) return {.kind = Item::Boolean, .integer = PyObject_IsTrue(number.get())};
@@ -362,6 +364,7 @@ Tensor drop_leading_ones(TensorImpl& value, int64_t target_ndim) {
 Tensor as_element(Tensor value, DType dtype) {
   if (value->dtype == dtype) return value;
   if (!value->wrapper && value->device.type != DeviceType::Meta) {
+    refuse_replay("whether a number fits is read from a tensor");
     Tensor probe = empty({}, dtype);
     write_element(probe->host(), dtype, own(element_object(on_host(*value)->host(), value->dtype)).get());
   }

@@ -5,6 +5,7 @@
 
 #include "core/float8.h"
 #include "core/number_range.h"
+#include "core/recording.h"
 #include "kernels/host_shadow.h"
 #include "python/convert.h"
 
@@ -174,6 +175,7 @@ uint16_t float_to_bfloat16(float value) {
 Scalar read_scalar(TensorImpl& tensor, int64_t index) {
   if (tensor.device.type == DeviceType::Meta)
     raise(ErrorKind::Runtime, "a meta tensor has a shape but no elements: its values cannot be read");
+  refuse_replay("a number is read from a tensor");
   const Tensor readable = on_host(tensor);
   return read_element(readable->host() + index * static_cast<int64_t>(item_size(tensor.dtype)), tensor.dtype);
 }

@@ -1,6 +1,7 @@
 // Regions of compiled callables and the groups of their ops, for pellucid._compile.
 #include "core/dispatcher.h"
 #include "core/hooks.h"
+#include "core/recording.h"
 #include "python/contexts.h"
 #include "python/value_reads.h"
 #include "record/groups.h"
@@ -161,6 +162,7 @@ PyObject* refuse(PyObject*, PyObject* args) {
 // _exclude_recording(bool): whether it was excluded before.
 PyObject* exclude(PyObject*, PyObject* wanted) {
   return guarded([&] {
+    refuse_replay("code that is not to be compiled runs");
     run_recorded_ops();
     KeySet& keys = thread_state.exclude;
     const bool before = keys.has(Key::Lazy);

@@ -1,7 +1,7 @@
 // Where Python reads the elements of a tensor: a compiled callable that promised one graph refuses.
 #pragma once
 
-#include "core/thread_state.h"
+#include "core/recording.h"
 
 namespace pellucid::python {
 
@@ -9,6 +9,7 @@ void refuse_read_in_region(const char* what);  // regions.cpp
 
 // `what`: the method that reads, in the words of the program.
 inline void note_value_read(const char* what) {
+  refuse_replay("Python reads a value");
   if (thread_state.include.has(Key::Lazy)) [[unlikely]]
     refuse_read_in_region(what);
 }

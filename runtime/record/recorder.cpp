@@ -15,6 +15,7 @@
 #include "kernels/layout.h"
 #include "ops/graph_op.h"
 #include "record/anchors.h"
+#include "record/capture.h"
 
 namespace pellucid::record {
 
@@ -551,8 +552,11 @@ void handle_lazy(OpCall& call, void*) {
     call.keys = below;
     const KernelEntry& entry = op.table[static_cast<int>(below.highest())];
     if (!entry.function) raise_no_kernel(call);
-    return entry.function(call, entry.context);
+    entry.function(call, entry.context);
+    if (Capture* capture = Capture::of_this_thread()) capture->see_results(call);
+    return;
   }
+  if (Capture* capture = Capture::of_this_thread()) return capture->run(call, below);
   Recorder& recorder = Recorder::of_this_thread();
   const bool is_plain = (below - kBackends).empty();
   const char* reason = is_plain ? recorder.record(call) : "a mode or a subclass sees it";
@@ -577,8 +581,18 @@ void start_recording() {
       return Recorder::of_this_thread().record(map, call, tensors);
     };
     core_hooks.run_recorded = [] { Recorder::of_this_thread().run("other code begins"); };
-    recording_hooks = {Recorder::holders, [] { Recorder::of_this_thread().enter(false); },
-                       [] { Recorder::of_this_thread().finish("the backward pass ends"); }};
+    recording_hooks = {Recorder::holders,
+                       [] { Recorder::of_this_thread().enter(false); },
+                       [] { Recorder::of_this_thread().finish("the backward pass ends"); },
+                       [](TensorImpl& leaf, TensorImpl* gradient) {
+                         if (Capture* capture = Capture::of_this_thread()) capture->note_gradient(leaf, gradient);
+                       },
+                       [](TensorImpl& made, bool is_filled) {
+                         if (Capture* capture = Capture::of_this_thread()) capture->note_made(made, is_filled);
+                       },
+                       [](const char* reason) {
+                         if (Capture* capture = Capture::of_this_thread()) capture->fail(reason);
+                       }};
     register_fallback(Key::Lazy, {handle_lazy, nullptr});
     return true;
   }();

@@ -75,7 +75,14 @@ API = {
     },
     "_compile": {
         "_compile/capture",
-        *("_dynamo", "_dynamo/backends", "_C/_runtime", "nn", "pellucid_compiler"),
+        *(
+            "_dynamo",
+            "_dynamo/backends",
+            "_C/_runtime",
+            "nn",
+            "nn/modules",
+            "pellucid_compiler",
+        ),
     },
     "_dynamo/backends": {"_compile", "_dynamo", "_functorch", "_package"},
     "_dynamo": {

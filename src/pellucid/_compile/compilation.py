@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from pellucid import _C
 from pellucid._compile import background, state
+from pellucid._compile.replays import Replayer
 from pellucid._compile.settings import Settings
 from pellucid._compile.trial import Trial
 
@@ -55,9 +56,15 @@ class Compilation(_C.CompilationBase):
         # Calls that run without a region; 0 for fullgraph, which always looks.
         self.left = 0
         self.events: list[Event] | None = None
+        self.region_lost = False  # there was too little to group, or it was slower
         self.trial: Trial | None = None
         self.trust = _TRUST
         self.until_trial = _TRUST
+        self.replays: tuple[Any, ...] | None = None
+        takes_replays = self.settings.backend == "inductor" and (
+            self.settings.replays != "never"
+        )
+        self.replayer = Replayer(self) if takes_replays else None
 
     def run(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Calls ``fn`` in a region."""
@@ -72,6 +79,9 @@ class Compilation(_C.CompilationBase):
         self.calls += 1
         if self.events is None:
             return self._run_watched(fn, args, kwargs)
+        replayer = self.replayer
+        if replayer and not kwargs and _C._region_depth() == 0 and replayer.wants():
+            return replayer.run(fn, args)
         trial = self.trial
         if trial and trial.is_without_region() and _C._region_depth() == 0:
             return self._run_without_region(trial, fn, args, kwargs)
@@ -151,6 +161,7 @@ class Compilation(_C.CompilationBase):
 
     def _judge(self, trial: Trial) -> None:
         if trial.is_won():
+            self.region_lost = False
             self.pause = _SHORTEST_PAUSE
             self.trial, self.until_trial = None, self.trust
             self.trust = min(2 * self.trust, _LONGEST_TRUST)
@@ -159,6 +170,9 @@ class Compilation(_C.CompilationBase):
             self._leave_alone()
 
     def _leave_alone(self) -> None:
+        self.region_lost = True
+        if self.replayer and self.replayer.is_looking():
+            return
         self.left = self.pause
         self.pause = min(2 * self.pause, _LONGEST_PAUSE)
 

@@ -60,6 +60,9 @@ class CompilationReport:
         self.resting = compilation.left
         self.events = compilation.events
         self.segments = tuple(_segments(compilation.events or []))
+        self.replays = tuple(r.facts() for r in compilation.replays or ())
+        replayer = compilation.replayer
+        self.no_replay = replayer.reason if replayer else None
         groups = [(n, tuple(ops), s, d) for n, ops, s, d in _C._recorded_groups()]
         self.groups = tuple(GroupReport(*group) for group in groups)
 
@@ -80,11 +83,21 @@ class CompilationReport:
                 f"The next {self.resting} calls run as they are: the last ones had too "
                 "little to group, or were not faster in a region."
             )
+        yield from self._replay_lines()
         used = {e.op for e in self.events if e.kind == "recorded"}
         for group in self.groups:
             if used.issuperset(group.ops):
                 ops = " ".join(map(_short, group.ops))
                 yield f"group {group.number}: {group.state}: {ops}"
+
+    def _replay_lines(self) -> Iterator[str]:
+        for number, (ops, actions, objects, runs) in enumerate(self.replays):
+            yield (
+                f"replay {number}: {runs} calls ran {len(ops)} ops in {actions} "
+                f"actions without Python, which would read {objects} objects"
+            )
+        if self.no_replay:
+            yield f"no replay of the last call that was looked at: {self.no_replay}"
 
 
 def _segments(events: list[Event]) -> Iterator[Segment]:

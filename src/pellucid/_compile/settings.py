@@ -15,13 +15,17 @@ MODES: Final = (
     "max-autotune-no-cudagraphs",
 )
 
+REPLAYS: Final = ("never", "faster", "always")
+
 
 @dataclass(frozen=True)
 class Settings:
     """How a callable is compiled.
 
-    ``backend`` is a name or a function; modes and options name trade-offs that this
-    engine does not have, for it makes all its kernels ahead of their use.
+    ``backend`` is a name or a function. The mode "reduce-overhead" replays calls
+    (replays.py) where that is faster; the option "replay" is "never", "faster" or
+    "always", whatever the clock says. Other modes and options name trade-offs that this
+    engine does not have.
     """
 
     backend: str | Callable[..., Any] = "inductor"
@@ -29,6 +33,12 @@ class Settings:
     dynamic: bool | None = None
     mode: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def replays(self) -> str:
+        """Which calls run again without Python: "never", "faster" or "always"."""
+        default = "faster" if self.mode == "reduce-overhead" else "never"
+        return str(self.options.get("replay", default))
 
     @property
     def takes_graphs(self) -> bool:
@@ -59,4 +69,10 @@ def check_settings(
         raise RuntimeError(
             f"Unrecognized mode={mode}, should be one of: {', '.join(MODES)}"
         )
-    return Settings(backend, fullgraph, dynamic, mode, dict(options or {}))
+    settings = Settings(backend, fullgraph, dynamic, mode, dict(options or {}))
+    if backend == "inductor" and settings.replays not in REPLAYS:
+        raise RuntimeError(
+            f"Unexpected value {settings.replays!r} of the option 'replay': expected "
+            f"one of {', '.join(REPLAYS)}"
+        )
+    return settings

@@ -112,6 +112,10 @@ class LazyValue:
         self._is_overridable = is_overridable
         self._value: Any = None
 
+    def is_used(self) -> bool:
+        """Whether the value was asked for."""
+        return self._value is not None
+
     @property
     def __wrapped__(self) -> Any:
         if self._value is not None:  # whoever imported the name calls it through this

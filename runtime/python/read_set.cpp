@@ -1,0 +1,229 @@
+#include "python/read_set.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace pellucid::python {
+namespace {
+
+// Python 3.12 gave the low bits of a dict's version to watchers of dicts; later ones may leave it out.
+constexpr bool kHasVersions = PY_VERSION_HEX < 0x030C0000;
+
+const void* version_word(PyObject* dict) {
+#if PY_VERSION_HEX < 0x030C0000
+  return &reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
+#else
+  return dict;
+#endif
+}
+
+uint64_t word_at(const void* place) {
+  uint64_t word;
+  std::memcpy(&word, place, sizeof(word));
+  return word;
+}
+
+PyTypeObject* as_type(PyObject* object) { return reinterpret_cast<PyTypeObject*>(object); }
+
+// 0: none was given since the type changed.
+unsigned version_of_type(PyObject* object) {
+  return PyType_HasFeature(as_type(object), Py_TPFLAGS_VALID_VERSION_TAG) ? as_type(object)->tp_version_tag : 0;
+}
+
+// A pointer to the pointer to the attributes; null where there cannot be any.
+PyObject** attributes_of(PyObject* object) { return _PyObject_GetDictPtr(object); }
+
+Object key_of(PyObject* dict, PyObject* key) {
+  PyObject* found = PyDict_GetItemWithError(dict, key);
+  if (!found && PyErr_Occurred()) raise_python();
+  return Object::borrow(found);
+}
+
+}  // namespace
+
+bool is_same(PyObject* known, PyObject* now) {
+  if (known == now) return true;
+  if (!known || !now || Py_TYPE(known) != Py_TYPE(now)) return false;
+  if (PyFloat_CheckExact(known))
+    return std::bit_cast<uint64_t>(PyFloat_AS_DOUBLE(known)) == std::bit_cast<uint64_t>(PyFloat_AS_DOUBLE(now));
+  if (!PyLong_CheckExact(known) && !PyUnicode_CheckExact(known)) return false;
+  const int same = PyObject_RichCompareBool(known, now, Py_EQ);
+  checked(same);
+  return same;
+}
+
+// Attributes of a proxy can look like those of a class: what is read as C's structures must be them.
+ReadSet::Kind ReadSet::kind_named(std::string_view name, PyObject* object) {
+  const auto take = [&](Kind kind, bool fits) {
+    if (!fits)
+      raise(ErrorKind::Type, "a read set's %s cannot be a %s", std::string(name).c_str(), Py_TYPE(object)->tp_name);
+    return kind;
+  };
+  if (name == "dict") return take(Kind::Dict, PyDict_Check(object));
+  if (name == "names") return take(Kind::Names, PyDict_Check(object));
+  if (name == "type") return take(Kind::Type, PyType_Check(object));
+  if (name == "function") return take(Kind::Function, PyFunction_Check(object));
+  if (name == "cell") return take(Kind::Cell, PyCell_Check(object));
+  if (name == "class") return Kind::Class;
+  if (name == "list") return take(Kind::List, PyList_CheckExact(object));
+  if (name == "set") return take(Kind::Set, PyAnySet_Check(object));
+  if (name == "order") return take(Kind::Order, PyODict_CheckExact(object));
+  raise(ErrorKind::Value, "a read set has no kind of entry named %s", std::string(name).c_str());
+}
+
+// What of the entry is compared now; of dicts with versions, what is compared when that moved.
+std::vector<Object> ReadSet::parts_of(const Entry& entry) {
+  PyObject* const object = entry.object.get();
+  std::vector<Object> parts;
+  const auto add = [&](PyObject* part) { parts.push_back(Object::borrow(part)); };
+  switch (entry.kind) {
+    case Kind::Type: break;
+    case Kind::Dict: {
+      PyObject *key, *value;
+      for (Py_ssize_t position = 0; PyDict_Next(object, &position, &key, &value);) {
+        add(key);
+        add(value);
+      }
+      break;
+    }
+    case Kind::Names:
+      for (const Object& key : entry.keys) parts.push_back(key_of(object, key.get()));
+      break;
+    case Kind::Function: {
+      const auto& function = *reinterpret_cast<PyFunctionObject*>(object);
+      for (PyObject* part : {function.func_code, function.func_defaults, function.func_kwdefaults, function.func_dict})
+        add(part);
+      break;
+    }
+    case Kind::Cell: add(PyCell_GET(object)); break;
+    case Kind::Class:
+      add(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+      if (PyObject** attributes = attributes_of(object)) add(*attributes);
+      break;
+    case Kind::List:
+      for (Py_ssize_t k = 0; k < PyList_GET_SIZE(object); ++k) add(PyList_GET_ITEM(object, k));
+      break;
+    case Kind::Set: {
+      PyObject* item;
+      Py_hash_t hash;
+      for (Py_ssize_t position = 0; _PySet_NextEntry(object, &position, &item, &hash);) add(item);
+      break;
+    }
+    case Kind::Order: {
+      Object keys = own(PySequence_List(object));
+      for (Py_ssize_t k = 0; k < PyList_GET_SIZE(keys.get()); ++k) add(PyList_GET_ITEM(keys.get(), k));
+      break;
+    }
+  }
+  return parts;
+}
+
+bool ReadSet::is_same_entry(const Entry& entry) {
+  if (entry.kind == Kind::Type) return version_of_type(entry.object.get()) == entry.type_version;
+  const auto same = [](const Object& known, const Object& now) { return is_same(known.get(), now.get()); };
+  const auto identical = [](const Object& known, const Object& now) { return known.get() == now.get(); };
+  const std::vector<Object> now = parts_of(entry);
+  const bool by_value = entry.kind == Kind::Dict || entry.kind == Kind::Names;
+  return by_value ? std::ranges::equal(entry.parts, now, same) : std::ranges::equal(entry.parts, now, identical);
+}
+
+// Where the entry's words are, if words show all of its changes; their number is that of an entry that did not change.
+std::vector<const void*> ReadSet::words_of(const Entry& entry) {
+  PyObject* const object = entry.object.get();
+  switch (entry.kind) {
+    case Kind::Dict:
+    case Kind::Names: return kHasVersions ? std::vector<const void*>{version_word(object)} : std::vector<const void*>{};
+    case Kind::Function: {
+      const auto& function = *reinterpret_cast<PyFunctionObject*>(object);
+      return {&function.func_code, &function.func_defaults, &function.func_kwdefaults, &function.func_dict};
+    }
+    case Kind::Cell: return {&reinterpret_cast<PyCellObject*>(object)->ob_ref};
+    case Kind::Class: {
+      std::vector<const void*> words{&object->ob_type};
+      if (PyObject** attributes = attributes_of(object)) words.push_back(attributes);
+      return words;
+    }
+    case Kind::List: {
+      const auto& list = *reinterpret_cast<PyListObject*>(object);
+      std::vector<const void*> words{&list.ob_item, &list.ob_base.ob_size};
+      for (Py_ssize_t k = 0; k < PyList_GET_SIZE(object); ++k) words.push_back(list.ob_item + k);
+      return words;
+    }
+    case Kind::Type:
+    case Kind::Set:
+    case Kind::Order: return {};
+  }
+  return {};
+}
+
+ReadSet::ReadSet(PyObject* entries) {
+  if (!PyList_Check(entries)) raise(ErrorKind::Type, "a read set is made of a list");
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(entries); ++i) {
+    PyObject* given = PyList_GET_ITEM(entries, i);
+    PyObject* object = PyTuple_GET_ITEM(given, 1);
+    const Kind kind = kind_named(PyUnicode_AsUTF8(PyTuple_GET_ITEM(given, 0)), object);
+    Entry& made = entries_.emplace_back(kind, Object::borrow(object));
+    if (kind == Kind::Names) {
+      PyObject* names = PyTuple_GET_ITEM(given, 2);
+      for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(names); ++k)
+        made.keys.push_back(Object::borrow(PyTuple_GET_ITEM(names, k)));
+    }
+    if (kind == Kind::Type) {
+      _PyType_Lookup(as_type(object), PyTuple_GET_ITEM(given, 0));  // gives it a version
+      made.type_version = version_of_type(object);
+      if (!made.type_version) raise(ErrorKind::Value, "the interpreter has run out of versions of classes");
+    }
+    made.parts = parts_of(made);
+    made.first_word = words_.size();
+    const auto number = static_cast<uint32_t>(entries_.size() - 1);
+    for (const void* place : words_of(made)) words_.push_back({place, word_at(place), number});
+    if (made.first_word == words_.size()) wordless_.push_back(number);
+  }
+}
+
+// After a word of the entry has changed: whether it has what it had; then its words are those of now.
+bool ReadSet::refresh(uint32_t number) {
+  const Entry& entry = entries_[number];
+  if (!is_same_entry(entry)) return false;
+  size_t next = entry.first_word;
+  for (const void* place : words_of(entry)) words_[next++] = {place, word_at(place), number};
+  return true;
+}
+
+bool ReadSet::holds() {
+  for (size_t k = 0; k < words_.size(); ++k)
+    if (word_at(words_[k].at) != words_[k].value && !refresh(words_[k].entry)) [[unlikely]]
+      return false;
+  return std::ranges::all_of(wordless_, [&](uint32_t number) { return is_same_entry(entries_[number]); });
+}
+
+std::string ReadSet::describe(const Entry& entry) {
+  PyObject* const object = entry.object.get();
+  const auto text = [](PyObject* shown) { return std::string(PyUnicode_AsUTF8(own(PyObject_Repr(shown)).get())); };
+  if (entry.kind == Kind::Names)
+    for (size_t k = 0; k < entry.keys.size(); ++k)
+      if (!is_same(entry.parts[k].get(), key_of(object, entry.keys[k].get()).get()))
+        return "the entry " + text(entry.keys[k].get()) + " of a dict";
+  if (entry.kind == Kind::Dict)
+    for (size_t k = 0; k < entry.parts.size(); k += 2)
+      if (!is_same(entry.parts[k + 1].get(), key_of(object, entry.parts[k].get()).get()))
+        return "the entry " + text(entry.parts[k].get()) + " of a dict";
+  return "an object of " + text(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+}
+
+std::string ReadSet::difference() {
+  for (const Entry& entry : entries_)
+    if (!is_same_entry(entry)) return describe(entry);
+  return "nothing";
+}
+
+int ReadSet::traverse(visitproc visit, void* arg) const {
+  for (const Entry& entry : entries_) {
+    Py_VISIT(entry.object.get());
+    for (const Object& part : entry.parts) Py_VISIT(part.get());
+  }
+  return 0;
+}
+
+}  // namespace pellucid::python

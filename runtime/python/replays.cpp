@@ -1,0 +1,486 @@
+#include "python/replays.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "autograd/op_node.h"
+#include "python/function_protocol.h"
+#include "python/read_set.h"
+#include "python/tensor_object.h"
+#include "python/types.h"
+#include "record/replay.h"
+
+namespace pellucid::python {
+namespace {
+
+using record::Capture;
+using record::kNoSlot;
+using record::Replay;
+using record::Slot;
+
+// An argument of the captured call: a tensor of some facts, or an object that was there before.
+struct GivenArgument {
+  bool is_tensor = false;
+  Object object;  // else
+};
+
+// What the call returns: containers of tensors that it made, its arguments, and objects that were there before.
+struct Output {
+  enum class Kind : uint8_t { Made, Argument, Object, Tuple, List, Dict };
+  Kind kind;
+  Slot slot = kNoSlot;  // of Made
+  uint32_t number = 0;  // of Made: among those of the replay; of Argument
+  Object object;        // of Object; of Dict: its keys, a tuple
+  std::vector<Output> parts;
+};
+
+// A tensor that the call made and returns.
+struct MadeResult {
+  Slot slot;
+  PyObject* object;  // while capturing: the captured call's
+  Ref<OpNode> node;  // what made it, used up; null: it requires no gradient
+  uint32_t output = 0;
+};
+
+struct ReplayObject {
+  PyObject_HEAD std::unique_ptr<Replay> replay;
+  std::optional<ReadSet> reads;
+  std::vector<GivenArgument> arguments;
+  std::vector<MadeResult> made;
+  Output output;
+  long long runs;
+};
+PyTypeObject replay_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
+ReplayObject* as_replay(PyObject* object) { return reinterpret_cast<ReplayObject*>(object); }
+
+// Of its own, which Python could read.
+bool has_attributes(PyObject* tensor) {
+  PyObject** dict = _PyObject_GetDictPtr(tensor);
+  return dict && *dict && PyDict_GET_SIZE(*dict);
+}
+// A tensor of which Python can read nothing but what record::TensorFacts compares, and its elements.
+bool is_bare_tensor(PyObject* object) { return is_exact_tensor(object) && !has_attributes(object); }
+bool gradients_are_bare(const std::vector<Tensor>& held) {
+  return std::ranges::all_of(held, [](const Tensor& tensor) {
+    const TensorImpl* gradient = tensor->autograd ? tensor->autograd->grad.get() : nullptr;
+    return !gradient || !gradient->python || is_bare_tensor(static_cast<PyObject*>(gradient->python));
+  });
+}
+
+// The capture of this thread, and what it was begun with.
+struct Begun {
+  std::optional<record::Conditions> conditions;
+  std::optional<Capture> capture;
+  std::vector<GivenArgument> given;
+};
+thread_local std::unique_ptr<Begun> begun;
+
+// _begin_capture(arguments, held): what this thread does to tensors is written down from now on.
+PyObject* begin(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *arguments, *held;
+    if (!PyArg_ParseTuple(args, "O!O!:_begin_capture", &PyTuple_Type, &arguments, &PyList_Type, &held)) return nullptr;
+    auto made = std::make_unique<Begun>();
+    std::vector<Tensor> tensors, holding;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(arguments); ++k) {
+      PyObject* given = PyTuple_GET_ITEM(arguments, k);
+      const bool is_new_tensor = is_bare_tensor(given);
+      made->given.push_back({is_new_tensor, is_new_tensor ? Object() : Object::borrow(given)});
+      if (is_new_tensor) tensors.push_back(Tensor::share(tensor_of(given)));
+    }
+    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(held); ++k)
+      holding.push_back(Tensor::share(tensor_of(PyList_GET_ITEM(held, k))));
+    made->conditions.emplace(tensors, holding);
+    made->capture.emplace(std::move(tensors), std::move(holding));
+    if (!gradients_are_bare(made->conditions->held())) made->capture->fail("a gradient has attributes");
+    begun = std::move(made);
+    return none();
+  });
+}
+
+// Describes what the captured call returned.
+class Outputs {
+ public:
+  explicit Outputs(Begun& begun) : begun_(begun), capture_(*begun.capture) {}
+  std::vector<MadeResult> made;
+
+  Output describe(PyObject* object) {
+    if (is_tensor(object)) return describe_tensor(object);
+    if (PyTuple_CheckExact(object) || PyList_CheckExact(object)) {
+      Output output{PyTuple_CheckExact(object) ? Output::Kind::Tuple : Output::Kind::List};
+      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(object); ++k)
+        output.parts.push_back(describe(PySequence_Fast_GET_ITEM(object, k)));
+      return output;
+    }
+    if (PyDict_CheckExact(object)) return describe_dict(object);
+    const bool is_constant = object == Py_None || PyBool_Check(object) || PyFloat_CheckExact(object) ||
+                             PyLong_CheckExact(object) || PyUnicode_CheckExact(object);
+    if (!is_constant) capture_.fail(std::string("the call returns an object of ") + Py_TYPE(object)->tp_name);
+    Output output{Output::Kind::Object};
+    output.object = Object::borrow(object);
+    return output;
+  }
+
+  std::vector<Slot> kept() const {
+    std::vector<Slot> slots;
+    for (const MadeResult& result : made) slots.push_back(result.slot);
+    return slots;
+  }
+
+ private:
+  Output describe_dict(PyObject* object) {
+    Output output{Output::Kind::Dict};
+    output.object = own(PySequence_Tuple(object));
+    PyObject *key, *value;
+    for (Py_ssize_t position = 0; PyDict_Next(object, &position, &key, &value);) {
+      if (!PyUnicode_CheckExact(key)) capture_.fail("the call returns a dict whose keys are not strings");
+      output.parts.push_back(describe(value));
+    }
+    return output;
+  }
+
+  Output describe_tensor(PyObject* object) {
+    TensorImpl& tensor = *tensor_of(object);
+    Output output{Output::Kind::Object};
+    uint32_t number;
+    if (capture_.is_argument(tensor, number)) {
+      output.kind = Output::Kind::Argument;
+      output.number = argument_number(number);
+      return output;
+    }
+    if (capture_.is_held(tensor, number)) {
+      output.object = Object::borrow(object);
+      return output;
+    }
+    output.kind = Output::Kind::Made;
+    const auto known = std::ranges::find(made, object, &MadeResult::object);
+    output.number = static_cast<uint32_t>(known - made.begin());
+    if (known != made.end()) return output;
+    output.slot = is_bare_tensor(object) ? capture_.slot_of_result(tensor) : kNoSlot;
+    if (!is_bare_tensor(object)) capture_.fail("the call returns a tensor of a subclass, or with attributes");
+    const bool is_shared = std::ranges::find(made, output.slot, &MadeResult::slot) != made.end();
+    if (is_shared) capture_.fail("the call returns tensors that share memory");
+    MadeResult result{output.slot, object, {}, 0};
+    if (requires_grad(tensor)) take_node(tensor, result);
+    made.push_back(std::move(result));
+    return output;
+  }
+
+  // Gradients can flow through a result only where the call itself has used its graph up.
+  void take_node(TensorImpl& tensor, MadeResult& result) {
+    Node* node = grad_fn(tensor);
+    if (!node || node->kind != NodeKind::Op || !is_spent(*node) || (tensor.autograd && tensor.autograd->hooks))
+      return capture_.fail("the call returns a tensor with a history that it has not used up by backward()");
+    result.node = Ref<OpNode>::share(static_cast<OpNode*>(node));
+    result.output = tensor.autograd->output_number;
+  }
+
+  uint32_t argument_number(uint32_t tensor_number) const {
+    uint32_t number = 0;
+    for (const GivenArgument& given : begun_.given) {
+      if (given.is_tensor && tensor_number-- == 0) break;
+      ++number;
+    }
+    return number;
+  }
+
+  Begun& begun_;
+  Capture& capture_;
+};
+
+// The tensors that get gradients in the call and outlive it are those of `held`, or the call's results.
+void check_gradients(const record::Recipe& recipe, const Outputs& outputs, const std::vector<Tensor>& held,
+                     Capture& capture) {
+  for (const MadeResult& result : outputs.made)
+    for (const record::Action& action : recipe.actions)
+      if (action.kind == record::Action::Kind::Gradient && action.slot == result.slot && result.slot != kNoSlot) {
+        const TensorImpl* gradient = held[action.leaf]->autograd ? held[action.leaf]->autograd->grad.get() : nullptr;
+        if (gradient != tensor_of(result.object)) capture.fail("the call returns an alias of a gradient");
+      }
+}
+
+// _end_capture(result, reads, handles_errors) -> Replay, or why there is none, a str.
+PyObject* end(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *result, *reads;
+    int handles_errors;
+    if (!PyArg_ParseTuple(args, "OOp:_end_capture", &result, &reads, &handles_errors)) return nullptr;
+    if (!begun) raise(ErrorKind::Runtime, "nothing is captured");
+    const std::unique_ptr<Begun> ended = std::move(begun);
+    Capture& capture = *ended->capture;
+    if (const char* reason = ended->conditions->broken_by_call()) capture.fail(reason);
+    Outputs outputs(*ended);
+    Output output = outputs.describe(result);
+    record::Recipe recipe = capture.finish(outputs.kept());
+    check_gradients(recipe, outputs, ended->conditions->held(), capture);
+    if (handles_errors && recipe.may_fail_halfway()) capture.fail("the program handles errors of ops behind writes");
+    if (!capture.failure().empty()) return checked(PyUnicode_FromString(capture.failure().c_str()));
+    Object object = own(replay_type.tp_alloc(&replay_type, 0));
+    auto* made = as_replay(object.get());
+    new (&made->reads) std::optional<ReadSet>(ReadSet(reads));
+    new (&made->arguments) std::vector<GivenArgument>(std::move(ended->given));
+    new (&made->made) std::vector<MadeResult>(std::move(outputs.made));
+    new (&made->output) Output(std::move(output));
+    // Last: without it, the collector passes the object by.
+    ended->conditions->forget_arguments();
+    new (&made->replay) std::unique_ptr<Replay>(new Replay(std::move(recipe), std::move(*ended->conditions)));
+    return object.leak();
+  });
+}
+
+// _abort_capture()
+PyObject* abort(PyObject*, PyObject*) {
+  return guarded([] {
+    begun.reset();
+    return none();
+  });
+}
+
+PyObject* build(const Output& output, std::span<PyObject* const> made, PyObject* const* args) {
+  switch (output.kind) {
+    case Output::Kind::Made: return new_reference(made[output.number]);
+    case Output::Kind::Argument: return new_reference(args[output.number]);
+    case Output::Kind::Object: return new_reference(output.object.get());
+    case Output::Kind::Tuple:
+    case Output::Kind::List: {
+      const auto count = static_cast<Py_ssize_t>(output.parts.size());
+      const bool is_tuple = output.kind == Output::Kind::Tuple;
+      Object object = own(is_tuple ? PyTuple_New(count) : PyList_New(count));
+      for (Py_ssize_t k = 0; k < count; ++k) {
+        PyObject* part = build(output.parts[static_cast<size_t>(k)], made, args);
+        if (is_tuple) PyTuple_SET_ITEM(object.get(), k, part);
+        else PyList_SET_ITEM(object.get(), k, part);
+      }
+      return object.leak();
+    }
+    case Output::Kind::Dict: break;
+  }
+  Object object = own(PyDict_New());
+  for (size_t k = 0; k < output.parts.size(); ++k) {
+    Object part = own(build(output.parts[k], made, args));
+    checked(
+        PyDict_SetItem(object.get(), PyTuple_GET_ITEM(output.object.get(), static_cast<Py_ssize_t>(k)), part.get()));
+  }
+  return object.leak();
+}
+
+// Tracing and profiling functions of the program see Python run.
+bool is_traced() {
+  const PyThreadState* state = PyThreadState_Get();
+  return state->c_tracefunc || state->c_profilefunc;
+}
+
+// Ends a run however it ends.
+struct BusyScope {
+  const Replay& replay;
+  ~BusyScope() { replay.end(); }
+};
+
+PyObject* run(ReplayObject& self, PyObject* const* args, std::span<TensorImpl* const> tensors) {
+  const Replay& replay = *self.replay;
+  if (!replay.begin()) return nullptr;
+  const BusyScope busy{replay};
+  Object held = Object::borrow(reinterpret_cast<PyObject*>(&self));
+  Replay::Run run(replay, tensors);
+  try {
+    run.run();
+  } catch (const Error& error) {
+    // Nothing has happened yet: Python runs, and fails where it does.
+    if (run.has_effects() || error.kind == ErrorKind::PythonRaised) throw;
+    return nullptr;
+  }
+  ++self.runs;
+  std::vector<Object> made;
+  std::vector<PyObject*> pointers;
+  for (const MadeResult& result : self.made) {
+    Tensor tensor = Tensor::share(&run.at(result.slot));
+    if (result.node) set_history(*tensor, Ref<Node>::adopt(copy_of_spent(*result.node).leak()), result.output);
+    pointers.push_back(made.emplace_back(own(wrap(std::move(tensor)))).get());
+  }
+  return build(self.output, pointers, args);
+}
+
+PyObject* try_replay(ReplayObject& self, PyObject* const* args, Py_ssize_t count) {
+  constexpr size_t kMost = 32;
+  if (!self.replay) return nullptr;
+  if (static_cast<size_t>(count) != self.arguments.size() || self.replay->conditions().num_arguments() > kMost)
+    return nullptr;
+  TensorImpl* tensors[kMost];
+  size_t num_tensors = 0;
+  for (Py_ssize_t k = 0; k < count; ++k) {
+    const GivenArgument& known = self.arguments[static_cast<size_t>(k)];
+    if (!known.is_tensor) {
+      if (!is_same(known.object.get(), args[k])) return nullptr;
+    } else if (is_bare_tensor(args[k])) {
+      tensors[num_tensors++] = tensor_of(args[k]);
+    } else {
+      return nullptr;
+    }
+  }
+  const record::Conditions& conditions = self.replay->conditions();
+  if (!conditions.allow({tensors, num_tensors}) || !gradients_are_bare(conditions.held()) ||
+      !self.replay->is_current() || !self.reads->holds())
+    return nullptr;
+  return run(self, args, {tensors, num_tensors});
+}
+
+// replay.run(args): what the call returns, in a tuple; None: it does not fit.
+PyObject* run_alone(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    if (!PyTuple_CheckExact(args)) raise(ErrorKind::Type, "Replay.run() takes a tuple of arguments");
+    PyObject* result = try_replay(*as_replay(self), PySequence_Fast_ITEMS(args), PyTuple_GET_SIZE(args));
+    if (!result) return none();
+    Object owned = Object::steal(result);
+    return PyTuple_Pack(1, owned.get());
+  });
+}
+
+// replay.difference(): what of the read set is not as it was, or None.
+PyObject* difference(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    ReadSet& reads = *as_replay(self)->reads;
+    return reads.holds() ? none() : checked(PyUnicode_FromString(reads.difference().c_str()));
+  });
+}
+
+// replay.same_as(other): whether they do the same to the same tensors.
+PyObject* same_as(PyObject* self, PyObject* other) {
+  return guarded(
+      [&] { return PyBool_FromLong(as_replay(self)->replay->recipe().same_as(as_replay(other)->replay->recipe())); });
+}
+
+// replay.facts(): (ops, actions, objects that are compared, runs)
+PyObject* facts(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const ReplayObject& known = *as_replay(self);
+    const auto& actions = known.replay->recipe().actions;
+    Object ops = own(PyList_New(0));
+    for (const record::Action& action : actions)
+      if (action.op) checked(PyList_Append(ops.get(), to_string(action.op->qualified_name).get()));
+    return checked(Py_BuildValue("(OnnL)", ops.get(), static_cast<Py_ssize_t>(actions.size()),
+                                 static_cast<Py_ssize_t>(known.reads->size()), known.runs));
+  });
+}
+
+int visit_output(const Output& output, visitproc visit, void* arg) {
+  Py_VISIT(output.object.get());
+  for (const Output& part : output.parts)
+    if (const int status = visit_output(part, visit, arg)) return status;
+  return 0;
+}
+
+int traverse(PyObject* object, visitproc visit, void* arg) {
+  const ReplayObject& self = *as_replay(object);
+  if (!self.replay) return 0;
+  for (const GivenArgument& given : self.arguments) Py_VISIT(given.object.get());
+  if (const int status = visit_output(self.output, visit, arg)) return status;
+  return self.reads ? self.reads->traverse(visit, arg) : 0;
+}
+
+// What it refers to goes; it fits no call any more.
+int clear(PyObject* object) {
+  ReplayObject& self = *as_replay(object);
+  const auto replay = std::move(self.replay);
+  const auto reads = std::exchange(self.reads, std::nullopt);
+  const auto arguments = std::move(self.arguments);
+  const auto made = std::move(self.made);
+  const Output output = std::move(self.output);
+  return 0;
+}
+
+void deallocate(PyObject* object) {
+  PyObject_GC_UnTrack(object);
+  clear(object);
+  ReplayObject& self = *as_replay(object);
+  self.replay.~unique_ptr();
+  self.reads.~optional();
+  self.arguments.~vector();
+  self.made.~vector();
+  self.output.~Output();
+  Py_TYPE(object)->tp_free(object);
+}
+
+// _read_set_holds(entries): a capsule-like check for one moment: made now, asked later.
+struct ReadSetObject {
+  PyObject_HEAD std::optional<ReadSet> reads;
+};
+PyTypeObject reads_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
+
+PyObject* make_reads(PyTypeObject* type, PyObject* args, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    PyObject* entries;
+    if (!PyArg_ParseTuple(args, "O:ReadSet", &entries)) return nullptr;
+    Object object = own(type->tp_alloc(type, 0));
+    auto* made = reinterpret_cast<ReadSetObject*>(object.get());
+    new (&made->reads) std::optional<ReadSet>();
+    made->reads.emplace(entries);
+    return object.leak();
+  });
+}
+void free_reads(PyObject* object) {
+  reinterpret_cast<ReadSetObject*>(object)->reads.~optional();
+  Py_TYPE(object)->tp_free(object);
+}
+// reads.difference(): what is not as it was, or None.
+PyObject* reads_difference(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    ReadSet& reads = *reinterpret_cast<ReadSetObject*>(self)->reads;
+    return reads.holds() ? none() : checked(PyUnicode_FromString(reads.difference().c_str()));
+  });
+}
+
+PyMethodDef replay_methods[] = {
+    {"run", run_alone, METH_O, "run(args): a tuple of what the call returns; None: Python has to run."},
+    {"difference", difference, METH_NOARGS, "What Python's objects have that they had not, or None."},
+    {"same_as", same_as, METH_O, "Whether another one does the same to the same tensors."},
+    {"facts", facts, METH_NOARGS, "(ops, actions, objects that are compared, runs)"},
+    {},
+};
+PyMethodDef reads_methods[] = {
+    {"difference", reads_difference, METH_NOARGS, "What is not as it was, or None."},
+    {},
+};
+PyMethodDef functions[] = {
+    {"_begin_capture", begin, METH_VARARGS, "_begin_capture(arguments, held): what a call does is written down."},
+    {"_end_capture", end, METH_VARARGS, "_end_capture(result, reads, handles_errors): a Replay, or why there is none."},
+    {"_abort_capture", abort, METH_NOARGS, "What was written down is forgotten."},
+    {},
+};
+
+}  // namespace
+
+PyObject* replay_call(PyObject* replays, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  if (keywords && PyTuple_GET_SIZE(keywords)) return nullptr;
+  if (is_traced() || function_modes_active()) return nullptr;
+  return guarded([&]() -> PyObject* {
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(replays); ++k) {
+      ReplayObject& replay = *as_replay(PyTuple_GET_ITEM(replays, k));
+      if (PyObject* result = try_replay(replay, args, count)) return result;
+    }
+    return nullptr;
+  });
+}
+
+void add_replays(PyObject* module) {
+  replay_type.tp_name = "pellucid._C.Replay";
+  replay_type.tp_basicsize = sizeof(ReplayObject);
+  replay_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION;
+  replay_type.tp_traverse = traverse;
+  replay_type.tp_clear = clear;
+  replay_type.tp_dealloc = deallocate;
+  replay_type.tp_methods = replay_methods;
+  checked(PyType_Ready(&replay_type));
+  checked(PyModule_AddObjectRef(module, "Replay", reinterpret_cast<PyObject*>(&replay_type)));
+  reads_type.tp_name = "pellucid._C.ReadSet";
+  reads_type.tp_basicsize = sizeof(ReadSetObject);
+  reads_type.tp_flags = Py_TPFLAGS_DEFAULT;
+  reads_type.tp_new = make_reads;
+  reads_type.tp_dealloc = free_reads;
+  reads_type.tp_methods = reads_methods;
+  checked(PyType_Ready(&reads_type));
+  checked(PyModule_AddObjectRef(module, "ReadSet", reinterpret_cast<PyObject*>(&reads_type)));
+  checked(PyModule_AddFunctions(module, functions));
+}
+
+}  // namespace pellucid::python

@@ -1,0 +1,255 @@
+#include "record/replay.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "autograd/accumulate_grad.h"
+#include "autograd/handler.h"
+#include "autograd/tensor_history.h"
+#include "core/call_op.h"
+#include "core/defaults.h"
+#include "core/dispatcher.h"
+#include "core/error.h"
+#include "core/owned_results.h"
+
+namespace pellucid::record {
+namespace {
+
+// The Python object of a tensor may come and go.
+constexpr uint32_t kLasting = ~(uint32_t{TensorImpl::kPythonState} << 16);
+
+bool is_owned(const SlotOrigin& origin) {
+  return origin.kind == SlotOrigin::Kind::Made || origin.kind == SlotOrigin::Kind::Gradient;
+}
+
+}  // namespace
+
+TensorFacts::TensorFacts(TensorImpl& tensor)
+    : facts(tensor.facts() & kLasting), requires_grad(pellucid::requires_grad(tensor)), keys(tensor.keys),
+      geometry(tensor.sizes, tensor.sizes + tensor.ndim) {
+  geometry.insert(geometry.end(), tensor.strides, tensor.strides + tensor.ndim);
+}
+
+bool TensorFacts::hold_of(TensorImpl& tensor) const {
+  if ((tensor.facts() & kLasting) != facts || tensor.keys != keys) return false;
+  if (pellucid::requires_grad(tensor) != requires_grad) return false;
+  const int64_t* known = geometry.data();
+  for (int k = 0; k < tensor.ndim; ++k)
+    if (tensor.sizes[k] != known[k] || tensor.strides[k] != known[tensor.ndim + k]) return false;
+  return true;
+}
+
+HeldFacts::HeldFacts(TensorImpl& tensor)
+    : TensorFacts(tensor), storage(tensor.storage), offset(tensor.offset), nbytes(tensor.storage->nbytes) {}
+
+bool HeldFacts::hold_of(TensorImpl& tensor) const {
+  return tensor.storage == storage && tensor.offset == offset && storage->nbytes == nbytes &&
+         TensorFacts::hold_of(tensor);
+}
+
+Conditions::Conditions(std::vector<Tensor> arguments, std::vector<Tensor> held)
+    : arguments_(std::move(arguments)), held_(std::move(held)), began_(thread_state), default_dtype_(default_dtype()) {
+  for (const Tensor& tensor : arguments_) argument_facts_.emplace_back(*tensor);
+  for (const Tensor& tensor : held_) {
+    held_facts_.emplace_back(*tensor);
+    held_storages_.push_back(tensor->storage);
+    const Tensor gradient = tensor->autograd ? grad_of(*tensor) : Tensor();
+    gradients_.push_back(gradient ? std::make_unique<TensorFacts>(*gradient) : nullptr);
+    was_watched_ |= !is_unwatched_leaf(*tensor);
+  }
+  std::ranges::sort(held_storages_);
+  were_apart_ = gradients_are_apart();
+}
+
+bool Conditions::thread_is_same() const {
+  const ThreadState& now = thread_state;
+  const bool same_keys = now.include == began_.include - Key::Lazy && now.exclude == began_.exclude;
+  return same_keys && now.grad_mode == began_.grad_mode && now.inference_mode == began_.inference_mode &&
+         !now.anomaly_mode && !now.packs_saved_tensors && !now.launch_recorder && !now.preparation_request &&
+         default_dtype() == default_dtype_ && !watched.load(std::memory_order_relaxed);
+}
+
+// The tensors that the program holds get gradients from nobody else than the call, and without being watched.
+bool Conditions::is_unwatched_leaf(const TensorImpl& tensor) const {
+  const AutogradMeta* meta = tensor.autograd;
+  if (!meta) return true;
+  if (meta->grad_fn || meta->hooks || meta->extra) return false;
+  const AccumulateGrad* accumulator = meta->accumulator.load(std::memory_order_acquire);
+  return !accumulator || !accumulator->extras;
+}
+
+bool Conditions::leaf_is_same(size_t number) const {
+  const TensorImpl& tensor = *held_[number];
+  if (!is_unwatched_leaf(tensor)) return false;
+  TensorImpl* gradient = tensor.autograd ? tensor.autograd->grad.get() : nullptr;
+  const auto& known = gradients_[number];
+  return known ? gradient && known->hold_of(*gradient) : !gradient;
+}
+
+// Who has a gradient alone knows that no other tensor is in its memory; else it is looked up.
+bool Conditions::gradients_are_apart() const {
+  std::vector<const Storage*> shared;
+  for (const Tensor& tensor : held_) {
+    const TensorImpl* gradient = tensor->autograd ? tensor->autograd->grad.get() : nullptr;
+    if (!gradient) continue;
+    const bool is_alone = gradient->refs.load(std::memory_order_relaxed) == 1 &&
+                          gradient->storage->refs.load(std::memory_order_relaxed) == 1;
+    if (!is_alone) shared.push_back(gradient->storage);
+  }
+  std::ranges::sort(shared);
+  return std::ranges::adjacent_find(shared) == shared.end() && std::ranges::none_of(shared, [&](const Storage* own) {
+           return std::ranges::binary_search(held_storages_, own);
+         });
+}
+
+bool Conditions::allow(std::span<TensorImpl* const> arguments) const {
+  if (arguments.size() != argument_facts_.size() || !thread_is_same()) return false;
+  for (size_t k = 0; k < held_.size(); ++k)
+    if (!held_facts_[k].hold_of(*held_[k]) || !leaf_is_same(k)) return false;
+  if (!gradients_are_apart()) return false;
+  for (size_t k = 0; k < arguments.size(); ++k) {
+    if (!argument_facts_[k].hold_of(*arguments[k]) || !is_unwatched_leaf(*arguments[k])) return false;
+    if (arguments[k]->autograd && arguments[k]->autograd->grad) return false;
+    const Storage* own = arguments[k]->storage;
+    if (std::ranges::binary_search(held_storages_, own)) return false;
+    for (const Tensor& held : held_)
+      if (held->autograd && held->autograd->grad && held->autograd->grad->storage == own) return false;
+    for (size_t other = 0; other < k; ++other)
+      if (arguments[other]->storage == own) return false;
+  }
+  return true;
+}
+
+const char* Conditions::broken_by_call() const {
+  const ThreadState& now = thread_state;
+  const bool same_modes = now.grad_mode == began_.grad_mode && now.inference_mode == began_.inference_mode &&
+                          now.anomaly_mode == began_.anomaly_mode && now.include == began_.include &&
+                          now.exclude == began_.exclude && default_dtype() == default_dtype_;
+  if (!same_modes) return "the call changes a mode of its thread";
+  bool watched_now = was_watched_;
+  for (size_t k = 0; k < held_.size(); ++k) {
+    watched_now |= !is_unwatched_leaf(*held_[k]);
+    if (!held_facts_[k].hold_of(*held_[k]))
+      return "the call changes a tensor that the program holds, not only its elements";
+  }
+  if (watched_now) return "a hook sees a gradient, or a tensor that is held has a history";
+  if (!were_apart_) return "a gradient shares memory with a tensor that the program holds";
+  for (size_t k = 0; k < arguments_.size(); ++k) {
+    if (!argument_facts_[k].hold_of(*arguments_[k])) return "the call changes an argument, not only its elements";
+    if (now.grad_mode && requires_grad(*arguments_[k])) return "an argument requires gradients";
+  }
+  return nullptr;
+}
+
+Replay::Replay(Recipe recipe, Conditions conditions) : recipe_(std::move(recipe)), conditions_(std::move(conditions)) {}
+
+bool Replay::is_current() const {
+  return std::ranges::all_of(recipe_.actions, [](const Action& action) {
+    return !action.op || action.op->epoch.load(std::memory_order_relaxed) == action.epoch;
+  });
+}
+
+Replay::Run::Run(const Replay& replay, std::span<TensorImpl* const> arguments)
+    : replay_(replay), values_(replay.recipe_.slots.size()) {
+  for (size_t k = 0; k < values_.size(); ++k) {
+    const SlotOrigin& origin = replay.recipe_.slots[k];
+    switch (origin.kind) {
+      case SlotOrigin::Kind::Argument: values_[k] = arguments[origin.number]; break;
+      case SlotOrigin::Kind::Held: values_[k] = replay.conditions_.held()[origin.number].get(); break;
+      case SlotOrigin::Kind::Gradient: values_[k] = grad_of(*replay.conditions_.held()[origin.number]).leak(); break;
+      case SlotOrigin::Kind::Made: break;
+    }
+  }
+}
+
+Replay::Run::~Run() {
+  for (size_t k = 0; k < values_.size(); ++k)
+    if (values_[k] && is_owned(replay_.recipe_.slots[k])) Tensor::adopt(values_[k]);
+}
+
+void Replay::Run::set(Slot slot, Tensor tensor) { values_[slot] = tensor.leak(); }
+
+void Replay::Run::run() {
+  const ExcludeKeys below(kHistoryKeys);
+  for (const Action& action : replay_.recipe_.actions) {
+    switch (action.kind) {
+      case Action::Kind::Call: call(action); break;
+      case Action::Kind::View: view(action); break;
+      case Action::Kind::Make: {
+        Tensor made = empty_strided(action.sizes, action.strides, action.dtype);
+        std::memcpy(made->storage->host, action.bytes.data(), action.bytes.size());
+        set(action.slot, std::move(made));
+        break;
+      }
+      case Action::Kind::Gradient:
+        has_effects_ = true;
+        set_grad(*replay_.conditions_.held()[action.leaf],
+                 action.slot == kNoSlot ? Tensor() : Tensor::share(values_[action.slot]));
+        break;
+    }
+    for (const Slot slot : action.released) Tensor::adopt(std::exchange(values_[slot], nullptr));
+  }
+}
+
+void Replay::Run::view(const Action& action) {
+  TensorImpl& source = *values_[action.source];
+  const auto item = [](DType dtype) { return static_cast<int64_t>(item_size(dtype)); };
+  const int64_t offset = source.offset * item(source.dtype) / item(action.dtype) + action.offset;
+  set(action.slot, tensor_of(*source.storage, action.sizes, action.strides, offset, action.dtype));
+}
+
+namespace {
+
+// The first runs find what the op's handler can prepare for calls like this.
+constexpr uint8_t kPreparedRun = 1;
+
+void run_action(const Action& action, OpCall& call, std::span<TensorImpl* const> tensors) {
+  if (action.prepared && action.prepared->run(call, tensors)) [[likely]]
+    return;
+  call.keys = {};
+  if (action.runs < kPreparedRun) {
+    ++action.runs;
+    return dispatch(call);
+  }
+  if (action.runs == kPreparedRun) {
+    ++action.runs;
+    PreparationRequest request{&call, nullptr};
+    const PreparationScope scope(request);
+    dispatch(call);
+    action.prepared = std::move(request.made);
+    return;
+  }
+  dispatch(call);
+}
+
+}  // namespace
+
+void Replay::Run::call(const Action& action) {
+  const std::span<TensorImpl** const> places = action.arguments.tensors();
+  std::vector<TensorImpl*> many;
+  TensorImpl* few[kMaxArguments];
+  TensorImpl** tensors = few;
+  if (places.size() > kMaxArguments) {
+    many.resize(places.size());
+    tensors = many.data();
+  }
+  for (size_t k = 0; k < places.size(); ++k) tensors[k] = *places[k] = values_[action.operands[k]];
+  Values<kMaxReturns> results(action.op->schema.returns.size());
+  OpCall call{action.op, const_cast<Value*>(action.arguments.data()), results.data(),
+              static_cast<uint8_t>(action.arguments.size()), KeySet(Key::CPU)};
+  has_effects_ |= action.has_effects();
+  run_action(action, call, {tensors, places.size()});
+  size_t next = 0;
+  bool is_as_captured = true;
+  OwnedResults(call).take_each([&](Tensor tensor) {
+    const Slot slot = action.results[next];
+    // An op whose sizes follow from values is not captured; this is to hold for those that we do not know of.
+    is_as_captured &= (tensor ? tensor->numel : 0) == action.numels[next++];
+    if (slot != kNoSlot) set(slot, std::move(tensor));
+  });
+  if (!is_as_captured)
+    raise(ErrorKind::Runtime, "%s gave another size in a replay than when it was captured; please report it",
+          action.op->schema.name.c_str());
+}
+
+}  // namespace pellucid::record

@@ -1,0 +1,485 @@
+"""What a call can read of Python's objects, found by looking at a call that ran.
+
+A replay (replays.py) is right as long as Python would do the same again. Python's
+calls are watched with ``sys.setprofile`` while one call runs; what the functions that
+ran can name, and what that leads to, is the *read set*. It may be larger than what was
+read, never smaller: where an object could be read in a way that is not understood,
+there is no read set, but a reason. ``_C.ReadSet`` compares it with what is there.
+"""
+
+from __future__ import annotations
+
+import collections
+import dis
+import functools
+import gc
+import itertools
+import sys
+import types
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any, Final
+
+import pellucid
+from pellucid import _C, Tensor
+from pellucid._package.lazy import LazyValue
+
+# C functions whose results follow from their arguments, which may change the lists and
+# dicts they are given: a change of what the read set has is seen.
+_PURE_FUNCTIONS: Final = frozenset(
+    f"builtins.{name}"
+    for name in (
+        *("abs", "all", "any", "callable", "divmod", "hasattr", "isinstance"),
+        *("issubclass", "iter", "len", "max", "min", "next", "pow", "round"),
+        *("sorted", "sum"),
+    )
+)
+_PURE_METHODS: Final = (
+    *(dict, list, set, tuple, str, int),
+    *(float, bool, complex, slice, range, types.MappingProxyType),
+)
+_PURE_MODULES: Final = frozenset({"math", "operator", "_operator", "cmath"})
+# Likewise of the runtime: what they read is a word of the thread, which is compared.
+_RUNTIME: Final = frozenset(
+    (
+        *("_timeline_is_on", "__enter__", "__exit__", "is_grad_enabled"),
+        *("_enter_region", "__instancecheck__"),
+    )
+)
+_CONTEXTS: Final = (
+    *(pellucid.no_grad, pellucid.enable_grad, pellucid.set_grad_enabled),
+    pellucid.inference_mode,
+)
+# Of tensors: other methods than ops, which read only what is compared.
+_TENSOR_METHODS: Final = frozenset(
+    (
+        *("backward", "size", "dim", "ndimension", "numel", "nelement", "stride"),
+        *("is_contiguous", "detach", "is_floating_point", "is_complex"),
+        *("element_size", "storage_offset", "requires_grad_", "type_as"),
+        *("is_signed", "get_device"),
+    )
+)
+# Attributes of tensors that follow from what a replay keeps the same.
+_TENSOR_ATTRIBUTES: Final = frozenset(
+    (
+        *("shape", "dtype", "device", "layout", "ndim", "itemsize", "nbytes"),
+        *("requires_grad", "grad", "is_leaf", "T", "mT", "H", "mH", "real", "imag"),
+        *("is_cpu", "is_cuda", "is_meta", "is_sparse", "is_quantized"),
+    )
+)
+# What the program must not name: other attributes of tensors, and ways to objects that
+# names do not show. The package's own functions read them only where they decide
+# nothing.
+_REFUSED_NAMES: Final = (
+    frozenset(
+        (
+            *("_version", "data", "grad_fn", "_base", "data_ptr", "storage"),
+            *("untyped_storage", "_storage", "id", "register_hook", "retain_grad"),
+            *("retains_grad", "set_", "resize_", "resize_as_"),
+            *("register_post_accumulate_grad_hook", "_backward_hooks"),
+            *("_post_accumulate_grad_hooks", "__dict__", "vars", "globals"),
+            *("eval", "exec", "getattr", "__getattribute__", "gc", "weakref"),
+            *("inspect", "_getframe", "output_nr", "_cdata", "sys", "locals"),
+        )
+    )
+    | frozenset(
+        name
+        for kind in Tensor.__mro__
+        for name, value in vars(kind).items()
+        if isinstance(value, types.GetSetDescriptorType)
+    )
+) - _TENSOR_ATTRIBUTES
+# What calls functions that it is given: those of C are not seen then.
+_CALLS_OTHERS: Final = (
+    *(map, filter, iter, functools.reduce, functools.partial),
+    *(collections.defaultdict, itertools.accumulate, itertools.dropwhile),
+    *(itertools.filterfalse, itertools.groupby, itertools.starmap),
+    itertools.takewhile,
+)
+_IMMUTABLE: Final = (
+    type(None),
+    *(bool, int, float, complex, str, bytes, range, slice, types.CodeType),
+    *(type(Ellipsis), type(NotImplemented)),
+    *(pellucid.dtype, pellucid.device, pellucid.layout, pellucid.memory_format),
+    *(pellucid.Size, pellucid.qscheme),
+)
+_DESCRIPTORS: Final = (
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.MethodWrapperType,
+    types.ClassMethodDescriptorType,
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
+)
+_PARTS_OF_THE_RUNTIME: Final = frozenset(("OverloadSet", "Generator"))
+_CACHED: Final = functools._lru_cache_wrapper
+_DICTS: Final = (dict, collections.OrderedDict, collections.defaultdict)
+_NEVER_READ: Final = ("typing", "pellucid.torch_version")
+_MOST_OBJECTS: Final = 50_000
+
+
+class Unreadable(Exception):
+    """Why there is no read set."""
+
+
+class Watch:
+    """Which Python functions and which C functions run in a scope, on this thread."""
+
+    def __init__(self) -> None:
+        self.codes: dict[types.CodeType, dict[str, Any]] = {}  # to their globals
+        self.refused: str | None = None
+        self._collects = False
+
+    def __enter__(self) -> Watch:
+        # Finalizers of garbage that is found now are no part of the call.
+        self._collects = gc.isenabled()
+        gc.disable()
+        sys.setprofile(self._see)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        sys.setprofile(None)
+        if self._collects:
+            gc.enable()
+
+    def _see(self, frame: types.FrameType, event: str, function: Any) -> None:
+        if event == "call":
+            code = frame.f_code
+            if code.co_filename != __file__:
+                self.codes.setdefault(code, frame.f_globals)
+        elif event == "c_call" and self.refused is None and not _is_pure(function):
+            name = getattr(function, "__qualname__", repr(function))
+            self.refused = f"{name} may do more than compute"
+
+
+def _is_pure(function: Any) -> bool:
+    module = getattr(function, "__module__", None)
+    owner = getattr(function, "__self__", None)
+    name = function.__name__
+    if function is sys.setprofile or function is _C._begin_capture:
+        return True
+    if isinstance(owner, Tensor):
+        return name in _TENSOR_METHODS or name in _op_names()
+    if isinstance(owner, _PURE_METHODS) or type(owner) in _DICTS:
+        return True
+    if isinstance(owner, types.ModuleType):
+        qualified = f"{module}.{name}"
+        return (
+            qualified in _PURE_FUNCTIONS
+            or module in _PURE_MODULES
+            or (module == "pellucid._C" and name in _RUNTIME)
+            or (qualified == "builtins.getattr")
+        )
+    kind = type(owner)
+    if kind.__module__.partition(".")[0] != "pellucid":
+        return False
+    if kind in _CONTEXTS and name == "clone":
+        return True
+    return kind.__name__ == "OverloadSet" or name in _RUNTIME
+
+
+_names_of_ops: set[str] = set()
+
+
+def _op_names() -> set[str]:
+    """The names that methods of tensors which are ops have."""
+    if not _names_of_ops:
+        for name, *_ in _C._list_ops():
+            _names_of_ops.add(name.rpartition("::")[2].partition(".")[0])
+    return _names_of_ops
+
+
+def is_own(code: types.CodeType) -> bool:
+    """Whether the package wrote it."""
+    return code.co_filename.startswith(_FOLDER)
+
+
+_FOLDER: Final = str(pellucid.__file__).rpartition("/")[0] + "/"
+
+
+class Reads:
+    """The read set of the functions that ran, from ``roots`` on.
+
+    ``entries`` is what ``_C.ReadSet`` takes, ``tensors`` those that it leads to.
+    """
+
+    def __init__(self, watch: Watch, roots: Iterable[Any]) -> None:
+        if watch.refused:
+            raise Unreadable(watch.refused)
+        self.entries: list[tuple[Any, ...]] = []
+        self.tensors: list[Tensor] = []
+        self.codes = frozenset(watch.codes)
+        self.handles_errors = any(map(_handles_errors, watch.codes))
+        self._watch = watch
+        self._found: dict[int, Any] = {}
+        self._waiting: list[Any] = []
+        self._ran: set[types.CodeType] = set()
+        self._user_names: set[str] = set()
+        self._names: set[str] = {"__getattr__", "forward", "__call__", "__missing__"}
+        for code in watch.codes:
+            self._check_code(code)
+            self._names.update(code.co_names)
+            if not is_own(code):
+                self._user_names.update(code.co_names)
+            self._names.update(c for c in code.co_consts if isinstance(c, str))
+            self._visit_imports(code)
+        self._waiting += [*roots, *_shared_roots()]
+        self._walk()
+        self._reach_all_that_ran()
+        self.entries.append(("names", vars(_config()), ("disable",)))
+
+    def _check_code(self, code: types.CodeType) -> None:
+        if is_own(code):
+            return
+        refused = _REFUSED_NAMES.intersection(code.co_names)
+        if refused:
+            raise Unreadable(f"{code.co_qualname} reads {min(refused)}")
+        if any(c == "key" or c == ("key",) for c in code.co_consts):
+            raise Unreadable(f"{code.co_qualname} sorts by a function")
+
+    def _visit_imports(self, code: types.CodeType) -> None:
+        imported = [
+            i.argval for i in dis.get_instructions(code) if i.opname == "IMPORT_NAME"
+        ]
+        if imported:
+            self._visit_names(sys.modules, imported)
+
+    def _walk(self) -> None:
+        while self._waiting:
+            found = self._waiting.pop()
+            if id(found) in self._found:
+                continue
+            self._found[id(found)] = found
+            if len(self._found) > _MOST_OBJECTS:
+                raise Unreadable("it leads to too many objects")
+            self._visit(found)
+
+    def _visit(self, found: Any) -> None:
+        kind = type(found)  # of a proxy, `isinstance` says what it stands for
+        if issubclass(kind, Tensor):
+            self._visit_tensor(found)
+        elif kind in _IMMUTABLE:
+            return
+        elif kind is LazyValue:
+            if found.is_used():  # by the program; if not, nothing is read through it
+                self._waiting.append(found.__wrapped__)
+        elif kind in _DICTS:
+            self._visit_dict(found)
+        elif kind is list:
+            self.entries.append(("list", found))
+            self._waiting += found
+        elif kind is set:
+            self.entries.append(("set", found))
+            self._waiting += found
+        elif kind in (tuple, frozenset):
+            self._waiting += found
+        elif kind is types.FunctionType:
+            self._visit_function(found)
+        elif kind is types.MethodType:
+            self._waiting += [found.__self__, found.__func__]
+        elif kind in (types.BuiltinFunctionType, types.MethodWrapperType):
+            if not isinstance(found.__self__, types.ModuleType):
+                self._waiting.append(found.__self__)
+        elif issubclass(kind, types.ModuleType):
+            self._visit_module(found)
+        elif issubclass(kind, type):
+            self._visit_class(found)
+        elif issubclass(kind, _DESCRIPTORS):
+            return
+        elif issubclass(kind, property):
+            self._check_descriptor(found.fget)
+            self._waiting += [found.fget, found.fset, found.fdel]
+        elif issubclass(kind, (staticmethod, classmethod)):
+            self._waiting.append(found.__func__)
+        elif kind is types.GenericAlias or kind.__module__ in _NEVER_READ:
+            return
+        elif kind is _CACHED and is_own(found.__wrapped__.__code__):
+            self._waiting.append(found.__wrapped__)  # what it gives never changes
+        elif kind is _C.CompiledFunction:
+            raise Unreadable("it calls a compiled callable")
+        elif kind is _C.overridable:
+            self._waiting.append(found.__wrapped__)
+        elif kind.__name__ in _PARTS_OF_THE_RUNTIME and _is_ours(kind):
+            return
+        else:
+            self._visit_instance(found)
+
+    def _visit_dict(self, found: dict[Any, Any]) -> None:
+        self.entries.append(("dict", found))
+        self._waiting += [*found, *found.values()]
+        if type(found) is collections.defaultdict:
+            self._waiting.append(found.default_factory)
+            self._check_descriptor(found.default_factory)
+        if type(found) is collections.OrderedDict:
+            self.entries.append(("class", found))  # whether it has attributes
+            if len(found) > 1:  # its order has no version
+                self.entries.append(("order", found))
+
+    def _visit_tensor(self, tensor: Tensor) -> None:
+        if type(tensor) not in (Tensor, pellucid.nn.Parameter, pellucid.nn.Buffer):
+            raise Unreadable(f"it reads a tensor of the class {type(tensor).__name__}")
+        self.tensors.append(tensor)
+        self.entries.append(("class", tensor))
+        self._waiting += [type(tensor), tensor.__dict__]
+
+    def _visit_function(self, function: Any) -> None:
+        self._waiting.append(function.__dict__)
+        self.entries.append(("function", function))
+        if function.__code__ not in self._watch.codes:
+            return  # only who it is could be read
+        self._ran.add(function.__code__)
+        self._waiting += function.__defaults__ or ()
+        if function.__kwdefaults__:
+            self._waiting.append(function.__kwdefaults__)
+        for cell in function.__closure__ or ():
+            self.entries.append(("cell", cell))
+            with suppress(ValueError):  # empty, and compared as such
+                self._waiting.append(cell.cell_contents)
+        names = _global_names(function.__code__)
+        self._visit_names(function.__globals__, names)
+        self._visit_names(function.__builtins__, names)
+        if not is_own(function.__code__):
+            self._check_callers(function, names)
+
+    def _check_callers(self, function: Any, names: set[str]) -> None:
+        """What calls others by C hides which functions of C run."""
+        for space in (function.__globals__, function.__builtins__):
+            for name in names & space.keys():
+                self._check_caller(name, space[name])
+
+    def _check_caller(self, name: str, found: Any) -> None:
+        if any(found is caller for caller in _CALLS_OTHERS):
+            raise Unreadable(f"{name} may call what is not seen")
+
+    def _visit_names(self, namespace: dict[str, Any], names: Iterable[str]) -> None:
+        """Of a namespace, entries that are read by name."""
+        chosen = tuple(sorted(set(names)))
+        self.entries.append(("names", namespace, chosen))
+        self._waiting += [namespace[n] for n in chosen if n in namespace]
+
+    def _visit_module(self, module: types.ModuleType) -> None:
+        namespace = vars(module)
+        if module in (functools, itertools, collections):
+            for name in self._user_names & namespace.keys():
+                self._check_caller(name, namespace[name])
+        self._visit_names(namespace, self._names)
+        if type(module) is not types.ModuleType:
+            self._waiting.append(type(module))
+
+    def _visit_class(self, found: type) -> None:
+        if not found.__flags__ & 1 << 9:  # of C: never changes
+            return
+        self.entries.append(("type", found))
+        self._waiting += [type(found), *found.__mro__[1:]]
+        for name, value in vars(found).items():
+            if name in self._names or name.startswith("__"):
+                if isinstance(value, (*_DESCRIPTORS, str)) or name == "__dict__":
+                    continue
+                if name in ("__annotations__", "__doc__", "__weakref__"):
+                    continue
+                if name.startswith("__"):
+                    self._check_descriptor(value)
+                self._waiting.append(value)
+
+    def _check_descriptor(self, value: Any) -> None:
+        """What the interpreter calls by itself is not seen if it is of C."""
+        if isinstance(value, types.BuiltinFunctionType) and not _is_ours(value):
+            raise Unreadable(f"the interpreter calls {value.__name__}")
+
+    def _visit_instance(self, found: Any) -> None:
+        kind = type(found)
+        if not _has_only_a_dict(kind):
+            raise Unreadable(f"it reads an object of the class {kind.__qualname__}")
+        self.entries.append(("class", found))
+        self._waiting.append(kind)
+        own = found.__dict__
+        self.entries.append(("dict", own))
+        for name, value in own.items():
+            if name in self._names or name.startswith("_"):
+                self._waiting.append(value)
+
+    def _reach_all_that_ran(self) -> None:
+        """Functions that were made while the call ran are parts of others, and the
+        runtime calls the package's own: bodies of composites.
+        """
+        for code in self._watch.codes:
+            if code in self._parts_of_known():
+                continue
+            if not is_own(code):
+                raise Unreadable(f"{code.co_qualname} was called in a hidden way")
+            self._ran.add(code)
+            self._visit_names(self._watch.codes[code], _global_names(code))
+            self._walk()
+
+    def _parts_of_known(self) -> set[types.CodeType]:
+        known = set(self._ran)
+        waiting = list(self._ran)
+        while waiting:
+            for part in waiting.pop().co_consts:
+                if isinstance(part, types.CodeType) and part not in known:
+                    known.add(part)
+                    waiting.append(part)
+        return known
+
+
+def _is_ours(found: Any) -> bool:
+    return str(found.__module__).partition(".")[0] == "pellucid"
+
+
+def _has_only_a_dict(kind: type) -> bool:
+    """Whether its instances have a dict, but no other state that C knows of."""
+    base = next(c for c in kind.__mro__ if not c.__flags__ & 1 << 9)
+    if base not in (object, _C.ModuleBase) or not kind.__dictoffset__:
+        return False
+    words = [kind.__weakrefoffset__ and not base.__weakrefoffset__]
+    words.append(kind.__dictoffset__ > 0 and not base.__dictoffset__)
+    size = base.__basicsize__ + 8 * sum(map(bool, words))
+    is_proxy = any(
+        "__getattribute__" in vars(c)
+        or "__class__" in vars(c)
+        or isinstance(vars(c).get("__dict__"), property)
+        for c in kind.__mro__
+        if c.__flags__ & 1 << 9
+    )
+    has_more = kind.__basicsize__ != size or kind.__itemsize__ != base.__itemsize__
+    return not (is_proxy or has_more)
+
+
+def _handles_errors(code: types.CodeType) -> bool:
+    """Whether the program goes on after an error, or does something for it."""
+    if is_own(code):
+        return False
+    if code.co_name == "__exit__":
+        return True
+    instructions = list(dis.get_instructions(code))
+    starts = (k for k, i in enumerate(instructions) if i.opname == "PUSH_EXC_INFO")
+    return any(instructions[k + 1].opname != "WITH_EXCEPT_START" for k in starts)
+
+
+def _global_names(code: types.CodeType) -> set[str]:
+    """Names that a function, and those that it defines, may take from its globals."""
+    names = {
+        instruction.argval
+        for instruction in dis.get_instructions(code)
+        if "GLOBAL" in instruction.opname or instruction.opname.endswith("_NAME")
+    }
+    for part in code.co_consts:
+        if isinstance(part, types.CodeType):
+            names |= _global_names(part)
+    return names
+
+
+def _shared_roots() -> list[Any]:
+    """What the runtime itself reads of Python in every call."""
+    from pellucid._compile import state
+    from pellucid.nn.modules import _calls
+
+    hooks = [d for name, d in vars(_calls).items() if name.startswith("_global_")]
+    return [*hooks, state._stance]
+
+
+def _config() -> Any:
+    from pellucid._dynamo import config
+
+    return config

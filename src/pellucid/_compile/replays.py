@@ -1,0 +1,166 @@
+"""``mode="reduce-overhead"``: calls that run again without Python.
+
+A call is looked at three times. First ``read_set.py`` finds what Python could read in
+it. Then two calls are captured (runtime/record/capture.h): the ops that they run, with
+where each operand comes from. If both did the same, changed nothing that Python can
+read, gave results that can be made again, and a ``_C.Replay`` of it is faster than
+Python, it runs later calls as long as arguments, tensors and the read set are as they
+were. Other calls run Python, as do all where this fails: ``explain`` says why.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from time import perf_counter_ns
+from typing import Any, Final
+
+from pellucid import _C, Tensor
+from pellucid._compile.read_set import Reads, Unreadable, Watch
+from pellucid._compile.trial import Trial
+
+_WARM_UP: Final = 1
+_FIRST_PAUSE, _LONGEST_PAUSE = 4, 4096
+_MOST_REPLAYS: Final = 16
+_LEAST_OPS: Final = 6
+"""Of fewer ops, comparing what a call reads costs as much as Python."""
+
+
+class Replayer:
+    """The replays of one compiled callable, and the calls that lead to them.
+
+    One thread at a time looks at calls; those of others run as they are.
+    """
+
+    def __init__(self, compilation: Any) -> None:
+        self.compilation = compilation
+        self.reason: str | None = None  # why the last attempt failed
+        self._lock = threading.Lock()
+        self._until = _WARM_UP  # calls that run as they are before the next attempt
+        self._pause = _FIRST_PAUSE
+        self._reads: Reads | None = None
+        self._first: Any = None  # the first of two captures
+        self._candidate: Any = None  # what the clock judges, and with what
+        self._trial = Trial()
+
+    def wants(self) -> bool:
+        """Whether to look at the call that begins now: where regions gain nothing."""
+        if not (self.compilation.region_lost or self._is_forced()):
+            return False
+        if self._until > 0:
+            self._until -= 1
+            return False
+        return sys.getprofile() is None and sys.gettrace() is None
+
+    def _is_forced(self) -> bool:
+        return bool(self.compilation.settings.replays == "always")
+
+    def is_looking(self) -> bool:
+        """Whether it has not failed yet, or looks at calls now."""
+        return self.reason is None
+
+    def run(self, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """Runs a call by Python and looks at it."""
+        if not self._lock.acquire(blocking=False):
+            return fn(*args)
+        try:
+            if self._candidate is not None:
+                return self._try(self._candidate, fn, args)
+            if self._reads is None:
+                return self._find_reads(fn, args)
+            return self._capture(self._reads, fn, args)
+        finally:
+            self._lock.release()
+
+    def _find_reads(self, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        self._forget_stale()
+        with Watch() as watch:
+            result = fn(*args)
+        try:
+            objects = [a for a in args if type(a) is not Tensor]
+            self._reads = Reads(watch, [fn, *objects])
+        except Unreadable as error:
+            self._fail(str(error))
+        return result
+
+    def _capture(
+        self, reads: Reads, fn: Callable[..., Any], args: tuple[Any, ...]
+    ) -> Any:
+        try:
+            before = _C.ReadSet(reads.entries)
+        except (TypeError, ValueError) as error:
+            self._fail(str(error))
+            return fn(*args)
+        watch = Watch()
+        _C._enter_region(False)
+        try:
+            _C._begin_capture(args, reads.tensors)
+            try:
+                with watch:
+                    result = fn(*args)
+                found = _C._end_capture(result, reads.entries, reads.handles_errors)
+            finally:
+                _C._abort_capture()
+        except BaseException:
+            self._fail("the call raised an exception")
+            raise
+        finally:
+            _C._leave_region()
+        changed = before.difference()
+        if isinstance(found, str):
+            self._fail(found)
+        elif watch.refused:
+            self._fail(watch.refused)
+        elif not watch.codes.keys() <= reads.codes:
+            self._fail("calls run different functions")
+        elif changed:
+            self._fail(f"the call changes {changed}")
+        elif len(found.facts()[0]) < _LEAST_OPS:
+            self._pause = _LONGEST_PAUSE
+            self._fail("it has so few ops that a replay would gain nothing")
+        elif self._first is None:
+            self._first = found
+        elif not self._first.same_as(found):
+            self._fail("two calls did different things")
+        elif self._is_forced():
+            self._publish(found)
+        else:
+            self._candidate, self._trial = found, Trial()
+        return result
+
+    def _try(self, replay: Any, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """By turns Python and the replay run calls, and the clock decides."""
+        trial = self._trial
+        by_python = trial.is_without_region()
+        start = perf_counter_ns()
+        found = None if by_python else replay.run(args)
+        if found is None and not by_python:
+            self._fail("what the call reads has changed")
+            return fn(*args)
+        result = fn(*args) if found is None else found[0]
+        trial.add(perf_counter_ns() - start, without=by_python)
+        if trial.is_done():
+            if trial.is_won():
+                self._publish(replay)
+            else:
+                self._pause = _LONGEST_PAUSE
+                self._fail("a replay is not faster than Python")
+        return result
+
+    def _publish(self, replay: Any) -> None:
+        known = self.compilation.replays or ()
+        self.compilation.replays = (replay, *known[: _MOST_REPLAYS - 1])
+        self._reads = self._first = self._candidate = self.reason = None
+        self._until, self._pause = 0, _FIRST_PAUSE
+
+    def _fail(self, reason: str) -> None:
+        self.reason = reason
+        self._reads = self._first = self._candidate = None
+        self._until = self._pause
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+
+    def _forget_stale(self) -> None:
+        """Of replays whose read set has changed."""
+        known = self.compilation.replays or ()
+        self.compilation.replays = tuple(r for r in known if r.difference() is None)
