@@ -125,7 +125,8 @@ Tensor repeated_zero(const GradientInfo& info) {
 }
 
 bool dispatches_to_python(KeySet keys) {
-  return ((keys | thread_state.include) - thread_state.exclude).has(Key::PythonDispatch);
+  const KeySet active = (keys | thread_state.include) - thread_state.exclude;
+  return active.has(Key::PythonDispatch) || active.has(Key::PreDispatch);
 }
 
 Tensor detached(TensorImpl& tensor) {

@@ -23,6 +23,7 @@ constexpr std::pair<Key, std::string_view> kOwnNames[] = {
     {Key::Autocast, "Autocast"},
     {Key::Transforms, "Transforms"},
     {Key::Decompose, "Decompose"},
+    {Key::PreDispatch, "PreDispatch"},
 };
 
 // PyTorch's backends in its order, the first with the number 49.
@@ -97,7 +98,7 @@ constexpr Single kSingles[] = {
     {"FuncTorchGradWrapper", 39, {}},
     {"PythonTLSSnapshot", 41, {}},
     {"FuncTorchDynamicLayerFrontMode", 42, {}},
-    {"PreDispatch", 45, {}},
+    {"PreDispatch", 45, Key::PreDispatch},
     {"PythonDispatcher", 46, {}},
     {"Autograd", 150, Key::Autograd},
     {"CompositeImplicitAutograd", 151, {}, {}, true},

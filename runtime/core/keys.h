@@ -32,9 +32,10 @@ enum class Key : uint8_t {
   Quantized = 34,
   Sparse = 35,
   Nested = 36,
-  Transforms = 44,  // function transforms (vmap, grad, jvp levels)
-  Decompose = 48,   // where somebody watches, ops that PyTorch composes of others run as these
-  Autocast = 50,    // casts operands, before anything takes the op apart: its rules name composites
+  Transforms = 44,   // function transforms (vmap, grad, jvp levels)
+  Decompose = 48,    // where somebody watches, ops that PyTorch composes of others run as these
+  Autocast = 50,     // casts operands, before anything takes the op apart: its rules name composites
+  PreDispatch = 52,  // asks modes that see calls as the program makes them, before any key takes them apart
 };
 constexpr int kNumKeys = 56;
 
@@ -65,6 +66,9 @@ constexpr KeySet kKinds = KeySet(Key::Quantized) | Key::Sparse | Key::Nested;
 // What a thread includes while a dispatch mode is in force, and tensors of classes with __torch_dispatch__ carry:
 // python/dispatch_protocol.cpp.
 constexpr KeySet kWatched = KeySet(Key::PythonDispatch) | Key::Decompose;
+
+// The keys of __torch_dispatch__, which a scope that no mode and no class may see excludes.
+constexpr KeySet kSeen = kWatched | Key::PreDispatch;
 
 std::string_view name(Key key);
 

@@ -16,6 +16,7 @@
 #include "python/op_overload.h"
 #include "python/overridable.h"
 #include "python/part_calls.h"
+#include "python/pre_dispatch.h"
 #include "python/replays.h"
 #include "python/storage_object.h"
 #include "python/tensor_object.h"
@@ -70,6 +71,7 @@ PyObject* make_module() {
     add_timeline(module.get());
     add_op_overload(module.get());
     add_dispatch_protocol(module.get());
+    add_pre_dispatch(module.get());
     add_part_calls(module.get());
     add_start(module.get());
     return module.leak();

@@ -33,7 +33,6 @@ constexpr KeySet kAbove = KeySet(Key::Autograd) | Key::ViewInPlace;
 
 PyObject* protocol_name = nullptr;
 
-// Registers what composites decompose into. Called before the first tensor or mode is watched.
 PyObject* decompose_derivative() {
   static LateImport function("pellucid._decomp", "decompose_derivative");
   return function.get();
@@ -91,16 +90,22 @@ class Overriding {
 
 }  // namespace
 
-bool returns_written(OpCall& call) {
+bool share_written(OpCall& call) {
   if (call.op->variant == Variant::Functional) return false;
   const Schema& schema = call.op->schema;
   size_t next = 0;
   for (size_t i = 0; i < schema.arguments.size() && next < schema.returns.size(); ++i)
-    if (schema.arguments[i].written && call.args[i].tag == Tag::Tensor) {
-      if (call.args[i].tensor->keys.has(Key::PythonDispatch)) call.args[i].tensor->bump_version();
+    if (schema.arguments[i].written && call.args[i].tag == Tag::Tensor)
       call.rets[next++] = Value::of(Tensor::share(call.args[i].tensor).leak());
-    }
   return next > 0;
+}
+
+bool returns_written(OpCall& call) {
+  if (!share_written(call)) return false;
+  for (size_t i = 0; i < call.op->schema.returns.size(); ++i)
+    if (call.rets[i].tag == Tag::Tensor && call.rets[i].tensor->keys.has(Key::PythonDispatch))
+      call.rets[i].tensor->bump_version();
+  return true;
 }
 
 namespace {
@@ -176,14 +181,11 @@ const OpRecord& shown_overload(const OpCall& call) {
   return *place->second;
 }
 
-bool ask(OpCall& call, PyObject* owner, PyObject* types, PyObject* args, PyObject* kwargs) {
-  PyObject* const arguments[] = {owner, overload_object(shown_overload(call)), types, args, kwargs};
-  const Object rule = dispatch_rules ? Object::borrow(rule_of(arguments[1], owner)) : Object();
-  Object result =
-      rule ? own(PyObject_Vectorcall(rule.get(), arguments, 5, nullptr)) : call_protocol(protocol_name, arguments);
-  if (result.get() == Py_NotImplemented) return false;
-  take_result(call, result.get());
-  return true;
+// Whether `owner` took the call.
+bool is_taken(OpCall& call, PyObject* owner, const AskedCall& given) {
+  const Object result = ask(call, owner, given);
+  if (result) take_result(call, result.get());
+  return static_cast<bool>(result);
 }
 
 // The kernel of a composite at the Decompose key: a Python function that calls the ops it is made of. It
@@ -200,19 +202,6 @@ void run_decomposition(OpCall& call, void* context) {
   if (returned.get() != Py_NotImplemented) return unpack_results(call, returned.get());
   ExcludeKeys below{Key::Decompose};
   dispatch(call, call.keys);
-}
-
-// Whether a derivative was seen as the ops of its decomposition.
-bool decomposed_derivative(OpCall& call) {
-  if (!call.op->qualified_name.starts_with("derivative::")) return false;
-  const ReadAsPlainTensors scope;
-  Object positional, keywords;
-  pack_arguments(call, positional, keywords);
-  PyObject* arguments[] = {overload_object(*call.op), positional.get()};
-  Object returned = own(PyObject_Vectorcall(decompose_derivative(), arguments, 2, nullptr));
-  if (returned.get() == Py_NotImplemented) return false;
-  unpack_results(call, returned.get());
-  return true;
 }
 
 // Whether the call needs a gradient that autograd did not record above: of a late op, which has no node of its own.
@@ -248,19 +237,20 @@ void ask_python(OpCall& call) {
     ExcludeKeys below(kWatched);
     return dispatch(call, call.keys);
   }
-  if (decomposed_derivative(call)) return;
+  if (decomposed_derivative(call, mode_stack().innermost())) return;
   const bool is_to_record = is_unrecorded(call);
   if (is_to_record && !overriding.types().empty()) return run_seen_inside(call);
   ExcludeKeys above(is_to_record ? KeySet() : kAbove);
   Object types = overriding.as_tuple();
   Object args, kwargs;
   pack_given_arguments(call, args, kwargs);
+  const AskedCall given{types.get(), args.get(), kwargs.get()};
   if (has_modes) {
     const RunningMode mode(mode_stack());  // its own calls go to the modes below it
-    if (ask(call, mode.get(), types.get(), args.get(), kwargs.get())) return;
+    if (is_taken(call, mode.get(), given)) return;
   }
   for (PyTypeObject* type : overriding.types())
-    if (ask(call, reinterpret_cast<PyObject*>(type), types.get(), args.get(), kwargs.get())) return;
+    if (is_taken(call, reinterpret_cast<PyObject*>(type), given)) return;
   raise_declined(call, types.get());
 }
 
@@ -350,7 +340,7 @@ PyObject* list_modes(PyObject*, PyObject*) {
 PyObject* exclude_dispatch(PyObject*, PyObject* wanted) {
   KeySet& exclude = thread_state.exclude;
   const bool before = exclude.has(Key::PythonDispatch);
-  exclude = wanted == Py_True ? exclude | kWatched : exclude - kWatched;
+  exclude = wanted == Py_True ? exclude | kSeen : exclude - kSeen;
   return PyBool_FromLong(before);
 }
 
@@ -489,6 +479,30 @@ PyMethodDef functions[] = {
 };
 
 }  // namespace
+
+Object ask(const OpCall& call, PyObject* owner, const AskedCall& given) {
+  PyObject* const arguments[] = {owner, overload_object(shown_overload(call)), given.types, given.args, given.kwargs};
+  const Object rule = dispatch_rules ? Object::borrow(rule_of(arguments[1], owner)) : Object();
+  Object result =
+      rule ? own(PyObject_Vectorcall(rule.get(), arguments, 5, nullptr)) : call_protocol(protocol_name, arguments);
+  return result.get() == Py_NotImplemented ? Object() : std::move(result);
+}
+
+Object overriding_classes(const OpCall& call) { return Overriding(call).as_tuple(); }
+
+bool decomposed_derivative(OpCall& call, PyObject* mode) {
+  if (!call.op->qualified_name.starts_with("derivative::")) return false;
+  const ReadAsPlainTensors scope;
+  Object positional, keywords;
+  pack_arguments(call, positional, keywords);
+  PyObject* arguments[] = {overload_object(*call.op), positional.get(), mode ? mode : Py_None};
+  Object returned = own(PyObject_Vectorcall(decompose_derivative(), arguments, 3, nullptr));
+  if (returned.get() == Py_NotImplemented) return false;
+  unpack_results(call, returned.get());
+  return true;
+}
+
+void prepare_decompositions() { decompose_derivative(); }
 
 void mark_dispatched(PyTypeObject* type, TensorImpl& tensor) {
   if (!find_protocol(type)) return;

@@ -19,6 +19,8 @@ class ModeStack {
   ModeStack& operator=(const ModeStack&) = delete;
 
   bool empty() const { return modes_.empty(); }
+  // Borrowed; null where there is none.
+  PyObject* innermost() const { return modes_.empty() ? nullptr : modes_.back(); }
 
   // Takes over the reference.
   void put(PyObject* mode) {

@@ -87,7 +87,8 @@ def unseen() -> Iterator[None]:
 
 def _runs_as_itself(values: Iterable[Any]) -> bool:
     """Whether only observers watch a call: no other mode, no class of a tensor."""
-    watching = [*_C._torch_dispatch_modes(), *_dispatching_classes(values)]
+    modes = (*_C._pre_dispatch_modes(), *_C._torch_dispatch_modes())
+    watching = [*modes, *_dispatching_classes(values)]
     return bool(watching) and all(map(is_observer, watching))
 
 

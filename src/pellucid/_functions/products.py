@@ -9,8 +9,10 @@ from __future__ import annotations
 from functools import cache
 
 from pellucid._C import _op_named
+from pellucid._ops import ops
 from pellucid._package.calls import offered
 from pellucid._package.calls.argument_checks import require_tensors
+from pellucid._package.calls.captured import captured_as
 from pellucid._package.calls.deprecation import deprecated
 from pellucid._package.calls.out_argument import write_out
 from pellucid._tensor import Tensor
@@ -41,8 +43,7 @@ def einsum(*args: Any) -> Tensor:
             equation += "->" + _letters(args[-1])
     operands = _unpacked(equation, *operands)[1:]
     require_tensors("einsum", *operands)
-    result: Tensor = _einsum()(equation, operands, path=None)
-    return result
+    return _summed(equation, operands)
 
 
 def _unpacked(*args: Any) -> tuple[Any, ...]:
@@ -55,12 +56,28 @@ def _unpacked(*args: Any) -> tuple[Any, ...]:
 einsum._seen_as = _unpacked  # type: ignore[attr-defined]
 
 
-@cache
-def _einsum() -> Any:
-    """The body of the composite: a call of the op would box equation and list."""
+def _summed_by_op(equation: str, operands: Any) -> Tensor:
+    result: Tensor = ops.aten.einsum.default(equation, list(operands))
+    return result
+
+
+@captured_as(_summed_by_op)
+def _summed(equation: str, operands: Any) -> Tensor:
+    """By the body of the composite: a call of the op would box equation and list."""
+    result: Tensor = (_einsum or _find_einsum())(equation, operands, path=None)
+    return result
+
+
+_einsum: Any = None
+
+
+def _find_einsum() -> Any:
     from pellucid._C._runtime import composites
 
-    return composites.find("pellucid_compiler.composites.contractions", "einsum")
+    global _einsum
+    module = "pellucid_compiler.composites.contractions"
+    _einsum = composites.find(module, "einsum")
+    return _einsum
 
 
 def _letters(dims: Any) -> str:

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from pellucid import Tensor
-from pellucid.utils._python_dispatch import _get_current_dispatch_mode
+from pellucid.utils._python_dispatch import _first_to_see
 
 
 def current_trace() -> Any:
     """The mode that notes what is called now as a graph, or None: the
     ProxyTorchDispatchMode of fx, which is not imported for this.
     """
-    mode: Any = _get_current_dispatch_mode()
+    mode: Any = _first_to_see()
     if not hasattr(mode, "trace_functions"):
         return None
     return mode if mode.enable_tracing else None

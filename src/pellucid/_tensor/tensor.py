@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from pellucid import _C
 from pellucid._C import TensorBase, _TensorMeta
+from pellucid._package.calls.captured import captured_as
 from pellucid._package.calls.deprecation import advise, deprecated
 from pellucid._tensor.dtype_names import TYPE_NAMES, dtype_of_type_name
 
@@ -47,6 +48,21 @@ def _overridable(method: _Method) -> _Method:
     asking.__qualname__, asking.__module__ = method.__qualname__, method.__module__
     asking.__wrapped__ = method  # type: ignore[attr-defined]
     return asking  # type: ignore[return-value]
+
+
+def _numpy_T(self: Any) -> Any:
+    if self.dim() != 2:
+        _advise_against_T(self)
+    return _C._op_named("numpy_T")(self)
+
+
+def _advise_against_T(tensor: Tensor) -> None:
+    instead = "permute(*range(ndim)[::-1]), or mT for batches of matrices"
+    deprecated(f"T of a tensor of {tensor.dim()} dimensions", instead, stacklevel=4)
+
+
+def _mT(self: Any) -> Any:
+    return _C._op_named("mT")(self)
 
 
 class Tensor(TensorBase, metaclass=_TensorMeta):
@@ -91,14 +107,15 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     # Shapes that other tensors give
 
     @_attribute
+    @captured_as(_numpy_T)
     def T(self) -> Tensor:
         """The dimensions in reverse order; meant for matrices."""
         if self.dim() != 2:
-            instead = "permute(*range(ndim)[::-1]), or mT for batches of matrices"
-            deprecated(f"T of a tensor of {self.dim()} dimensions", instead)
+            _advise_against_T(self)
         return self.permute(tuple(range(self.dim() - 1, -1, -1)))
 
     @_attribute
+    @captured_as(_mT)
     def mT(self) -> Tensor:
         """The last two dimensions exchanged."""
         if self.dim() == 0:

@@ -10,7 +10,7 @@ from typing import Any
 import pellucid
 from pellucid import _C
 from pellucid._tensor import Tensor
-from pellucid.utils._python_dispatch import _get_current_dispatch_mode
+from pellucid.utils._python_dispatch import _first_to_see
 from pellucid.utils._pytree import tree_flatten, tree_unflatten
 
 _State = Mapping[str, Tensor]
@@ -189,7 +189,7 @@ def functionalize(
 
     @wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        mode: Any = _get_current_dispatch_mode()
+        mode: Any = _first_to_see()
         if not getattr(mode, "enable_tracing", False):  # no trace of fx
             return _C._call_transformed(func, *args, **kwargs)
         leaves, spec = tree_flatten((args, kwargs))

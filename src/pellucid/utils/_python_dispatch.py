@@ -2,18 +2,22 @@
 
 A mode's ``__torch_dispatch__(func, types, args, kwargs)`` gets every op of the thread
 as ``torch.ops.aten.add.Tensor`` and its like, after autograd has recorded it; so does
-the ``__torch_dispatch__`` of a Tensor subclass for ops on its tensors. The runtime's
-part is ``runtime/python/dispatch_protocol.cpp``.
+the ``__torch_dispatch__`` of a Tensor subclass for ops on its tensors. A mode with
+``_dispatch_key=DispatchKey.PreDispatch`` gets calls as the program makes them,
+composites whole. The runtime's parts are ``runtime/python/dispatch_protocol.cpp`` and
+``pre_dispatch.cpp``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from pellucid import _C
 from pellucid._ops import OpOverload
+from pellucid._package.calls.captured import enter_capture, leave_capture
 from pellucid._package.calls.mode import Mode
 from pellucid._tensor import Tensor
 
@@ -47,6 +51,24 @@ class TorchDispatchMode(Mode):
 
     _push = staticmethod(_C._push_torch_dispatch_mode)
     _pop = staticmethod(_C._pop_torch_dispatch_mode)
+    _dispatch_key: Any = None
+
+    def __init__(self, _dispatch_key: Any = None) -> None:
+        if _dispatch_key is not None:
+            _require_pre_dispatch(_dispatch_key)
+            self._dispatch_key = _dispatch_key
+
+    def __enter__(self) -> Self:
+        _push_mode(self)
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> None:
+        _pop_mode(self._dispatch_key)
 
     def __torch_dispatch__(
         self,
@@ -58,6 +80,33 @@ class TorchDispatchMode(Mode):
         raise NotImplementedError(
             f"{type(self).__name__} must define __torch_dispatch__ to be a mode"
         )
+
+
+def _require_pre_dispatch(key: Any) -> None:
+    if key != _C.DispatchKey.PreDispatch:
+        raise ValueError(
+            f"a mode's _dispatch_key is None, where it sees ops below autograd, or "
+            f"DispatchKey.PreDispatch, not {key}"
+        )
+
+
+def _push_mode(mode: TorchDispatchMode) -> None:
+    """Put a mode in force: below autograd, or where its ``_dispatch_key`` says."""
+    if mode._dispatch_key is None:
+        mode._push(mode)
+        return
+    _C._push_pre_dispatch_mode(mode)
+    enter_capture()
+
+
+def _pop_mode(k: Any = None) -> Any:
+    """Take the innermost mode away: of those below autograd, or of a dispatch key."""
+    if k is None:
+        return _C._pop_torch_dispatch_mode()
+    _require_pre_dispatch(k)
+    mode = _C._pop_pre_dispatch_mode()
+    leave_capture()
+    return mode
 
 
 class BaseTorchDispatchMode(TorchDispatchMode):
@@ -74,9 +123,15 @@ class BaseTorchDispatchMode(TorchDispatchMode):
 
 
 def _get_current_dispatch_mode() -> TorchDispatchMode | None:
-    """The innermost mode in force."""
+    """The innermost mode in force below autograd."""
     stack = _C._torch_dispatch_modes()
     return stack[-1] if stack else None
+
+
+def _first_to_see() -> TorchDispatchMode | None:
+    """The mode that sees a call first: one at PreDispatch, if there is any."""
+    captures = _C._pre_dispatch_modes()
+    return captures[-1] if captures else _get_current_dispatch_mode()
 
 
 def _get_current_dispatch_mode_stack() -> list[TorchDispatchMode]:

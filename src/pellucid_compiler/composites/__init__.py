@@ -134,10 +134,15 @@ def unbatched(x: Any) -> Any:
 def all_true(condition: Any) -> bool:
     """Whether every element is true, of every example that vmap runs, and on Meta."""
     condition = unbatched(condition)
-    return condition.is_meta or bool(condition.all())
+    return not has_values(condition) or bool(condition.all())
 
 
 def any_true(condition: Any) -> bool:
     """Whether some element is true, of some example that vmap runs; on Meta none is."""
     condition = unbatched(condition)
-    return condition.device.type != "meta" and bool(condition.any())
+    return has_values(condition) and bool(condition.any())
+
+
+def has_values(x: Any) -> bool:
+    """Whether there are elements to read: not on Meta, and not of a fake tensor."""
+    return not (x.is_meta or hasattr(x, "fake_mode"))

@@ -1,6 +1,12 @@
 """Elements repeated, reversed and looked up by index."""
 
-from pellucid_compiler.composites import any_true, api, composite, require
+from pellucid_compiler.composites import (
+    any_true,
+    api,
+    composite,
+    has_values,
+    require,
+)
 from pellucid_compiler.composites.views import wrapped
 
 
@@ -124,7 +130,7 @@ def repeated_places(repeats, *, output_size):
         repeats.dtype,
     )
     require(not any_true(repeats < 0), "repeat_interleave: a count is negative")
-    known = output_size is not None and repeats.is_meta
+    known = output_size is not None and not has_values(repeats)
     total = output_size if known else int(repeats.sum())
     require(
         output_size in (None, total),

@@ -1,6 +1,6 @@
 """Transposes that are attributes of tensors in Python: ``x.mT``, ``x.mH``, ``x.T``."""
 
-from pellucid_compiler.composites import composite
+from pellucid_compiler.composites import composite, require
 
 
 def _attribute(name):
@@ -16,7 +16,12 @@ def _attribute(name):
 @_attribute("mT")
 def mT(x):
     """The last two dimensions exchanged."""
-    return x.mT
+    require(
+        x.dim() >= 2,
+        "mT needs a matrix or a batch of them, not {} dimensions",
+        x.dim(),
+    )
+    return x.transpose(-2, -1)
 
 
 @_attribute("mH")
@@ -35,4 +40,4 @@ def matrix_H(x):
 @_attribute("numpy_T")
 def numpy_T(x):
     """The dimensions in reverse order."""
-    return x.T
+    return x.permute(list(range(x.dim()))[::-1])

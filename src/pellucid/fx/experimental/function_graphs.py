@@ -103,7 +103,8 @@ def _trace(
             tracer.note(value, proxy)
         proxy.node.meta["val"] = value
         given.append(value)
-    inner = type(mode)(tracer, mode.decomposition_table, pre_dispatch=mode._observes)
+    pre_dispatch = mode._dispatch_key is not None
+    inner = type(mode)(tracer, mode.decomposition_table, pre_dispatch=pre_dispatch)
     with mode.paused(), fakes or contextlib.nullcontext(), inner:
         result = function(*given)
     results, spec = pytree.tree_flatten(result)

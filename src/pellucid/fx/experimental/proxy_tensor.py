@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pellucid
-from pellucid import Tensor
+from pellucid import _C, Tensor
 from pellucid._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from pellucid.fx import traceback as fx_traceback
 from pellucid.fx.experimental import function_graphs
@@ -30,7 +30,7 @@ from pellucid.nn import Module
 from pellucid.utils import _pytree as pytree
 from pellucid.utils._python_dispatch import (
     TorchDispatchMode,
-    _get_current_dispatch_mode,
+    _first_to_see,
 )
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
 
 
 _COPY = pellucid.ops.aten.copy_.default
+_CONTIGUOUS = pellucid.ops.aten.contiguous.default
 _UNSHARED = 3  # references: the arguments, a parameter, the question itself
 
 
@@ -56,10 +57,9 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         *,
         pre_dispatch: bool = False,
     ) -> None:
-        super().__init__()
+        super().__init__(_C.DispatchKey.PreDispatch if pre_dispatch else None)
         self.tracer = tracer
         self.decomposition_table = dict(decomposition_table or {})
-        self._observes = pre_dispatch
         self.enable_tracing = True
         self._stand_ins: list[tuple[Tensor, Any]] = []  # copies, and what they copy
 
@@ -82,6 +82,8 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         return self._record(func, args, kwargs)
 
     def _record(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if func is _CONTIGUOUS and args[0].is_contiguous(**kwargs):
+            return args[0]  # the method gives the tensor itself, without a call
         tracer = self.tracer
         if func is _COPY and self._is_fresh(args[0]):
             clone = pellucid.ops.aten.clone.default
@@ -207,7 +209,7 @@ def _note_stack(node: Node) -> None:
 
 def get_proxy_mode() -> ProxyTorchDispatchMode | None:
     """The trace that is running, or None."""
-    mode = _get_current_dispatch_mode()
+    mode = _first_to_see()
     return mode if isinstance(mode, ProxyTorchDispatchMode) else None
 
 

@@ -144,6 +144,8 @@ def _traced(
     given = _inputs(args, sizes, mode, points.base, env)
     final = trace_once(f, given, mode, **options)
     _fill_in(final, traces, points, sizes, env)
+    if not options.get("pre_dispatch"):  # a program shows what it calls, used or not
+        _drop_unused(final)
     final.shape_env = env
     return final
 
@@ -378,8 +380,14 @@ def _fill_in(
         if node.op in ("call_function", "output"):
             node.args = map_aggregate(node.args, replace)
             node.kwargs = map_aggregate(node.kwargs, replace)
-    graph.eliminate_dead_code()
     final.recompile()
+
+
+def _drop_unused(module: GraphModule) -> None:
+    for function in filter(None, (_function_at(module, n) for n in module.graph.nodes)):
+        _drop_unused(function)
+    module.graph.eliminate_dead_code()
+    module.recompile()
 
 
 def _sizes_of(function: GraphModule, env: ShapeEnv) -> Sizes:

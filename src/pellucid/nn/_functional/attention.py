@@ -97,8 +97,12 @@ def _rows_as_bags(
         raise ValueError(
             "embedding_bag: an input of 2 dims has a bag per row; leave offsets out"
         )
-    rows, length = input.shape
-    starts = pellucid.arange(rows, device=input.device) * length
+    length = input.shape[1]
+    options: dict[str, Any] = {"dtype": input.dtype, "device": input.device}
+    if length:
+        starts = pellucid.arange(0, input.numel(), length, **options)
+    else:
+        starts = pellucid.zeros(input.shape[0], **options)
     flat_weights = None if weights is None else weights.reshape(-1)
     return input.reshape(-1), starts, flat_weights
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pellucid
 from pellucid import Tensor
+from pellucid._package.calls.captured import captured_as
 from pellucid_compiler.composites import dropout as bodies
 
 __all__ = [
@@ -29,6 +30,15 @@ def checked_probability(p: float) -> float:
     return p
 
 
+def _dropout_by_op(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    op = pellucid.dropout_ if inplace else pellucid.dropout
+    dropped: Tensor = op(input, checked_probability(p), training)
+    return dropped
+
+
+@captured_as(_dropout_by_op)
 def dropout(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:

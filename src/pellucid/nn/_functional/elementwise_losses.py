@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn
+from pellucid._package.calls.captured import captured_as
 from pellucid._package.calls.deprecation import advise
 from pellucid.nn._functional.losses import reduction_number
 
@@ -24,15 +27,28 @@ __all__ = [
 _NONE, _MEAN, _SUM = range(3)  # as ops number reductions
 
 
-def _warn_if_broadcast(name: str, input: Tensor, target: Tensor) -> None:
-    if target.size() != input.size():
-        import warnings
+def _warn_of_broadcast(name: str, input: Tensor, target: Tensor) -> None:
+    import warnings
 
-        warnings.warn(
-            f"{name}: target has shape {tuple(target.shape)} and input "
-            f"{tuple(input.shape)}; they will be broadcast, which is rarely meant",
-            stacklevel=3,
-        )
+    warnings.warn(
+        f"{name}: target has shape {tuple(target.shape)} and input "
+        f"{tuple(input.shape)}; they will be broadcast, which is rarely meant",
+        stacklevel=4,
+    )
+
+
+def _broadcast(name: str, input: Tensor, target: Tensor) -> Any:
+    if target.size() != input.size():
+        _warn_of_broadcast(name, input, target)
+    return pellucid.broadcast_tensors(input, target)
+
+
+@captured_as(_broadcast)
+def _operands(name: str, input: Tensor, target: Tensor) -> Any:
+    """Both, which the op broadcasts by itself."""
+    if target.size() != input.size():
+        _warn_of_broadcast(name, input, target)
+    return input, target
 
 
 def cross_entropy(
@@ -52,6 +68,20 @@ def cross_entropy(
     )
 
 
+def _nll_loss_by_op(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    number = reduction_number(size_average, reduce, reduction)
+    return _nn.nll_loss_nd(input, target, weight, number, ignore_index)
+
+
+@captured_as(_nll_loss_by_op)
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -88,7 +118,7 @@ def mse_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """``(input - target) ** 2``, reduced."""
-    _warn_if_broadcast("mse_loss", input, target)
+    input, target = _operands("mse_loss", input, target)
     number = reduction_number(size_average, reduce, reduction)
     if weight is None:
         return _nn.mse_loss(input, target, number)
@@ -104,7 +134,7 @@ def l1_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """``abs(input - target)``, reduced."""
-    _warn_if_broadcast("l1_loss", input, target)
+    input, target = _operands("l1_loss", input, target)
     number = reduction_number(size_average, reduce, reduction)
     if weight is None:
         return _nn.l1_loss(input, target, number)
@@ -120,7 +150,7 @@ def smooth_l1_loss(
     beta: float = 1.0,
 ) -> Tensor:
     """Squared error over ``2 beta`` below ``beta``, absolute error above; reduced."""
-    _warn_if_broadcast("smooth_l1_loss", input, target)
+    input, target = _operands("smooth_l1_loss", input, target)
     number = reduction_number(size_average, reduce, reduction)
     if beta == 0.0:
         return _nn.l1_loss(input, target, number)
@@ -135,7 +165,7 @@ def huber_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """Half the squared error below ``delta``, linear above; reduced."""
-    _warn_if_broadcast("huber_loss", input, target)
+    input, target = _operands("huber_loss", input, target)
     number = reduction_number(None, None, reduction)
     if weight is None:
         return _nn.huber_loss(input, target, number, delta)

@@ -173,8 +173,8 @@ def multilabel_soft_margin_loss(
 ) -> Tensor:
     """The binary cross-entropy of every class, averaged over the last dim."""
     number = reduction_number(size_average, reduce, reduction)
-    log_yes, log_no = _nn.log_sigmoid(input), _nn.log_sigmoid(-input)
-    loss = -(target * log_yes + (1 - target) * log_no)
+    likely = target * _nn.log_sigmoid(input)
+    loss = -(likely + (1 - target) * _nn.log_sigmoid(-input))
     if weight is not None:
         loss = loss * weight
     return _reduced(loss.sum(-1) / input.size(-1), number)

@@ -7,6 +7,7 @@ import math
 import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn
+from pellucid._package.calls.captured import captured_as
 from pellucid.nn._functional.vision import pad
 from pellucid_compiler.composites import normalization
 
@@ -29,6 +30,23 @@ def _require_many(size: list[int]) -> None:
         )
 
 
+def _batch_norm_by_op(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    if training:
+        _require_many(list(input.shape))
+    statistics = running_mean, running_var, training, momentum, eps, False
+    return pellucid.batch_norm(input, weight, bias, *statistics)
+
+
+@captured_as(_batch_norm_by_op)
 def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,

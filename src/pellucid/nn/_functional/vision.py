@@ -12,6 +12,7 @@ import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn
 from pellucid._package.calls.argument_checks import refuse_complex
+from pellucid._package.calls.captured import captured_as
 from pellucid.nn._functional import antialiased, pooling
 
 __all__ = [
@@ -108,9 +109,39 @@ def interpolate(
             pooling.adaptive_avg_pool3d,
         )
         return pools[dims - 1](input, sizes)
-    op = _OPS[mode][dims]
-    options = [align_corners] if mode in _OF_CORNERS else []
-    resampled: Tensor = op(input, sizes, *options, *scales)
+    return _resampled(input, mode, sizes, scales, align_corners)
+
+
+def _resampled_by_op(
+    input: Tensor,
+    mode: str,
+    sizes: list[int],
+    scales: list[float],
+    align_corners: bool,
+) -> Tensor:
+    name = _OPS[mode][input.dim() - 2].__name__
+    resampled: Tensor = getattr(pellucid.ops.aten, name).vec(
+        input,
+        None if scales else sizes,
+        *([align_corners] if mode in _OF_CORNERS else []),
+        scales or None,
+    )
+    return resampled
+
+
+@captured_as(_resampled_by_op)
+def _resampled(
+    input: Tensor,
+    mode: str,
+    sizes: list[int],
+    scales: list[float],
+    align_corners: bool,
+) -> Tensor:
+    op = _OPS[mode][input.dim() - 2]
+    if mode in _OF_CORNERS:
+        resampled: Tensor = op(input, sizes, align_corners, *scales)
+        return resampled
+    resampled = op(input, sizes, *scales)
     return resampled
 
 
@@ -277,6 +308,16 @@ def grid_sample(
     return sampled
 
 
+def _pad_by_op(
+    input: Tensor,
+    pad: Sequence[int],
+    mode: str = "constant",
+    value: float | None = None,
+) -> Tensor:
+    return _nn.pad(input, pad, mode, value)
+
+
+@captured_as(_pad_by_op)
 def pad(
     input: Tensor,
     pad: Sequence[int],

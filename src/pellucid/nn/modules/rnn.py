@@ -14,6 +14,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid._package.calls.captured import captured_as
 from pellucid.nn import init
 from pellucid.nn._packed_sequence import PackedSequence
 from pellucid.nn.modules.module import Module
@@ -187,6 +188,34 @@ class RNNBase(Module):
             table.append(weights)
         return table
 
+    def _by_op(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
+        if isinstance(input, PackedSequence):
+            return self._forward_packed(input, hx)
+        self._check_input(input, packed=False)
+        batched = input.dim() == 3
+        sequence = input if batched else input.unsqueeze(int(not self.batch_first))
+        if hx is not None:
+            self._check_state_rank(hx, batched)
+            if not batched:
+                many = isinstance(hx, tuple)
+                hx = tuple(s.unsqueeze(1) for s in hx) if many else hx.unsqueeze(1)
+        state = self._initial_state(
+            hx, sequence.size(int(not self.batch_first)), sequence
+        )
+        run = getattr(pellucid, self.mode.lower())
+        output, *state = run(
+            sequence,
+            state if self.mode == "LSTM" else state[0],
+            [weight for row in self.all_weights for weight in row],
+            *(self.bias, self.num_layers, self.dropout, self.training),
+            *(self.bidirectional, self.batch_first),
+        )
+        if not batched:
+            output = output.squeeze(int(not self.batch_first))
+            state = [s.squeeze(1) for s in state]
+        return output, self._packed_state(state)
+
+    @captured_as(_by_op)
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         if isinstance(input, PackedSequence):
             return self._forward_packed(input, hx)
@@ -431,6 +460,27 @@ class RNNCellBase(Module):
         text = f"{self.input_size}, {self.hidden_size}"
         return text + ("" if self.bias else f", bias={self.bias}")
 
+    def _step_by_op(self, input: Tensor, state: Any) -> tuple[Tensor, ...]:
+        if input.dim() not in (1, 2):
+            raise ValueError(
+                f"{type(self).__name__} takes 1 or 2 dimensions, not {input.dim()}"
+            )
+        batched = input.dim() == 2
+        rows = input if batched else input.unsqueeze(0)
+        is_pair = self.mode == "LSTM"
+        if state is None:
+            options: dict[str, Any] = {"dtype": rows.dtype, "device": rows.device}
+            zeros = pellucid.zeros(rows.size(0), self.hidden_size, **options)
+            state = (zeros,) * (1 + is_pair)
+        elif not batched:
+            state = tuple(s.unsqueeze(0) for s in state)
+        run = getattr(pellucid, f"{self.mode.lower()}_cell")
+        weights = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
+        found = run(rows, state if is_pair else state[0], *weights)
+        state = found if is_pair else (found,)
+        return state if batched else tuple(s.squeeze(0) for s in state)
+
+    @captured_as(_step_by_op)
     def _step(self, input: Tensor, state: Any) -> tuple[Tensor, ...]:
         """The new state."""
         if input.dim() not in (1, 2):
