@@ -216,7 +216,9 @@ def _without_repeats(tensor, names):
 
 
 def _pair(a, names_a, b, names_b, output_names):
-    """The sum over all names but ``output_names``, as one batched matrix product."""
+    """The sum over all names but ``output_names``, as one batched matrix product, or as
+    a product of elements where no name is summed over.
+    """
     size = {n: 1 for n in (*names_a, *names_b)}
     for tensor, names in ((a, names_a), (b, names_b)):
         for n, extent in zip(names, tensor.shape, strict=True):
@@ -225,6 +227,8 @@ def _pair(a, names_a, b, names_b, output_names):
     b, in_b = _summed_alone(b, names_b, {*names_a, *output_names})
     batch = [n for n in in_a if n in in_b and n in output_names]
     summed = [n for n in in_a if n in in_b and n not in output_names]
+    if not summed:
+        return _aligned(a, in_a, output_names) * _aligned(b, in_b, output_names)
     rows = [n for n in in_a if n not in in_b]
     columns = [n for n in in_b if n not in in_a]
 
@@ -237,6 +241,12 @@ def _pair(a, names_a, b, names_b, output_names):
     found = [*batch, *rows, *columns]
     product = product.reshape([size[n] for n in found])
     return product.permute([found.index(n) for n in output_names])
+
+
+def _aligned(tensor, names, wanted):
+    """The dims in the order ``wanted``, with dims of size 1 for the missing ones."""
+    moved = tensor.permute([names.index(n) for n in wanted if n in names])
+    return moved[tuple(slice(None) if n in names else None for n in wanted)]
 
 
 def _summed_alone(tensor, names, needed):
