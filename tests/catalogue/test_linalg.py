@@ -318,6 +318,25 @@ def test_cofactors_of_a_batch_with_a_singular_matrix(dtype):
                 assert_close(found[k, i, j].conj(), minor * (-1) ** (i + j))
 
 
+@pytest.mark.parametrize("driver", [None, "gelsy", "gels", "gelsd", "gelss"])
+def test_squares_that_are_missed_are_those_of_the_driver(driver):
+    a = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]], dtype=torch.float64)
+    b = torch.tensor([[1.0], [2.0], [4.0]], dtype=torch.float64)
+    found = torch.linalg.lstsq(a.requires_grad_(), b, driver=driver)
+    assert found.residuals.requires_grad
+    if driver in (None, "gelsy"):
+        assert found.residuals.shape == (0,)
+    else:
+        assert_close(found.residuals, (a @ found.solution - b).square().sum(0))
+    wide = torch.linalg.lstsq(a.mT, b[:2], driver=driver)
+    assert wide.residuals.shape == (0,) and wide.residuals.requires_grad
+
+
+def test_the_driver_for_full_rank_refuses_other_matrices():
+    with pytest.raises(torch.linalg.LinAlgError, match="full rank"):
+        torch.linalg.lstsq(torch.ones(3, 2), torch.ones(3, 1), driver="gels")
+
+
 def test_least_squares_of_tall_wide_and_deficient_matrices():
     torch.manual_seed(0)
     for shape in ((6, 3), (3, 6), (4, 4)):

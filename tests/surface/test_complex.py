@@ -403,3 +403,36 @@ def test_softsign_of_complex_numbers_and_its_gradient():
     z = torch.tensor([1 + 2j, 0.5j, -3 + 0.1j], dtype=torch.complex128)
     assert torch.allclose(torch.nn.functional.softsign(z), z / (1 + z.abs()))
     assert torch.autograd.gradcheck(torch.nn.functional.softsign, z.requires_grad_())
+
+
+@pytest.mark.parametrize(
+    "name", ["addmm", "addmv", "addr", "baddbmm", "addbmm", "addmm_"]
+)
+def test_products_take_complex_factors(name):
+    torch.manual_seed(0)
+    matrix = torch.randn(3, 3, dtype=torch.complex128)
+    shapes = {"addmv": (matrix, matrix[0]), "addr": (matrix[0], matrix[1])}
+    batch = (matrix[None], matrix[None])
+    given = shapes.get(name, batch if "bmm" in name else (matrix, matrix))
+    x = torch.randn_like(matrix[0] if name == "addmv" else matrix)
+    x = x[None] if name == "baddbmm" else x
+    beta, alpha = 0.5 - 2j, 1.5 + 1j
+    plain = getattr(x * 0, name)(*given)
+    found = getattr(x.clone(), name)(*given, beta=beta, alpha=alpha)
+    assert torch.allclose(found, beta * x + alpha * plain)
+    one = getattr(x.clone(), name)(*given, beta=1 + 0j, alpha=0j)
+    assert torch.allclose(one, x)
+
+
+def test_factors_of_real_products_are_real():
+    x = torch.ones(2, 2)
+    with pytest.raises(RuntimeError, match="must not be complex"):
+        torch.addmm(x, x, x, alpha=1j)
+
+
+def test_complex_factors_have_gradients():
+    x, a, b = (torch.randn(2, 2, dtype=torch.complex128) for _ in range(3))
+    given = [t.requires_grad_() for t in (x, a, b)]
+    assert torch.autograd.gradcheck(
+        lambda *t: torch.addmm(*t, beta=2j, alpha=1 - 1j), given
+    )

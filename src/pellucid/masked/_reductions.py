@@ -109,14 +109,16 @@ def cumsum(
     input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """The running sum along ``dim``; elements outside the mask add nothing."""
-    return filled(as_dtype(input, dtype), mask, 0, "cumsum").cumsum(dim, dtype=dtype)
+    values = filled(as_dtype(input, dtype), mask, 0, "cumsum")
+    return values.cumsum(dim, dtype=values.dtype)
 
 
 def cumprod(
     input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """The running product along ``dim``; elements outside the mask count as 1."""
-    return filled(as_dtype(input, dtype), mask, 1, "cumprod").cumprod(dim, dtype=dtype)
+    values = filled(as_dtype(input, dtype), mask, 1, "cumprod")
+    return values.cumprod(dim, dtype=values.dtype)
 
 
 def amax(

@@ -88,6 +88,7 @@ def _diagonal(x):
 
 @library_op(
     "pellucid::_linalg_cholesky(Tensor self) -> (Tensor L, Tensor info)",
+    refuses=HALF,
     method=False,
     rare=True,
     autocast="float32",
@@ -126,6 +127,7 @@ ROUTINES["cholesky"] = Routine(
 @library_op(
     "pellucid::_linalg_lu(Tensor A, bool pivot=True) -> (Tensor LU, Tensor pivots, "
     "Tensor info)",
+    refuses=(*HALF, "integers", "bool"),
     method=False,
     rare=True,
     autocast="float32",
@@ -215,6 +217,7 @@ ROUTINES["permutation"] = Routine(
 
 @library_op(
     "pellucid::_linalg_qr(Tensor A, bool complete=False) -> (Tensor Q, Tensor R)",
+    refuses=HALF,
     method=False,
     rare=True,
     autocast="float32",
@@ -288,6 +291,7 @@ ROUTINES["geqrf"] = Routine("geqrf", _geqrf_types, numpy_linalg.geqrf)
 @library_op(
     "_linalg_eigh(Tensor A, bool upper=False) -> (Tensor eigenvalues, "
     "Tensor eigenvectors)",
+    refuses=(*HALF, "integers", "bool"),
     method=False,
     out=False,
     rare=True,
@@ -324,6 +328,7 @@ ROUTINES["eigh"] = Routine(
 
 @library_op(
     "pellucid::_linalg_eigvalsh(Tensor A, bool upper=False) -> Tensor",
+    refuses=(*HALF, "integers", "bool"),
     method=False,
     rare=True,
     autocast="float32",
@@ -353,6 +358,7 @@ ROUTINES["eigvalsh"] = Routine(
 
 @library_op(
     "pellucid::_linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)",
+    refuses=HALF,
     method=False,
     rare=True,
     autocast="float32",

@@ -69,6 +69,7 @@ ROUTINES["inv"] = Routine(
 
 @library_op(
     "pellucid::_linalg_solve(Tensor A, Tensor B) -> (Tensor result, Tensor info)",
+    refuses=HALF,
     method=False,
     rare=True,
     autocast="float32",
@@ -142,6 +143,7 @@ ROUTINES["solve"] = Routine(
 @library_op(
     "pellucid::_linalg_solve_triangular(Tensor A, Tensor B, bool upper, "
     "bool unitriangular=False) -> Tensor",
+    refuses=(*HALF, "integers", "bool"),
     method=False,
     rare=True,
     autocast="float32",

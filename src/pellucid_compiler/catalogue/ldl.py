@@ -22,6 +22,7 @@ from pellucid_compiler.ir.dtypes import HALF
     "pellucid::_linalg_ldl(Tensor A, bool hermitian=False) -> (Tensor LD, Tensor "
     "pivots, "
     "Tensor info)",
+    refuses=HALF,
     method=False,
     rare=True,
     autocast="float32",

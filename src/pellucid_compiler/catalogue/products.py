@@ -19,7 +19,7 @@ from pellucid_compiler.declare import (
     to,
     total,
 )
-from pellucid_compiler.ir.dtypes import promote, shown_dtype
+from pellucid_compiler.ir.dtypes import is_complex, promote, shown_dtype
 
 
 def _require_ranks(name, **operands):
@@ -283,6 +283,12 @@ def _added(name, x, product, beta, alpha):
             f"{name}: a size {{}} of `self` does not expand to the product's {{}}",
             own,
             n,
+        )
+    for number in (beta, alpha):
+        require(
+            is_complex(x.dtype) or number.dtype != "weakcomplex",
+            f"{name}: beta and alpha of {x.dtype} tensors must not be complex numbers; "
+            "convert the tensors",
         )
     if not x.is_floating:
         for number in (beta, alpha):

@@ -82,7 +82,7 @@ def einsum(equation, operands, *, path):
         b, a = rest.pop(second), rest.pop(first)
         rest.insert(place, _product(a, b, pairing))
     result = rest[0].sum(plan.summed) if plan.summed else rest[0]
-    return result if plan.order is None else result.permute(plan.order)
+    return _moved(result, plan.order)
 
 
 # The equation: what depends on names and ranks is found once.
@@ -92,7 +92,9 @@ def einsum(equation, operands, *, path):
 # that nothing else mentions; pairs of dims of one name, which may broadcast; the
 # permutations to (batch, rows, columns), None where in order; the numbers of dims:
 # batch, rows of the first, summed, columns of the second; the result's permutation.
-_Pairing = namedtuple("_Pairing", "summed shared orders counts order")
+# Where no name is summed over it is a product of elements instead: the permutation of
+# each operand and the index that adds dims of size 1, None where it needs none.
+_Pairing = namedtuple("_Pairing", "summed shared orders counts order elements")
 
 # The steps of an equation, whatever the sizes: what several dims are named, with
 # (operand, dim) of each; diagonals (operand, dim, dim), one after the other; products
@@ -276,6 +278,7 @@ def _paired(names_a, names_b, output):
         ),
         counts=(len(batch), len(rows), len(summed), len(columns)),
         order=_permutation([*batch, *rows, *columns], output),
+        elements=None if summed else (_aligned(in_a, output), _aligned(in_b, output)),
     )
 
 
@@ -285,14 +288,31 @@ def _permutation(names, wanted):
     return None if order == sorted(order) else order
 
 
+def _aligned(names, wanted):
+    """(permutation, index) that bring the dims ``names`` in line with ``wanted``."""
+    index = tuple(slice(None) if n in names else None for n in wanted)
+    return (
+        _permutation(names, [n for n in wanted if n in names]),
+        index if None in index else None,
+    )
+
+
+def _moved(tensor, order, index=None):
+    tensor = tensor if order is None else tensor.permute(order)
+    return tensor if index is None else tensor[index]
+
+
 def _product(a, b, pairing):
     alone_a, alone_b = pairing.summed
     a, b = (a.sum(alone_a) if alone_a else a), (b.sum(alone_b) if alone_b else b)
+    if pairing.elements is not None:
+        alignment_a, alignment_b = pairing.elements
+        return _moved(a, *alignment_a) * _moved(b, *alignment_b)
     sizes_a, sizes_b = a.shape, b.shape
     if any(sizes_a[p] != sizes_b[q] for p, q in pairing.shared):
         a, b = _broadcast(a, b, pairing.shared)
     order_a, order_b = pairing.orders
-    a, b = a.permute(order_a) if order_a else a, b.permute(order_b) if order_b else b
+    a, b = _moved(a, order_a), _moved(b, order_b)
     batch, rows, summed, columns = pairing.counts
     if batch <= rows == summed == columns == 1:
         product = a @ b
@@ -302,7 +322,7 @@ def _product(a, b, pairing):
         a = a.reshape(_grouped(sizes_a, batch, rows))
         b = b.reshape(_grouped(sizes_b, batch, summed))
         product = (a @ b).reshape(found)
-    return product if pairing.order is None else product.permute(pairing.order)
+    return _moved(product, pairing.order)
 
 
 def _broadcast(a, b, shared):

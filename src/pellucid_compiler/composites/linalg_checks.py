@@ -4,6 +4,7 @@ from pellucid_compiler.composites import api, require
 
 SINGULAR = "is singular: diagonal element {} of its factor U is zero"
 SINGULAR_D = "is singular: diagonal element {} of its factor D is zero"
+DEFICIENT = "does not have full rank; take another driver than 'gels'"
 INDEFINITE = (
     "is not positive-definite: its leading minor of order {} is not; give a symmetric "
     "matrix with positive eigenvalues"
@@ -41,6 +42,47 @@ def require_float(name, x):
         "{}: Expected a floating point or complex tensor as input. Got {}",
         name,
         x.dtype,
+    )
+
+
+def require_matrices(name, *tensors):
+    """Tensors of two or more dims and one dtype."""
+    for x in tensors:
+        require(
+            x.dim() >= 2,
+            "linalg.{}: a tensor of shape {} holds no matrix",
+            name,
+            x.shape,
+        )
+    require_one_dtype(name, *tensors)
+
+
+def require_one_dtype(name, first, *others):
+    """Tensors of the dtype of the first one."""
+    for x in others:
+        require(
+            x.dtype == first.dtype,
+            "linalg.{}: tensors of {} and {}; convert one of them",
+            name,
+            first.dtype,
+            x.dtype,
+        )
+
+
+def require_pivots(name, pivots, factors):
+    """The exchanges of rows that ``lu_factor`` gave with ``factors``."""
+    *batch, m, n = factors.shape
+    require(
+        pivots.dtype == api.int32
+        and pivots.dim() == len(batch) + 1
+        and pivots.shape[:-1] == tuple(batch)
+        and min(m, n) <= pivots.shape[-1] <= m,
+        "linalg.{}: pivots of {} and shape {} are not those of lu_factor for factors "
+        "of shape {}",
+        name,
+        pivots.dtype,
+        pivots.shape,
+        factors.shape,
     )
 
 

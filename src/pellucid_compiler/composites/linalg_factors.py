@@ -10,6 +10,9 @@ from pellucid_compiler.composites.linalg_checks import (
     SINGULAR,
     SINGULAR_D,
     check,
+    require_matrices,
+    require_one_dtype,
+    require_pivots,
 )
 
 # Cholesky
@@ -120,6 +123,8 @@ def unpacked(factors, pivots, with_permutation):
 )
 def lu_unpack(factors, pivots, unpack_data, unpack_pivots):
     """P, L and U of what ``lu_factor`` gives; those not requested are empty."""
+    require_matrices("lu_unpack", factors)
+    require_pivots("lu_unpack", pivots, factors)
     p, lower, upper = unpacked(factors, pivots, unpack_pivots)
     if not unpack_data:
         lower, upper = factors.new_empty(0), factors.new_empty(0)
@@ -204,13 +209,7 @@ def householder_product(vectors, tau):
     The vectors ``v`` are below the diagonal of ``input`` (..., m, n), as ``geqrf``
     leaves them.
     """
-    require(
-        vectors.dim() >= 2 and tau.dim() == vectors.dim() - 1,
-        "linalg.householder_product takes matrices (..., m, n) and factors (..., k), "
-        "not tensors of {} and {} dimensions",
-        vectors.dim(),
-        tau.dim(),
-    )
+    _require_reflections("householder_product", vectors, tau)
     *batch, m, n = vectors.shape
     require(
         m >= n >= tau.shape[-1],
@@ -225,6 +224,18 @@ def householder_product(vectors, tau):
     for k in reversed(range(tau.shape[-1])):
         product = reflected(product, vectors, tau, k)
     return product.contiguous()
+
+
+def _require_reflections(name, vectors, tau):
+    require(
+        vectors.dim() >= 2 and tau.shape[:-1] == vectors.shape[:-2] and tau.dim() > 0,
+        "linalg.{} takes matrices (..., m, n) and factors (..., k), not tensors of "
+        "shapes {} and {}",
+        name,
+        vectors.shape,
+        tau.shape,
+    )
+    require_one_dtype(name, vectors, tau)
 
 
 def reflected(x, vectors, tau, k):
@@ -245,7 +256,17 @@ def reflected(x, vectors, tau, k):
 )
 def ormqr(vectors, tau, other, left, transpose):
     """``input3`` multiplied by the Q that ``geqrf`` left in ``self`` and ``input2``."""
+    _require_reflections("ormqr", vectors, tau)
+    require_matrices("ormqr", vectors, other)
     x = other if left else other.mH
+    require(
+        x.shape[:-1] == vectors.shape[:-1] and x.shape[-2] >= tau.shape[-1],
+        "linalg.ormqr: reflections {} of vectors {} do not apply to {} from the {}",
+        tau.shape,
+        vectors.shape,
+        other.shape,
+        "left" if left else "right",
+    )
     count = tau.shape[-1]
     # Q is H1 H2 ... Hk; the adjoint of each H has tau conjugated.
     first_to_last = transpose if left else not transpose

@@ -1,7 +1,7 @@
 """Linear algebra under the names it had before ``linalg``: cholesky, qr, svd, ..."""
 
 from pellucid_compiler.composites import api, composite, require
-from pellucid_compiler.composites.linalg_checks import INDEFINITE, check
+from pellucid_compiler.composites.linalg_checks import INDEFINITE, check, require_square
 from pellucid_compiler.composites.linalg_solutions import solve_triangular
 
 
@@ -35,6 +35,7 @@ def cholesky_solve(b, factor, upper):
 )
 def cholesky_inverse(factor, upper):
     """The inverse of ``L Lᵀ``, or ``Lᵀ L`` with ``upper``."""
+    require_square("cholesky_inverse", factor)
     one = api.eye(factor.shape[-1], dtype=factor.dtype, device=factor.device)
     return cholesky_solve(one.expand(factor.shape), factor, upper)
 

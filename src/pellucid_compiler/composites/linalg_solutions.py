@@ -6,7 +6,15 @@ The routines are ``catalogue/inverses.py``'s and ``catalogue/ldl.py``'s.
 import math
 
 from pellucid_compiler.composites import api, composite, require
-from pellucid_compiler.composites.linalg_checks import SINGULAR, check, plain
+from pellucid_compiler.composites.linalg_checks import (
+    DEFICIENT,
+    SINGULAR,
+    check,
+    plain,
+    require_float,
+    require_matrices,
+    require_pivots,
+)
 from pellucid_compiler.composites.linalg_factors import unpacked
 
 # Inverses
@@ -116,6 +124,8 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
 )
 def lu_solve(LU, pivots, B, *, left, adjoint):
     """X with ``A X = B`` (``X A = B``, ``Aᴴ X = B``) for the A that was factored."""
+    require_matrices("lu_solve", LU, B)
+    require_pivots("lu_solve", pivots, LU)
     if not left:
         return lu_solve(LU, pivots, B.mH, left=True, adjoint=not adjoint).mH
     permutation, _, _ = unpacked(LU.detach(), pivots, True)
@@ -146,11 +156,13 @@ def lstsq(A, B, rcond, *, driver):
         "linalg.lstsq: driver is 'gels', 'gelsy', 'gelsd' or 'gelss', not {!r}",
         driver,
     )
+    require_float("linalg.lstsq", A)
+    require(A.dim() >= 2, "linalg.lstsq: shape {} holds no matrix", A.shape)
     is_vector = _is_vector(A, B)
     right = B.unsqueeze(-1) if is_vector else B
     m, n = A.shape[-2:]
     tolerance = max(m, n) * api.finfo(A.dtype).eps if rcond is None else rcond
-    residuals = values = A.new_empty(0, dtype=A.dtype.to_real())
+    values = A.new_empty(0, dtype=A.dtype.to_real())
     if driver in ("gelsd", "gelss"):
         solution = api.linalg.pinv(A, rtol=tolerance) @ right
         rank = api.linalg.matrix_rank(A, rtol=tolerance)
@@ -159,12 +171,22 @@ def lstsq(A, B, rcond, *, driver):
         limit = api.full((), tolerance, dtype=A.dtype.to_real(), device=A.device)
         solution, rank = api._C._pellucid._linalg_lstsq(A, right, limit)
         if driver == "gels":
-            rank = A.new_empty(0, dtype=api.int64)
-    if m > n and driver != "gelsy" and (driver == "gels" or _is_full(rank, n)):
-        gap = A @ solution - right
-        residuals = gap.abs().square().sum(-2)
+            check("lstsq", rank < min(m, n), DEFICIENT)
+    residuals = _residuals(A, solution, right, rank, driver)
+    if driver == "gels":
+        rank = A.new_empty(0, dtype=api.int64)
     solution = solution.squeeze(-1) if is_vector else solution
     return solution, residuals, rank, values
+
+
+def _residuals(A, solution, right, rank, driver):
+    """The squares of what each equation misses; none, though they count as results of
+    the operands, where PyTorch's driver does not know them.
+    """
+    m, n = A.shape[-2:]
+    if m > n and driver not in (None, "gelsy") and _is_full(rank, n):
+        return (A @ solution - right).abs().square().sum(-2)
+    return solution.flatten()[:0].abs()
 
 
 def _is_full(rank, n):

@@ -157,7 +157,7 @@ def cov(x, *, correction, fweights, aweights):
     given = [w for w in (fweights, aweights) if w is not None]
     if not given:
         return _covariances(rows, correction)
-    weights = math.prod(given[1:], start=given[0]).to(rows.dtype)
+    weights = math.prod(given[1:], start=given[0])
     total = weights.sum()
     centered = rows - (rows * weights).sum(1, keepdim=True) / total
     excess = correction

@@ -18,9 +18,9 @@ from pellucid_compiler.abi.plan import (
     Number,
     Register,
 )
-from pellucid_compiler.ir.complex_parts import IMAGINARY, is_part
+from pellucid_compiler.ir.complex_parts import IMAGINARY, ComplexParts, is_part
 from pellucid_compiler.ir.dtypes import is_complex, is_float, is_real_float
-from pellucid_compiler.ir.expr import SCALAR_OPS, Expr, const
+from pellucid_compiler.ir.expr import SCALAR_OPS, Expr, const, walk
 from pellucid_compiler.ir.graph import Graph, Requirement
 from pellucid_compiler.ir.opcodes import OF_NUMBERS, OPCODES
 
@@ -105,7 +105,7 @@ class RegisterBuilder:
         resolved = tuple(p if isinstance(p, str) else self.of(p) for p in parts)
         self.messages.append(Message(error, resolved))
         number = len(self.messages) - 1
-        self._append("require", self.of(condition), number)
+        self._append("require", self._truth(condition), number)
 
     def check(self, requirement: Requirement) -> None:
         """As ``require``, with the values that the message names."""
@@ -122,7 +122,13 @@ class RegisterBuilder:
 
     def guard(self, condition: Expr, expected: bool) -> None:
         """The plan is for calls where ``condition`` is ``expected``."""
-        self._append("guard", self.of(condition), value=expected)
+        self._append("guard", self._truth(condition), value=expected)
+
+    def _truth(self, condition: Expr) -> Register:
+        """The register of a condition, which may compare complex numbers."""
+        if any(is_complex(e.dtype) for e in walk(condition)):
+            condition = ComplexParts().expand(condition)
+        return self.of(condition)
 
     def _append(
         self,
