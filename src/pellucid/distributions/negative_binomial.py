@@ -18,8 +18,8 @@ class NegativeBinomial(CountedTrials):
     """How many trials succeed before ``total_count`` fail."""
 
     arg_constraints: ClassVar = {
-        "total_count": constraints.nonnegative,
-        "probs": constraints.unit_interval,
+        "total_count": constraints.greater_than_eq(0),
+        "probs": constraints.half_open_interval(0.0, 1.0),
         "logits": constraints.real,
     }
     support = constraints.nonnegative_integer
