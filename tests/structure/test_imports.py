@@ -152,7 +152,7 @@ API = {
     "distributions": {"_functions", "linalg", "nn", "special"},
     # Files, memory, data
     "storage": {"_package"},
-    "serialization": {"serialization/_format", "storage"},
+    "serialization": {"serialization/_format"},
     "safetensors": set(),
     "utils/_pytree": set(),
     "utils": {
@@ -175,7 +175,7 @@ API = {
     "utils/data/datapipes/utils": set(),
     "utils/tensorboard": {"nn", "nn/modules", "utils", "utils/_pytree"},
     "utils/data/_utils": {"utils/data"},
-    "multiprocessing": {"_package", "storage"},
+    "multiprocessing": {"storage"},
     "hub": {"_functions", "serialization"},
     "types": {"utils/_symbolic", "storage"},
     # Looking inside

@@ -71,6 +71,11 @@ class OpOverload(_C._OpOverloadBase):
         return packet
 
     @property
+    def _overloadpacket(self) -> OpOverloadPacket:
+        """The same, as tables of subclasses name it."""
+        return self.overloadpacket
+
+    @property
     def tags(self) -> list[Tag]:
         """What is known of the op."""
         if self._full_name in TAGS_OF_LIBRARIES:

@@ -60,7 +60,7 @@ class Constraint:
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__.lstrip('_').title().replace('_', '')}()"
+        return f"{type(self).__name__.removeprefix('_')}()"
 
 
 class _Dependent(Constraint):
@@ -109,14 +109,11 @@ def is_dependent(constraint: Any) -> bool:
 # Intervals
 
 
-class interval(Constraint):
-    """Numbers from ``lower_bound`` to ``upper_bound``."""
+class _Bounds(Constraint):
+    """Numbers between two bounds."""
 
     def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
-
-    def check(self, value: Tensor) -> Tensor:
-        return (self.lower_bound <= value) & (value <= self.upper_bound)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return (
@@ -125,43 +122,55 @@ class interval(Constraint):
         )
 
 
-class half_open_interval(interval):
+class _Interval(_Bounds):
+    """Numbers from ``lower_bound`` to ``upper_bound``."""
+
+    def check(self, value: Tensor) -> Tensor:
+        return (self.lower_bound <= value) & (value <= self.upper_bound)  # type: ignore[no-any-return]
+
+
+class _HalfOpenInterval(_Bounds):
     """Numbers from ``lower_bound`` up to, not including, ``upper_bound``."""
 
     def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value < self.upper_bound)  # type: ignore[no-any-return]
 
 
-class integer_interval(interval):
+class _IntegerInterval(_Bounds):
     """Whole numbers from ``lower_bound`` to ``upper_bound``."""
 
     is_discrete = True
 
     def check(self, value: Tensor) -> Tensor:
-        return (value % 1 == 0) & super().check(value)
+        is_inside = (self.lower_bound <= value) & (value <= self.upper_bound)
+        return (value % 1 == 0) & is_inside  # type: ignore[no-any-return]
 
 
-class greater_than(Constraint):
-    """Numbers above ``lower_bound``."""
+class _LowerBound(Constraint):
+    """Numbers above a bound."""
 
     def __init__(self, lower_bound: Any) -> None:
         self.lower_bound = lower_bound
-
-    def check(self, value: Tensor) -> Tensor:
-        return value > self.lower_bound  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]}lower_bound={self.lower_bound})"
 
 
-class greater_than_eq(greater_than):
+class _GreaterThan(_LowerBound):
+    """Numbers above ``lower_bound``."""
+
+    def check(self, value: Tensor) -> Tensor:
+        return value > self.lower_bound  # type: ignore[no-any-return]
+
+
+class _GreaterThanEq(_LowerBound):
     """Numbers from ``lower_bound`` on."""
 
     def check(self, value: Tensor) -> Tensor:
         return value >= self.lower_bound  # type: ignore[no-any-return]
 
 
-class _integer_greater_than(greater_than):
+class _IntegerGreaterThan(_LowerBound):
     """Whole numbers from ``lower_bound`` on."""
 
     is_discrete = True
@@ -170,7 +179,7 @@ class _integer_greater_than(greater_than):
         return (value % 1 == 0) & (value >= self.lower_bound)  # type: ignore[no-any-return]
 
 
-class less_than(Constraint):
+class _LessThan(Constraint):
     """Numbers below ``upper_bound``."""
 
     def __init__(self, upper_bound: Any) -> None:
@@ -186,14 +195,14 @@ class less_than(Constraint):
 # Vectors and matrices
 
 
-class _real(Constraint):
+class _Real(Constraint):
     """Numbers that are not NaN."""
 
     def check(self, value: Tensor) -> Tensor:
         return value == value
 
 
-class _boolean(Constraint):
+class _Boolean(Constraint):
     """0 and 1."""
 
     is_discrete = True
@@ -202,7 +211,7 @@ class _boolean(Constraint):
         return (value == 0) | (value == 1)
 
 
-class _simplex(Constraint):
+class _Simplex(Constraint):
     """Shares: no less than 0, with the sum 1."""
 
     event_dim = 1
@@ -211,7 +220,7 @@ class _simplex(Constraint):
         return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6)
 
 
-class _one_hot(Constraint):
+class _OneHot(Constraint):
     """Zeros and a single one."""
 
     is_discrete, event_dim = True, 1
@@ -220,7 +229,7 @@ class _one_hot(Constraint):
         return ((value == 0) | (value == 1)).all(-1) & (value.sum(-1) == 1)
 
 
-class multinomial(Constraint):
+class _Multinomial(Constraint):
     """Counts whose sum is at most ``upper_bound``."""
 
     is_discrete, event_dim = True, 1
@@ -232,7 +241,7 @@ class multinomial(Constraint):
         return (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound)  # type: ignore[no-any-return]
 
 
-class _lower_triangular(Constraint):
+class _LowerTriangular(Constraint):
     """Matrices with 0 above the diagonal."""
 
     event_dim = 2
@@ -241,14 +250,14 @@ class _lower_triangular(Constraint):
         return (value == value.tril()).flatten(-2).all(-1)
 
 
-class _lower_cholesky(_lower_triangular):
+class _LowerCholesky(_LowerTriangular):
     """Lower triangles with a positive diagonal."""
 
     def check(self, value: Tensor) -> Tensor:
         return super().check(value) & (value.diagonal(0, -2, -1) > 0).all(-1)
 
 
-class _corr_cholesky(_lower_cholesky):
+class _CorrCholesky(_LowerCholesky):
     """Lower triangles with a positive diagonal and rows of length 1."""
 
     def check(self, value: Tensor) -> Tensor:
@@ -258,7 +267,7 @@ class _corr_cholesky(_lower_cholesky):
         return super().check(value) & is_unit
 
 
-class _square(Constraint):
+class _Square(Constraint):
     """Matrices with as many rows as columns."""
 
     event_dim = 2
@@ -268,7 +277,7 @@ class _square(Constraint):
         return pellucid.full(value.shape[:-2], is_square, dtype=pellucid.bool)
 
 
-class _symmetric(_square):
+class _Symmetric(_Square):
     """Matrices that equal their transposes."""
 
     def check(self, value: Tensor) -> Tensor:
@@ -277,7 +286,7 @@ class _symmetric(_square):
         return pellucid.isclose(value, value.mT, atol=1e-6).flatten(-2).all(-1)
 
 
-class _positive_semidefinite(_symmetric):
+class _PositiveSemidefinite(_Symmetric):
     """Symmetric matrices without negative eigenvalues."""
 
     def check(self, value: Tensor) -> Tensor:
@@ -287,7 +296,7 @@ class _positive_semidefinite(_symmetric):
         return (pellucid.linalg.eigvalsh(value) >= 0).all(-1)
 
 
-class _positive_definite(_symmetric):
+class _PositiveDefinite(_Symmetric):
     """Symmetric matrices with positive eigenvalues."""
 
     def check(self, value: Tensor) -> Tensor:
@@ -300,7 +309,7 @@ class _positive_definite(_symmetric):
 # Constraints made of others
 
 
-class independent(Constraint):
+class _IndependentConstraint(Constraint):
     """``base_constraint`` of all elements in the last dims."""
 
     def __init__(
@@ -324,10 +333,32 @@ class independent(Constraint):
 
     def __repr__(self) -> str:
         count = self.reinterpreted_batch_ndims
-        return f"IndependentConstraint({self.base_constraint!r}, {count})"
+        return f"{super().__repr__()[:-1]}{self.base_constraint!r}, {count})"
 
 
-class cat(Constraint):
+class MixtureSameFamilyConstraint(Constraint):
+    """``base_constraint``, of which each component of a mixture has its own bounds: a
+    value satisfies it if it satisfies that of every component.
+    """
+
+    def __init__(self, base_constraint: Constraint) -> None:
+        self.base_constraint = base_constraint
+        self.is_discrete = base_constraint.is_discrete
+        self.event_dim = base_constraint.event_dim
+
+    def check(self, value: Tensor) -> Tensor:
+        if value.dim() < self.event_dim:
+            raise ValueError(
+                f"a value of {value.dim()} dims; {self.event_dim} belong together"
+            )
+        each = value.unsqueeze(value.dim() - self.event_dim)
+        return self.base_constraint.check(each).all(-1)
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}{self.base_constraint!r})"
+
+
+class _Cat(Constraint):
     """A constraint for each run of ``lengths`` slices along ``dim``."""
 
     def __init__(
@@ -347,7 +378,7 @@ class cat(Constraint):
         return pellucid.cat([c.check(part) for c, part in pairs], self.dim)
 
 
-class stack(Constraint):
+class _Stack(Constraint):
     """A constraint for each slice along ``dim``."""
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0) -> None:
@@ -362,44 +393,33 @@ class stack(Constraint):
         return pellucid.stack([c.check(part) for c, part in pairs], self.dim)
 
 
-class MixtureSameFamilyConstraint(Constraint):
-    """``base_constraint``, of which each component of a mixture has its own bounds: a
-    value satisfies it if it satisfies that of every component.
-    """
-
-    def __init__(self, base_constraint: Constraint) -> None:
-        self.base_constraint = base_constraint
-        self.is_discrete = base_constraint.is_discrete
-        self.event_dim = base_constraint.event_dim
-
-    def check(self, value: Tensor) -> Tensor:
-        if value.dim() < self.event_dim:
-            raise ValueError(
-                f"{value.dim()} dims of a value, and {self.event_dim} belong together"
-            )
-        each = value.unsqueeze(value.dim() - self.event_dim)
-        return self.base_constraint.check(each).all(-1)
-
-    def __repr__(self) -> str:
-        return f"MixtureSameFamilyConstraint({self.base_constraint!r})"
-
+interval = _Interval
+half_open_interval = _HalfOpenInterval
+integer_interval = _IntegerInterval
+greater_than = _GreaterThan
+greater_than_eq = _GreaterThanEq
+less_than = _LessThan
+multinomial = _Multinomial
+independent = _IndependentConstraint
+cat = _Cat
+stack = _Stack
 
 dependent = _Dependent()
 dependent_property = _DependentProperty
-boolean = _boolean()
-one_hot = _one_hot()
-nonnegative_integer = _integer_greater_than(0)
-positive_integer = _integer_greater_than(1)
-real = _real()
+boolean = _Boolean()
+one_hot = _OneHot()
+nonnegative_integer = _IntegerGreaterThan(0)
+positive_integer = _IntegerGreaterThan(1)
+real = _Real()
 real_vector = independent(real, 1)
 positive = greater_than(0.0)
 nonnegative = greater_than_eq(0.0)
 unit_interval = interval(0.0, 1.0)
-simplex = _simplex()
-lower_triangular = _lower_triangular()
-lower_cholesky = _lower_cholesky()
-corr_cholesky = _corr_cholesky()
-square = _square()
-symmetric = _symmetric()
-positive_semidefinite = _positive_semidefinite()
-positive_definite = _positive_definite()
+simplex = _Simplex()
+lower_triangular = _LowerTriangular()
+lower_cholesky = _LowerCholesky()
+corr_cholesky = _CorrCholesky()
+square = _Square()
+symmetric = _Symmetric()
+positive_semidefinite = _PositiveSemidefinite()
+positive_definite = _PositiveDefinite()

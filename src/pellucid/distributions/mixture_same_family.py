@@ -46,8 +46,7 @@ class MixtureSameFamily(Distribution):
 
     @constraints.dependent_property
     def support(self) -> constraints.Constraint:
-        support = self._components.support
-        return constraints.MixtureSameFamilyConstraint(support)
+        return constraints.MixtureSameFamilyConstraint(self._components.support)
 
     def _weights(self) -> Tensor:
         shape = self._mixture.probs.shape + (1,) * len(self._event_shape)

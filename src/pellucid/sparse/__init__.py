@@ -10,8 +10,17 @@ from pellucid import Tensor
 from pellucid.sparse._ops import invariants, products, reductions
 from pellucid.sparse._ops.construct import sparse_coo_tensor
 from pellucid.sparse._ops.parts import is_sparse, split
+from pellucid.sparse.semi_structured import (
+    SparseSemiStructuredTensor,
+    SparseSemiStructuredTensorCUSPARSELT,
+    SparseSemiStructuredTensorCUTLASS,
+    to_sparse_semi_structured,
+)
 
 __all__ = [
+    "SparseSemiStructuredTensor",
+    "SparseSemiStructuredTensorCUSPARSELT",
+    "SparseSemiStructuredTensorCUTLASS",
     "addmm",
     "as_sparse_gradcheck",
     "check_sparse_tensor_invariants",
@@ -21,6 +30,7 @@ __all__ = [
     "softmax",
     "spdiags",
     "sum",
+    "to_sparse_semi_structured",
 ]
 
 sampled_addmm = products.sampled_addmm

@@ -142,11 +142,12 @@ class Archive:
     def _memory(self, name: str, location: str) -> UntypedStorage:
         """The bytes of a record; of one that goes to the Meta device, their number."""
         placement = self._placement
-        is_known = isinstance(placement, DevicePlacement)
-        if is_known and placement.device_for(location).type == "meta":
-            size = self._archive.getinfo(self._prefix + name).file_size
-            return UntypedStorage(size, device="meta")
-        return UntypedStorage(self.read(name))
+        if not isinstance(placement, DevicePlacement):
+            return UntypedStorage(self.read(name))
+        if placement.device_for(location).type != "meta":
+            return UntypedStorage(self.read(name))
+        size = self._archive.getinfo(self._prefix + name).file_size
+        return UntypedStorage(size, device="meta")
 
 
 def placed(

@@ -10,11 +10,13 @@ from pellucid.sparse._ops.parts import (
     BLOCK_LAYOUTS,
     Parts,
     coo,
+    gradient_rules,
     is_sparse,
     same_structure,
     split,
 )
 from pellucid.sparse._ops.patterns import (
+    coalesced,
     coalesced_pair,
     find,
     keys_of,
@@ -112,3 +114,11 @@ def values_at(tensor: Tensor, pattern: Parts) -> Tensor:
     wanted = keys_of(target.indices, target.sparse_size)
     places, is_there = find(wanted, keys_of(indices, source.sparse_size))
     return take_where(values, places, is_there).reshape(pattern.values.shape)
+
+
+def _gradient_at(grad: Tensor, pattern: Parts) -> Tensor:
+    """The gradient of a tensor of this pattern by its values."""
+    return values_at(coalesced(grad) if is_sparse(grad) else grad, pattern)
+
+
+gradient_rules["at the pattern"] = _gradient_at

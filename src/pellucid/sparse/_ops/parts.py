@@ -8,6 +8,7 @@ values is ordinary ops, so a gradient never has more elements than its tensor.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
 import pellucid
@@ -115,6 +116,11 @@ def _make(parts: Parts, values: Tensor) -> Tensor:
     return cast(Tensor, made)
 
 
+# What gradients need of patterns: ``patterns.py`` and ``dense.py``, which are built on
+# this module, enter it.
+gradient_rules: dict[str, Callable[..., Tensor]] = {}
+
+
 class _Values(Function):
     """The values of a sparse tensor."""
 
@@ -125,10 +131,8 @@ class _Values(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Tensor:
-        from pellucid.sparse._ops.patterns import without_repetitions
-
         parts: Parts = ctx.parts
-        return without_repetitions(parts._replace(values=grad))
+        return gradient_rules["with each position once"](parts._replace(values=grad))
 
 
 class _WithValues(Function):
@@ -141,8 +145,4 @@ class _WithValues(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        from pellucid.sparse._ops.dense import values_at
-        from pellucid.sparse._ops.patterns import coalesced
-
-        whole = coalesced(grad) if is_sparse(grad) else grad
-        return values_at(whole, ctx.parts), None
+        return gradient_rules["at the pattern"](grad, ctx.parts), None

@@ -14,7 +14,7 @@ from typing import Any
 
 import pellucid
 from pellucid import _C, Tensor
-from pellucid.sparse._ops.parts import Parts, coo, join, split
+from pellucid.sparse._ops.parts import Parts, coo, gradient_rules, join, split
 
 
 def keys_of(indices: Tensor, sizes: Sequence[int]) -> Tensor:
@@ -122,6 +122,9 @@ def without_repetitions(parts: Parts) -> Tensor:
     places = order.new_empty(len(keys)).index_copy(0, numbers, order)
     values = parts.values.index_select(0, places)
     return coo(indices_of(keys, parts.sparse_size), values, parts.size, True)
+
+
+gradient_rules["with each position once"] = without_repetitions
 
 
 def find(wanted: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
