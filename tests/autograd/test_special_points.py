@@ -25,3 +25,68 @@ def test_both_operands_have_the_gradient_of_nan(function):
     nan = math.nan
     first, second = gradients(function, [nan, 1.0, nan, 1.0], [1.0, nan, nan, 1.0])
     assert first == second == [1.0, 1.0, 1.0, 0.5]
+
+
+@pytest.mark.parametrize("name", ["amax", "amin", "aminmax"])
+def test_an_extremum_that_is_nan_makes_all_gradients_nan(name):
+    def extremum(x):
+        found = getattr(torch, name)(x, dim=1)
+        return found.min + found.max if name == "aminmax" else found
+
+    rows = [[2.0, 2.0, 1.0], [math.nan, 2.0, 1.0], [math.nan, math.nan, 1.0]]
+    ((first, second, third),) = gradients(extremum, rows)
+    assert sum(first) == (2.0 if name == "aminmax" else 1.0)
+    assert all(map(math.isnan, second + third))
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_nans_that_are_the_extremum_of_all_elements_share_its_gradient(name):
+    function = getattr(torch, name)
+    assert gradients(function, [math.nan, math.nan, 1.0]) == [[0.5, 0.5, 0.0]]
+    assert gradients(function, [2.0, 2.0, 2.0, 2.0]) == [[0.25] * 4]
+
+
+@pytest.mark.parametrize("reduce", ["amax", "amin"])
+def test_extrema_of_parts_make_the_gradients_of_their_part_nan(reduce):
+    index = torch.tensor([0, 0, 1])
+    own, source = gradients(
+        lambda x, s: x.scatter_reduce(0, index, s, reduce),
+        [math.nan, 1.0],
+        [math.nan, 3.0, 1.0],
+    )
+    assert all(map(math.isnan, [own[0], *source[:2]]))
+    assert own[1] == source[2] == 0.5
+
+
+@pytest.mark.parametrize(
+    "loss", [torch.nn.functional.smooth_l1_loss, torch.nn.functional.huber_loss]
+)
+def test_losses_with_a_bend_pass_nan_on(loss):
+    nan = math.nan
+    x, target = gradients(
+        lambda x, t: loss(x, t, reduction="sum"), [nan, 0.5, 3.0], [0.0, nan, 0.0]
+    )
+    assert all(map(math.isnan, x[:2] + target[:2]))
+    assert (x[2], target[2]) == (1.0, -1.0)
+
+
+def test_a_hard_sigmoid_is_flat_at_nan():
+    x = [math.nan, -3.0, 0.0, 3.0]
+    found = gradients(torch.nn.functional.hardsigmoid, x)
+    assert found == [[0.0, 0.0, pytest.approx(1 / 6), 0.0]]
+
+
+def test_the_statistics_of_a_group_norm_have_gradients():
+    x = torch.arange(12.0).reshape(1, 4, 3).sin().double().requires_grad_()
+    y, mean, rstd = torch.native_group_norm(x, None, None, 1, 4, 3, 2, 0.5)
+    (of_mean,) = torch.autograd.grad(mean.sum(), x, retain_graph=True)
+    assert torch.allclose(of_mean, torch.full_like(x, 1 / 6))
+    groups = x.reshape(2, 6)
+    expected = (groups.var(1, correction=0) + 0.5).rsqrt()
+    assert torch.allclose(rstd.flatten(), expected)
+    total = (y * torch.arange(12.0).reshape(1, 4, 3)).sum() + rstd.sum()
+    normal = (groups - groups.mean(1, keepdim=True)) * expected.unsqueeze(1)
+    other = (normal.reshape(1, 4, 3) * torch.arange(12.0).reshape(1, 4, 3)).sum()
+    (found,) = torch.autograd.grad(total, x)
+    (wanted,) = torch.autograd.grad(other + expected.sum(), x)
+    assert torch.allclose(found, wanted)

@@ -25,7 +25,7 @@ STEP = 1e-6
 # PyTorch's gradient, which these ops give, is not the derivative of the value.
 # That of a factorization is the symmetric matrix's, of which one triangle is read; the
 # phases of complex eigenvectors are the routine's choice. No gradient goes through the
-# statistics that norms and attention give beside their results, and boxes of regions.
+# statistics that layer norms and attention give, and boxes of regions.
 NOT_DERIVATIVES = {
     *(
         "pellucid::_roi_align",
@@ -33,7 +33,7 @@ NOT_DERIVATIVES = {
         "pellucid::_roi_pool",
         "pellucid::_ps_roi_pool",
     ),
-    *("native_layer_norm", "native_group_norm"),
+    "native_layer_norm",
     "_scaled_dot_product_flash_attention_for_cpu",
     *(
         "ctc_loss.Tensor",

@@ -293,6 +293,11 @@ def hardsigmoid(x):
     return where(x <= -3, 0.0, where(x >= 3, 1.0, x / 6 + 0.5))
 
 
+@hardsigmoid.partials("PyTorch's slope at NaN is 0")
+def _(x, y):
+    return where((x > -3) & (x < 3), 1 / 6, 0.0)
+
+
 @pointwise(
     "hardswish(Tensor self) -> Tensor",
     refuses=("integers", "bool"),

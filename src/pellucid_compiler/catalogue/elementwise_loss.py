@@ -91,7 +91,7 @@ def smooth_l1_loss(x, target, reduction, beta):
 
     def distance(a, b):
         d = a - b
-        return where(abs(d) < beta, 0.5 * d * d / beta, abs(d) - 0.5 * beta)
+        return where(abs(d) >= beta, abs(d) - 0.5 * beta, 0.5 * d * d / beta)
 
     return _loss(reduction, distance, x, target)
 
@@ -126,7 +126,7 @@ def huber_loss(x, target, reduction, delta):
 
     def distance(a, b):
         d = a - b
-        return where(abs(d) <= delta, 0.5 * d * d, delta * (abs(d) - 0.5 * delta))
+        return where(abs(d) > delta, delta * (abs(d) - 0.5 * delta), 0.5 * d * d)
 
     return _loss(reduction, distance, x, target)
 

@@ -2,7 +2,7 @@
 ``layer_norm``, ``convolution`` for ``conv2d``.
 
 They compute what the layers' ops compute and give what PyTorch keeps for the gradient
-as well, which is not differentiable. The layers say that they are seen so.
+as well. The layers say that they are seen so.
 """
 
 from pellucid_compiler.catalogue.attention import attention
@@ -85,8 +85,8 @@ _log_softmax.vjp("saved values: saves y alone")(log_softmax_gradient)
 
 
 def _statistics(x, dims, eps):
-    """(mean, one over the standard deviation), which no gradient goes through."""
-    variance, center = moments(detach(x), dims, 0, True)
+    """(mean, one over the standard deviation)."""
+    variance, center = moments(x, dims, 0, True)
     return center, rsqrt(variance + eps)
 
 
@@ -101,7 +101,9 @@ def _statistics(x, dims, eps):
 def native_layer_norm(x, normalized_shape, weight, bias, eps):
     """``layer_norm``, the means, and one over the standard deviations."""
     y = layer_norm(x, normalized_shape, weight, bias, eps, True)
-    return y, *_statistics(x, [-1 - d for d in range(len(normalized_shape))], eps)
+    return y, *_statistics(
+        detach(x), [-1 - d for d in range(len(normalized_shape))], eps
+    )
 
 
 @fused(

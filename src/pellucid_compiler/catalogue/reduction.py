@@ -328,11 +328,24 @@ def aminmax(x, dim, keepdim):
     return least_over(x, dim, keepdim), greatest_over(x, dim, keepdim)
 
 
+_CHOSEN_REASON = "a NaN that is chosen gets the gradient; derived, all would be NaN"
+
+
+def _share_of_chosen(x, y, grad):
+    chosen = where(isnan(y), isnan(x), x == y)
+    return where(chosen, grad / total_over(to(chosen, grad.dtype)), 0)
+
+
 @reduction_op("max(Tensor self) -> Tensor", out="unary_out", node="MaxBackward1")
 def max_all(x):
     """The greatest of all elements; equal ones share the gradient."""
     _require_any("max", x)
     return greatest_over(x)
+
+
+@max_all.vjp(_CHOSEN_REASON)
+def _(x, y, grad, derived):
+    return _share_of_chosen(x, y, grad)
 
 
 max_all.gradients_seen_as(self=share_of_equals)
@@ -343,6 +356,11 @@ def min_all(x):
     """The least of all elements; equal ones share the gradient."""
     _require_any("min", x)
     return least_over(x)
+
+
+@min_all.vjp(_CHOSEN_REASON)
+def _(x, y, grad, derived):
+    return _share_of_chosen(x, y, grad)
 
 
 min_all.gradients_seen_as(self=share_of_equals)

@@ -140,13 +140,20 @@ def pulled_back(body: Expr, slopes: Slopes, ct: Expr) -> Iterator[tuple[Expr, Ex
             yield leaf, times(make("conj", slope), ct)
 
 
+def _selects_zero(slope: Expr) -> bool:
+    """Whether ``slope`` is a ``select``, or several nested ones, with a branch 0."""
+    return slope.op == "select" and any(
+        is_const(e, 0) or _selects_zero(e) for e in slope.args[1:]
+    )
+
+
 def times(slope: Expr, factor: Expr) -> Expr:
     """``slope * factor``, keeping what is exact: a slope of 1, of -1, and one that a
     ``select`` makes 0, which stays 0 whatever the factor is (0 * inf would be NaN).
     """
     if is_const(slope, 0):
         return cast(const(0), promote(slope.dtype, factor.dtype))
-    if slope.op == "select" and any(is_const(e, 0) for e in slope.args[1:]):
+    if _selects_zero(slope):
         condition, *branches = slope.args
         return select(condition, *(times(e, factor) for e in branches))
     for one, other in ((slope, factor), (factor, slope)):

@@ -113,7 +113,9 @@ class LoopTangent:
     def _of_extremum(
         self, stores: list[Store], slopes: list[Slopes], init: Value | None
     ) -> Value | None:
-        """Elements that tie for the extremum share its tangent evenly."""
+        """Elements that tie for the extremum share its tangent evenly. None equals an
+        extremum that is NaN, and the tangents of all of them become NaN.
+        """
         y = self.output
         hits = [s.body == _stored(y, s) for s in stores]
         ones = [cast(hit, y.dtype) for hit in hits]
@@ -128,7 +130,7 @@ class LoopTangent:
             count = emit_sum(self.g, count, tie)
         assert count is not None
         bodies = [
-            select(hit, self._body(s, d) / _stored(count, s), cast(0, y.dtype))
+            _share(hit, _stored(count, s), self._body(s, d))
             for hit, s, d in zip(hits, stores, slopes, strict=True)
         ]
         tangent = self._emit(stores, bodies, None, "sum")
@@ -138,10 +140,10 @@ class LoopTangent:
         share = emit_map(
             self.g,
             y.shape,
-            lambda *p: select(
+            lambda *p: _share(
                 element(initial, p) == element(y, p),
-                element(moved, p) / element(shares, p),
-                cast(0, y.dtype),
+                element(shares, p),
+                element(moved, p),
             ),
         )
         return emit_sum(self.g, tangent, share)
@@ -209,6 +211,12 @@ class LoopTangent:
             init=init,
             covered=self.attrs.covered and combine is None,
         )
+
+
+def _share(hit: Expr, count: Expr, tangent: Expr) -> Expr:
+    """What an element adds to the tangent of an extremum that ``count`` equal."""
+    none = select(count == 0, const(float("nan"), tangent.dtype), const(0.0))
+    return select(hit, tangent / count, times(none, tangent))
 
 
 def _stored(value: Value, store: Store) -> Expr:
