@@ -1,10 +1,8 @@
 // Tensor's operators: C slots that call overload sets. Python's data model names the ops.
-#include "core/call_op.h"
 #include "core/thread_state.h"
 #include "python/convert.h"
 #include "python/function_protocol.h"
 #include "python/method_entries.h"
-#include "python/op_overload.h"
 #include "python/tensor_type.h"
 
 namespace pellucid::python {
@@ -55,31 +53,26 @@ struct BinaryOperator {
   // What __torch_function__ receives where that is not the op: PyTorch has these operators in Python.
   const char* slot = nullptr;
   const char* reflected_slot = nullptr;
-  // number op tensor in the ops that PyTorch's operator calls, where they are others: modes of capture see these.
-  PyObject* (*captured)(PyObject* number, PyObject* tensor) = nullptr;
+  // The function in Python that does `number op tensor` by the ops that PyTorch's operator calls, where they are
+  // others: modes of capture see these.
+  const char* captured = nullptr;
 };
 
-// 2 / x is the reciprocal times 2.
-PyObject* captured_division(PyObject* number, PyObject* tensor) {
-  static OverloadSet &reciprocal = *find_method("reciprocal"), &multiply = *find_method("mul");
-  const Object inverse = own(call_overloads(reciprocal, {tensor, nullptr, 0, nullptr}));
-  return call_overloads(multiply, {inverse.get(), &number, 1, nullptr});
-}
-
-// The number stays one.
-PyObject* captured_power(PyObject* number, PyObject* tensor) {
+PyObject* call_captured(const char* name, PyObject* number, PyObject* tensor) {
+  Object module = own(PyImport_ImportModule("pellucid._functions.captured_operators"));
+  Object function = own(PyObject_GetAttrString(module.get(), name));
   PyObject* const arguments[] = {number, tensor};
-  return PyObject_Vectorcall(overload_object(required_op("pow.Scalar")), arguments, 2, nullptr);
+  return PyObject_Vectorcall(function.get(), arguments, 2, nullptr);
 }
 
 BinaryOperator binary_operators[NumBinary] = {
     {"add", nullptr, true},
     {.op = "sub", .reflected = "rsub", .reflected_slot = "__rsub__"},
     {"mul", nullptr, true},
-    {.op = "div", .reflected_slot = "__rtruediv__", .captured = captured_division},
+    {.op = "div", .reflected_slot = "__rtruediv__", .captured = "divided"},
     {.op = "floor_divide", .slot = "__floordiv__", .reflected_slot = "__rfloordiv__"},
     {.op = "remainder", .reflected_slot = "__rmod__"},
-    {.op = "pow", .reflected_slot = "__rpow__", .captured = captured_power},
+    {.op = "pow", .reflected_slot = "__rpow__", .captured = "raised"},
     {.op = "matmul", .reflected_slot = "__rmatmul__"},
     {.op = "bitwise_and", .commutes = true, .slot = "__and__"},
     {.op = "bitwise_or", .commutes = true, .slot = "__or__"},
@@ -150,7 +143,7 @@ PyObject* call_reflected(const BinaryOperator& operation, PyObject* left, PyObje
     return call_slot_override(slot, operands);
   }
   if (reflects && operation.captured && is_number(left) && thread_state.include.has(Key::PreDispatch))
-    return operation.captured(left, right);
+    return call_captured(operation.captured, left, right);
   if (reflects) return call_reflected(operation, left, right);
   bool mismatch = false;
   PyObject* result = call_binary(*operation.set, left, right, &mismatch);

@@ -119,8 +119,8 @@ def _resampled_by_op(
     scales: list[float],
     align_corners: bool,
 ) -> Tensor:
-    name = _OPS[mode][input.dim() - 2].__name__
-    resampled: Tensor = getattr(pellucid.ops.aten, name).vec(
+    op = pellucid._C._op_named(f"{_OPS[mode][input.dim() - 2].__name__}.vec")
+    resampled: Tensor = op(
         input,
         None if scales else sizes,
         *([align_corners] if mode in _OF_CORNERS else []),
