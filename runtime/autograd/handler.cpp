@@ -96,7 +96,7 @@ void record_functional(OpCall& call, void* finder) {
   } else if (request) {
     request->made = std::move(computation);
   }
-  results.give_on();
+  results.pass_on();
 }
 
 // The number of the input that is `tensor`.
@@ -155,12 +155,12 @@ void record_in_place(OpCall& call, void* finder) {
   if (thread_state.anomaly_mode) [[unlikely]]
     remember_forward_trace(*node);
   TensorImpl* written = call.rets[0].tensor;
-  if (!is_differentiable(written->dtype)) return results.give_on();  // x > 0 written into a mask
+  if (!is_differentiable(written->dtype)) return results.pass_on();  // x > 0 written into a mask
   if (written->base) rebase_history(*written, Ref<Node>::share(node.get()), input_number(call, written));
   else attach_results(call, node);
   if (thread_state.packs_saved_tensors) [[unlikely]]
     node->pack_saved(call);
-  results.give_on();
+  results.pass_on();
 }
 
 bool written_requires_grad(const OpCall& call) {

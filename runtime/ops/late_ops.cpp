@@ -127,7 +127,7 @@ void run_into(OpCall& call, void* context) {
     write_into(call, destination, *owned[next]);
     call.rets[next++] = Value::of(Tensor::share(&destination).leak());
   }
-  written.give_on();
+  written.pass_on();
 }
 
 // The mapping by names; the call's destinations are not arguments of the target.
