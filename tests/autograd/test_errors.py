@@ -283,7 +283,7 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "out= with gradients": (
         lambda: torch.add(leaf(1.0), leaf(1.0), out=torch.ones(1)),
         RuntimeError,
-        "with out=, gradients cannot be recorded",
+        "gradients cannot be recorded with out=",
     ),
     "integers that require gradients": (
         lambda: torch.tensor([1]).requires_grad_(),
@@ -389,7 +389,7 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "callback outside of backward": (
         lambda: torch.autograd.Variable._execution_engine.queue_callback(print),
         RuntimeError,
-        "during a backward pass only",
+        "only during a backward pass",
     ),
     "a count of changes of a number": (
         lambda: torch.autograd.graph.increment_version(3),
