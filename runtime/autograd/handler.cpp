@@ -178,7 +178,7 @@ void refuse_out(OpCall& call, void* finder) {
   const uint64_t needs = thread_state.grad_mode ? inputs_needing_grad(call) : 0;
   if (needs && (written_requires_grad(call) || derivative_of(call, needs, finder)))
     raise(ErrorKind::Runtime,
-          "%s(): gradients cannot be recorded with out=, but one of the arguments requires them.\n"
+          "%s(): with out=, gradients cannot be recorded, but one of the arguments requires them.\n"
           "Omit out=, call it under torch.no_grad(), or detach the arguments.",
           call.op->schema.name.c_str());
   call_below(call);

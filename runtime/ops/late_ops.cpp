@@ -99,7 +99,7 @@ void refuse_gradients(const OpCall& call) {
   for (int i = 0; i < call.num_args; ++i)
     if (call.args[i].is_tensor() && call.args[i].tensor->requires_grad())
       raise(ErrorKind::Runtime,
-            "%s(): gradients cannot be recorded with out=, but one of the arguments requires them.\n"
+            "%s(): with out=, gradients cannot be recorded, but one of the arguments requires them.\n"
             "Omit out=, call it under torch.no_grad(), or detach the arguments.",
             call.op->schema.name.c_str());
 }

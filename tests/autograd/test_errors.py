@@ -283,7 +283,7 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "out= with gradients": (
         lambda: torch.add(leaf(1.0), leaf(1.0), out=torch.ones(1)),
         RuntimeError,
-        "gradients cannot be recorded with out=",
+        "with out=, gradients cannot be recorded",
     ),
     "integers that require gradients": (
         lambda: torch.tensor([1]).requires_grad_(),
