@@ -1,8 +1,8 @@
 // LAPACK: the routines used by linear algebra, for the four dtypes it supports.
 //
 // They come with OpenBLAS from the package `scipy-openblas32`, which is opened at first use and runs on the calling
-// thread: batches are distributed over our threads, so results do not depend on their number. Without the package there
-// is no table, and the routines' definitions in NumPy run instead, as tile programs run where there is no compiler.
+// thread: batches are distributed over our threads, so results do not depend on their number. Without the package,
+// the routines' definitions in NumPy run instead, as tile programs run where there is no compiler.
 // Arguments are named as in LAPACK's documentation; the `size_t` at the end of a signature are string lengths, one for
 // each `char`, as Fortran passes them. Read next: library/matrices.h, which passes matrices to these routines.
 #pragma once

@@ -176,7 +176,7 @@ class Bounds:
         return self._nonnegative(_sum(polynomial(b), polynomial(a), True))
 
     def _nonnegative(self, terms: Polynomial) -> bool:
-        """Whether the terms, or the terms minus a fact's difference, are nonnegative."""
+        """Whether the terms, or the terms minus a fact's difference, are all >= 0."""
         if self._without_facts(terms):
             return True
         return any(self._without_facts(_sum(terms, fact, True)) for fact in self.facts)

@@ -101,7 +101,7 @@ class _Partials:
         }
 
     def _real_part(self, out: Slopes, e: Expr) -> None:
-        """``d Re(conj(s) z)`` with s = 1, i, z / |z| for the real part, imag and abs."""
+        """``d Re(conj(s) z)`` with s = 1, i, z / |z| for real part, imag and abs."""
         z = e.args[0]
         directions = {"real": const(1.0), "imag": const(1j)}
         s = directions.get(e.op)

@@ -89,7 +89,7 @@ def _float_floordiv(np: Any, a: Any, b: Any) -> Any:
 
 
 def _power(np: Any, a: Any, b: Any) -> Any:
-    """Integers: a negative exponent yields 0, or a power of -1 if the base is 1 or -1."""
+    """Integers: a negative exponent yields 0, or 1 or -1 for a base of 1 or -1."""
     if a.dtype.kind not in "iu":
         return np.power(a, b)
     positive = np.power(a, np.maximum(b, 0))
