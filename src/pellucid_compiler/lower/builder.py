@@ -141,8 +141,7 @@ class PlanBuilder:
         return KernelUse(kernel.kernel_id, params, self.name, messages)
 
     def begin_part(self) -> None:
-        """Registers from here on depend on the last step's result: they run after it.
-        """
+        """Start a part: registers from here on run after the last step."""
         self._part_ends.append(len(self.registers.program))
         self.steps.append(ComputeStep(-1))
 

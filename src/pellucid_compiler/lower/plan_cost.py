@@ -276,8 +276,7 @@ def _general_cost(self: _Counter, step: GeneralStep) -> Cost:
 
 
 def _block_cost(self: _Counter, step: BlockStep) -> Cost:
-    """Local values stay in the cache: only the whole block's inputs and outputs count.
-    """
+    """Only the whole block's inputs and outputs count; local values stay cached."""
     cost = Cost()
     local = {item.value for item in step.locals}
     for inner, axes in zip(step.steps, step.axes, strict=True):

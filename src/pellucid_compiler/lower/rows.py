@@ -372,8 +372,7 @@ class _GroupLowering:
         return operand(number, maps, self.builder.registers)
 
     def _partial_sums(self, member: _Member) -> Operand:
-        """The sums that groups of rows accumulate into; the first dim runs over groups.
-        """
+        """The sums that groups of rows accumulate into, with one row per group."""
         rows, columns = self.group.rows, self.group.columns
         accumulator = wide_dtype(member.attrs.dtype)
         made = self.builder.temporary(accumulator, (self._num_groups(), *columns))

@@ -65,8 +65,7 @@ def _stays_nest(node: Node) -> bool:
 
 
 def _without_costly(g: Graph, node: Node, env: dict[Value, Value]) -> Value | None:
-    """The loop with costly parts of one index loaded from tables; None if it has none.
-    """
+    """The loop with costly parts of one index loaded from tables, or None."""
     attrs: LoopAttrs = node.attrs
     inputs = [env[value] for value in node.inputs]
     found: dict[Expr, Expr] = {}

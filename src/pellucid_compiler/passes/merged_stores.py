@@ -69,8 +69,7 @@ def _merged_dim(parts: Sequence[Node]) -> int | None:
 
 
 def _is_slice(node: Node) -> bool:
-    """Whether the loop writes each element of a slice once: whole axes and constants.
-    """
+    """Whether the loop writes a slice once: at whole axes and constant indices."""
     if node.primitive is not LOOP or has_plain_store(node.attrs):
         return False
     attrs: LoopAttrs = node.attrs

@@ -17,8 +17,7 @@ from pellucid_compiler.passes.ranges import Piece, pieces_of
 
 
 class Shifted(NamedTuple):
-    """Along the first dim ``stack[t + shift]``, or ``edge`` if that is out of bounds.
-    """
+    """Along the first dim ``stack[t + shift]``; ``edge`` out of bounds."""
 
     stack: Value
     shift: int

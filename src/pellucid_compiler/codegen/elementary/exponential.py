@@ -106,8 +106,7 @@ def exp2(f: Function, x: Value) -> Value:
 
 
 def expm1(f: Function, x: Value) -> Value:
-    """``2**k (exp(r) - 1) + (2**k - 1)``, halved inside so that 2**k does not overflow.
-    """
+    """``2**k (exp(r) - 1) + (2**k - 1)``, halved inside to avoid overflow of 2**k."""
     bounded = _clamp(f, x, *((-20.0, 89.0) if is_single(x) else (-40.0, 710.0)))
     (_, exponent), r, rest = _reduce(f, bounded)
     small = _minus_one(f, r, rest)

@@ -156,8 +156,7 @@ def integer_type(value: Value) -> Type:
 
 
 def double_inside(function: Callable[..., Value]) -> Callable[..., Value]:
-    """Compute float32 operands in float64: nearly correctly rounded, at half the speed.
-    """
+    """Compute float32 operands in float64: nearly correctly rounded, half as fast."""
 
     def apply(f: Function, *operands: Value) -> Value:
         if not is_single(operands[0]):

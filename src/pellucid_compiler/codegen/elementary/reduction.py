@@ -109,8 +109,7 @@ def _loaded(f: Function, number: Value, single: bool) -> list[Value]:
 
 
 def _reduction(module: Module) -> Function:
-    """``reduce_angle(x, out)`` writes the quadrant (i64), the remainder, its low part.
-    """
+    """``reduce_angle(x, out)`` writes quadrant (i64), remainder and its low part."""
     f = module.function("reduce_angle", [("x", DOUBLE), ("out", PTR)], internal=True)
     x, out = f.args
     bits = f.bitcast(x, I64)
