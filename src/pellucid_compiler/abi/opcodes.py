@@ -36,9 +36,7 @@ INSTRUCTIONS: Final = (
     Opcode("integer", "Integer", NOTHING, INTEGER, 0, _OF_CALL),
     Opcode("number", "Number", NOTHING, NUMBER, 0, _OF_CALL),
     Opcode("imaginary", "Imaginary", NOTHING, NUMBER, 0, _OF_CALL),
-    Opcode(
-        "guard", "Guard", INTEGER, NOTHING, 1, "a, value: the case that the plan is for"
-    ),
+    Opcode("guard", "Guard", INTEGER, NOTHING, 1, "a, value: what the plan is for"),
     Opcode("require", "Require", INTEGER, NOTHING, 1, "a, b: number of the message"),
     Opcode("select", "Select", INTEGER, SAME, 3, "a ? b : c"),
     Opcode("to_number", "ToNumber", INTEGER, NUMBER, 1, "a"),
