@@ -48,7 +48,7 @@ op's semantics. Keyword options of every decorator:
 ``layout``         results' memory layout, row-major by default: ``"operand"``, those
                    of its shape as the first tensor; ``"images"``, channels last if one
                    of the first two tensors is
-``autocast``       the dtype of operands in an autocast region: ``"lower"``, the region's
+``autocast``       operands' dtype in an autocast region: ``"lower"``, the region's
                    dtype; ``"float32"``; or ``"widest"``, the widest of them
 ``copy_method``    for a view: its ``name_copy`` is also a method
 ``index_error``    the error type of an index out of bounds (IndexError)
