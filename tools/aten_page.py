@@ -1,12 +1,12 @@
-"""docs/aten.md: PyTorch's table of ops beside ``torch.ops.aten``; needs PyTorch.
+"""docs/aten.md: PyTorch's table of ops compared with ``torch.ops.aten``; needs PyTorch.
 
     python tools/aten_page.py           # rewrites the page
     python tools/aten_page.py --record  # and the counts in benchmarks/results.json
 
-Compared are public names of PyTorch's schema table whose schemas have tensors, without
-those of other vendors' libraries. Why a name is left out is found, not entered:
+It compares public names of PyTorch's schema table whose schemas have tensors, without
+those of other vendors' libraries. Why a name is missing is determined, not entered:
 PyTorch's dispatcher has no such op, which is TorchScript's own; or Python has a
-function or method of the name; or neither. ``tests/docs/test_aten.py`` holds the page
+function or method of that name; or neither. ``tests/docs/test_aten.py`` checks the page
 without PyTorch.
 """
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Builds the package in place: the runtime, the frozen op table and the kernel packs.
 
-Called by setup.py, the Makefile and developers. Each step runs only when something it
-reads has changed. Compiler output lands in ``build/``; results land beside the Python
+Called by setup.py, the Makefile and developers. Each step runs only if its inputs have
+changed. Compiler output goes to ``build/``; results are placed beside the Python
 sources: ``_C.<abi>.so``, ``distributed/_distributed.<abi>.so``, ``frozen.bin``,
-``kernels-<level>.pack`` and ``_C/_op_types``. A ``ccache`` on the path is used. Before
-the compiler runs ``tools/write_offers.py``, after it ``freeze.py`` and
-``make_stubs.py``.
+``kernels-<level>.pack`` and ``_C/_op_types``. A ``ccache`` on the path is used.
+``tools/write_offers.py`` runs before the compiler, ``freeze.py`` and ``make_stubs.py``
+after it.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ PACKAGE = ROOT / "src" / "pellucid"
 RUNTIME = ROOT / "runtime"
 JOBS = min(2, os.cpu_count() or 1)
 
-# No contraction of multiply-add: results must not depend on the optimiser's merging.
+# No contraction of multiply-add: results must not depend on the optimiser.
 COMMON = (
     "-std=c++20 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden "
     "-ffp-contract=off -fno-strict-aliasing -fno-semantic-interposition -pthread"
 )
-# Missing initialisers: CPython's structures and ours name only members that they set.
-# Casts of functions: CPython's method tables hold three signatures under one type.
+# Missing initialisers: CPython's structures, and ours, name only the members they set.
+# Function casts: CPython's method tables store three signatures as one type.
 WARNINGS = "-Wall -Wextra -Wno-missing-field-initializers -Wno-cast-function-type"
 # g++'s plain -Wshadow also refuses `member(member)` in constructors and, wrongly,
-# scoped enumerators that are named as a class is; clang++'s refuses the rest.
+# scoped enumerators with the name of a class; clang++'s refuses the rest.
 SHADOW = {"g++": "-Wshadow=local", "clang++": "-Wshadow"}
-# These ask the processor whether it can run the others: runtime/module/loader.cpp.
+# These check whether the processor can run the others: runtime/module/loader.cpp.
 BASELINE = {RUNTIME / "core" / "cpu.cpp", RUNTIME / "module" / "loader.cpp"}
 RELEASE = "-O2 -ftree-vectorize -DNDEBUG"
 DEBUG = "-O1 -g -fno-omit-frame-pointer"
@@ -90,19 +90,19 @@ def compiler() -> list[str]:
 def warnings(driver: list[str], *, are_errors: bool) -> list[str]:
     """The options for warnings.
 
-    They are errors for developers and in CI (``make check``, ``make clang``). A build
-    for use goes on: a newer compiler may warn of what today's do not.
+    They are errors for developers and in CI (``make check``, ``make clang``). A user's
+    build continues: a newer compiler may have new warnings.
     """
     kind = "clang++" if "clang" in Path(driver[-1]).name else "g++"
     return [*WARNINGS.split(), SHADOW[kind], *(["-Werror"] if are_errors else [])]
 
 
-# Extension modules beside the runtime's, which load without it, and their sources.
+# Extension modules other than the runtime's, which load without it, and their sources.
 LIBRARIES = {"distributed/_distributed": RUNTIME / "distributed"}
 
 
 def extension_path(mode: Mode, name: str = "_C") -> Path:
-    """Where a built extension module goes."""
+    """The path of a built extension module."""
     suffix = sysconfig.get_config_var("EXT_SUFFIX") or ".so"
     if mode.name in ("sanitize", "threads"):
         return ROOT / "build" / mode.name / "pellucid" / f"{name}{suffix}"
@@ -126,7 +126,7 @@ def read_dependencies(dependency_file: Path) -> list[Path]:
 
 
 def is_stale(target: Path, dependencies: list[Path]) -> bool:
-    """Whether `target` is absent or older than something it was made from."""
+    """Whether `target` is absent or older than one of its inputs."""
     if not target.exists():
         return True
     made = target.stat().st_mtime_ns
@@ -151,7 +151,8 @@ def compile_commands(mode: Mode, *, werror: bool = False) -> dict[Path, list[str
     python = sysconfig.get_paths()["include"]
     include = ["-Iruntime", "-Isrc/pellucid/include", f"-isystem{python}"]
     common = [*driver, *COMMON.split(), *mode.flags, *include]
-    # A change of flags must not reuse objects: they are in the folder's name.
+    # A change of flags must not reuse objects, so the folder's name depends on the
+    # flags.
     digest = hashlib.sha256("\0".join(common).encode()).hexdigest()[:12]
     common += warnings(driver, are_errors=werror)
     folder = Path("build") / f"{mode.name}-{digest}"
@@ -170,10 +171,11 @@ def compile_commands(mode: Mode, *, werror: bool = False) -> dict[Path, list[str
 
 
 def precompiled_headers(folder: Path, prefix: list[str]) -> list[str]:
-    """The options that read the standard headers, which it compiles if need be.
+    """The options that use the precompiled standard headers, which are compiled if
+    needed.
 
-    They take a quarter of a build. With ccache there are none: it does not keep what
-    was made with compiled headers.
+    Compiling these headers takes a quarter of a build. With ccache there are none,
+    because it does not cache files that use precompiled headers.
     """
     if prefix[0] == "ccache":
         return []
@@ -243,8 +245,8 @@ def run_generators(*, all_levels: bool) -> None:
 
 
 def write_generated_sources() -> None:
-    """The C++ side of what the compiler and the runtime agree on, and its page; the
-    names that the package binds lazily.
+    """Writes the generated headers shared by the compiler and the runtime, their page,
+    and the names that the package binds lazily.
     """
     sys.path.insert(0, str(PACKAGE.parent))
     from pellucid_compiler.abi.headers import headers

@@ -3,9 +3,9 @@
     python tools/check_function_db.py [part of a name ...]
 
 The Functions of ``torch.testing._internal.autograd_function_db`` are read from the
-installed PyTorch (development only) and executed with either framework in its place:
-values, gradients of first and second order, forward mode, and vmap of values and
-gradients must be equal, errors of the same type.
+installed PyTorch (development only) and run with either framework: values, gradients of
+first and second order, forward mode, and vmap of values and gradients must be equal,
+and errors must have the same type.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def differentiable(framework: Any, result: Any) -> list[Any]:
 def observations(
     framework: Any, entry: OpInfo, sample: SampleInput
 ) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """What is looked at, each a function that computes it."""
+    """The quantities to compare, each as a function that computes it."""
     args = sample.arguments
     tensors = [a for a in args if isinstance(a, framework.Tensor)]
     inputs = [t for t in tensors if t.requires_grad]

@@ -49,7 +49,7 @@ a cause that was mended since is shown until the suite is run again.
 
 
 class Result(NamedTuple):
-    """What became of one program."""
+    """The outcome of one program."""
 
     lines: int
     agreeing: int
@@ -73,7 +73,7 @@ def printed(python: str, program: Path, first: str = "") -> tuple[list[str], str
 
 
 def agrees(own: str, other: str) -> bool:
-    """Whether two lines say the same, rounding aside."""
+    """Whether two lines are equal up to rounding."""
     if _NUMBER.sub("#", own) != _NUMBER.sub("#", other):
         return False
     pairs = zip(_NUMBER.findall(own), _NUMBER.findall(other), strict=True)
@@ -84,7 +84,7 @@ def agrees(own: str, other: str) -> bool:
 
 
 def compared(own: list[str], other: list[str], failure: str) -> Result:
-    """The lines of PyTorch's run that Pellucid's has, too."""
+    """The lines of PyTorch's run that Pellucid's also has."""
     pairs = list(zip(own, other, strict=False))
     differing = [b.split()[0] for a, b in pairs if not agrees(a, b)]
     note = failure or ", ".join(differing)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares the tables of mistakes and of warnings with an installed PyTorch.
 
-Development only: needs torch. The tables are ``tests/surface/mistakes.py``, of errors,
-``message_parts.py``, of what their messages hold, and ``program_warnings.py``.
+Development only: needs torch. The tables are ``tests/surface/mistakes.py`` (errors),
+``message_parts.py`` (parts of their messages) and ``program_warnings.py``.
 """
 
 from __future__ import annotations

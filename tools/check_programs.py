@@ -5,17 +5,17 @@
     check_programs.py --show 4711
 
 Development only: needs torch. A program is 3 to 13 calls on a pool of a few small
-tensors: functions, methods and in-place methods of every op that PyTorch's table has,
-with arguments drawn by type and name, tensors of many dtypes and of some layouts, a
-few with gradients. After every call it compares the type of error, and of results
-value, dtype, shape, whether they are views and ask for gradients; and the values of all
-tensors of the pool, which shows what is aliased. At the end it compares gradients. A
-program ends at its first difference. Prints the differences, by op, with the seed that
-shows each.
+tensors: functions, methods and in-place methods of every op in PyTorch's table, with
+arguments drawn by type and name, tensors of many dtypes and of some layouts, a few with
+gradients. After every call it compares the type of an error, or a result's value,
+dtype, shape, whether it is a view and whether it requires gradients; and the values of
+all tensors of the pool, which reveals aliasing. At the end it compares gradients. A
+program ends at its first difference. Prints the differences by op, with a seed that
+reproduces each.
 
-Not compared: what PyTorch refuses for want of a kernel or a derivative (``WANTS``),
-values that it leaves open (``OPEN``), and whether a result is a view of memory that
-nothing else has.
+Not compared: calls that PyTorch refuses for lack of a kernel or a derivative
+(``WANTS``), values that it leaves unspecified (``OPEN``), and whether a result is a
+view of memory that nothing else uses.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ import torch
 
 import pellucid
 
-# Draws, memory as found, settings, answers that are not unique.
+# Random draws, uninitialised memory, settings, results that are not unique.
 LEFT_OUT = """
     empty new_empty empty_like empty_strided new_empty_strided empty_permuted rand
     rand_like randn randn_like randint randint_like randperm bernoulli cauchy
@@ -61,7 +61,7 @@ LEFT_OUT = """
     unsafe_split unsafe_chunk unsafe_split_with_sizes detach_copy unique_consecutive
     index
 """
-# What PyTorch raises where the call as such is right: of calls, and of gradients.
+# PyTorch's errors for calls that are correct: lacking a kernel, or a derivative.
 WANTS = (
     "Could not run",
     "does not support automatic differentiation",
@@ -69,9 +69,9 @@ WANTS = (
     "MKL FFT error",
 )
 SAVES_MORE = "modified by an inplace operation"
-# Which of equal elements is found, and places in rows that are not sorted.
+# Which of several equal elements is found, and positions in unsorted rows.
 OPEN = ("kthvalue", "median", "nanmedian", "searchsorted", "bucketize")
-# Functions that take their tensors one by one.
+# Functions that take their tensors as separate arguments.
 LOOSE = ("block_diag", "broadcast_tensors", "cartesian_prod", "chain_matmul")
 CRASHES_PYTORCH = ["slice_inverse", "embedding_bag", "native_batch_norm"]
 KINDS = (
@@ -229,7 +229,7 @@ def forms(name: str, schema: Any) -> list[str]:
 
 
 class Maker:
-    """Draws programs; the state of PyTorch's side decides what fits."""
+    """Draws programs; PyTorch's side determines which calls fit."""
 
     def __init__(self, seed: int, table: list[tuple[str, Any]]) -> None:
         self.draw = random.Random(seed)
@@ -425,7 +425,7 @@ def close(a: np.ndarray, b: np.ndarray, dtype: str) -> bool:
 
 
 def aliased(results: list[Any], pool: list[Any]) -> list[list[int]]:
-    """Of every result the tensors of the pool whose memory it shares."""
+    """For every result, the tensors of the pool with which it shares memory."""
     where = [x.data_ptr() for x in pool]
     storages = [x.untyped_storage().data_ptr() for x in pool]
     return [
@@ -442,7 +442,7 @@ def aliased(results: list[Any], pool: list[Any]) -> list[list[int]]:
 
 
 def short(*pair: Any) -> str:
-    """Both results in a line, as far as they can be shown."""
+    """Both results in one line, as far as they can be printed."""
     if any(x is None or not is_tensor(x) or x.numel() > 24 for x in pair):
         return ""
     return " | ".join(
@@ -458,8 +458,8 @@ def asked(tensor: Any, name: str) -> Any:
 
 
 def difference(theirs: Any, ours: Any, is_alone: bool = False) -> str:
-    """What differs between a result of PyTorch's and ours; empty if nothing.
-    ``is_alone``: nothing else has its memory.
+    """The difference between PyTorch's result and ours; empty if there is none.
+    ``is_alone``: nothing else uses its memory.
     """
     if is_tensor(theirs) != is_tensor(ours):
         return f"type {type(theirs).__name__} | {type(ours).__name__}"
@@ -617,7 +617,7 @@ def gradients(maker: Maker, lines: list[str]) -> Any:
 
 
 def kind(what: str) -> int:
-    """The order in which differences are printed: the gravest first."""
+    """The order in which differences are printed: the most severe first."""
     if not what.startswith("error"):
         return 0
     theirs, _, ours = what.removeprefix("error ").partition(" | ")

@@ -2,9 +2,8 @@
 """Compares what ops refuse, by dtype, with an installed PyTorch.
 
 Development only: needs torch. The table is ``tests/declarations/refusals.txt``. Prints
-one line per op and outcome: what is refused here and computed there, the other way
-round, and where the types of errors differ. Ops that PyTorch lacks, and samples that it
-cannot be given, are left out.
+one line per op and outcome: refused here but computed there, the reverse, and different
+types of errors. Skips ops that PyTorch lacks, and samples that cannot be passed to it.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def tensor_of(array: np.ndarray, dtype: str) -> torch.Tensor:
 
 
 def outcome(name: str, call: Any, dtype: str) -> str:
-    """The name of PyTorch's error; empty if it computes, "?" if it cannot be asked."""
+    """The name of PyTorch's error; empty if it computes, "?" if it cannot be called."""
     arguments = REGISTRY[name].schema.arguments
     given = iter([tensor_of(a, dtype) for a in call.tensors])
     by_position, by_keyword = [], {}

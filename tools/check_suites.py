@@ -6,7 +6,7 @@
 
 FOLDER is a checkout of the library without its package, so that the installed one is
 tested. A test that ends alike on both sides agrees. The result is recorded in
-tools/libraries/suites.json, of which check_libraries.py writes its second table.
+tools/libraries/suites.json, from which check_libraries.py writes its second table.
 Development only.
 """
 
@@ -58,7 +58,7 @@ def outcomes(record: str) -> dict[str, tuple[str, str]]:
 
 
 def compared(own: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """How many tests ran on both sides, how many ended alike, what the rest says."""
+    """Counts of tests run on both sides and of equal outcomes; the others' reports."""
     both = [name for name in own if name in other]
     differing = [name for name in both if own[name][0] != other[name][0]]
     said = [_PATH.sub("...", own[name][1])[:120] or own[name][0] for name in differing]

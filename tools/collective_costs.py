@@ -1,13 +1,13 @@
-"""What an all_reduce over TCP takes among many ranks: simulated from measured costs.
+"""The time of an all_reduce over TCP among many ranks, simulated from measured costs.
 
     python tools/collective_costs.py
 
-Each rank sends every other one a message (up to 64 KiB the whole operand, above that a
+Each rank sends every other rank a message (up to 64 KiB the whole operand, above that a
 slice, then the slice's sum): pellucid/distributed/_transport/messages.py. A message
-costs both ends time, and bytes too, one after the other; it has a latency, and the
-ranks of a machine share its link. ``fitted`` takes the costs from times of 2 ranks
-(benchmarks/results.json, section "distributed-tcp"), ``main`` prints what they say of
-4 ranks beside the time measured, then of up to 10,000: docs/distributed.md.
+costs both ends time, and so do its bytes, sequentially; it has a latency, and the ranks
+of a machine share its link. ``fitted`` derives the costs from times of 2 ranks
+(benchmarks/results.json, section "distributed-tcp"); ``main`` prints the prediction for
+4 ranks with the time measured, then for up to 10,000: docs/distributed.md.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ SIZES = {"8 B": 8, "64 KiB": 64 * 1024, "16 MiB": 16 << 20}
 
 
 class Costs(NamedTuple):
-    """``message``, ``byte``: seconds of a rank's end, alone on a core; ``large_byte``:
-    of slices, whose memory is new; ``latency``: on the way.
+    """``message``, ``byte``: seconds at a rank's end, alone on a core; ``large_byte``:
+    for slices, whose memory is new; ``latency``: of the link.
     """
 
     message: float
@@ -44,7 +44,7 @@ class Cluster(NamedTuple):
     bandwidth: float
 
 
-# What the table assumes: machines of 8 ranks on 8 cores, links of 100 Gb/s.
+# The table's assumptions: machines of 8 ranks on 8 cores, links of 100 Gb/s.
 CLUSTER = Cluster(8, 8, 10e-6, 12.5e9)
 
 # Where the times of 4 ranks were measured: two cores, no link.
@@ -64,8 +64,8 @@ def simulated(ranks: int, nbytes: int, costs: Costs, cluster: Cluster) -> float:
 def _exchange(
     ranks: int, nbytes: int, byte: float, costs: Costs, cluster: Cluster
 ) -> float:
-    """Seconds until a rank has sent each other one a message and taken theirs: all do
-    the same, so that message k comes when the rank's own k-th one arrives.
+    """Seconds until a rank has sent a message to every other one and received theirs:
+    all do the same, so that message k arrives when the rank's own k-th one does.
     """
     local = min(ranks, cluster.ranks_per_machine)
     crowding = max(1.0, local / cluster.cores)
@@ -86,8 +86,8 @@ def _exchange(
 
 
 def fitted(times: Mapping[str, float]) -> Costs:
-    """The costs that explain the times of 2 ranks, on a core each: half of the least
-    one is the way.
+    """The costs that explain the times of 2 ranks, on a core each; the latency is half
+    of the smallest time.
     """
     small, middle, large = (times[name] for name in SIZES)
     byte = (middle - small) / (2 * SIZES["64 KiB"])

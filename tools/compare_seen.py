@@ -1,11 +1,11 @@
 """What dispatch modes see here and in PyTorch: ``tools/compare_seen.py [name ...]``.
 
 Runs the first differentiable samples of PyTorch's OpInfo database, and layers of
-``torch.nn``, forward and backward in both packages under a mode that writes down the
-names of ops, and prints how many sequences are equal, equal in another order, or
-different, then those that differ (``-v``: each with its names). ``--without-rules``
-takes derivatives apart where declarations say what modes see of them, to find
-declarations that say nothing new. Needs torch.
+``torch.nn``, forward and backward in both packages under a mode that records the names
+of ops. Prints how many sequences are equal, equal in another order, or different, then
+those that differ (``-v``: each with its names). ``--without-rules`` decomposes
+derivatives where declarations say what modes see of them, to find redundant
+declarations. Needs torch.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import pellucid.utils._python_dispatch as own_dispatch
 SAMPLES = 2
 MOST_TRIED = 12
 UNSHOWN = {"aten::detach", "aten::alias"}
-"""Bookkeeping of autograd, of which both packages have their own."""
+"""Autograd's bookkeeping ops, which differ between the packages."""
 
 
 class Program(NamedTuple):
@@ -76,7 +76,7 @@ def _to_own(value: Any) -> Any:
 
 
 def _names(library: Any, watch: Any, program: Program) -> tuple[list[str], list[str]]:
-    """Of the forward and of the backward pass."""
+    """The names of the forward and of the backward pass."""
     given = (program.args, program.kwargs)
     if library is pellucid:
         given = tree_map(_to_own, given)

@@ -3,11 +3,10 @@
     python tools/figures.py         # rewrites README.md and docs/*.md
     python tools/figures.py --check # fails when a document differs
 
-A document marks what is generated with comments, which no reader sees:
-``<!-- table NAME -->`` and ``<!-- end -->`` around a table, ``<!-- figure NAME -->``
-and ``<!-- end -->`` around a number in a sentence. What is counted here is
-counted each time; what is measured is in the file, with its machine and date.
-``tests/docs/test_figures.py`` holds the documents.
+A document marks generated parts with comments, which readers do not see: ``<!-- table
+NAME -->`` and ``<!-- end -->`` around a table, ``<!-- figure NAME -->`` and ``<!-- end
+-->`` around a number in a sentence. Counts are computed each time; measurements are in
+the file, with machine and date. ``tests/docs/test_figures.py`` checks the documents.
 """
 
 from __future__ import annotations
@@ -103,7 +102,7 @@ def mean_and_worst(group: str) -> tuple[float, str, float]:
 
 
 def seconds(value: float) -> str:
-    """Two or three digits with the unit that suits."""
+    """Two or three digits with a suitable unit."""
     units = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6))
     unit, scale = next((pair for pair in units if value >= pair[1]), units[-1])
     shown = value / scale

@@ -1,8 +1,9 @@
 """Print the polynomial coefficients of ``codegen/elementary/coefficients.py``.
 
 Each polynomial interpolates its function at Chebyshev nodes, in 60 digits: within a
-small factor of the best one of its degree. Beside it stands the error of the fit, which
-has to vanish beside half an ulp. Run it when a degree or an interval changes:
+small factor of the best one of its degree. The error of the fit, printed beside it,
+must be negligible compared with half an ulp. Run it when a degree or an interval
+changes:
 
     cd src/pellucid_compiler/codegen/elementary
     python ../../../../tools/fit_elementary.py > coefficients.py

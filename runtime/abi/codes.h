@@ -1,4 +1,4 @@
-// The enumerations that Python and C++ share; a place is a code.
+// The enumerations that Python and C++ share; a member's index is its code.
 //
 // Generated from src/pellucid_compiler/abi/codes.py by tools/build.py: change it there.
 // clang-format off
@@ -16,7 +16,7 @@ enum class Code : uint8_t {
   None,
   False,
   True,
-  Integer,  // zigzag, 7 bits a byte
+  Integer,  // zigzag, 7 bits per byte
   Number,  // a double
   Text,  // its length, UTF-8
   Bytes,  // its length, the bytes
@@ -27,7 +27,7 @@ template <>
 inline constexpr int kNumCodes<Code> = 9;
 inline constexpr std::string_view kCodeNames[] = {"none", "false", "true", "integer", "number", "text", "bytes", "list", "complex"};
 
-// What an error is raised as at the border to Python.
+// The Python exception that an error becomes in the bindings.
 enum class ErrorKind : uint8_t {
   Runtime,
   Type,
@@ -37,7 +37,7 @@ enum class ErrorKind : uint8_t {
   NotImplemented,
   OutOfMemory,  // RuntimeError, as PyTorch's CPU allocator raises
   ZeroDivision,
-  Assertion,  // which PyTorch raises for devices its build lacks
+  Assertion,  // as PyTorch raises for devices its build lacks
   PythonRaised,  // an exception is set in the calling thread
   LinearAlgebra,  // of pellucid.linalg
 };
@@ -51,7 +51,7 @@ enum class KernelStatus : uint8_t {
   IndexOutOfBounds,  // detail: the index
   ZeroDivision,
   Requirement,  // detail: the number of the requirement
-  OutsideOperand,  // in checked mode alone; detail: the operand, outputs first, then the element and the number of elements, OUTSIDE_BITS each
+  OutsideOperand,  // only in checked mode; detail: the operand, outputs first, then the element and the number of elements, OUTSIDE_BITS each
 };
 template <>
 inline constexpr int kNumCodes<KernelStatus> = 5;
@@ -60,17 +60,17 @@ inline constexpr std::string_view kKernelStatusNames[] = {"ok", "out_of_bounds",
 // How an op runs.
 enum class OpKind : uint8_t {
   View,  // shares memory with its operand
-  Factory,  // makes a tensor of no operand
+  Factory,  // makes a tensor without operands
   Pointwise,  // an ElementFunction over one element of each operand
   Reduction,
   Scan,
   Fused,  // a Graph of several loops
   Contraction,  // sums of products
-  Loop,  // steps of a recurrence
-  DataDependent,  // result sizes follow from elements
+  Loop,  // a recurrence
+  DataDependent,  // result sizes depend on elements
   Random,  // pointwise, over random words
   Foreach,  // pointwise, over lists of tensors
-  Join,  // the tensors of a list along a dim
+  Join,  // concatenates the tensors of a list along a dim
   Library,  // a routine by name
   Composite,  // calls other ops
 };
@@ -88,11 +88,11 @@ template <>
 inline constexpr int kNumCodes<Variant> = 3;
 inline constexpr std::string_view kVariantNames[] = {"functional", "in_place", "out"};
 
-// What an autocast region casts the floating-point operands to.
+// The dtype to which an autocast region casts floating-point operands.
 enum class CastRule : uint8_t {
-  None,  // nothing: the op runs in the dtypes that it is given
+  None,  // none: the op runs in the dtypes of its operands
   Lower,  // the region's dtype: products, which are faster there
-  Float32,  // float32: what loses its meaning in half precision
+  Float32,  // float32: for ops that are too inaccurate in half precision
   Widest,  // the widest among the operands
 };
 template <>
@@ -103,7 +103,7 @@ inline constexpr std::string_view kCastRuleNames[] = {"", "lower", "float32", "w
 enum class ResultLayout : uint8_t {
   RowMajor,
   Operand,  // that of the first operand, if it is dense
-  Images,  // channels innermost where the operands' are
+  Images,  // channels innermost if those of the operands are
 };
 template <>
 inline constexpr int kNumCodes<ResultLayout> = 3;
@@ -111,7 +111,7 @@ inline constexpr std::string_view kResultLayoutNames[] = {"", "operand", "images
 
 // How an overload without plans runs (declare/late_forms.py).
 enum class LateBody : uint8_t {
-  Redirect,  // as another record, arguments matched by name
+  Redirect,  // calls another record, with arguments matched by name
   Composite,  // a Python body
   OutOf,  // a functional record, whose results are written to out=
   InPlaceOf,  // a functional record, whose result is written to self
@@ -124,9 +124,9 @@ inline constexpr std::string_view kLateBodyNames[] = {"redirect", "composite", "
 // The ops that transforms derive from an op at one key and mask of inputs.
 enum class Rule : uint8_t {
   Vjp,  // gradients of the inputs of the mask
-  Jvp,  // tangents of the outputs, where the inputs of the mask have tangents
+  Jvp,  // tangents of the outputs, given tangents of the inputs of the mask
   Batch,  // the op, with a leading dim on the inputs of the mask and all outputs
-  SavedVjp,  // as vjp, of a call that runs as the derivative's forward op
+  SavedVjp,  // as vjp, for a call that runs the derivative's forward op
 };
 template <>
 inline constexpr int kNumCodes<Rule> = 4;
@@ -134,11 +134,11 @@ inline constexpr std::string_view kRuleNames[] = {"vjp", "jvp", "batch", "saved_
 
 // Where an argument of a derivative comes from.
 enum class ArgumentOrigin : uint8_t {
-  Argument,  // the forward argument (saved when a tensor)
+  Argument,  // the forward argument (saved if it is a tensor)
   Result,  // the forward result (saved)
   Saved,  // extra results of the forward op, saved for backward
   Gradient,  // the gradient of a forward result; an undefined one is zeros
-  Gradients,  // those of all results, as one list
+  Gradients,  // the gradients of all results, as one list
   Sizes,  // sizes of forward tensors, as integers
   Tangent,  // the tangent of an input, by its number
 };
@@ -151,34 +151,34 @@ enum class StepKind : uint8_t {
   Map,  // one kernel over every point
   Reduce,  // one kernel that combines along axes
   Rows,  // one kernel per row, which may read the row several times
-  Nest,  // a kernel that is handed whole values
+  Nest,  // a kernel that receives whole values
   Gemm,  // a matrix product
-  Scan,  // running combination along the last axis
-  Recurrence,  // a plan, repeated along a dim
-  Fill,  // one number everywhere
+  Scan,  // a running combination along the last axis
+  Recurrence,  // a plan, run for each element along a dim
+  Fill,  // one number in every element
   View,  // shares memory
-  Reshape,  // shares memory where strides allow it, else copies
-  Copy,  // starts as a copy
+  Reshape,  // shares memory if the strides allow it, else copies
+  Copy,  // a value that starts as a copy
   Library,  // a routine by name
-  Nonzero,  // places of true elements
-  Compute,  // runs more of the register program
+  Nonzero,  // the indices of true elements
+  Compute,  // runs the next part of the register program
   Block,  // steps that run together, block by block
 };
 template <>
 inline constexpr int kNumCodes<StepKind> = 15;
 inline constexpr std::string_view kStepKindNames[] = {"map", "reduce", "rows", "nest", "gemm", "scan", "recurrence", "fill", "view", "reshape", "copy", "library", "nonzero", "compute", "block"};
 
-// What a slot of a tile program holds.
+// The contents of a slot of a tile program.
 enum class SlotKind : uint8_t {
   Input,  // the operand's element
   Constant,
   Parameter,  // a number of the call
   Row,  // a result of an earlier pass over the row
   Axis,  // the index along an axis
-  Op,  // one scalar op, by the kernel of it
+  Op,  // one scalar op, by its kernel
   Bitcast,  // the same bits
   Gather,  // an operand's element at computed indices
-  Check,  // the value of a slot, where another one holds
+  Check,  // the value of a slot, where another one is true
 };
 template <>
 inline constexpr int kNumCodes<SlotKind> = 9;
@@ -198,8 +198,8 @@ inline constexpr std::string_view kTileFormNames[] = {"map", "reduce", "scan", "
 
 // What one pass over a row does.
 enum class RowPassKind : uint8_t {
-  Reduce,  // to one value
-  Map,  // stores, and later passes read it
+  Reduce,  // reduces to one value
+  Map,  // stores a row that later passes read
   Store,  // stores one value per row
   Add,  // adds the row to an output
 };
@@ -207,7 +207,7 @@ template <>
 inline constexpr int kNumCodes<RowPassKind> = 4;
 inline constexpr std::string_view kRowPassKindNames[] = {"reduce", "map", "store", "add"};
 
-// How a stored value joins the one that is there.
+// How a stored value is combined with the existing one.
 enum class Combine : uint8_t {
   Assign,
   Sum,
@@ -223,15 +223,15 @@ template <>
 inline constexpr int kNumCodes<Combine> = 9;
 inline constexpr std::string_view kCombineNames[] = {"assign", "sum", "prod", "max", "min", "and", "or", "argmax", "argmin"};
 
-// What begins the list that describes an argument, in keys and in requests.
+// The first item of the list that describes an argument, in keys and requests.
 enum class ItemKind : uint8_t {
   Tensor,  // its dtype, then its rank (keys) or sizes (requests)
   Number,  // a number by its kind
-  Unit,  // the same, of a factor that is 1, as it is unless given
+  Unit,  // the same, for a factor that is 1, its default
   Static,  // an argument of a pointwise op whose value is part of the key
   DType,
   List,  // an item per element
-  Ignored,  // a device, a layout, a generator: no plan depends on it
+  Ignored,  // a device, a layout or a generator: no plan depends on it
 };
 template <>
 inline constexpr int kNumCodes<ItemKind> = 7;
@@ -248,7 +248,7 @@ template <>
 inline constexpr int kNumCodes<NumberKind> = 4;
 inline constexpr std::string_view kNumberKindNames[] = {"int", "float", "bool", "complex"};
 
-// What of a number a kernel's parameter takes.
+// The part of a number that a kernel's parameter takes.
 enum class NumberPart : uint8_t {
   Whole,
   Real,  // of a complex number
@@ -258,7 +258,7 @@ template <>
 inline constexpr int kNumCodes<NumberPart> = 3;
 inline constexpr std::string_view kNumberPartNames[] = {"whole", "real", "imaginary"};
 
-// What an access of a kernel for GPUs that runs on the CPU touches.
+// The accesses of a GPU kernel that runs on the CPU.
 enum class GridAccess : uint8_t {
   ReadGlobal,
   WriteGlobal,

@@ -9,14 +9,14 @@
 #include "abi/codes.h"
 
 namespace pellucid {
-// Opaque dtypes have codes behind these, and no names: nothing asks for one.
+// Opaque dtypes have the codes after these, and no names: nothing needs one.
 enum class DType : uint8_t { Bool, UInt8, Int8, Int16, Int32, Int64, Float16, BFloat16, Float32, Float64, Complex64, Complex128, UInt16, UInt32, UInt64, Complex32, Float8e4m3fn, Float8e4m3fnuz, Float8e5m2, Float8e5m2fnuz, Float8e8m0fnu };
 constexpr int kNumDTypes = 46, kNumValued = 21;
 template <>
 inline constexpr int kNumCodes<DType> = kNumDTypes;
 enum class DTypeCategory : uint8_t { Bool, Integral, Floating, Complex, Opaque };
 
-// What elements are in memory; core/element.h defines the types.
+// The types of elements in memory; core/element.h defines them.
 struct Boolean;
 struct Half;
 struct BFloat;
@@ -113,9 +113,9 @@ struct ElementOf<DType::Float8e8m0fnu> {
 };
 
 // `highest`: of integers; `largest`: of floats and of the parts of complex
-// numbers; `mantissa`: bits of these. `real`: the dtype of the parts;
-// `complex`: the least complex dtype that holds its values; `pair`: the one
-// of its precision, if there is one; `dlpack`: the code of the type there.
+// numbers; `mantissa`: its bits. `real`: the dtype of the parts;
+// `complex`: the smallest complex dtype for its values; `pair`: the one
+// of its precision, if there is one; `dlpack`: DLPack's type code.
 struct DTypeFacts {
   const char *torch_name, *word, *formats[2];
   uint8_t dlpack, mantissa;
@@ -175,11 +175,11 @@ inline constexpr DTypeFacts kDTypeFacts[kNumDTypes] = {
 inline constexpr uint8_t kItemSizes[kNumDTypes] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16, 2, 4, 8, 4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 1, 1, 4, 1, 1};
 inline constexpr DTypeCategory kCategories[kNumDTypes] = {DTypeCategory::Bool, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Floating, DTypeCategory::Floating, DTypeCategory::Floating, DTypeCategory::Floating, DTypeCategory::Complex, DTypeCategory::Complex, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Complex, DTypeCategory::Floating, DTypeCategory::Floating, DTypeCategory::Floating, DTypeCategory::Floating, DTypeCategory::Floating, DTypeCategory::Floating, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Integral, DTypeCategory::Opaque, DTypeCategory::Opaque, DTypeCategory::Opaque, DTypeCategory::Opaque, DTypeCategory::Opaque, DTypeCategory::Opaque, DTypeCategory::Opaque, DTypeCategory::Opaque, DTypeCategory::Opaque, DTypeCategory::Opaque};
 
-// Bits over dtypes: those of category floating or complex.
+// A bit per dtype: set for categories floating and complex.
 constexpr uint64_t kDifferentiableDTypes = 0x3f8fc0;
 
-// The code of the common dtype: of two tensors with dims, of two without,
-// of two numbers; kNoDType where they have none.
+// The code of the common dtype of two tensors with dims, two without,
+// or two numbers; kNoDType: there is none.
 constexpr uint8_t kNoDType = 255;
 inline constexpr uint8_t kPromoted[kNumDTypes][kNumDTypes] = {
     {  0,   1,   2,   3,   4,   5,   6,   7,   8,   9,  10,  11, 255, 255, 255,  15, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // bool
@@ -229,7 +229,7 @@ inline constexpr uint8_t kPromoted[kNumDTypes][kNumDTypes] = {
     {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  44, 255},  // quint4x2
     {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,  45},  // quint2x4
 };
-// That of operands of which the second counts by its category alone.
+// The same if the second operand counts only by its category.
 inline constexpr uint8_t kRaised[kNumDTypes][kNumDTypes] = {
     {  0,   1,   2,   3,   4,   5,   6,   7,   8,   9,  10,  11, 255, 255, 255,  15, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // bool
     {  1,   1,   1,   1,   1,   1,   6,   7,   8,   9,  10,  11,   1,   1,   1,  15, 255, 255, 255, 255, 255, 255,   1,   1,   1,   1,   1,   1,   1,   1,   1,   1,   1,   1,   1,   1, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},  // uint8

@@ -73,9 +73,9 @@ enum class Opcode : uint8_t {
 };
 template <>
 inline constexpr int kNumCodes<Opcode> = 60;
-// Behind the magic number of frozen.bin: other codes are refused.
+// After the magic number of frozen.bin: other codes are refused.
 constexpr std::string_view kOpcodeDigest = "fc99c3e9";
-// Whether it gives a double; Select gives what its operands are.
+// Whether the result is a double; Select has its operands' type.
 inline constexpr bool kGivesNumber[] = {false, false, false, true, true, false, false, false, true, false, true, false, false, false, true, false, true, false, true, true, false, true, false, true, true, false, true, false, true, false, true, false, true, false, true, true, true, true, true, true, true, true, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false};
 // How many of a, b and c are registers.
 inline constexpr uint8_t kNumRegisters[] = {0, 0, 0, 0, 0, 1, 1, 3, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 2, 2, 2, 2, 2};

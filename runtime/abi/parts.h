@@ -7,7 +7,7 @@
 #include <cstdint>
 
 namespace pellucid {
-// A mode of the kernel; its arguments are listed where it is written.
+// A mode of the kernel; its arguments are listed at its definition.
 enum Part : uint64_t {
   kProduct,  // the whole product of two matrices
   kDescribe,  // writes the fields of DESCRIBED
@@ -16,8 +16,8 @@ enum Part : uint64_t {
   kPackDepth,
   kFinish,  // C from its slices of sums
   kPackMatrix,
-  kTaps,  // C of one row, by rows of columns
-  kDots,  // C of one row, by rows of k
+  kTaps,  // one row of C, along the columns
+  kDots,  // one row of C, along k
   kPackWindows,
   kMultiplyRuns,
   kLanes,

@@ -19,8 +19,8 @@ namespace {
 
 constexpr int kAccumulatorClass = size_class(sizeof(AccumulateGrad));
 
-// PyTorch's layout rule: a gradient has its leaf's strides when those address a gapless block,
-// else it is row-major.
+// PyTorch's layout rule: a gradient has its leaf's strides if these are dense and non-overlapping, else it is
+// row-major.
 bool has_layout_for(const TensorImpl& grad, const TensorImpl& leaf) {
   if (leaf.is_contiguous()) return grad.is_contiguous();
   if (!is_non_overlapping_and_dense(leaf.shape(), leaf.stride())) return grad.is_contiguous();
@@ -29,7 +29,7 @@ bool has_layout_for(const TensorImpl& grad, const TensorImpl& leaf) {
 
 thread_local bool layout_enforced = true;
 
-// Nobody else can see `grad`: it becomes the leaf's without a copy.
+// If nobody else can see `grad`, it becomes the leaf's without a copy.
 Tensor take_or_copy(Tensor grad, const TensorImpl& leaf) {
   if (thread_state.grad_mode || !(grad->keys & (kKinds | Key::PythonDispatch)).empty()) {
     const bool is_alone = kind_of(*grad) && grad->unique() && !thread_state.grad_mode;
@@ -80,7 +80,7 @@ AccumulateGrad::AccumulateGrad(TensorImpl& leaf_tensor) : leaf(&leaf_tensor) {
 
 void AccumulateGrad::refresh_info() { info = {leaf->sizes, leaf->ndim, leaf->dtype, leaf->device}; }
 
-// Whoever holds the lock runs ops, which may want the interpreter.
+// The holder of the lock runs ops, which may need the interpreter.
 static std::unique_lock<WordLock> lock_for_accumulation(WordLock& word) {
   std::unique_lock lock(word, std::try_to_lock);
   if (!lock) without_interpreter_lock([&] { lock.lock(); });

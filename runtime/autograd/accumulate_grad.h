@@ -1,7 +1,7 @@
 // AccumulateGrad: the node at the end of the graph that adds into a leaf's `.grad`.
 //
-// It belongs to its leaf: the leaf's AutogradMeta owns its memory, and counts of the node are counts
-// of the leaf, so that it is made once and edges to it keep the leaf alive.
+// It belongs to its leaf: the leaf's AutogradMeta owns its memory, and the node shares the leaf's reference
+// count, so that it is made once and edges to it keep the leaf alive.
 #pragma once
 
 #include "autograd/node.h"
@@ -12,9 +12,9 @@ namespace pellucid {
 
 struct AccumulateGrad final : Node {
   TensorImpl* leaf;  // not counted: the leaf owns this node
-  WordLock lock;     // one accumulation at a time; who waits for it gives the interpreter lock away
+  WordLock lock;     // one accumulation at a time; waiters release the interpreter lock
   GradientInfo info;
-  Tensor gradient;  // task.gradients
+  Tensor gradient;  // storage for task.gradients
 
   explicit AccumulateGrad(TensorImpl& leaf);
   void refresh_info();  // after the leaf's data was replaced
@@ -29,13 +29,13 @@ struct AccumulateGrad final : Node {
   void free_memory() override;  // called by the leaf's AutogradMeta
 };
 
-// Whether this thread's backward passes copy a leaf's first gradient into the leaf's layout, as they do
-// at first; without it they take the gradient with its strides. Returns the old setting.
+// Whether this thread's backward passes copy a leaf's first gradient into the leaf's layout (the default), or
+// take the gradient with its own strides. Returns the previous setting.
 bool enforce_grad_layout(bool enforce);
 
 // Thread-safe.
 AccumulateGrad& make_accumulator(TensorImpl& leaf);
-// The leaf's accumulator, made when absent.
+// The leaf's accumulator, made if absent.
 inline AccumulateGrad& accumulator_of(TensorImpl& leaf) {
   if (leaf.autograd)
     if (AccumulateGrad* node = leaf.autograd->accumulator.load(std::memory_order_acquire)) return *node;

@@ -19,11 +19,11 @@ namespace {
 
 std::string here() { return current_stack_trace ? current_stack_trace() : ""; }
 
-// ---------------------------------------------------------------------------------- writes in place
+// ---------------------------------------------------------------------------------- in-place writes
 
 struct Write {
   uint64_t memory;   // id of the storage, or address of the tensor's own version cell
-  uint32_t version;  // that the write made
+  uint32_t version;  // produced by the write
   const OpRecord* op;
   std::string trace;
 };
@@ -42,7 +42,7 @@ uint64_t memory_of(const TensorImpl& tensor) {
 void remember_write(const OpRecord& op, const TensorImpl& tensor) {
   Write write{memory_of(tensor), tensor.version().load(), &op, here()};
   std::lock_guard lock(writes_mutex);
-  // The op inside another one left first: the outer one is what the user called.
+  // A nested op finishes first; the outer one is what the user called, so it replaces the nested one's entry.
   std::erase_if(writes(), [&](const Write& old) { return old.memory == write.memory && old.version == write.version; });
   writes().push_back(std::move(write));
   if (writes().size() > kRememberedWrites) writes().pop_front();
@@ -50,7 +50,7 @@ void remember_write(const OpRecord& op, const TensorImpl& tensor) {
 
 // ------------------------------------------------------------------------------- NaN and infinities
 
-// The first op of this thread whose result has such a value although its arguments have none.
+// The first op of this thread whose result is non-finite although its arguments are finite.
 struct Origin {
   std::string what;  // "aten::log made -inf at element [1] of its result 0"
   std::string trace;
@@ -99,7 +99,7 @@ void look_at_result(const OpCall& call, size_t number, TensorImpl& tensor) {
   }
 }
 
-// Whether values are given, not computed: full, empty, uninitialised memory.
+// Whether values are supplied rather than computed: full, empty, uninitialised memory.
 bool makes_values(const OpRecord& op) { return op.kind == OpKind::Factory || op.schema.tensor_arguments == 0; }
 
 void after_op(const OpCall& call, Key key, bool failed, void*) {
@@ -179,7 +179,7 @@ std::string writer_of(const TensorImpl& tensor, uint32_t version) {
 std::string first_non_finite() {
   const Origins& first = origins();
   std::string text;
-  // A NaN often comes from an infinity before it: name both, the infinity first.
+  // A NaN often follows from an earlier infinity: name both, the infinity first.
   if (first.infinity) text = with_trace(*first.infinity);
   if (first.nan) text += (text.empty() ? "" : "\n") + with_trace(*first.nan);
   return text;

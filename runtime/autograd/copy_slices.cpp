@@ -45,7 +45,7 @@ struct CopySlices final : Node {
     task.node = this;
     task.gradients = &gradient;
     const Edge to_base = retained_edge(base_tensor);  // first: nothing may fail once the edges have moved
-    // The writer's edges become ours, the one to the view's old content going to the base instead.
+    // Take over the writer's edges, but redirect the one to the view's old content to the base.
     for (uint32_t i = 0; i < num_edges; ++i) std::swap(edges[i], writer->edges[i]);
     std::swap(edges[self], writer->edges[self]);
     edges[self] = to_base;

@@ -1,7 +1,6 @@
 // CopySlices: the node of a base tensor after a write through one of its views.
 //
-// The gradient of the base passes through outside the view; inside it is what the writing op's node
-// makes of it.
+// Outside the view the base's gradient passes through unchanged; inside, the writing op's node computes it.
 #pragma once
 
 #include <span>
@@ -10,12 +9,12 @@
 
 namespace pellucid {
 
-// Edges: those of `writer`, with the one that led to the view's old content leading to the base's.
-// `writer` must be new, with nobody else holding it.
+// Its edges are those of `writer`, except that the edge to the view's old content leads to the base's. `writer`
+// must be new and not shared.
 Ref<Node> make_copy_slices(TensorImpl& base, TensorImpl& view, Ref<Node> writer, uint32_t self_edge);
 
-// A copy with this geometry of a tensor inside a function transform: each example and each tangent has it.
-// Installed by transforms/.
+// A copy with this geometry of a tensor inside a function transform, in which every example and every tangent has
+// the geometry. Installed by transforms/.
 extern Tensor (*copy_of_wrapped)(TensorImpl& tensor, std::span<const int64_t> sizes, std::span<const int64_t> strides);
 
 }  // namespace pellucid

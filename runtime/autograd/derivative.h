@@ -1,12 +1,12 @@
 // How an op is differentiated: the derivative of an op is an op.
 //
-// For one (op, specialisation key, needs-grad mask) a DerivativePlan names the op that computes the
-// gradients and says where each of its arguments comes from. Its own derivative is found the same
-// way, so every order exists. Plans come from the frozen file or from tracing (ops/).
+// For one (op, specialisation key, needs-grad mask), a DerivativePlan names the op that computes the gradients
+// and says where each of its arguments comes from. That op's derivative is found the same way, so derivatives of
+// every order exist. Plans come from the frozen file or from tracing (ops/).
 //
-// *Inputs* of an op are numbered over the schema's tensor-typed arguments in order; a tensor list
-// counts once per element, and an argument that holds a number or None counts once all the same,
-// so that numbers follow from the schema and the list lengths alone.
+// *Inputs* of an op are numbered over the schema's tensor-typed arguments in order. A tensor list counts once per
+// element; an argument that holds a number or None still counts once, so that the numbering depends on the schema
+// and the list lengths alone.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 namespace pellucid {
 
 struct ArgumentSource {
-  using From = ArgumentOrigin;  // abi/codes.h says what each means; sizes are `sizes` below, flattened
+  using From = ArgumentOrigin;  // abi/codes.h defines each; sizes are `sizes` below, flattened
   From from;
   int16_t index = 0;
   int16_t element = -1;
@@ -31,41 +31,41 @@ struct SizeSource {
   int16_t dim;
 };
 
-// A gradient that goes on as it came: of forward result `gradient` to input `input`.
+// A gradient that is passed on unchanged: that of forward result `gradient` to input `input`.
 struct PassedGradient {
   int16_t gradient = 0, input = 0;
-  bool is_last = true;  // nothing after it passes the same gradient
+  bool is_last = true;  // no later entry passes the same gradient
 };
 
-// A number, text or list of numbers of the forward call that chooses its loops. The plan's key has it.
+// A number, string or list of numbers of the forward call that selects its loops; part of the plan's key.
 struct StructuralArgument {
   int16_t index = 0;
   Value value;
 };
 
 struct DerivativePlan {
-  const OpRecord* op = nullptr;           // computes the gradients; an ordinary op. Null: none is computed
-  const OpRecord* forward = nullptr;      // runs in place of the forward op: gives its results, then what is saved
+  const OpRecord* op = nullptr;       // computes the gradients; an ordinary op. Null: none is computed
+  const OpRecord* forward = nullptr;  // runs instead of the forward op: returns its results, then the values to save
   std::vector<ArgumentSource> arguments;  // one per argument of `op`
   std::vector<SizeSource> sizes;          // the integers of the Sizes argument, in order
   std::vector<int16_t> results;           // result r of `op` is the gradient of input results[r] (the tangent of
                                           // output results[r]); a list result counts once per element
-  std::vector<PassedGradient> passed;     // no op computes these
-  // Of a join: whatever the length of the list in argument 0, gradient r is that of its element r, and `sizes` says
-  // where element 0's integer comes from; the others are alike. `results` is empty.
+  std::vector<PassedGradient> passed;     // computed by no op
+  // For a join: whatever the length of the list in argument 0, gradient r belongs to its element r, and `sizes`
+  // says where element 0's integer comes from; the other elements follow the same pattern. `results` is empty.
   bool per_element = false;
   bool broadcasts = false;       // pointwise: results have the broadcast shape and the compute dtype;
                                  // the engine reduces every gradient to its argument's shape and dtype
   uint64_t saved_arguments = 0;  // bits over inputs, for explain
   uint32_t saved_results = 0;
-  uint64_t places = 0;                         // bits over inputs: indices and masks, which can have no gradient
-  bool is_flat = false;                        // no result changes with any input: the gradients are zeros
-  std::vector<StructuralArgument> structural;  // for `grad_fn._saved_dim`; their memory is `structural_memory`
+  uint64_t places = 0;                         // bits over inputs: indices and masks, which cannot have a gradient
+  bool is_flat = false;                        // no result depends differentiably on any input: the gradients are zeros
+  std::vector<StructuralArgument> structural;  // for `grad_fn._saved_dim`; stored in `structural_memory`
   std::shared_ptr<char[]> structural_memory;
-  std::string node_name;                                    // "MulBackward0"; empty: the op's name and 0
-  std::shared_ptr<const OpRecord> op_owner, forward_owner;  // where these do not live forever
+  std::string node_name;  // "MulBackward0"; empty: the op's name followed by Backward0
+  std::shared_ptr<const OpRecord> op_owner, forward_owner;  // set for records that do not live forever
 
-  // The integers of the Sizes argument in this call, and where number `k` comes from.
+  // The number of integers of the Sizes argument in this call, and where number `k` comes from.
   size_t num_sizes(const OpCall& call) const {
     return per_element && !sizes.empty() ? call.args[sizes[0].argument].length : sizes.size();
   }
@@ -74,18 +74,18 @@ struct DerivativePlan {
   }
 };
 
-// A plan and what owns it: none of the frozen file, which lives forever, so that handing it about counts nothing.
-// Who stores the plan beyond the call stores this. Null: the op is not differentiable.
+// A plan and its owner. Plans of the frozen file live forever and have no owner, so that copying the pointer
+// counts nothing. Code that stores the plan beyond the call must store this. Null: the op is not differentiable.
 using SharedPlan = std::shared_ptr<const DerivativePlan>;
 inline SharedPlan permanent(const DerivativePlan* plan) { return {SharedPlan(), plan}; }
 
-// `needs_grad`: bits over the inputs; bit 63 covers every input from the 63rd on. Null: the op
-// is not differentiable. Called after a functional op ran, with its results in call.rets, and before
-// an in-place op runs, with its written arguments in call.rets. Thread-safe; called without the
-// interpreter lock during a backward pass, and may take it on a miss.
+// `needs_grad`: bits over the inputs; bit 63 covers every input from the 63rd on. Null: the op is not
+// differentiable. Called after a functional op ran, with its results in call.rets, and before an in-place op
+// runs, with its written arguments in call.rets. Thread-safe. During a backward pass it is called without the
+// interpreter lock, which it may take on a miss.
 using DerivativeFinder = SharedPlan (*)(const OpCall& call, uint64_t needs_grad);
 
-// Whether the gradients that dispatch modes see of an op may read its results (ops/op_table.cpp).
+// Whether the gradient op that dispatch modes see may read the op's results (ops/op_table.cpp).
 bool seen_gradient_reads_results(const OpRecord& op);
 
 constexpr int kNumRules = kNumCodes<Rule>;

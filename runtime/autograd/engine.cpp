@@ -32,8 +32,8 @@ thread_local Node* running __attribute__((tls_model("initial-exec"))) = nullptr;
 thread_local BackwardPass* innermost __attribute__((tls_model("initial-exec"))) = nullptr;
 std::atomic<int64_t> passes_begun{0};
 
-// Tasks whose gradients are complete, highest sequence first. The best one is held apart: in a chain
-// the heap stays empty.
+// Tasks whose gradients are complete, highest sequence first. The first one is stored separately, so that in a
+// chain the heap stays empty.
 class ReadyQueue {
  public:
   void push(NodeTask* task) {
@@ -67,7 +67,7 @@ class ReadyQueue {
   InlineVector<Entry, 32> heap_;
 };
 
-// A task for a node that another running pass has claimed.
+// A task for a node whose own task another running pass has claimed.
 struct ForeignTask : NodeTask {
   std::vector<Tensor> storage;
   explicit ForeignTask(Node& shared) : storage(shared.num_inputs) {
@@ -82,7 +82,7 @@ struct Capture {
   int32_t next;     // further captures of the same task, or -1
 };
 
-// The gradients that a node gives to its edges.
+// The gradients that a node passes to its edges.
 class GradientList {
  public:
   explicit GradientList(uint32_t count) : count_(count) {
@@ -96,7 +96,7 @@ class GradientList {
  private:
   static constexpr uint32_t kInline = 4;
   const uint32_t count_;
-  Tensor few_[kInline];  // all of them, always: two stores, where a count would take a loop
+  Tensor few_[kInline];  // always all of them: two stores, where a count would need a loop
   std::unique_ptr<Tensor[]> many_;
 };
 
@@ -153,10 +153,10 @@ class BackwardPass {
   const int64_t id_ = passes_begun.fetch_add(1, std::memory_order_relaxed);
   BackwardPass* const outer_ = std::exchange(innermost, this);
   bool restricted_ = false;
-  bool meets_recorded_ = false;          // some of the ops were recorded by a compiled callable
-  InlineVector<NodeTask*, 64> reached_;  // every task of this pass, in the order of discovery
-  InlineVector<Node*, 8> roots_;         // each with a count: it keeps the whole graph alive
-  std::span<const Edge> late_edges_;     // each a dependency of its task, until its gradient is there
+  bool meets_recorded_ = false;          // a compiled callable recorded some of the ops
+  InlineVector<NodeTask*, 64> reached_;  // every task of this pass, in discovery order
+  InlineVector<Node*, 8> roots_;         // one reference each, which keeps the whole graph alive
+  std::span<const Edge> late_edges_;     // each is a dependency of its task until its gradient arrives
   ReadyQueue ready_;
   std::unordered_map<Node*, std::unique_ptr<ForeignTask>> foreign_;
   std::vector<Capture> captures_;
@@ -180,7 +180,7 @@ inline NodeTask& BackwardPass::task_of(Node& node) {
   return *foreign_.find(&node)->second;
 }
 
-// The node's own task when no other pass has it. A node that was foreign once stays so.
+// The node's own task if no other pass has claimed it. A node once served by a foreign task stays so in this pass.
 inline NodeTask& BackwardPass::enlist(Node& node) {
   BackwardPass* owner = node.pass.load(std::memory_order_relaxed);
   if (owner == this) return node.task;
@@ -222,7 +222,7 @@ void BackwardPass::discover() {
   }
 }
 
-// Marks the tasks that lead to `inputs`; the others are skipped.
+// Marks the tasks that lead to `inputs`; all others are skipped.
 void BackwardPass::restrict_to(std::span<const Edge> inputs) {
   restricted_ = true;
   std::vector<NodeTask*> order;  // every task before those that its edges lead to
@@ -260,7 +260,7 @@ void BackwardPass::restrict_to(std::span<const Edge> inputs) {
     }
 }
 
-// A pass of few nodes over few elements: giving the interpreter lock away and waiting for it would take
+// A pass of few nodes over few elements, for which releasing and reacquiring the interpreter lock would take
 // longer than other threads might wait.
 bool BackwardPass::is_short() {
   constexpr size_t kMostNodes = 16;
@@ -281,7 +281,7 @@ void BackwardPass::run() {
   else without_interpreter_lock([this] { evaluate_all(); });
 }
 
-// The derivatives of what was recorded are recorded as well.
+// Derivatives of recorded ops are recorded too.
 void BackwardPass::evaluate_all() {
   JoinedRegion region(meets_recorded_);
   for (NodeTask* task : reached_)
@@ -292,7 +292,7 @@ void BackwardPass::evaluate_all() {
   region.finish();
 }
 
-// A callback may queue further ones.
+// A callback may queue more callbacks.
 void BackwardPass::call_back() {
   for (size_t i = 0; i < callbacks_.size(); ++i) Ref<Callback>(callbacks_[i])->call();
 }
@@ -325,7 +325,7 @@ void BackwardPass::evaluate(NodeTask& task) {
   Node& node = *task.node;
   std::span<Tensor> grads_in{task.gradients, node.num_inputs};
   if (restricted_) [[unlikely]] {
-    // As in PyTorch, hooks change what is captured only where the pass ends.
+    // As in PyTorch, hooks change a captured gradient only where the pass ends.
     if (!task.needed && task.first_capture >= 0 && has_hooks(node)) run_tensor_hooks(node, grads_in);
     capture(task);
     if (!task.needed) return;
@@ -415,11 +415,11 @@ Tensor root_gradient(const Target& root, const Tensor& given, size_t number) {
   return fits(*given, info) ? given : fit_gradient(given, info, nullptr, 0);
 }
 
-// The edges of tensors, with a count each, given back at the end.
+// The edges of tensors, each holding a reference that is released at the end.
 class OwnedEdges {
  public:
   OwnedEdges() = default;
-  // Delegates first, so that an error in the middle releases what is owned.
+  // The delegating constructor comes first, so that an error in the middle releases what is owned.
   OwnedEdges(std::span<const Target> targets, const char* what) : OwnedEdges() {
     for (size_t i = 0; i < targets.size(); ++i) {
       const Edge edge = targets[i].tensor ? gradient_edge(*targets[i].tensor) : targets[i].edge;
@@ -477,17 +477,17 @@ int64_t current_pass_id() { return innermost ? innermost->id() : -1; }
 bool accumulates_into_all() { return !innermost || !innermost->is_restricted(); }
 
 bool will_run(Node& node) {
-  if (!innermost) raise(ErrorKind::Runtime, "whether a node will run can be asked during a backward pass only");
+  if (!innermost) raise(ErrorKind::Runtime, "whether a node will run is known only during a backward pass");
   return innermost->will_run(node);
 }
 
 size_t count_running(std::span<const NodeIdentity> nodes) {
-  if (!innermost) raise(ErrorKind::Runtime, "which nodes will run can be asked during a backward pass only");
+  if (!innermost) raise(ErrorKind::Runtime, "which nodes will run is known only during a backward pass");
   return innermost->count_running(nodes);
 }
 
 void queue_callback(Ref<Callback> callback) {
-  if (!innermost) raise(ErrorKind::Runtime, "callbacks can be queued during a backward pass only");
+  if (!innermost) raise(ErrorKind::Runtime, "callbacks can be queued only during a backward pass");
   innermost->queue(std::move(callback));
 }
 

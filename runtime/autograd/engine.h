@@ -1,9 +1,8 @@
-// The engine's entry point: runs the backward graph from some tensors.
+// The engine's entry point: runs the backward graph from given roots.
 //
-// Every call has its own state, so passes may nest (a hook or Function that calls backward) and run
-// on several threads at once, also over shared nodes. The calling thread does the work; nodes and
-// hooks written in Python take the interpreter lock themselves, and passes over many elements or nodes
-// give it to other threads.
+// Every call has its own state, so passes may nest (a hook or Function that calls backward) and run on several
+// threads at once, even over shared nodes. The calling thread does the work; nodes and hooks written in Python
+// take the interpreter lock themselves, and passes over many elements or nodes release it for other threads.
 #pragma once
 
 #include <span>
@@ -19,41 +18,43 @@ struct BackwardOptions {
   bool retain_graph = false;  // keep saved values for another pass
   bool create_graph = false;  // record the pass itself
   bool accumulate = true;     // into .grad (backward); false: return gradients (autograd.grad)
-  bool allow_unused = false;  // an input that the roots do not depend on gives null
+  bool allow_unused = false;  // an input on which no root depends yields null
   LateGradients* late = nullptr;
 };
 
-// A tensor's place in the graph, or a GradientEdge given by the user.
+// A tensor's position in the graph, or a GradientEdge given by the user.
 struct Target {
-  TensorImpl* tensor = nullptr;  // null: `edge` alone
+  TensorImpl* tensor = nullptr;  // null: only `edge` is set
   Edge edge;
 };
 
-// Further roots whose gradients come while the pass runs: from other processes. What depends on them waits.
+// Additional roots whose gradients arrive from other processes while the pass runs. What depends on them waits.
 struct LateGradients {
   std::span<const Target> roots;
 
   explicit LateGradients(std::span<const Target> given) : roots(given) {}
   virtual ~LateGradients() = default;
-  // Called once nothing else can run: waits for the next gradient and says of which root. False: all are there.
+  // Called when nothing else can run: waits for the next gradient and returns it with its root. False: all have
+  // arrived.
   virtual bool wait(size_t& root, Tensor& grad) = 0;
 };
 
-// Runs from `roots` with `grads` (null entries: ones, for tensors of one element). With `inputs`:
-// returns their gradients when !accumulate, else accumulates into them alone.
+// Runs from `roots` with `grads` (null entries: ones, for tensors of one element). With `inputs`: returns their
+// gradients if !accumulate, else accumulates into these inputs only.
 std::vector<Tensor> run_backward(std::span<const Target> roots, std::span<const Tensor> grads,
                                  std::span<const Target> inputs, const BackwardOptions& options);
 
-// Whether this thread is inside a backward pass, and which node runs: for nested calls and messages.
+// The node that this thread is running in a backward pass, or null: for nested calls and messages.
 Node* running_node();
 
-// The number of the innermost pass of this thread; -1 outside of passes.
+// The number of this thread's innermost pass; -1 outside of passes.
 int64_t current_pass_id();
-// Whether no pass of this thread is limited to some inputs: what nested passes inside Functions need.
+// Whether no pass of this thread is restricted to some inputs, as nested passes inside Functions require.
 bool accumulates_into_all();
-// Whether that pass reaches `node` and needs its gradients. Raises outside of passes.
+// Whether the innermost pass reaches `node` and needs its gradients. Raises outside of passes.
 bool will_run(Node& node);
-// How many of these that pass runs, by address and sequence number: for who must not keep the nodes alive.
+// The number of these nodes that the pass runs, given by address and sequence number, for callers that must not
+// keep the nodes alive.
 struct NodeIdentity {
   uintptr_t address;
   uint64_t sequence;
@@ -65,7 +66,7 @@ struct Callback : RefCounted {
   virtual void call() = 0;
 };
 inline void destroy(Callback* callback) { delete callback; }
-// To be called when the innermost pass of this thread has ended well. Raises outside of passes.
+// Queues a callback for when this thread's innermost pass has ended without error. Raises outside of passes.
 void queue_callback(Ref<Callback> callback);
 
 }  // namespace pellucid

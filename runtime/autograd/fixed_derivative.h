@@ -1,6 +1,6 @@
-// The derivative of an op that C++ carries out: one plan, whatever the call's key.
+// The derivative of an op implemented in C++: one plan, whatever the call's key.
 //
-// Made where the op's record is (ops/intrinsics.cpp), before the first call; records own their plan.
+// Made with the op's record (ops/intrinsics.cpp), before the first call; records own their plan.
 #pragma once
 
 #include "autograd/derivative.h"
@@ -8,6 +8,6 @@
 namespace pellucid {
 
 void give_derivative(OpRecord& op, DerivativePlan plan);
-const DerivativePlan& fixed_derivative(const OpRecord& op);  // of an op that was given one
+const DerivativePlan& fixed_derivative(const OpRecord& op);  // the op must have a fixed derivative
 
 }  // namespace pellucid

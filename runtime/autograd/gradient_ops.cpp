@@ -19,7 +19,7 @@
 namespace pellucid {
 namespace {
 
-// Sums the dimensions along which `sizes` was broadcast to the gradient's shape.
+// Sums over the dimensions in which `sizes` was broadcast to the gradient's shape.
 Tensor sum_to(TensorImpl& grad, std::span<const int64_t> sizes) {
   int64_t dims[kMaxDims];
   size_t count = 0;
@@ -61,8 +61,8 @@ void write_one(void* data, DType dtype) {
   }
 }
 
-// An op that copies between devices, or reads a number of the CPU beside a device's tensors, gives a gradient where it
-// computed.
+// An op that copies between devices, or reads a CPU scalar beside a device's tensors, yields its gradient on the
+// device where it computed.
 bool may_cross(const TensorImpl& grad, const GradientInfo& info, const Node* source) {
   const bool is_meta = grad.device.type == DeviceType::Meta || info.device.type == DeviceType::Meta;
   return source && source->kind == NodeKind::Op && !is_meta;
@@ -90,7 +90,7 @@ Tensor moved(TensorImpl& grad, Device device) {
 }  // namespace
 
 Tensor add(TensorImpl& a, TensorImpl& b) {
-  const bool dense_first = kind_of(a) && !kind_of(b);  // what add() takes of a sparse and a dense one
+  const bool dense_first = kind_of(a) && !kind_of(b);  // the order that add() accepts for a sparse and a dense operand
   return call_op(NamedOp::Add, {Value::of(dense_first ? &b : &a), Value::of(dense_first ? &a : &b)});
 }
 
@@ -154,7 +154,7 @@ bool owns_memory_alone(const TensorImpl& tensor) {
   const Holders holders = holders_of(tensor);
   if (holders.of_tensor != 1) return false;
   if (holders.of_storage == 1) return true;
-  // A view whose base nobody holds any more: the base's count of the storage goes with the view.
+  // A view whose base has no other owner: the base's reference to the storage goes with the view.
   return tensor.base && holders_of(*tensor.base).of_tensor == 1 && !tensor.base->python && holders.of_storage == 2;
 }
 

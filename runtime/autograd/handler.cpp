@@ -24,7 +24,7 @@ void call_below(OpCall& call) {
   dispatch(call, call.keys);
 }
 
-// Bits over inputs; bit 63 covers all from the 63rd on.
+// One bit per input; bit 63 covers all from the 63rd on.
 uint64_t inputs_needing_grad(const OpCall& call) {
   uint64_t bits = 0;
   unsigned number = 0;
@@ -43,8 +43,8 @@ SharedPlan derivative_of(const OpCall& call, uint64_t needs_grad, void* finder) 
   return functional.derivative ? find_derivative(call, needs_grad) : SharedPlan();
 }
 
-// Views made under no_grad of a tensor that requires gradients: they require them as well but have
-// no node, as in PyTorch.
+// Views made under no_grad of a tensor that requires gradients: as in PyTorch they require gradients too, but
+// have no node.
 void mark_unrecorded_views(const OpCall& call) {
   for_each_result(call, [](TensorImpl* tensor) {
     if (!tensor || !tensor->base || !requires_grad(*tensor) || tensor->requires_grad()) return;
@@ -53,8 +53,8 @@ void mark_unrecorded_views(const OpCall& call) {
   });
 }
 
-// The plan by which a call saves what its gradient reads. Null: nothing is saved, or something between autograd
-// and the op's own kernel wants to see the call as it was made.
+// The plan that says what a call saves for backward. Null: nothing is saved, or a handler between autograd and
+// the op's own kernel must see the call unchanged.
 SharedPlan saving_plan(const OpCall& call, uint64_t needs_grad) {
   const KeySet below = call.keys - kHistoryKeys - Key::Lazy;
   if (!(below - kBackends).empty()) return nullptr;
@@ -84,7 +84,7 @@ void record_functional(OpCall& call, void* finder) {
   PreparationRequest* request = preparation_request_of(call);
   std::unique_ptr<Prepared> computation = request ? std::move(request->made) : nullptr;
   if (!needs) {
-    if (call.op->kind == OpKind::View) mark_unrecorded_views(call);  // and have no preparation that would
+    if (call.op->kind == OpKind::View) mark_unrecorded_views(call);  // and have no preparation that would repeat this
     else if (request) request->made = std::move(computation);
     return;
   }
@@ -96,7 +96,7 @@ void record_functional(OpCall& call, void* finder) {
   } else if (request) {
     request->made = std::move(computation);
   }
-  results.give_on();
+  results.pass_on();
 }
 
 // The number of the input that is `tensor`.
@@ -113,7 +113,7 @@ uint32_t input_number(const OpCall& call, const TensorImpl* tensor) {
   return found;
 }
 
-// The written tensors replace the results, which the handler below will return.
+// Makes the written tensors the results, which the next handler returns.
 void set_written_as_results(OpCall& call) {
   size_t next = 0;
   for (size_t i = 0; i < call.op->schema.arguments.size(); ++i)
@@ -147,7 +147,8 @@ void record_in_place(OpCall& call, void* finder) {
   set_written_as_results(call);
   SharedPlan plan = derivative_of(call, needs, finder);
   static const DerivativePlan flat{.op = nullptr, .is_flat = true};
-  if (!plan) plan = permanent(&flat);  // a comparison or a draw: what it writes does not follow what was there
+  if (!plan)
+    plan = permanent(&flat);  // a comparison or a draw: what it writes does not depend on the previous contents
   Ref<OpNode> node = make_op_node(call, node_facts_of(call, std::move(plan)));
   call_below(call);
   OwnedResults results(call);
@@ -155,12 +156,12 @@ void record_in_place(OpCall& call, void* finder) {
   if (thread_state.anomaly_mode) [[unlikely]]
     remember_forward_trace(*node);
   TensorImpl* written = call.rets[0].tensor;
-  if (!is_differentiable(written->dtype)) return results.give_on();  // x > 0 written into a mask
+  if (!is_differentiable(written->dtype)) return results.pass_on();  // x > 0 written into a mask
   if (written->base) rebase_history(*written, Ref<Node>::share(node.get()), input_number(call, written));
   else attach_results(call, node);
   if (thread_state.packs_saved_tensors) [[unlikely]]
     node->pack_saved(call);
-  results.give_on();
+  results.pass_on();
 }
 
 bool written_requires_grad(const OpCall& call) {
@@ -171,14 +172,14 @@ bool written_requires_grad(const OpCall& call) {
   return false;
 }
 
-// A comparison may write into a mask: nothing is recorded of it.
+// Raises if the call would have to be recorded. A comparison that writes into a mask need not be.
 void refuse_out(OpCall& call, void* finder) {
   check_inference_writes(call);
   const uint64_t needs = thread_state.grad_mode ? inputs_needing_grad(call) : 0;
   if (needs && (written_requires_grad(call) || derivative_of(call, needs, finder)))
     raise(ErrorKind::Runtime,
           "%s(): with out=, gradients cannot be recorded, but one of the arguments requires them.\n"
-          "Leave out= away, call it under torch.no_grad(), or detach the arguments.",
+          "Omit out=, call it under torch.no_grad(), or detach the arguments.",
           call.op->schema.name.c_str());
   call_below(call);
 }

@@ -34,7 +34,7 @@ void run_tensor_hooks(Node& node, std::span<Tensor> gradients) {
   const auto hooks = node.extras->tensor_hooks;
   for (const NodeExtras::OfOutput& entry : hooks)
     if (gradients[entry.output]) entry.hook->call(gradients.subspan(entry.output, 1), {});
-  // Held while the gradients are written: a dying tensor waits before it frees its AutogradMeta.
+  // Held while the gradients are written: a dying tensor waits for it before freeing its AutogradMeta.
   std::lock_guard lock(node.extras->retained_mutex);
   for (const NodeExtras::Retained& entry : node.extras->retained)
     if (gradients[entry.output]) accumulate_retained_grad(*entry.meta, *gradients[entry.output]);

@@ -1,6 +1,6 @@
-// Hooks on gradients: of tensors, of nodes, and after a leaf's gradient was accumulated.
+// Gradient hooks: on tensors, on nodes, and after accumulation into a leaf's gradient.
 //
-// A hook sees gradients and may replace them in place. Python's hooks are python/autograd/hooks.cpp.
+// A hook sees gradients and may replace them in place. Python's hooks are in python/autograd/hooks.cpp.
 #pragma once
 
 #include <mutex>
@@ -18,18 +18,18 @@ struct AutogradMeta;
 
 struct Hook : RefCounted {
   virtual ~Hook() = default;
-  // gradients: to be seen and replaced. others: of a post-hook, the gradients that came in.
+  // gradients: may be replaced. others: for a post-hook, the incoming gradients.
   virtual void call(std::span<Tensor> gradients, std::span<const Tensor> others) = 0;
 };
 inline void destroy(Hook* hook) { delete hook; }
 
-// Anything a node carries for Python; freed with the node.
+// Data that a node carries for Python; freed with the node.
 struct Attachment : RefCounted {
   virtual ~Attachment() = default;
 };
 inline void destroy(Attachment* attachment) { delete attachment; }
 
-// Of a leaf.
+// The hooks of a leaf.
 struct TensorHooks {
   std::vector<Ref<Hook>> before;              // Tensor.register_hook
   std::vector<Ref<Hook>> after_accumulation;  // register_post_accumulate_grad_hook
@@ -45,24 +45,24 @@ struct NodeExtras {
     AutogradMeta* meta;
   };  // weak: a dying tensor removes itself
 
-  std::vector<OfOutput> tensor_hooks;    // hooks of the tensors that this node made
+  std::vector<OfOutput> tensor_hooks;    // hooks of the node's output tensors
   std::vector<Ref<Hook>> before, after;  // register_prehook, register_hook
   std::mutex retained_mutex;
-  std::vector<Retained> retained;  // tensors that keep their gradient
+  std::vector<Retained> retained;  // tensors with retain_grad
   std::vector<PackedSlot> packed;  // saved tensors that hooks hold
   std::vector<Tensor> results;     // of a watched call: what the gradient op that modes see may read
   Ref<Attachment> metadata;        // Python's `metadata` dict
   std::string forward_trace;       // anomaly mode: where the forward call was made
 };
 
-TensorHooks& hooks_of_leaf(TensorImpl& leaf);  // makes them when absent
+TensorHooks& hooks_of_leaf(TensorImpl& leaf);  // makes them if absent
 
 // In PyTorch's order: hooks of tensors, then retained gradients.
 void run_tensor_hooks(Node& node, std::span<Tensor> gradients);
 void run_before_hooks(Node& node, std::span<Tensor> gradients);
 void run_after_hooks(Node& node, std::span<Tensor> grads_out, std::span<const Tensor> grads_in);
 
-// Whether any of the above has something to do.
+// Whether the node has any hooks or retained gradients.
 bool has_hooks(const Node& node);
 
 }  // namespace pellucid

@@ -7,8 +7,8 @@
 namespace pellucid {
 namespace {
 
-// Nodes whose last count is gone, waiting for the outermost `destroy` of this thread. A node's
-// `task.node` links them: nobody else uses a dead node's task.
+// Nodes without references that wait for this thread's outermost `destroy`. They are linked through `task.node`:
+// nobody else uses a dead node's task.
 struct ReleaseList {
   Node* first = nullptr;
   bool draining = false;

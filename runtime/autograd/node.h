@@ -1,8 +1,8 @@
 // The backward graph: nodes and edges.
 //
-// A node belongs to the op that made it; its `apply` maps gradients of the op's outputs to gradients
-// of its inputs. What runs a graph is autograd/engine.h; what a tensor knows of its node is
-// autograd/tensor_history.h; nodes of ops are autograd/op_node.h.
+// A node belongs to the op call that made it; its `apply` maps gradients of the op's outputs to gradients of its
+// inputs. The engine is in autograd/engine.h, a tensor's link to its node in autograd/tensor_history.h, and the
+// nodes of ops in autograd/op_node.h.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ struct Edge {
   uint32_t input = 0;    // which of the target's gradients this edge feeds
 };
 
-// What a gradient flowing into a node looks like: the forward output it belongs to.
+// Describes a gradient that flows into a node: the facts of the forward output it belongs to.
 struct GradientInfo {
   const int64_t* sizes = nullptr;
   uint8_t ndim = 0;
@@ -35,48 +35,49 @@ struct GradientInfo {
   std::span<const int64_t> shape() const { return {sizes, ndim}; }
 };
 
-// A node's part in one backward pass. Each node holds one; a node that several concurrent passes
-// reach is served by a task of the pass's own.
+// A node's state in one backward pass. Each node holds one task; concurrent passes that reach the same node use
+// tasks of their own.
 struct NodeTask {
   Node* node = nullptr;
   Tensor* gradients = nullptr;  // one per forward output, undefined where nothing arrived
-  int32_t dependencies = 0;     // edges that have not delivered yet
-  bool needed = true;           // false: visited only to capture a gradient, or to be skipped
-  int32_t first_capture = -1;   // of the gradients that the pass returns from here; -1: none
+  int32_t dependencies = 0;     // edges that have not delivered a gradient yet
+  bool needed = true;           // false: visited only to capture a gradient, or skipped
+  int32_t first_capture = -1;   // of the gradients that the pass returns at this node; -1: none
 };
 
 enum class NodeKind : uint8_t {
   Op,
   Accumulator,  // belongs to a leaf and shares the leaf's reference count
-  Function,     // a Python Function or another node made by hand: its gradients are checked
+  Function,     // a Python Function or another hand-written node: its gradients are checked
 };
 
 struct Node {
   std::atomic<int32_t> refs{1};
   NodeKind kind = NodeKind::Op;
   bool released : 1 = false;      // saved values were freed by a backward pass
-  bool was_recorded : 1 = false;  // a region of a compiled callable recorded its op
+  bool was_recorded : 1 = false;  // a compiled callable's region recorded its op
   uint16_t size_class = 0;        // of the node's own block
   uint32_t num_edges = 0;
   uint32_t num_inputs = 1;        // outputs of the forward op
   uint64_t sequence = 0;          // higher runs earlier
   Edge* edges = nullptr;          // num_edges of them, in the node's own block
-  GradientInfo* infos = nullptr;  // num_inputs of them, likewise
+  GradientInfo* infos = nullptr;  // num_inputs of them, in the node's own block
   NodeExtras* extras = nullptr;
   void* python = nullptr;                    // borrowed wrapper, or null; touched with the interpreter lock held
-  std::atomic<BackwardPass*> pass{nullptr};  // who uses `task` now
+  std::atomic<BackwardPass*> pass{nullptr};  // the pass that is using `task`
   NodeTask task;
 
-  // grads_in: one per forward output (null: undefined). grads_out: one per edge, to be filled; stay
-  // null if undefined. Grad mode already follows create_graph.
+  // grads_in: one per forward output (null: undefined). grads_out: one per edge, to be filled in; null means
+  // undefined. Grad mode already follows create_graph.
   virtual void apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool create_graph) = 0;
   virtual void release_saved() {}
   virtual std::string name() const = 0;                          // "MulBackward0"
-  virtual std::string qualified_name() const { return name(); }  // as `grad_fn.name()` has it
-  // What the timeline knows it by, which lives forever: an op, or with the flag kTextFlag a name.
+  virtual std::string qualified_name() const { return name(); }  // as `grad_fn.name()` returns it
+  // Its identity in the timeline, which lives forever: an op, or with the flag kTextFlag a name.
   virtual const void* timeline_identity(uint8_t& flags) const;
-  virtual void free_memory() = 0;  // ends the node's life and returns its block
-  // Called when the last count is released, before anything is freed: true when the node lives on, with a new count.
+  virtual void free_memory() = 0;  // ends the node's life and frees its block
+  // Called when the last reference is released, before anything is freed: true if the node lives on, with a new
+  // reference.
   virtual bool outlives_last_count() { return false; }
 
   void retain();
@@ -87,14 +88,14 @@ struct Node {
   virtual ~Node() = default;
 };
 
-// Called with the last count gone. Iterative: a chain of 100,000 nodes does not recurse.
+// Called when no reference is left. Iterative: a chain of 100,000 nodes does not recurse.
 void destroy(Node* node);
 
-NodeExtras& extras_of(Node& node);  // makes them when absent
+NodeExtras& extras_of(Node& node);  // makes them if absent
 
 inline std::span<Edge> edges_of(Node& node) { return {node.edges, node.num_edges}; }
 
-// A leaf's accumulator lives as long as its leaf; every other node counts for itself.
+// A leaf's accumulator lives as long as its leaf; every other node has a count of its own.
 TensorImpl& leaf_of(const Node& accumulator);
 
 inline void Node::retain() {

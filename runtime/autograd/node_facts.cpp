@@ -17,7 +17,7 @@ namespace {
 
 using From = ArgumentSource::From;
 
-// Without other keys the kernel at the CPU key runs.
+// Without other keys, the kernel at the CPU key runs.
 constexpr KeySet kPlainKeys = kHistoryKeys | Key::CPU;
 
 KeySet keys_below_history(const OpRecord& op, KeySet keys) {
@@ -32,12 +32,12 @@ int64_t size_at(const OpCall& call, const SizeSource& source) {
   return tensor->sizes[source.dim];
 }
 
-// What a node shows of its op's arguments beside tensors: numbers, texts and lists of them.
+// The non-tensor arguments that a node exposes: numbers, strings and lists of them.
 bool is_shown(const Value& value) {
   return value.tag != Tag::Tensor && !is_tensor_list(value) && value.tag != Tag::Object && value.tag != Tag::Generator;
 }
 
-// Of the sizes of gradients and what constants and given arguments point to.
+// The bytes for the gradients' sizes and for what constants and exposed arguments point to.
 size_t payload_of(const OpCall& call, const DerivativePlan& plan, uint32_t& num_results) {
   size_t bytes = plan.num_sizes(call) * sizeof(int64_t);
   for_each_result(call, [&](TensorImpl* tensor) {
@@ -75,7 +75,7 @@ Value sizes_of(const OpCall& call, const DerivativePlan& plan, char*& cursor) {
   return Value::of(list);
 }
 
-// Bytes in a node's block for lists of tensors, of which each node has its own.
+// Returns the bytes in a node's block for lists of tensors, which every node has for itself.
 size_t fill_constants(NodeFacts& facts, const OpCall& call, char*& cursor) {
   size_t list_bytes = 0;
   for (size_t i = 0; i < facts.plan->arguments.size(); ++i) {
@@ -183,7 +183,7 @@ std::unique_ptr<RepeatedDerivative> RepeatedDerivative::run_and_prepare(OpCall& 
 
 namespace {
 
-// Whether `tensor` is as the words say, from which the next tensor's follow.
+// Whether `tensor` has the facts encoded at `word`, which is advanced past them.
 bool matches(const TensorImpl& tensor, const uint64_t*& word) {
   if (tensor.facts() != *word++) return false;
   for (int axis = 0; axis < tensor.ndim; ++axis, word += 2)

@@ -1,8 +1,7 @@
-// What the nodes of calls with the same facts (core/call_facts.h) share: the layout of a node's block,
-// what its gradients look like, the saved arguments that are not tensors, and how its derivative ran last.
+// The part of a node that calls with the same facts (core/call_facts.h) share: the layout of a node's block, the
+// facts of its gradients, the saved arguments that are not tensors, and the prepared form of its derivative.
 //
-// Made for each recorded call, or once for a cached call (autograd/recorded_call.h). Used by
-// autograd/op_node.cpp.
+// Made for each recorded call, or once for a cached call (autograd/recorded_call.h). Used by autograd/op_node.cpp.
 #pragma once
 
 #include <atomic>
@@ -19,10 +18,10 @@ namespace pellucid {
 
 struct OpNode;
 
-// What the derivative op was prepared to do for operands like those of an earlier node.
+// The prepared derivative op, for operands with the facts of an earlier node's.
 class RepeatedDerivative {
  public:
-  // Runs `call`, which a plan made, and prepares its repetition. Null: not possible.
+  // Runs `call`, which a plan built, and prepares its repetition. Null: not possible.
   static std::unique_ptr<RepeatedDerivative> run_and_prepare(OpCall& call, const DerivativePlan& plan);
   // Fills `rets`. False: the operands differ, and nothing was done.
   bool run(const OpNode& node, std::span<const Tensor> gradients, Value* rets) const;
@@ -38,33 +37,33 @@ class RepeatedDerivative {
   uint32_t epoch_ = 0;  // of the op
   DType default_dtype_ = DType::Float32;
   KeySet argument_keys_;
-  KeySet keys_;  // those that chose the kernel
+  KeySet keys_;  // the keys that chose the kernel
   uint8_t num_arguments_ = 0;
-  bool is_small_ = true;           // regions run it at once
+  bool is_small_ = true;           // regions run it immediately
   std::vector<Operand> operands_;  // the tensors
-  std::vector<uint64_t> words_;    // of each: facts, sizes, strides
+  std::vector<uint64_t> words_;    // per operand: facts, sizes, strides
 };
 
 struct NodeFacts final : RefCounted {
   const OpRecord* op;  // the functional record
   const DerivativePlan* plan;
-  const SharedPlan plan_owner;                     // and of the plan's ops
-  const std::shared_ptr<const OpRecord> op_owner;  // where the op is a derivative itself
+  const SharedPlan plan_owner;                     // owns the plan and the plan's ops
+  const std::shared_ptr<const OpRecord> op_owner;  // if the op is itself a derivative
   uint32_t num_edges = 0, num_results = 0;
   uint32_t node_bytes = 0;
-  uint16_t node_class = 0;  // of a node's block
+  uint16_t node_class = 0;  // size class of a node's block
   uint16_t own_class = 0;
   uint32_t tensors = 0;           // bits over the plan's arguments: forward tensors and lists of them
-  uint32_t owned = 0;             // likewise: those, forward results, and what the plan's forward op saved
+  uint32_t owned = 0;             // likewise: forward tensors, forward results, and what the plan's forward op saved
   GradientInfo* infos = nullptr;  // one per result
-  Value* constants = nullptr;     // one per argument of the plan: non-tensors; None where tensors go
-  Value* given = nullptr;         // one per argument of the op, likewise: for who looks at the node
+  Value* constants = nullptr;     // one per argument of the plan: the non-tensors; None in place of tensors
+  Value* given = nullptr;         // likewise, one per argument of the op: shown to users who inspect the node
 
-  // Null as long as none is prepared.
+  // Null until one is prepared.
   const RepeatedDerivative* derivative() const { return derivative_.load(std::memory_order_acquire); }
-  // Runs the derivative op below the keys of history.
+  // Runs the derivative op below the keys that record history.
   void run_derivative(OpCall& call) const;
-  // Nodes of a cached call will share this.
+  // Says that nodes of a cached call will share this.
   void expect_repeated_calls() { is_repeated_ = true; }
 
   NodeFacts(const OpRecord* op, SharedPlan shared)
@@ -73,15 +72,15 @@ struct NodeFacts final : RefCounted {
 
  private:
   bool is_repeated_ = false;
-  mutable std::atomic<uint8_t> runs_{0};  // counted up to the one that was to be prepared
+  mutable std::atomic<uint8_t> runs_{0};  // up to the run that prepares
   mutable std::atomic<const RepeatedDerivative*> derivative_{nullptr};
 };
 void destroy(NodeFacts* facts);
 
-// Of a call that has `call.rets` (see find_derivative).
+// For a call whose `call.rets` is filled in (see find_derivative).
 Ref<NodeFacts> node_facts_of(const OpCall& call, SharedPlan shared);
 
-// Calls visit(tensor or null) for each input as derivative.h numbers them.
+// Calls visit(tensor or null) for each input, in the numbering of derivative.h.
 template <class Visit>
 inline void for_each_input(const OpCall& call, Visit&& visit) {
   for (uint32_t mask = call.op->schema.tensor_arguments; mask; mask &= mask - 1) {
@@ -91,7 +90,7 @@ inline void for_each_input(const OpCall& call, Visit&& visit) {
     else visit(value.tag == Tag::Tensor ? value.tensor : nullptr);
   }
 }
-// Likewise for results, lists flattened.
+// Likewise for results, with lists flattened.
 template <class Visit>
 inline void for_each_result(const OpCall& call, Visit&& visit) {
   const size_t count = call.op->schema.returns.size();

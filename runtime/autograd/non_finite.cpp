@@ -8,7 +8,7 @@
 namespace pellucid {
 namespace {
 
-// A half-precision number, exact where it is not finite.
+// A half-precision number as float; exact for non-finite ones, which is all that matters here.
 float widened(uint16_t bits, DType dtype) {
   if (dtype == DType::BFloat16) {
     const uint32_t wide = static_cast<uint32_t>(bits) << 16;

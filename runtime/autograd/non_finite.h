@@ -1,4 +1,4 @@
-// Looks for NaN and infinities in tensors: for anomaly mode.
+// Finds NaN and infinities in tensors, for anomaly mode.
 #pragma once
 
 #include <optional>

@@ -35,7 +35,7 @@ bool is_written(const OpCall& call, const TensorImpl* tensor) {
   return written;
 }
 
-// The value before the write, with the history that it had.
+// The value before the write, with its history.
 TensorImpl* clone_of_written(TensorImpl& tensor) {
   const Edge edge = retained_edge(tensor);
   Tensor copy;
@@ -49,7 +49,7 @@ TensorImpl* clone_of_written(TensorImpl& tensor) {
 
 [[noreturn]] void refuse_inference(const OpCall& call) {
   raise(ErrorKind::Runtime,
-        "%s: Inference tensors cannot be saved for backward: changes of them are not counted.\n"
+        "%s: Inference tensors cannot be saved for backward: their in-place changes are not counted.\n"
         "Clone the tensor to get an ordinary one, or make it under no_grad() instead of inference_mode().",
         call.op->schema.name.c_str());
 }
@@ -118,8 +118,8 @@ std::string origin(const OpNode& node, const Value& slot, TensorImpl& tensor) {
         node.name().c_str());
 }
 
-// A result for its own node to hold without a cycle. Modes see an alias of a result with a history alone: integers are
-// held as they are.
+// A result in a form that its own node can hold without a reference cycle. Only results with a history are
+// aliased for modes; integers are held as they are.
 Tensor apart_from_history(TensorImpl& result) {
   const bool has_none = !is_differentiable(result.dtype) && dispatches_to_python(result.keys);
   return has_none ? Tensor::share(&result) : detached(result);
@@ -137,7 +137,7 @@ void check_list(const OpNode& node, const Value& slot) {
     if (slot.tensors[i]) check_version(node, slot, *slot.tensors[i], versions_of(slot)[i]);
 }
 
-// Tensors made for one call.
+// Tensors created for one call.
 class OwnedTensors {
  public:
   OwnedTensors() = default;
@@ -155,7 +155,7 @@ class OwnedTensors {
   std::vector<std::unique_ptr<TensorImpl*[]>> lists_;
 };
 
-// Hands the derivative op's results to the edges they belong to.
+// Hands the derivative op's results to the corresponding edges.
 void deliver(const DerivativePlan& plan, Value* rets, std::span<Tensor> grads_out) {
   if (plan.results.size() == 1 && plan.op->schema.returns.size() == 1 && rets[0].tag == Tag::Tensor) [[likely]] {
     grads_out[static_cast<size_t>(plan.results[0])] = Tensor::adopt(rets[0].tensor);

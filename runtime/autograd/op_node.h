@@ -1,7 +1,7 @@
-// OpNode: the node of every op. One block holds the node, its edges, and the arguments of the derivative
-// op as far as they are known at forward time; what nodes of such calls share is in its NodeFacts.
+// OpNode: the node of every op. One block holds the node, its edges, and those arguments of the derivative op
+// that are known at forward time; its NodeFacts hold what nodes of such calls share.
 //
-// `apply` fills the gradients in and calls the derivative op, which is an op like any other.
+// `apply` adds the gradients to the arguments and calls the derivative op, which is an op like any other.
 #pragma once
 
 #include "autograd/derivative.h"
@@ -12,10 +12,10 @@
 
 namespace pellucid {
 
-// How a Value of `OpNode::saved` that holds a tensor came about: in `Value::reserved`. The version
-// it was saved at is in `Value::length`.
-constexpr uint16_t kSavedArgument = 0;     // else: 1 + the number of the forward result
-constexpr uint16_t kHadHistory = 1 << 15;  // beside it: an argument that an op had computed, and no view
+// The origin of a tensor in `OpNode::saved`, stored in `Value::reserved`. The version at which it was saved is in
+// `Value::length`.
+constexpr uint16_t kSavedArgument = 0;     // otherwise 1 + the number of the forward result
+constexpr uint16_t kHadHistory = 1 << 15;  // a flag: an argument that an op had computed, and not a view
 inline int32_t result_number(const Value& slot) { return (slot.reserved & ~kHadHistory) - 1; }  // -1: an argument
 
 struct OpNode final : Node {
@@ -33,23 +33,23 @@ struct OpNode final : Node {
   }
   void free_memory() override;
 
-  // Takes the forward results that the plan saves: without grad_fn and view base, so that nothing is
-  // kept alive by itself. For in-place ops called after the write.
+  // Saves the forward results that the plan reads, without grad_fn and view base, so that no result keeps itself
+  // alive. For in-place ops this is called after the write.
   void save_results(const OpCall& call);
-  // Takes the results that the plan leaves, of a call that dispatch modes or subclasses watch: the gradient op that
-  // these see may read more of them, as `native_layer_norm_backward` reads the mean.
+  // Saves the results that the plan leaves out, for a call that dispatch modes or subclasses watch: the gradient op
+  // that they see may read more results, as `native_layer_norm_backward` reads the mean.
   void save_watched_results(const OpCall& call);
-  // Takes its share of what the plan's forward op gave behind the results.
+  // Saves its part of what the plan's forward op returned after the results.
   void save_extra(std::span<const Tensor> extra);
-  // Gives every saved tensor to this thread's pack hooks, which see results with their history.
+  // Passes every saved tensor to this thread's pack hooks, which see results with their history.
   void pack_saved(const OpCall& call);
-  // Replaces one saved tensor by what a pack hook made of it.
+  // Replaces one saved tensor by what a pack hook returned for it.
   void pack(size_t argument, size_t element, PackedSlot slot);
   const PackedSlot* packed_slot(size_t argument, size_t element) const;  // null: no hook holds it
-  // The tensor in `slot`, of `saved`; null if it was changed since, was given to hooks, or does not exist.
+  // The tensor in `slot` of `saved`; null if it has been changed since, was passed to hooks, or does not exist.
   TensorImpl* unchanged(const Value& slot) const;
-  // The tensor that `saved[argument]` (an element of it, for lists) refers to; raises when it was
-  // freed or changed. With grad mode on a result comes back with this node as its history.
+  // The tensor in `saved[argument]` (an element of it, for lists); raises if it was freed or changed. With grad
+  // mode on, a result is returned with this node as its history.
   Tensor unpack(size_t argument, size_t element = 0);
 
  private:
@@ -62,8 +62,7 @@ struct OpNode final : Node {
 bool is_spent(Node& node);
 // A node like `node`, which is spent, as if its op had been called once more and its graph used up likewise.
 Ref<OpNode> copy_of_spent(const OpNode& node);
-
-// What the node of an op is called unless its plan says: "MulBackward0".
+// The default name of an op's node, unless its plan has one: "MulBackward0".
 std::string node_name(const OpRecord& op);
 
 inline TensorImpl* OpNode::unchanged(const Value& slot) const {
@@ -74,8 +73,8 @@ inline TensorImpl* OpNode::unchanged(const Value& slot) const {
   return lost_history || was_changed ? nullptr : slot.tensor;
 }
 
-// The node of a call with these facts: edges and saved arguments. An argument that the call writes, which is then
-// in `call.rets`, is saved as a clone.
+// Makes the node of a call with these facts: edges and saved arguments. An argument that the call writes, which
+// is then in `call.rets`, is saved as a clone.
 Ref<OpNode> make_op_node(const OpCall& call, Ref<NodeFacts> facts);
 
 }  // namespace pellucid

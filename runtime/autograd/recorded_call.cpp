@@ -57,7 +57,7 @@ Ref<NodeFacts> record_forward(OpCall& call, const OpCall& forward, const SharedP
   for (size_t i = results; i < all; ++i) extra[i - results] = Tensor::adopt(forward.rets[i].tensor);
   if (!facts) facts = node_facts_of(call, plan);
   record_call(call, facts, {extra, all - results});
-  unrecorded.give_on();
+  unrecorded.pass_on();
   return facts;
 }
 
@@ -85,7 +85,7 @@ bool RecordedCall::run(OpCall& call, std::span<TensorImpl* const> tensors) const
     return false;
   OwnedResults unrecorded(call);
   record_call(call, facts, {});
-  unrecorded.give_on();
+  unrecorded.pass_on();
   return true;
 }
 

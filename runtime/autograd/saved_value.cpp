@@ -64,7 +64,7 @@ Value copy_value(const Value& value, char*& cursor) {
   if (!bytes) return value;
   Value copy = value;
   const size_t written = value.tag == Tag::String ? value.length : bytes;
-  if (value.broadcast_list) {  // one number in memory is broadcast
+  if (value.broadcast_list) {  // one number in memory, broadcast
     std::fill_n(reinterpret_cast<int64_t*>(cursor), value.length, value.integers[0]);
     copy.broadcast_list = false;
   } else {

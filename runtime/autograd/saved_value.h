@@ -11,7 +11,7 @@ inline bool is_tensor_list(const Value& value) {
   return value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList;
 }
 
-// Whether the value is whole by itself: a tensor, a number, a dtype, nothing.
+// Whether the value is self-contained: a tensor, a number, a dtype, nothing.
 inline bool is_plain(const Value& value) {
   constexpr uint32_t kPointing = 1u << static_cast<int>(Tag::Complex) | 1u << static_cast<int>(Tag::IntList) |
                                  1u << static_cast<int>(Tag::FloatList) | 1u << static_cast<int>(Tag::BoolList) |
@@ -22,15 +22,15 @@ inline bool is_plain(const Value& value) {
   return !(kPointing >> static_cast<int>(value.tag) & 1);
 }
 
-// Bytes, in multiples of 8, that `value` points to and that a copy must bring along.
+// Bytes, a multiple of 8, of the memory that `value` points to and a copy needs.
 size_t payload_bytes(const Value& value);
-// A copy whose memory starts at `cursor`, which moves on. Tensor lists take a count of each tensor
+// Copies a value, placing its memory at `cursor`, which is advanced. Tensor lists take a reference to each tensor
 // and are followed by one version (uint32_t) per element.
 Value copy_value(const Value& value, char*& cursor);
 inline uint32_t* versions_of(const Value& list) {
   return reinterpret_cast<uint32_t*>(const_cast<TensorImpl**>(list.tensors) + list.length);
 }
-// Releases the tensors that a copied list owns.
+// Releases the tensors of a copied list.
 void drop_list(const Value& value);
 
 }  // namespace pellucid

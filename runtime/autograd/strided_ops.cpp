@@ -22,7 +22,7 @@ Tensor view_in(TensorImpl& base, const OpCall& call) {
   return make_view(base, call.args[1].ints(), call.args[2].ints(), call.args[3].integer - call.args[6].integer, true);
 }
 
-// Sums the dimensions that repeat one element of the base; those without elements repeat none.
+// Sums over the dimensions that repeat one element of the base; dimensions of a tensor without elements repeat none.
 Tensor without_broadcast_dims(TensorImpl& grad, const OpCall& call) {
   int64_t sizes[kMaxDims];
   const auto strides = call.args[2].ints();
@@ -33,7 +33,7 @@ Tensor without_broadcast_dims(TensorImpl& grad, const OpCall& call) {
   return fit_gradient(Tensor::share(&grad), {sizes, grad.ndim, grad.dtype, grad.device}, nullptr, 0);
 }
 
-// Dimensions to fix so that no two elements of the rest share an address.
+// The dimensions to fix so that no two elements of the rest share an address.
 std::vector<size_t> meeting_dims(Sizes sizes, Sizes strides) {
   std::vector<size_t> order(sizes.size()), meeting;
   std::iota(order.begin(), order.end(), size_t{0});
@@ -63,7 +63,7 @@ void add_each(TensorImpl& sum, TensorImpl& summand, std::span<const size_t> meet
     add_each(*at(sum, dim, index), *at(summand, dim, index), meeting.subspan(1));
 }
 
-// The bytes of a storage, or a copy of those of a device.
+// The bytes of a storage, copied to the CPU if it is on a device.
 class HostBytes {
  public:
   explicit HostBytes(Storage& storage) : storage_(storage), copy_(storage.host ? 0 : storage.nbytes) {
@@ -79,7 +79,8 @@ class HostBytes {
   std::vector<char> copy_;
 };
 
-// Copies between a base whose elements share places and a row-major tensor: each place and the first element there.
+// Copies between a base whose elements share addresses and a row-major tensor; each address corresponds to its
+// first element.
 void copy_first_elements(TensorImpl& base, TensorImpl& elements, bool into_base) {
   if (base.device.type == DeviceType::Meta) return;
   const size_t item = item_size(base.dtype);
@@ -127,7 +128,7 @@ void as_strided_backward(OpCall& call, void*) {
   const std::vector<size_t> meeting = meeting_dims(inside->shape(), inside->stride());
   if (meeting.empty()) copy_into(*inside, *grad);
   else add_each(*inside, *grad, meeting);
-  if (shares_places(*result)) {  // the first element at an address gets its sum, the others zeros
+  if (shares_places(*result)) {  // the first element at an address receives the sum, the others zeros
     Tensor elements = empty(result->shape(), result->dtype, result->device);
     clear_storage(*elements->storage);
     copy_first_elements(*result, *elements, false);

@@ -54,7 +54,7 @@ void check_grad(const TensorImpl& tensor, const TensorImpl& grad) {
     raise(ErrorKind::Runtime, "a gradient was assigned to a tensor on another device: move it there first");
 }
 
-// Shares memory; version cell shared as well unless `own_version`.
+// Shares memory, and the version cell unless `own_version`.
 Tensor without_history(TensorImpl& tensor, bool own_version) {
   Tensor alias = make_view(tensor, tensor.shape(), tensor.stride(), tensor.offset, true);
   alias->flags |= tensor.flags & TensorImpl::kWrappedNumber;
@@ -152,7 +152,7 @@ void set_grad(TensorImpl& tensor, Tensor grad) {
 void retain_grad(TensorImpl& tensor) {
   if (!requires_grad(tensor))
     raise(ErrorKind::Runtime, "retain_grad() needs a tensor that requires gradients; this one has requires_grad=False");
-  if (is_leaf(tensor)) return;  // leaves keep theirs
+  if (is_leaf(tensor)) return;  // leaves always retain theirs
   AutogradMeta& meta = autograd_meta(tensor);
   if (std::exchange(meta.retains_grad, true)) return;
   start_retaining(meta);
@@ -186,20 +186,20 @@ void detach_in_place(TensorImpl& tensor) {
 }
 
 void set_data(TensorImpl& tensor, TensorImpl& source) {
-  if (tensor.device.type != source.device.type) raise(ErrorKind::Runtime, "`.data` takes a tensor on the same device");
+  if (tensor.device.type != source.device.type) raise(ErrorKind::Runtime, "`.data` needs a tensor on the same device");
   if (requires_grad(tensor) && !is_differentiable(source.dtype))
     raise(ErrorKind::Runtime,
-          "`.data` of a tensor that requires gradients takes a floating-point or complex tensor, not %s",
+          "`.data` of a tensor that requires gradients needs a floating-point or complex tensor, not %s",
           std::string(name(source.dtype)).c_str());
-  static_cast<void>(source.address());  // raises where it has no memory to share
+  static_cast<void>(source.address());  // raises if it has no memory to share
   source.storage->retain();
   Storage* old = std::exchange(tensor.storage, source.storage);
   if (old->release()) destroy(old);
   tensor.dtype = source.dtype;
-  tensor.device = source.device;  // another of its type, perhaps
+  tensor.device = source.device;  // possibly another device of the same type
   tensor.offset = source.offset;
   set_geometry(tensor, source.shape(), source.stride());
-  if (!tensor.own_version) {  // the tensor's version counter continues; the storage's is another's
+  if (!tensor.own_version) {  // keep the tensor's version counter: the storage's belongs to other tensors
     tensor.own_version = new VersionCell;
     tensor.flags |= TensorImpl::kOwnVersion;
   }

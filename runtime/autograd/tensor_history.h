@@ -1,8 +1,8 @@
-// What a tensor knows of its history, and the rules of changing it.
+// A tensor's history, and the rules for changing it.
 //
-// Tensors without AutogradMeta have no history of their own. A view whose base requires gradients
-// requires them too, even when the base came to require them after the view was made. Called by the
-// Autograd handler, the engine and the bindings.
+// Tensors without AutogradMeta have no history of their own. A view whose base requires gradients requires them
+// too, even if the base came to require them after the view was made. Called by the Autograd handler, the engine
+// and the bindings.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace pellucid {
 struct AccumulateGrad;
 struct TensorHooks;  // autograd/hooks.h
 
-// A lock of one word for short sections; waiters sleep.
+// A one-word lock for short critical sections; waiters sleep.
 class WordLock {
  public:
   void lock() {
@@ -37,7 +37,7 @@ struct AutogradMeta {
   Tensor grad;        // under `lock`
   Ref<Node> grad_fn;  // null on leaves
   uint32_t output_number = 0;
-  uint32_t view_version = kNoVersion;  // of a view: the version that grad_fn belongs to
+  uint32_t view_version = kNoVersion;  // of a view: the version for which grad_fn is valid
   WordLock lock;
   bool retains_grad = false;
   std::atomic<AccumulateGrad*> accumulator{nullptr};  // owned; of a leaf
@@ -45,8 +45,8 @@ struct AutogradMeta {
   void* extra = nullptr;                              // forward-mode values
 };
 
-AutogradMeta& autograd_meta(TensorImpl& tensor);  // makes it when absent
-// Keeps the Autograd key in step. No checks: `set_requires_grad_checked` is for users' calls.
+AutogradMeta& autograd_meta(TensorImpl& tensor);  // makes it if absent
+// Also updates the Autograd key. No checks: users' calls go through `set_requires_grad_checked`.
 void set_requires_grad(TensorImpl& tensor, bool value);
 void set_requires_grad_checked(TensorImpl& tensor, bool value);
 [[noreturn]] void refuse_flag_of_result(TensorImpl& tensor);
@@ -56,14 +56,14 @@ inline bool requires_grad(const TensorImpl& tensor) {
   return tensor.base && tensor.base->requires_grad() && is_differentiable(tensor.dtype);
 }
 
-// Whether an op made `tensor` and its node is still there.
+// Whether an op computed `tensor` and its node still exists.
 inline bool has_grad_fn(const TensorImpl& tensor) { return tensor.autograd && tensor.autograd->grad_fn; }
-// The node that made `tensor`; null on leaves. A view whose memory changed since gets a new node.
+// The node that computed `tensor`; null on leaves. A view whose memory has changed since gets a new node.
 Node* grad_fn(TensorImpl& tensor);
 inline bool is_leaf(TensorImpl& tensor) { return !requires_grad(tensor) || !grad_fn(tensor); }
-// Where gradients of `tensor` go; node null when it needs none. The node is not retained.
+// Where gradients of `tensor` go; its node is null if it needs none. The node is not retained.
 Edge gradient_edge(TensorImpl& tensor);
-// The same with a count of its own for the caller.
+// The same, with a reference for the caller.
 inline Edge retained_edge(TensorImpl& tensor) {
   if (!tensor.base && !tensor.requires_grad()) return {};
   if (!tensor.base && tensor.autograd->grad_fn) [[likely]] {
@@ -74,10 +74,10 @@ inline Edge retained_edge(TensorImpl& tensor) {
   if (edge.node) edge.node->retain();
   return edge;
 }
-// Gives `tensor` a new place in the graph: output `output` of `node`.
+// Makes `tensor` output `output` of `node`.
 void set_history(TensorImpl& tensor, Ref<Node> node, uint32_t output);
 
-Tensor grad_of(TensorImpl& tensor);              // null when it has none
+Tensor grad_of(TensorImpl& tensor);              // null if it has none
 void set_grad(TensorImpl& tensor, Tensor grad);  // checks shape, dtype and device; null clears
 void retain_grad(TensorImpl& tensor);
 bool retains_grad(const TensorImpl& tensor);
@@ -90,7 +90,7 @@ void set_data(TensorImpl& tensor, TensorImpl& source);  // `.data = source`
 // The tensor's type as PyTorch's messages name it: "torch.FloatTensor [2, 3]".
 std::string type_and_shape(DType dtype, std::span<const int64_t> sizes);
 
-// What core/ asks of histories (core/hooks.h); once, at start-up.
+// Installs the hooks that core/ needs for histories (core/hooks.h); called once, at start-up.
 void install_history_hooks();
 
 }  // namespace pellucid

@@ -25,7 +25,7 @@ void refuse_other_dtype(const TensorImpl& view) {
           "make the new tensor from its parts (torch.complex), or write under torch.no_grad().");
 }
 
-// Records `view` as what as_strided of its base would give, with this geometry.
+// Makes the history of `view` that of as_strided of its base, with this geometry.
 Node* record_as_strided(TensorImpl& view) {
   refuse_other_dtype(view);
   const StridedCall strided(view);

@@ -21,7 +21,7 @@ thread_local constinit AutocastSettings autocast_settings;
 namespace {
 
 struct CachedCast {
-  Tensor original;  // keeps the key's address taken
+  Tensor original;  // keeps the key's address in use
   Tensor cast;
 };
 // On the heap, so that the thread-local block stays small; null while the cache is empty.
@@ -32,8 +32,9 @@ bool takes_part(const TensorImpl& tensor) {
          tensor.dtype != DType::Float64;
 }
 
-// Parameters meet many ops of a region. Not without recording: the cast would lead no gradient later. What a
-// function transform differentiates by occurs in a single call of it.
+// A parameter is used by many ops of a region. Nothing is cached while gradients are not recorded, because the
+// cast would have no history later. A tensor that a function transform differentiates with respect to exists for
+// only one call of the function.
 bool is_cacheable(TensorImpl& tensor, DType dtype) {
   return autocast_settings.caches_casts && dtype == autocast_settings.lower && tensor.dtype == DType::Float32 &&
          tensor.requires_grad() && !tensor.base && is_leaf(tensor) && thread_state.grad_mode && !tensor.wrapper &&
@@ -51,7 +52,7 @@ Tensor cast(TensorImpl& tensor, DType dtype) {
   return made;
 }
 
-// The call again, with cast operands, below the Autocast key.
+// Redispatches the call with cast operands below the Autocast key.
 class CastCall {
  public:
   CastCall(OpCall& call, CastRule rule) : call_(call), args_(call.num_args) {
@@ -95,7 +96,7 @@ class CastCall {
   Values<kMaxArguments> args_;
   DType dtype_;
   std::vector<Tensor> owned_;
-  std::deque<std::vector<TensorImpl*>> lists_;  // addresses stay
+  std::deque<std::vector<TensorImpl*>> lists_;  // addresses are stable
 };
 
 void cast_and_run(OpCall& call, void*) {

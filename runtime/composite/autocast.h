@@ -1,15 +1,15 @@
-// Autocast regions: ops whose floating-point operands are cast before they run.
+// Autocast regions, in which ops' floating-point operands are cast before they run.
 //
-// The thread's include set holds Key::Autocast inside of a region. Autocast ops are those whose
-// declarations name a rule; they get their kernel when the first region is entered. The key is above
-// function transforms and decompositions: what is cast may be batched or dual, and a rule names a composite.
+// Inside a region the thread's include set contains Key::Autocast. Autocast ops are those whose declarations name
+// a rule; their kernels are registered when the first region is entered. The key is above function transforms and
+// decompositions: the operands may be batched or dual, and a rule may name a composite.
 #pragma once
 
 #include "core/op_record.h"
 
 namespace pellucid {
 
-// Of this thread. Casts of parameters are cached, while `caches_casts`, until `forget_casts`.
+// Of this thread. While `caches_casts`, casts of parameters are cached until `forget_casts`.
 struct AutocastSettings {
   DType lower = DType::BFloat16;
   bool caches_casts = true;

@@ -1,4 +1,4 @@
-// contiguous, to and detach: the tensor itself where it fits already, else a copy or an alias.
+// contiguous, to and detach: return the tensor itself if it already fits, else a copy or an alias.
 #include <span>
 #include <string>
 #include <vector>
@@ -22,7 +22,7 @@ struct Target {
   MemoryFormat format;
 };
 
-// Whether the strides of all dims are channels-last: those of size 1 decide between two possible orders.
+// Whether the strides of all dims are channels-last; dims of size 1 decide if two orders are possible.
 bool means_channels_last(std::span<const int64_t> sizes, std::span<const int64_t> strides) {
   if ((sizes.size() != 4 && sizes.size() != 5) || strides[1] == 0) return false;
   int64_t least = 0;
@@ -37,7 +37,8 @@ bool means_channels_last(std::span<const int64_t> sizes, std::span<const int64_t
   return least != strides[1] && follows(0);
 }
 
-// `to` gives a tensor itself where its strides mean the format, as in PyTorch; `contiguous` where its elements are in order.
+// As in PyTorch, `to` returns the tensor itself if its strides mean the format, `contiguous` if its elements are
+// in order.
 bool means_format(const TensorImpl& self, MemoryFormat format) {
   if (format == MemoryFormat::Preserve) return true;
   const bool last = means_channels_last(self.shape(), self.stride());
@@ -73,13 +74,13 @@ void contiguous(OpCall& call, void*) {
   TensorImpl& self = *call.args[0].tensor;
   const MemoryFormat format = format_or(call.args[1], MemoryFormat::Contiguous);
   if (format == MemoryFormat::Preserve)
-    raise(ErrorKind::Runtime, "contiguous(): preserve_format names no order of memory; leave it out");
+    raise(ErrorKind::Runtime, "contiguous(): preserve_format does not name a memory order; omit it");
   if (has_format(self, format)) return give_unchanged(call);
   give(call, copy_in_format(self, self.dtype, format));
 }
 
-// view(dtype): the same memory read as another dtype. Elements of another width join, or part, along the last dim,
-// which must be dense.
+// view(dtype): the same memory read as another dtype. For another element size, elements are split or merged
+// along the last dim, which must be dense.
 void view_dtype(OpCall& call, void*) {
   TensorImpl& self = *call.args[0].tensor;
   const DType dtype = static_cast<DType>(call.args[1].integer);
@@ -94,7 +95,8 @@ void view_dtype(OpCall& call, void*) {
     for (size_t d = 0; fits && d + 1 < sizes.size(); ++d) fits = strides[d] * before % after == 0;
     if (!fits)
       raise(ErrorKind::Runtime,
-            "view(dtype): elements of %s do not make whole ones of %s: the last dim must be dense, and its size, the "
+            "view(dtype): elements of %s cannot be regrouped into elements of %s: the last dim must be dense, and its "
+            "size, the "
             "other strides and the offset multiples of %lld",
             std::string(name(self.dtype)).c_str(), std::string(name(dtype)).c_str(),
             static_cast<long long>(after > before ? after / before : 1));
@@ -122,7 +124,7 @@ void to_device(OpCall& call, void*) {
 
 void to_layout(OpCall& call, void*) {
   if (!call.args[2].is_none() && static_cast<Layout>(call.args[2].integer) != Layout::Strided)
-    raise(ErrorKind::NotImplemented, "only tensors of layout torch.strided exist");
+    raise(ErrorKind::NotImplemented, "only the layout torch.strided is supported");
   const TensorImpl& self = *call.args[0].tensor;
   const Device device = call.args[3].is_none() ? self.device : decode_device(call.args[3].integer);
   convert_to(call, {dtype_or(call.args[1], self.dtype), device, call.args[6].integer != 0,

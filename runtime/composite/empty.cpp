@@ -1,4 +1,4 @@
-// empty and its like: memory whose values are arbitrary.
+// empty and similar ops: uninitialised memory.
 #include "composite/give.h"
 #include "composite/kernels.h"
 #include "composite/layout.h"
@@ -12,7 +12,7 @@
 namespace pellucid::composite {
 namespace {
 
-// The four options that every factory takes, in the order of the schema.
+// The four options of every factory, in schema order.
 struct Options {
   DType dtype;
   Device device;
@@ -21,7 +21,7 @@ struct Options {
 Options read_options(const Value* options, DType dtype, Device device) {
   if (!options[0].is_none()) dtype = static_cast<DType>(options[0].integer);
   if (!options[1].is_none() && static_cast<Layout>(options[1].integer) != Layout::Strided)
-    raise(ErrorKind::NotImplemented, "only tensors of layout torch.strided exist");
+    raise(ErrorKind::NotImplemented, "only the layout torch.strided is supported");
   if (!options[2].is_none()) device = decode_device(options[2].integer);
   require_device(device);
   return {dtype, device};
@@ -66,7 +66,7 @@ void empty_with_strides(OpCall& call, void*) {
   const Options options = read_options(call.args + 2, default_dtype(), {});
   const Sizes sizes = call.args[0].ints(), strides = call.args[1].ints();
   if (sizes.size() != strides.size())
-    raise(ErrorKind::Runtime, "empty_strided(): %zu sizes and %zu strides do not belong together", sizes.size(),
+    raise(ErrorKind::Runtime, "empty_strided(): got %zu sizes but %zu strides; the numbers must be equal", sizes.size(),
           strides.size());
   give(call, empty_strided(sizes, strides, options.dtype, options.device));
 }

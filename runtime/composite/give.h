@@ -1,4 +1,4 @@
-// What kernels of composites give. Included by the files of this folder only.
+// Helpers that return the results of composites' kernels. Included only by files of this folder.
 #pragma once
 
 #include <algorithm>

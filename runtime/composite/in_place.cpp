@@ -1,7 +1,7 @@
-// Ops that change which elements a tensor is: transpose_ and the other in-place views, resize_, set_.
+// Ops that change which elements a tensor has: transpose_ and the other in-place views, resize_, set_.
 //
-// An in-place view is the view, recorded as usual, whose place in memory and in the graph the tensor
-// then takes. Nothing is written, but the change counts: what was saved of the tensor has another shape.
+// An in-place view makes the view, recorded as usual, and then the tensor takes over the view's memory and its
+// node. Nothing is written, but the version is bumped, because what was saved of the tensor has another shape.
 #include "autograd/accumulate_grad.h"
 #include "autograd/tensor_history.h"
 #include "autograd/view_history.h"
@@ -48,8 +48,8 @@ void refuse_wrapped(const OpCall& call) {
 void refuse_gradients(const TensorImpl& self) {
   if (requires_grad(self))
     raise(ErrorKind::Runtime,
-          "cannot resize variables that require grad: no gradient could be given a shape.\n"
-          "Use reshape(), or resize a tensor that detach() or .data gives.");
+          "cannot resize variables that require grad: its gradient would have no definite shape.\n"
+          "Use reshape(), or resize the result of detach() or .data.");
 }
 
 void resize_self(OpCall& call, std::span<const int64_t> sizes, const Value& format) {
@@ -62,7 +62,7 @@ void resize_self(OpCall& call, std::span<const int64_t> sizes, const Value& form
   resize_tensor(self, sizes);
   const MemoryFormat wanted = format_or(format, MemoryFormat::Contiguous);
   if (wanted == MemoryFormat::Preserve)
-    raise(ErrorKind::Runtime, "%s(): preserve_format names no order of memory; leave it out",
+    raise(ErrorKind::Runtime, "%s(): preserve_format does not name a memory order; omit it",
           call.op->schema.name.c_str());
   if (!has_format(self, wanted)) {
     const Tensor example = empty_in_format(self, self.dtype, wanted, Device{DeviceType::Meta});
@@ -89,7 +89,7 @@ void set_from(OpCall& call, void*) {
   refuse_wrapped(call);
   if (thread_state.grad_mode && requires_grad(self))
     raise(ErrorKind::Runtime,
-          "the derivative for set_ is not implemented: a tensor that an op computed cannot become another one.\n"
+          "the derivative for set_ is not implemented: a tensor computed by an op cannot become another one.\n"
           "Use the other tensor itself, or detach() this one first.");
   if (self.dtype != source.dtype)
     raise(ErrorKind::Runtime, "set_(): a tensor of dtype %s cannot be set to one of dtype %s: convert it first",
@@ -108,7 +108,7 @@ void set_empty(OpCall& call, void*) {
   set_from(with_source, nullptr);
 }
 
-// The in-place views of the op table, and as_strided_, which is none of it.
+// The in-place views of the op table, and as_strided_, which is not in it.
 void change_view(OpCall& call, void*) {
   check_change(call);
   Value made[1];

@@ -1,11 +1,11 @@
-// The kernels of this folder's ops; catalogue/intrinsics.py names them.
+// The kernels of this folder's ops, referred to by catalogue/intrinsics.py.
 #pragma once
 
 #include "core/op_record.h"
 
 namespace pellucid::composite {
 
-// conversion.cpp. The tensor itself where it fits already, else a copy or an alias.
+// conversion.cpp: the tensor itself if it already fits, else a copy or an alias.
 void contiguous(OpCall& call, void*);
 void view_dtype(OpCall& call, void*);
 void to_dtype(OpCall& call, void*);
@@ -16,7 +16,7 @@ void type_as(OpCall& call, void*);
 void detach_view(OpCall& call, void*);
 void detach_self(OpCall& call, void*);
 
-// shape.cpp. A view where strides allow one, else a copy; views of parts.
+// shape.cpp: a view if the strides allow one, else a copy; views of parts.
 void reshape(OpCall& call, void*);
 void flatten(OpCall& call, void*);
 void expand_as(OpCall& call, void*);
@@ -28,19 +28,19 @@ void split_sizes(OpCall& call, void*);
 void split_list(OpCall& call, void*);
 void chunk(OpCall& call, void*);
 
-// empty.cpp. Memory without values.
+// empty.cpp: uninitialised memory.
 void empty_sizes(OpCall& call, void*);
 void empty_like(OpCall& call, void*);
 void new_empty(OpCall& call, void*);
 void empty_with_strides(OpCall& call, void*);
 
-// in_place.cpp. What a tensor is, changed.
+// in_place.cpp: changes which elements a tensor has.
 void resize(OpCall& call, void*);
 void resize_as(OpCall& call, void*);
 void set_from(OpCall& call, void*);
 void set_empty(OpCall& call, void*);
 void change_view(OpCall& call, void*);
-// The kernel of the in-place views that the op table has; once, when that is loaded.
+// Installs the kernel of the op table's in-place views; called once, when the table is loaded.
 void install_in_place_views();
 
 }  // namespace pellucid::composite

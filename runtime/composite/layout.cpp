@@ -24,14 +24,14 @@ bool has_format(const TensorImpl& tensor, MemoryFormat format) {
   return false;
 }
 
-// A tensor of the shape of `like` in the memory format `format`.
+// A tensor with the shape of `like` in the memory format `format`.
 Tensor empty_in_format(const TensorImpl& like, DType dtype, MemoryFormat format, Device device) {
   if (like.wrapper && device == like.device) return empty_wrapped(like, like.shape(), dtype);
   return empty_with_format(like, dtype, format, device);
 }
 
 Tensor copy_in_format(TensorImpl& source, DType dtype, MemoryFormat format) {
-  // Who watches gets one op, not a fresh tensor that he knows nothing of.
+  // An observer then sees one op instead of a new tensor of unknown origin.
   const bool is_watched = (source.keys | thread_state.include).has(Key::PythonDispatch);
   if (is_watched && (dtype == source.dtype || source.flags & TensorImpl::kNoMemory)) {
     Tensor converted = Tensor::share(&source);

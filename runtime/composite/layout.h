@@ -9,9 +9,9 @@ namespace pellucid::composite {
 
 MemoryFormat format_or(const Value& value, MemoryFormat otherwise);
 bool has_format(const TensorImpl& tensor, MemoryFormat format);
-// A tensor of the shape of `like` on `device` in the memory format `format`, uninitialised.
+// An uninitialised tensor with the shape of `like` on `device`, in the memory format `format`.
 Tensor empty_in_format(const TensorImpl& like, DType dtype, MemoryFormat format, Device device);
-// A copy by the op copy_, which records gradients.
+// A copy through the op copy_, which records gradients.
 Tensor copy_in_format(TensorImpl& source, DType dtype, MemoryFormat format);
 
 }  // namespace pellucid::composite

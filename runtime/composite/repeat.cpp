@@ -25,8 +25,8 @@ struct DelegatedCall final : Prepared {
   bool is_current() const override { return op.epoch.load(std::memory_order_relaxed) == epoch && work->is_current(); }
 
   const OpRecord& op;
-  const KeySet keys;     // those that chose the kernel
-  const uint32_t epoch;  // of the op, when they did
+  const KeySet keys;     // the keys that chose the kernel
+  const uint32_t epoch;  // of the op, at that time
   const StoredValues values;
   const std::unique_ptr<Prepared> work;
 };

@@ -1,5 +1,5 @@
-// Repeated calls of composites: what one decided follows from the facts of its call (core/call_facts.h), so
-// that the next call with these facts goes straight to the outcome. Included by the files of this folder only.
+// Repeated calls of composites: a composite's decision depends only on the facts of its call (core/call_facts.h),
+// so the next call with the same facts skips it. Included only by files of this folder.
 #pragma once
 
 #include <initializer_list>
@@ -12,7 +12,7 @@
 namespace pellucid::composite {
 
 // Returns the results of `op` on the composite's first tensor and `others`, which are not tensors. Preparing that
-// call prepares the composite's.
+// call also prepares the composite's.
 void give_call(OpCall& call, const OpRecord& op, std::initializer_list<Value> others);
 
 template <class Make>
@@ -25,14 +25,14 @@ struct PreparedFactory final : Prepared {
   const Make make;
 };
 
-// Repeated calls return `describe()(tensors)`; `describe` runs only when preparation is requested.
+// Repeated calls return `describe()(tensors)`; `describe` runs only if preparation is requested.
 template <class Describe>
 void prepare_factory(OpCall& call, Describe&& describe) {
   PreparationRequest* request = preparation_request_of(call);
   if (request) request->made = std::make_unique<PreparedFactory<decltype(describe())>>(describe());
 }
 
-// Gives `make(tensors)` of the composite's tensors, now and in repeated calls.
+// Returns `make(tensors)` of the composite's tensors, in this call and in repeated ones.
 template <class Make>
 void give_made(OpCall& call, Make make) {
   TensorImpl* const first[] = {call.num_args && call.args[0].is_tensor() ? call.args[0].tensor : nullptr};
@@ -40,7 +40,7 @@ void give_made(OpCall& call, Make make) {
   prepare_factory(call, [&] { return std::move(make); });
 }
 
-// Gives the composite's first tensor, as it is.
+// Returns the composite's first tensor unchanged.
 inline void give_unchanged(OpCall& call) {
   give_made(call, [](std::span<TensorImpl* const> tensors) { return Tensor::share(tensors[0]); });
 }

@@ -1,4 +1,5 @@
-// reshape, flatten and the shapes of other tensors: a view where strides allow one, else a copy; unbind, split and chunk: many views.
+// reshape, flatten and view_as-like ops: a view if the strides allow one, else a copy; unbind, split and chunk:
+// lists of views.
 #include <memory>
 
 #include "composite/give.h"
@@ -14,7 +15,7 @@ namespace {
 
 Tensor row_major_copy(TensorImpl& self) { return copy_in_format(self, self.dtype, MemoryFormat::Contiguous); }
 
-// A view where strides allow one, else a view of a row-major copy.
+// A view if the strides allow one, else a view of a row-major copy.
 void reshape_to(OpCall& call, Sizes sizes) {
   TensorImpl& self = *call.args[0].tensor;
   int64_t strides[kMaxDims];
@@ -33,7 +34,7 @@ void reshape_to_given(OpCall& call, Sizes given) {
   reshape_to(call, {sizes, given.size()});
 }
 
-// A list result is a block that the caller takes.
+// A list result is a block whose ownership passes to the caller.
 class TensorBlock {
  public:
   explicit TensorBlock(int64_t count) : tensors_(new Tensor[static_cast<size_t>(count)]), count_(count) {}
@@ -50,7 +51,7 @@ class TensorBlock {
 };
 
 int64_t required_dim(const TensorImpl& self, int64_t dim, const char* function, ErrorKind kind = ErrorKind::Runtime) {
-  if (!self.ndim) raise(kind, "%s(): a 0-dimensional tensor has no dimension to cut", function);
+  if (!self.ndim) raise(kind, "%s(): a 0-dimensional tensor has no dimension to split", function);
   return wrap_dim(dim, self.ndim);
 }
 
@@ -86,7 +87,7 @@ void flatten(OpCall& call, void*) {
   reshape_to(call, {sizes, static_cast<size_t>(next - sizes)});
 }
 
-// Of two tensors: the first seen in the shape of the other.
+// The first of two tensors, viewed in the shape of the other.
 void expand_as(OpCall& call, void*) {
   give_call(call, named_op(NamedOp::Expand), {Value::of(call.args[1].tensor->shape()), Value::of_bool(false)});
 }

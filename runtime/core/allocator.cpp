@@ -41,8 +41,8 @@ void discard_to_system(void* part, size_t nbytes) {
   if (start < end) madvise(reinterpret_cast<void*>(start), end - start, MADV_DONTNEED);
 }
 
-// Blocks that no thread's list holds, and what all threads share. Never destroyed: tensors may
-// outlive static destructors.
+// Blocks outside every thread's lists, and the state that all threads share. Never destroyed: tensors may outlive
+// static destructors.
 struct SharedCache {
   std::mutex mutex;
   BaseAllocator base{allocate_from_system, release_to_system, discard_to_system, kSegment};
@@ -51,8 +51,8 @@ struct SharedCache {
   size_t cached_bytes = 0;
   size_t limit;
   AllocatorPool* pools = nullptr;
-  AllocatorPool ended;         // the sums of threads that ended
-  AllocatorStatistics counts;  // only the fields about the base allocator
+  AllocatorPool ended;         // totals of threads that have ended
+  AllocatorStatistics counts;  // only the fields of the base allocator are used
   std::atomic<uint32_t> trim_epoch{0};
 
   SharedCache() {
@@ -133,7 +133,7 @@ void empty_shared(SharedCache& cache) {
   trim_large(cache);
 }
 
-// Moves one thread's lists to the shared cache, or to the base allocator.
+// Moves one thread's lists to the shared cache, or returns them to the base allocator.
 void drain(SharedCache& cache, AllocatorPool& pool, bool keep) {
   for (int klass = 0; klass < kThreadClasses; ++klass) {
     while (FreeBlock* block = pool.free[klass]) {
@@ -196,7 +196,7 @@ void follow_trim(SharedCache& cache, AllocatorPool* pool) {
   drain(cache, *pool, false);
 }
 
-// A whole segment where the system has that much address space, else the block alone.
+// Allocates a whole segment if the system has that much address space, else the block alone.
 void* allocate_large_from_base(SharedCache& cache, size_t nbytes) {
   for (const size_t segment_bytes : {std::max(nbytes, cache.base.segment_bytes), nbytes}) {
     if (void* segment = cache.base.allocate(segment_bytes)) {
@@ -224,7 +224,7 @@ void* allocate_from_base(SharedCache& cache, int klass) {
         nbytes, static_cast<double>(nbytes) / (1 << 30));
 }
 
-std::atomic<int64_t> blocks_until_failure{0};  // 0: none is to fail
+std::atomic<int64_t> blocks_until_failure{0};  // 0: no failure is pending
 
 void ignore_event(void*, size_t, bool) {}
 
@@ -236,7 +236,7 @@ bool is_to_fail() {
 
 void fail_allocation(int64_t number) {
   blocks_until_failure = number;
-  set_allocator_hook(number ? ignore_event : nullptr);  // a hook is what leads away from the fast path
+  set_allocator_hook(number ? ignore_event : nullptr);  // a hook takes allocations off the fast path
 }
 
 void* allocate_block_slow(size_t nbytes, int klass) {
@@ -255,7 +255,7 @@ void* allocate_block_slow(size_t nbytes, int klass) {
     follow_trim(cache, pool);
     block = take_from_shared(cache, klass);
     if (!block) block = allocate_from_base(cache, klass);
-    if (!block) {  // the caches may hold what the system lacks
+    if (!block) {  // the caches may hold the memory that the system lacks
       if (pool) drain(cache, *pool, false);
       empty_shared(cache);
       cache.trim_epoch.fetch_add(1, std::memory_order_relaxed);
@@ -301,12 +301,12 @@ void free_block_slow(void* block, int klass) noexcept {
 BaseAllocator set_base_allocator(BaseAllocator allocator) {
   SharedCache& cache = shared();
   std::lock_guard lock(cache.mutex);
-  // A block must return to the allocator it came from; live blocks make the exchange impossible.
+  // A block must return to the allocator it came from, so the allocator can change only while no block is live.
   if (AllocatorPool* pool = thread_state.pool) drain(cache, *pool, false);
   empty_shared(cache);
   if (cache.counts.reserved_bytes != 0)
     raise(ErrorKind::Runtime,
-          "the base allocator cannot be exchanged while %lld bytes are in use; install it before the first tensor",
+          "the base allocator cannot be replaced while %lld bytes are in use; install it before the first tensor",
           static_cast<long long>(cache.counts.reserved_bytes));
   return std::exchange(cache.base, allocator);
 }

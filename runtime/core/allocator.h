@@ -1,10 +1,10 @@
-// The caching allocator: blocks by size class, free lists per thread, one shared cache behind them.
+// The caching allocator: size classes, a free list per thread and class, and one shared cache behind them.
 //
-// Storages, tensors and backward nodes take their memory here. A block is 64-byte aligned. Blocks up
-// to kThreadCacheLimit go to the freeing thread's list, larger ones and overflow to the shared cache,
-// and what that does not take to the base allocator. Lists are per thread without locks; a thread's
-// blocks move to the shared cache when it ends. Blocks above kListLimit are parts of large segments
-// (core/large_blocks.h). Statistics are summed over threads on request.
+// Storages, tensors and backward nodes are allocated here. Blocks are 64-byte aligned. A freed block of up to
+// kThreadCacheLimit bytes goes to the freeing thread's list; larger blocks and overflow go to the shared cache,
+// and what exceeds its limit returns to the base allocator. Per-thread lists need no locks; when a thread ends,
+// its blocks move to the shared cache. Blocks above kListLimit are parts of large segments (core/large_blocks.h).
+// Statistics are summed over the threads on request.
 #pragma once
 
 #include <atomic>
@@ -20,8 +20,8 @@
 
 namespace pellucid {
 
-// Classes: 64-byte steps to 4 KiB, then four steps per power of two to 1 MiB, whose blocks are in
-// lists, and 32 up to 1 TiB.
+// Size classes: 64-byte steps up to 4 KiB, then four per power of two up to 1 MiB, all with free lists; above
+// that, 32 per power of two up to 1 TiB.
 constexpr int kSmallClasses = 64;
 constexpr int kListStepsLog2 = 2, kLargeStepsLog2 = 5;  // per power of two
 constexpr size_t kThreadCacheLimit = 256 * 1024;        // bytes of one block
@@ -30,7 +30,7 @@ constexpr size_t kListLimit = 1024 * 1024;
 constexpr int kListClasses = kSmallClasses + (8 << kListStepsLog2);
 constexpr int kNumSizeClasses = kListClasses + (20 << kLargeStepsLog2);
 
-// The classes from `first` on, which begin above 2**`start` bytes.
+// The classes from `first` on, which start above 2**`start` bytes.
 constexpr int class_in_steps(size_t nbytes, int first, int start, int steps_log2) {
   const int log2 = 63 - std::countl_zero(nbytes - 1);
   const int step = static_cast<int>((nbytes - 1) >> (log2 - steps_log2)) & ((1 << steps_log2) - 1);
@@ -61,38 +61,38 @@ struct FreeBlock {
 struct AllocatorPool {
   FreeBlock* free[kThreadClasses] = {};
   uint32_t count[kThreadClasses] = {};
-  int64_t allocated_bytes = 0;  // may go negative: blocks freed here but taken elsewhere
+  int64_t allocated_bytes = 0;  // negative if the thread freed more than it allocated
   int64_t peak_allocated_bytes = 0;
-  int64_t num_allocations = 0;  // ever
+  int64_t num_allocations = 0;  // since the start of the process
   int64_t num_frees = 0;
-  uint32_t trim_epoch = 0;  // the last empty_cache this thread has followed
+  uint32_t trim_epoch = 0;  // the last empty_cache that this thread has applied
   AllocatorPool* next_registered = nullptr;
 };
 
-// Where blocks come from. `allocate` returns null when it has none; alignment is at least 64 bytes.
+// The source of memory. `allocate` returns null when it has none left; alignment is at least 64 bytes.
 struct BaseAllocator {
   void* (*allocate)(size_t nbytes);
   void (*release)(void* block, size_t nbytes);
-  void (*discard)(void* part, size_t nbytes) = nullptr;  // a part of a block whose contents may go
-  size_t segment_bytes = 0;                              // the smallest segment to request for large blocks
+  void (*discard)(void* part, size_t nbytes) = nullptr;  // lets the contents of a part of a block go
+  size_t segment_bytes = 0;                              // minimum size of a segment requested for large blocks
 };
 BaseAllocator set_base_allocator(BaseAllocator allocator);  // returns the previous one; empties the caches first
 
-// Called for every block taken (`taken`) or given back while set; history and snapshots hang here.
+// Called, while set, for every block allocated (`taken`) or freed; the memory history and snapshots use it.
 using AllocatorHook = void (*)(void* block, size_t nbytes, bool taken);
 void set_allocator_hook(AllocatorHook hook);
-// Whether pairs of blocks (allocate_two) go past their fast path, because storages are recorded.
+// Whether allocations of two blocks (allocate_two) avoid their fast path, because storages are being recorded.
 void divert_pairs(bool on);
 
-// The hook's address, or 0; or kPairsDiverted where there is none but pairs are diverted.
+// The hook's address; without a hook, kPairsDiverted if pairs are diverted, else 0.
 constexpr uintptr_t kPairsDiverted = 1;
 extern std::atomic<uintptr_t> allocator_state;
 inline bool has_allocator_hook() { return allocator_state.load(std::memory_order_relaxed) > kPairsDiverted; }
 
 struct AllocatorStatistics {
   int64_t allocated_bytes = 0;       // in live blocks, rounded to their class
-  int64_t peak_allocated_bytes = 0;  // sum of the threads' peaks: an upper bound of the true peak
-  int64_t reserved_bytes = 0;        // taken from the base allocator; of segments, what was used
+  int64_t peak_allocated_bytes = 0;  // sum of the threads' peaks: an upper bound on the true peak
+  int64_t reserved_bytes = 0;        // taken from the base allocator; for segments, only the bytes used so far
   int64_t peak_reserved_bytes = 0;
   int64_t num_allocations = 0;
   int64_t num_frees = 0;
@@ -100,17 +100,17 @@ struct AllocatorStatistics {
   int64_t num_out_of_memory = 0;
 };
 AllocatorStatistics allocator_statistics();
-// Peaks begin again at what is live and reserved; a thread that allocates meanwhile may miss it.
+// Resets the peaks to what is live and reserved now; a thread that is allocating at the same time may miss it.
 void reset_allocator_peaks();
-// Gives cached blocks back. Other threads' lists follow at their next slow path.
+// Returns cached blocks to the base allocator. Other threads' lists follow at their next slow path.
 void empty_cache();
-// Bytes that the shared cache keeps at most (default: a quarter of the machine's memory).
+// The most bytes that the shared cache may hold (default: a quarter of the machine's memory).
 void set_cache_limit(size_t nbytes);
 
-// Out of line: list empty or full, no pool, hook set, block too large.
+// The slow path: the list is empty or full, the thread has no pool, a hook is set, or the block is too large.
 void* allocate_block_slow(size_t nbytes, int size_class);  // raises OutOfMemory
 void free_block_slow(void* block, int size_class) noexcept;
-// How many blocks of one class a thread keeps: 2 MiB of each, at least 16, at most 1024.
+// How many blocks of one class a thread may cache: 2 MiB of each class, at least 16 blocks, at most 1024.
 constexpr uint32_t thread_cap(int size_class) {
   const size_t blocks = (size_t{2} << 20) / class_bytes(size_class);
   return blocks > 1024 ? 1024 : blocks < 16 ? 16 : static_cast<uint32_t>(blocks);
@@ -123,7 +123,7 @@ struct ThreadCaps {
 };
 inline constexpr ThreadCaps kThreadCaps;
 
-// A cached block is poisoned for AddressSanitizer except for its link, which only lists touch.
+// Cached blocks are poisoned for AddressSanitizer, except for the link, which only the lists touch.
 inline void poison_block([[maybe_unused]] void* block, [[maybe_unused]] size_t nbytes) {
 #if defined(__SANITIZE_ADDRESS__)
   __asan_poison_memory_region(static_cast<char*>(block) + sizeof(FreeBlock), nbytes - sizeof(FreeBlock));
@@ -135,7 +135,7 @@ inline void unpoison_block([[maybe_unused]] void* block, [[maybe_unused]] size_t
 #endif
 }
 
-// A block of this thread's lists; null where they have none.
+// A block from this thread's lists, or null.
 inline void* take_from_thread(int klass) {
   AllocatorPool* pool = thread_state.pool;
   if (!pool || klass >= kThreadClasses) return nullptr;
@@ -151,14 +151,14 @@ inline void* take_from_thread(int klass) {
   return block;
 }
 
-// `klass` from size_class(nbytes): the caller keeps it to free the block.
+// `klass` is size_class(nbytes); the caller must remember it to free the block.
 inline void* allocate_block(size_t nbytes, int klass) {
   if (!has_allocator_hook()) [[likely]]
     if (void* block = take_from_thread(klass)) [[likely]]
       return block;
   return allocate_block_slow(nbytes, klass);
 }
-// False: it is none for this thread's lists, or they are full.
+// False if this thread's lists do not take blocks of this class, or the list is full.
 inline bool give_to_thread(void* block, int klass) noexcept {
   AllocatorPool* pool = thread_state.pool;
   if (!pool || klass >= kThreadClasses || pool->count[klass] >= kThreadCaps.blocks[klass]) [[unlikely]]
@@ -179,7 +179,8 @@ inline void free_block(void* block, int klass) noexcept {
   free_block_slow(block, klass);
 }
 
-// Two blocks, as small tensors take and give them: one look at the lists for both. False: nothing was done.
+// A small tensor allocates and frees two blocks together, with one check of the lists for both. False: nothing
+// was done.
 struct TwoBlocks {
   void *first, *second;
 };
@@ -209,7 +210,7 @@ inline bool free_two(int first_class, int second_class, TwoBlocks blocks) noexce
   AllocatorPool* pool = thread_state.pool;
   if (!pool || allocator_state.load(std::memory_order_relaxed)) [[unlikely]]
     return false;
-  // Lists may grow past their caps by one here.
+  // A list may exceed its cap by one block here.
   if (pool->count[first_class] >= kThreadCaps.blocks[first_class] ||
       pool->count[second_class] >= kThreadCaps.blocks[second_class]) [[unlikely]]
     return false;
@@ -227,7 +228,7 @@ inline bool free_two(int first_class, int second_class, TwoBlocks blocks) noexce
   return true;
 }
 
-// Blocks of a size known to the compiler.
+// Blocks whose size is a compile-time constant.
 template <size_t nbytes>
 void* allocate_fixed() {
   constexpr int klass = size_class(nbytes);

@@ -15,10 +15,11 @@ namespace {
 constexpr int kFirst = static_cast<int>(DeviceType::PrivateUse);
 constexpr int kCount = static_cast<int>(DeviceType::PrivateUse3) - kFirst + 1;
 
-std::atomic<Backend*> backends[kCount];  // never destroyed: storages release their memory until the process ends
+std::atomic<Backend*> backends[kCount];  // never destroyed: storages release memory until the process ends
 constinit thread_local int8_t current[kCount] = {};
 using Streams = std::array<std::array<int32_t, INT8_MAX + 1>, kCount>;
-thread_local std::unique_ptr<Streams> streams;  // current ones, by type and index; null: the first of each device
+thread_local std::unique_ptr<Streams>
+    streams;  // current streams, by type and index; null: the first stream of each device
 
 int slot_of(DeviceType type) { return static_cast<int>(type) - kFirst; }
 
@@ -26,10 +27,10 @@ std::optional<DeviceType> free_type(std::string_view name, std::optional<DeviceT
   const std::optional<DeviceType> named = find_device_type(name);
   if (!named) return wanted ? wanted : unnamed_user_device();
   if (!is_user_device(*named))
-    raise(ErrorKind::Runtime, "a backend cannot be named '%.*s': this is a type of device that PyTorch has",
+    raise(ErrorKind::Runtime, "a backend cannot be named '%.*s': this is one of PyTorch's device types",
           static_cast<int>(name.size()), name.data());
   if (find_backend(*named))
-    raise(ErrorKind::Runtime, "the device type '%.*s' has a backend already; a process registers it once",
+    raise(ErrorKind::Runtime, "the device type '%.*s' already has a backend; register it once per process",
           static_cast<int>(name.size()), name.data());
   return named;
 }
@@ -48,7 +49,7 @@ DeviceType add_backend(std::string_view name, std::unique_ptr<Backend> backend, 
   const std::lock_guard lock(*mutex);
   const std::optional<DeviceType> type = free_type(name, wanted);
   if (!type)
-    raise(ErrorKind::Runtime, "no type of device is left for the backend '%.*s': a process has at most %d",
+    raise(ErrorKind::Runtime, "no device type is left for the backend '%.*s': a process has at most %d",
           static_cast<int>(name.size()), name.data(), kCount);
   name_user_backend(name, *type);
   backend->type = *type;

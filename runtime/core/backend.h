@@ -1,8 +1,9 @@
-// Backend: what serves a kind of devices beside the CPU. Memory is all that it must have.
+// Backend: the interface that a device type other than the CPU implements. Only the memory functions are mandatory.
 //
-// Addresses are numbers of the device's own; nothing in the runtime dereferences them. Every function may be called
-// from any thread, on memory that was written by earlier calls of this interface, and raises by throwing; `release`
-// must not. What a backend does not launch runs on the CPU: ops/device_op.h for ops, plan/host_step.h for steps.
+// Addresses are opaque numbers of the device; nothing in the runtime dereferences them. Every function may be
+// called from any thread, on memory written by earlier calls of this interface, and reports errors by throwing,
+// except `release`, which must not throw. Whatever a backend does not launch runs on the CPU: ops/device_op.h for
+// ops, plan/host_step.h for steps.
 #pragma once
 
 #include <atomic>
@@ -21,17 +22,17 @@ namespace pellucid {
 struct Launch;  // kernels/device_launch.h
 class DevicePool;
 
-// How memory that a backend gives is handed out (core/device_pool.h). None: each block is the backend's own.
+// How a backend's memory is suballocated (core/device_pool.h). None: one allocation of the backend per block.
 enum class PoolPolicy : uint8_t { None, BestFit, FirstFit, SizeClasses };
 struct PoolOptions {
   PoolPolicy policy = PoolPolicy::None;
-  size_t alignment = 1;              // of addresses and sizes of blocks; a power of two
-  size_t padding = 0;                // bytes behind each block that are its own
-  size_t segment = size_t{1} << 20;  // the least that the backend gives at once
-  bool poison = false;               // freed blocks are filled with ones: NaN in every float
+  size_t alignment = 1;              // of block addresses and sizes; a power of two
+  size_t padding = 0;                // bytes after each block that belong to it
+  size_t segment = size_t{1} << 20;  // the minimum size of one allocation from the backend
+  bool poison = false;               // freed blocks are filled with one bits: NaN in every float
 };
 
-// What happens where a step cannot be launched and runs on the CPU.
+// What to do when a step cannot be launched and runs on the CPU.
 enum class FallbackPolicy : uint8_t { Allow, Warn, Error };
 
 class Backend {
@@ -44,40 +45,40 @@ class Backend {
   virtual void from_host(Device device, uint64_t to, const void* from, size_t nbytes) = 0;
   // Within a device; the ranges do not overlap.
   virtual void copy_within(Device device, uint64_t to, uint64_t from, size_t nbytes);
-  // Whether `launch` may run something.
+  // Whether `launch` can run anything.
   virtual bool launches_kernels() const { return false; }
-  // Runs a kernel, and gives its status (kernels/kernel_ref.h); none: it runs on the CPU.
+  // Runs a kernel and returns its status (kernels/kernel_ref.h); nullopt: the kernel runs on the CPU.
   virtual std::optional<int64_t> launch(const Launch&) { return std::nullopt; }
   virtual void synchronize(Device) {}
 
-  // Queues of work in order; 0 is every device's first. Copies and launches go to the thread's current one, and
-  // `to_host` returns when it is done. Without streams all is done when a call returns.
+  // Streams are in-order queues of work; stream 0 is each device's default. Copies and launches go to the thread's
+  // current stream, and `to_host` returns when its copy is complete. Without streams every call is synchronous.
   virtual bool has_streams() const { return false; }
   virtual int64_t new_stream(Device) { return 0; }
-  virtual uint64_t record(Device, int64_t /*stream*/) { return 0; }     // an event: the stream's present end
-  virtual void wait(Device, int64_t /*stream*/, uint64_t /*event*/) {}  // later work of the stream follows it
+  virtual uint64_t record(Device, int64_t /*stream*/) { return 0; }     // an event: marks the current end of the stream
+  virtual void wait(Device, int64_t /*stream*/, uint64_t /*event*/) {}  // later work of the stream waits for the event
   virtual bool is_done(Device, uint64_t /*event*/) { return true; }
-  virtual void finish(Device, uint64_t /*event*/) {}                // returns when it is done
+  virtual void finish(Device, uint64_t /*event*/) {}                // returns when the event has completed
   virtual double elapsed(Device, uint64_t, uint64_t) { return 0; }  // milliseconds between two events
-  virtual bool is_alive() const { return true; }                    // false: the process ends
+  virtual bool is_alive() const { return true; }                    // false: the process is ending
 
-  // Told of every step that runs on the CPU in a device's place.
+  // Called for every step that runs on the CPU instead of the device.
   virtual void note_fallback(const std::string& /*op*/, const char* /*kernel*/) {}
 
-  DeviceType type = DeviceType::CPU;  // set when it is added
+  DeviceType type = DeviceType::CPU;  // set when the backend is added
   std::atomic<FallbackPolicy> policy{FallbackPolicy::Allow};
-  std::atomic<uint64_t> launches{0}, fallbacks{0};  // steps of either kind
-  DevicePool* pool = nullptr;                       // set when it is added; as long-lived as the backend
+  std::atomic<uint64_t> launches{0}, fallbacks{0};  // number of steps launched, and run on the CPU
+  DevicePool* pool = nullptr;                       // set when the backend is added; lives as long as the backend
 };
 
-// Makes `name` a device type served by `backend`, for as long as the process lives: the type that has the name already,
-// else `wanted`, or the first that is free. Runtime error when there is none, or the type has a backend.
+// Makes `name` a device type served by `backend` for the life of the process. The type is the one already named so,
+// else `wanted`, else the first free one. Raises a Runtime error if no type is free or the type already has a backend.
 DeviceType add_backend(std::string_view name, std::unique_ptr<Backend> backend, std::optional<DeviceType> wanted = {},
                        const PoolOptions& pool = {});
-Backend* find_backend(DeviceType type);  // null: the type has none
-Backend& backend_of(Device device);      // raises that the device is absent
+Backend* find_backend(DeviceType type);  // null: the type has no backend
+Backend& backend_of(Device device);      // raises if the device is absent
 
-// The device with an index: `twin` is the thread's current device of the type. Raises for one that does not exist.
+// Fills in the index: `twin` becomes the thread's current device of that type. Raises for a device that does not exist.
 Device with_index(Device device);
 int current_device(DeviceType type);
 void set_current_device(Device device);
@@ -99,14 +100,14 @@ class StreamScope {
   const int64_t before_;
 };
 
-Key key_of_device(DeviceType type);  // of a user's backend
+Key key_of_device(DeviceType type);  // of a user-defined backend
 
-// All its bytes become 0, its first bytes those of the CPU; on any device, nothing on Meta.
+// For storages of any device: zero-fill, copy from the CPU, copy to the CPU. They do nothing on Meta.
 void clear_storage(Storage& storage);
 void write_storage(Storage& storage, const void* bytes, size_t nbytes);
-void read_storage(const Storage& storage, void* bytes, size_t nbytes);  // raises where it has no memory
+void read_storage(const Storage& storage, void* bytes, size_t nbytes);  // raises if it has no memory
 
-// Raises unless tensors can be made there.
+// Raises unless tensors can be allocated on the device.
 void require_device(Device device);
 
 }  // namespace pellucid

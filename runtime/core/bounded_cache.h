@@ -1,7 +1,7 @@
-// BoundedCache: entries by key (a hash and words), of which only so many are remembered. Where a new one is one too
-// many, the half that was used longest ago goes.
+// BoundedCache: a bounded map from keys (a hash and words) to entries. When it is full, adding an entry evicts
+// the least recently used half.
 //
-// Payloads are shared: a call holds the one that it found, whatever other threads add meanwhile. Thread-safe.
+// Payloads are shared: a call keeps the one it found alive, whatever other threads add meanwhile. Thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -16,17 +16,17 @@ namespace pellucid {
 template <class Key, class Payload>
 class BoundedCache {
  public:
-  // `most` may change: the next entry that is added is counted by what it is then.
+  // `most` may change; the next addition applies the new limit.
   explicit BoundedCache(const std::atomic<size_t>& most) : most_(most) {}
 
-  // Null where there is no entry.
+  // Null if there is no entry.
   std::shared_ptr<Payload> find(const Key& key) {
     std::lock_guard lock(mutex_);
     Entry* entry = look_up(key);
     return entry ? entry->payload : nullptr;
   }
 
-  // The payload of `key`, default-made where there is none.
+  // The payload of `key`, default-constructed if absent.
   std::shared_ptr<Payload> add(const Key& key) {
     std::vector<std::shared_ptr<Payload>> dropped;  // destroyed after the lock is released
     std::lock_guard lock(mutex_);

@@ -9,7 +9,7 @@
 namespace pellucid {
 namespace {
 
-// Writes the words of one value: a head of tag, dtype, rank and length, then what the tag needs. Read by
+// Encodes one value as words: a header of tag, dtype, rank and length, then what the tag needs. Decoded by
 // src/pellucid/profiler/_timeline/facts.py.
 class FactWriter {
  public:
@@ -80,7 +80,7 @@ void CallEvent::write_facts(const OpCall& call, bool keeps_begin) {
   place[0] = words.size() + 1;
   std::ranges::copy(words, place + 1);
   event->facts = static_cast<uint32_t>(facts.size() - words.size());
-  // What was written is not the op's time.
+  // The time spent writing the event is not part of the op's time.
   if (!keeps_begin) scope_.timeline()->last_tick = event->begin = ticks();
 }
 

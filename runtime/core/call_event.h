@@ -1,4 +1,4 @@
-// The event of a call of an op in the timeline.
+// The timeline event of one op call.
 #pragma once
 
 #include <utility>
@@ -9,14 +9,15 @@
 
 namespace pellucid {
 
-// From construction to destruction; nothing while nothing records, and for a call at a further of its keys.
+// Spans construction to destruction. Does nothing while nothing records, and when a call is redispatched at a
+// lower key.
 class CallEvent {
  public:
   explicit CallEvent(const OpCall& call) {
     if (is_watched(kWatchCalls)) [[unlikely]]
       open(call, 0, 0);
   }
-  // A call that began at `begin` and that a cache knew.
+  // A call that began at `begin` and hit a cache.
   CallEvent(const OpCall& call, uint64_t begin) { open(call, kRepeatedFlag, begin); }
   CallEvent(const CallEvent&) = delete;
   CallEvent& operator=(const CallEvent&) = delete;

@@ -22,7 +22,7 @@ inline void CallFacts::add_tensor(TensorImpl& tensor) {
     return;
   }
   tensors_[num_tensors_++] = &tensor;
-  const uint64_t is_number = tensor.flags & TensorImpl::kWrappedNumber ? 1 : 0;  // it is weak in promotion
+  const uint64_t is_number = tensor.flags & TensorImpl::kWrappedNumber ? 1 : 0;  // weak in promotion
   add(static_cast<uint64_t>(Tag::Tensor) | static_cast<uint64_t>(tensor.dtype) << 8 | uint64_t{tensor.ndim} << 16 |
       static_cast<uint64_t>(tensor.device.type) << 24 | is_number << 32 |
       uint64_t{static_cast<uint8_t>(tensor.device.index)} << 40);

@@ -1,7 +1,7 @@
-// What a call is beside the contents and places of its tensors, and caches by it.
+// The facts of a call: everything except the contents and addresses of its tensors; and caches keyed by them.
 //
-// A small call repeated with the same facts needs no promotion, placement or key: what was
-// prepared for it runs. Used for plans, pointwise ops, composites, recorded calls and calls from Python.
+// A small call repeated with the same facts skips promotion, allocation planning and key computation: its
+// prepared form runs. Used for plans, pointwise ops, composites, recorded calls and calls from Python.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +15,12 @@
 
 namespace pellucid {
 
-// Everything of a call but the contents and places of its tensors, as words; and its tensors.
+// A call's facts as words, without the contents and addresses of its tensors; and the tensors.
 class CallFacts {
  public:
   explicit CallFacts(const OpCall& call);
 
-  bool complete() const { return complete_; }  // false: too many words, or arguments that have no words
+  bool complete() const { return complete_; }  // false: too many words, or an argument that cannot be encoded
   uint64_t hash() const { return hash_ ^ hash_ >> 29; }
   std::span<const uint64_t> words() const { return {words_, count_}; }
   std::span<TensorImpl* const> tensors() const { return {tensors_, num_tensors_}; }  // a Graph's inputs
@@ -38,16 +38,17 @@ class CallFacts {
   TensorImpl* tensors_[kMaxTensors];
 };
 
-// What remains to be done of a call whose facts are settled.
+// What remains to be done of a call whose facts are known.
 struct Prepared {
   virtual ~Prepared() = default;
-  // `tensors`: the call's, in the order of its arguments. False: not this time, and nothing was done.
+  // `tensors`: the call's, in argument order. False: not possible this time, and nothing was done.
   virtual bool run(OpCall& call, std::span<TensorImpl* const> tensors) const = 0;
-  // False once registrations changed so that it never runs again.
+  // False once registrations have changed so that it can never run again.
   virtual bool is_current() const { return true; }
 };
 
-// A caller's wish to run `call` again as what its handler `made`: null when the handler cannot prepare it.
+// Asks the handler of `call` for a prepared form (`made`), so that the call can be repeated; null if the handler
+// cannot prepare it.
 struct PreparationRequest {
   const OpCall* call;
   std::unique_ptr<Prepared> made;
@@ -72,8 +73,8 @@ inline PreparationRequest* preparation_request_of(const OpCall& call) {
   return request && request->call == &call ? request : nullptr;
 }
 
-// What was prepared for the calls of one op; `Kind` has the facts' `words`. Lookups take no lock; a
-// place once taken stays taken, because a call may be running what it holds.
+// The prepared calls of one op; `Kind` holds the facts' `words`. Lookups take no lock. A slot is never released
+// once filled, because a call may be running its contents.
 template <class Kind>
 class CallCache {
  public:
@@ -86,7 +87,7 @@ class CallCache {
     return call && std::ranges::equal(call->words, facts.words()) ? call : nullptr;
   }
 
-  // Whether to prepare this call: its slot is free, and the last call in the slot had the same facts.
+  // Whether to prepare this call: its slot is free, and the previous call in the slot had the same facts.
   bool wants(const CallFacts& facts) {
     Place& place = places_[place_of(facts)];
     if (place.call.load(std::memory_order_relaxed)) return false;

@@ -1,4 +1,4 @@
-// Calls of ops from C++ by record, with the schema's defaults for arguments left out.
+// Calls of ops from C++ by record; omitted arguments take the schema's defaults.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace pellucid {
 
-// Boxed values on the stack, of which only the first `count` are written.
+// An on-stack array of boxed values, of which only the first `count` are initialised.
 template <size_t N>
 class Values {
  public:
@@ -23,10 +23,10 @@ class Values {
   alignas(Value) std::byte memory_[N * sizeof(Value)];
 };
 
-// A 0-d tensor that is weak in promotion, as Python numbers are.
+// A 0-d tensor that is weak in promotion, like a Python number.
 Tensor wrap_number(const Value& number);
 
-// Raises when the op table has no such op. For names that come from outside; C++ has its own in core/named_ops.h.
+// Raises if the op table has no such op. For names that come from outside; C++ itself uses core/named_ops.h.
 OpRecord& required_op(const char* name);
 
 // The op's only result.

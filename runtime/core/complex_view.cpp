@@ -40,7 +40,7 @@ Tensor view_as_real(TensorImpl& tensor, bool detached) {
   if (category(tensor.dtype) != DTypeCategory::Complex)
     raise(ErrorKind::Runtime, "view_as_real takes a complex tensor, not one of %s", name_of(tensor.dtype).c_str());
   if (tensor.ndim == kMaxDims)
-    raise(ErrorKind::Runtime, "view_as_real needs a dimension more than the %d that tensors have", kMaxDims);
+    raise(ErrorKind::Runtime, "view_as_real adds a dimension, and this tensor already has the maximum of %d", kMaxDims);
   int64_t sizes[kMaxDims], strides[kMaxDims];
   std::copy_n(tensor.sizes, tensor.ndim, sizes);
   std::transform(tensor.strides, tensor.strides + tensor.ndim, strides, [](int64_t stride) { return 2 * stride; });

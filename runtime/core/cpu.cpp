@@ -11,7 +11,7 @@ struct Feature {
   uint32_t bit;
 };
 
-// Beyond the baseline. Processors with AVX2 have SSE4.2 and POPCNT too.
+// Beyond the baseline. Every processor with AVX2 also has SSE4.2 and POPCNT.
 constexpr Feature kLevel3[] = {
     {"AVX", &CpuWords::leaf1_ecx, 28},   {"AVX2", &CpuWords::leaf7_ebx, 5},     {"FMA", &CpuWords::leaf1_ecx, 12},
     {"BMI1", &CpuWords::leaf7_ebx, 3},   {"BMI2", &CpuWords::leaf7_ebx, 8},     {"F16C", &CpuWords::leaf1_ecx, 29},
@@ -24,7 +24,7 @@ constexpr Feature kLevel4[] = {
 };
 constexpr Feature kDots = {"AVX512_VNNI", &CpuWords::leaf7_ecx, 11};
 constexpr Feature kBfloat16Dots = {"AVX512_BF16", &CpuWords::leaf7_1_eax, 5};
-constexpr uint32_t kOsxsave = uint32_t{1} << 27;  // of leaf1_ecx: xgetbv may be asked
+constexpr uint32_t kOsxsave = uint32_t{1} << 27;  // of leaf1_ecx: xgetbv is available
 constexpr uint32_t kYmmState = 0x6, kZmmState = 0xE6;
 
 bool has(const CpuWords& cpu, const Feature& feature) { return cpu.*feature.word >> feature.bit & 1; }
@@ -38,7 +38,7 @@ bool has_all(const CpuWords& cpu, const Feature (&features)[N]) {
 
 bool saves(const CpuWords& cpu, uint32_t state) { return (cpu.saved_state & state) == state; }
 
-// Appends to a text of a fixed size; what does not fit is left out.
+// Appends to a buffer of fixed size; truncates what does not fit.
 struct Text {
   char* next;
   const char* const end;

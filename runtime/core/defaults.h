@@ -1,4 +1,4 @@
-// Process-wide defaults that factories and promotions read.
+// Process-wide defaults that factories and promotion read.
 #pragma once
 
 #include <atomic>
@@ -7,7 +7,7 @@
 
 namespace pellucid {
 
-// The dtype of a factory without a dtype argument, and of integers in ops that compute in floating point.
+// The dtype of factories called without a dtype, and of floating-point results computed from integers.
 extern std::atomic<DType> default_dtype_setting;
 inline DType default_dtype() { return default_dtype_setting.load(std::memory_order_relaxed); }
 inline void set_default_dtype(DType dtype) { default_dtype_setting.store(dtype, std::memory_order_relaxed); }

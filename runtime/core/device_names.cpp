@@ -12,7 +12,7 @@ constexpr std::string_view kUnnamed = "privateuseone";
 constexpr int kUserBackends = 3;
 constexpr std::string_view kUnnamedOnes[kUserBackends] = {kUnnamed, "privateusetwo", "privateusethree"};
 
-// In the order in which PyTorch's errors list them; programs read the list.
+// In the order of PyTorch's error messages, which programs parse.
 constexpr std::pair<std::string_view, DeviceType> kNames[] = {
     {"cpu", DeviceType::CPU},       {"cuda", DeviceType::CUDA},        {"ipu", DeviceType::IPU},
     {"xpu", DeviceType::XPU},       {"mkldnn", DeviceType::MKLDNN},    {"opengl", DeviceType::OpenGL},

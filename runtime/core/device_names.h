@@ -1,4 +1,4 @@
-// Names of types of devices, and the one that a user's backend chose for itself.
+// Names of device types, including the name that a user-defined backend chooses for itself.
 #pragma once
 
 #include <optional>
@@ -9,17 +9,18 @@
 
 namespace pellucid {
 
-// "cuda"; of a user's backend the name it chose, "privateuseone" and its like before.
+// "cuda"; for a user-defined backend the name it chose, or "privateuseone" and the like until it has one.
 std::string device_type_name(DeviceType type);
 std::string device_name(Device device);  // with its index: "cuda:1"
 std::optional<DeviceType> find_device_type(std::string_view name);
-// All names in PyTorch's order, separated by commas.
+// All names in PyTorch's order, comma-separated.
 std::string device_type_names();
 
-// Names a user's backend, PrivateUse to PrivateUse3; Runtime error for a second name, or for one of another type.
+// Names a user-defined backend, PrivateUse to PrivateUse3. Raises a Runtime error for a second name, or for a
+// name that another type has.
 void name_user_backend(std::string_view name, DeviceType type = DeviceType::PrivateUse);
 bool is_user_device(DeviceType type);
-// Of the three the first without a name; empty: all have one.
+// The first of the three user types that has no name; nullopt if all have one.
 std::optional<DeviceType> unnamed_user_device();
 
 }  // namespace pellucid

@@ -16,8 +16,8 @@ void MemoryCount::add(int64_t amount) {
   (amount > 0 ? taken : given) += std::abs(amount);
 }
 
-// Parts of segments by address: blocks in use, blocks whose events are awaited, and free ones.
-struct DevicePool::Books {
+// Parts of segments by address: blocks in use, freed blocks with pending events, and free parts.
+struct DevicePool::Ledger {
   enum class State : uint8_t { Used, Awaited, Free };
   struct Part {
     size_t nbytes, requested;
@@ -31,9 +31,9 @@ struct DevicePool::Books {
     uint64_t address, event;
   };
 
-  explicit Books(const PoolOptions& options) : options(options) {}
+  explicit Ledger(const PoolOptions& options) : options(options) {}
 
-  // The order in which free parts of a stream are looked at.
+  // The order in which a stream's free parts are searched.
   std::pair<uint64_t, uint64_t> place_of(Parts::iterator part) const {
     if (options.policy == PoolPolicy::FirstFit) return {part->first, part->second.nbytes};
     return {part->second.nbytes, part->first};
@@ -54,7 +54,7 @@ struct DevicePool::Books {
     return found == places.end() || is_other_class ? parts.end() : parts.find(found->second);
   }
 
-  // The address of a free part as a block; 0: none fits.
+  // Allocates a block from a free part and returns its address; 0 if none fits.
   uint64_t take(int64_t stream, size_t nbytes, size_t size) {
     const auto part = find_free(stream, size);
     if (part == parts.end()) return 0;
@@ -89,7 +89,7 @@ struct DevicePool::Books {
     parts.erase(next);
   }
 
-  // A part becomes free and takes in its free neighbours of the same segment.
+  // Marks a part as free and merges it with the free neighbours of the same segment.
   void give_back(Parts::iterator part) {
     part->second.state = State::Free;
     part->second.requested = 0;
@@ -113,7 +113,7 @@ struct DevicePool::Books {
            (next == parts.end() || next->second.starts_segment);
   }
 
-  // Removes the free segments from the lists.
+  // Removes the wholly free segments from the lists.
   std::vector<std::pair<uint64_t, size_t>> take_free_segments() {
     std::vector<std::pair<uint64_t, size_t>> taken;
     for (auto part = parts.begin(); part != parts.end();) {
@@ -131,17 +131,17 @@ struct DevicePool::Books {
   mutable std::mutex mutex;
   Parts parts;
   std::map<int64_t, std::set<std::pair<uint64_t, uint64_t>>> free;  // by stream
-  std::vector<Event> awaited;                                       // an address once for each of its events
+  std::vector<Event> awaited;  // one entry per pending event, so an address may occur several times
   MemoryCounts counts;
 };
 
 DevicePool::DevicePool(Backend& backend, const PoolOptions& options) : backend_(backend), options_(options) {
-  for (auto& books : books_) books = std::make_unique<Books>(options);
+  for (auto& ledger : ledgers_) ledger = std::make_unique<Ledger>(options);
 }
 
 DevicePool::~DevicePool() = default;
 
-// Four classes to a power of two bound what a block wastes by a fifth.
+// Four size classes per power of two bound internal fragmentation to a fifth.
 size_t DevicePool::block_size(size_t nbytes) const {
   const size_t size = (nbytes + options_.padding + options_.alignment - 1) / options_.alignment * options_.alignment;
   if (options_.policy != PoolPolicy::SizeClasses) return size;
@@ -153,14 +153,14 @@ uint64_t DevicePool::allocate(Device device, size_t nbytes) {
   const size_t size = block_size(nbytes);
   finish_awaited(device, false);
   if (options_.policy != PoolPolicy::None) {
-    Books& books = books_of(device);
-    const std::lock_guard lock(books.mutex);
-    if (const uint64_t address = books.take(current_stream(device), nbytes, size)) return address;
+    Ledger& ledger = ledger_of(device);
+    const std::lock_guard lock(ledger.mutex);
+    if (const uint64_t address = ledger.take(current_stream(device), nbytes, size)) return address;
   }
   try {
     return take_new(device, nbytes, size);
   } catch (const Error& error) {
-    if (error.kind == ErrorKind::OutOfMemory) ++books_of(device).counts.failures;
+    if (error.kind == ErrorKind::OutOfMemory) ++ledger_of(device).counts.failures;
     throw;
   }
 }
@@ -172,61 +172,61 @@ uint64_t DevicePool::take_new(Device device, size_t nbytes, size_t size) {
   } catch (const Error& error) {
     if (error.kind != ErrorKind::OutOfMemory) throw;
   }
-  ++books_of(device).counts.retries;
+  ++ledger_of(device).counts.retries;
   empty(device);
   return add_segment(device, nbytes, size, size);
 }
 
 uint64_t DevicePool::add_segment(Device device, size_t nbytes, size_t size, size_t segment) {
   const uint64_t address = backend_.allocate(device, segment);
-  Books& books = books_of(device);
+  Ledger& ledger = ledger_of(device);
   const int64_t stream = current_stream(device);
   if (address % options_.alignment) {
     backend_.release(device, address, segment);
     raise(ErrorKind::Runtime, "%s: allocate gave the address 0x%llx, which is not a multiple of the alignment %zu",
           device_name(device).c_str(), static_cast<unsigned long long>(address), options_.alignment);
   }
-  const std::lock_guard lock(books.mutex);
-  books.count_segment(segment, 1);
-  books.list(books.parts.emplace(address, Books::Part{segment, 0, stream, Books::State::Free, true, {}}).first);
-  if (const uint64_t taken = books.take(stream, nbytes, size)) return taken;
+  const std::lock_guard lock(ledger.mutex);
+  ledger.count_segment(segment, 1);
+  ledger.list(ledger.parts.emplace(address, Ledger::Part{segment, 0, stream, Ledger::State::Free, true, {}}).first);
+  if (const uint64_t taken = ledger.take(stream, nbytes, size)) return taken;
   raise(ErrorKind::Runtime, "a new segment of %zu bytes has no block of %zu", segment, size);
 }
 
 void DevicePool::release(Device device, uint64_t address) noexcept {
   if (!backend_.is_alive()) return;
-  Books& books = books_of(device);
+  Ledger& ledger = ledger_of(device);
   std::vector<int64_t> users;
   {
-    const std::lock_guard lock(books.mutex);
-    Books::Part& part = books.parts.at(address);
-    books.count_block(part, -1);
+    const std::lock_guard lock(ledger.mutex);
+    Ledger::Part& part = ledger.parts.at(address);
+    ledger.count_block(part, -1);
     users = std::move(part.users);
-    // Memory that goes back to the backend is written by nobody any more.
+    // Memory that has been returned to the backend is no longer written by anybody.
     if (options_.policy == PoolPolicy::None && backend_.has_streams()) users.push_back(part.stream);
-    part.state = Books::State::Awaited;
+    part.state = Ledger::State::Awaited;
   }
   try {
     for (const int64_t user : users) {
       const uint64_t event = backend_.record(device, user);
-      const std::lock_guard lock(books.mutex);
-      books.awaited.push_back({address, event});
+      const std::lock_guard lock(ledger.mutex);
+      ledger.awaited.push_back({address, event});
     }
     if (users.empty()) finish_release(device, address);
   } catch (...) {
-    // A backend that fails here loses the block: its use by others cannot be excluded.
+    // If the backend fails here, the block is leaked: other streams may still be using it.
   }
 }
 
 void DevicePool::finish_release(Device device, uint64_t address) {
-  Books& books = books_of(device);
-  std::unique_lock lock(books.mutex);
-  const auto part = books.parts.find(address);
+  Ledger& ledger = ledger_of(device);
+  std::unique_lock lock(ledger.mutex);
+  const auto part = ledger.parts.find(address);
   const size_t nbytes = part->second.nbytes;
   const int64_t stream = part->second.stream;
   if (options_.policy == PoolPolicy::None) {
-    books.count_segment(nbytes, -1);
-    books.parts.erase(part);
+    ledger.count_segment(nbytes, -1);
+    ledger.parts.erase(part);
     lock.unlock();
     return backend_.release(device, address, nbytes);
   }
@@ -237,52 +237,52 @@ void DevicePool::finish_release(Device device, uint64_t address) {
     backend_.from_host(device, address, ones.data(), nbytes);
     lock.lock();
   }
-  books.give_back(part);
+  ledger.give_back(part);
 }
 
-// Frees blocks whose streams have passed them; with `wait` all of them.
+// Frees the blocks whose pending events have completed; with `wait`, waits for all of them.
 void DevicePool::finish_awaited(Device device, bool wait) {
-  Books& books = books_of(device);
-  std::vector<Books::Event> events;
+  Ledger& ledger = ledger_of(device);
+  std::vector<Ledger::Event> events;
   {
-    const std::lock_guard lock(books.mutex);
-    events.swap(books.awaited);
+    const std::lock_guard lock(ledger.mutex);
+    events.swap(ledger.awaited);
   }
-  const auto is_pending = [&](const Books::Event& item) {
+  const auto is_pending = [&](const Ledger::Event& item) {
     if (wait) backend_.finish(device, item.event);
     return !wait && !backend_.is_done(device, item.event);
   };
-  std::vector<Books::Event> pending;
+  std::vector<Ledger::Event> pending;
   std::ranges::copy_if(events, std::back_inserter(pending), is_pending);
   const auto waits = [&](uint64_t address) {
-    return std::ranges::count(pending, address, &Books::Event::address) != 0;
+    return std::ranges::count(pending, address, &Ledger::Event::address) != 0;
   };
   std::set<uint64_t> passed;
-  for (const Books::Event& item : events)
+  for (const Ledger::Event& item : events)
     if (!waits(item.address)) passed.insert(item.address);
   for (const uint64_t address : passed) finish_release(device, address);
-  const std::lock_guard lock(books.mutex);
-  books.awaited.insert(books.awaited.end(), pending.begin(), pending.end());
+  const std::lock_guard lock(ledger.mutex);
+  ledger.awaited.insert(ledger.awaited.end(), pending.begin(), pending.end());
 }
 
 void DevicePool::record_use(Device device, uint64_t address, int64_t stream) {
-  Books& books = books_of(device);
-  const std::lock_guard lock(books.mutex);
-  const auto next = books.parts.upper_bound(address);
-  if (next == books.parts.begin()) return;
-  Books::Part& part = std::prev(next)->second;
+  Ledger& ledger = ledger_of(device);
+  const std::lock_guard lock(ledger.mutex);
+  const auto next = ledger.parts.upper_bound(address);
+  if (next == ledger.parts.begin()) return;
+  Ledger::Part& part = std::prev(next)->second;
   if (part.stream != stream && !std::ranges::count(part.users, stream)) part.users.push_back(stream);
 }
 
 void DevicePool::empty(Device device) {
   finish_awaited(device, true);
-  Books& books = books_of(device);
+  Ledger& ledger = ledger_of(device);
   std::vector<std::pair<uint64_t, size_t>> segments;
   std::vector<int64_t> streams;
   {
-    const std::lock_guard lock(books.mutex);
-    segments = books.take_free_segments();
-    for (const auto& [stream, places] : books.free) streams.push_back(stream);
+    const std::lock_guard lock(ledger.mutex);
+    segments = ledger.take_free_segments();
+    for (const auto& [stream, places] : ledger.free) streams.push_back(stream);
   }
   if (!segments.empty() && backend_.has_streams())
     for (const int64_t stream : streams) backend_.finish(device, backend_.record(device, stream));
@@ -290,8 +290,8 @@ void DevicePool::empty(Device device) {
 }
 
 MemoryCounts DevicePool::counts(Device device) const {
-  const std::lock_guard lock(books_of(device).mutex);
-  return books_of(device).counts;
+  const std::lock_guard lock(ledger_of(device).mutex);
+  return ledger_of(device).counts;
 }
 
 namespace {
@@ -305,23 +305,23 @@ void each_count(MemoryCounts& counts, Visit&& visit) {
 }  // namespace
 
 void DevicePool::reset_peaks(Device device) {
-  const std::lock_guard lock(books_of(device).mutex);
-  each_count(books_of(device).counts, [](MemoryCount& count) { count.peak = count.current; });
+  const std::lock_guard lock(ledger_of(device).mutex);
+  each_count(ledger_of(device).counts, [](MemoryCount& count) { count.peak = count.current; });
 }
 
 void DevicePool::reset_sums(Device device) {
-  const std::lock_guard lock(books_of(device).mutex);
-  MemoryCounts& counts = books_of(device).counts;
+  const std::lock_guard lock(ledger_of(device).mutex);
+  MemoryCounts& counts = ledger_of(device).counts;
   each_count(counts, [](MemoryCount& count) { count.taken = count.given = 0; });
   counts.retries = counts.failures = 0;
 }
 
 std::vector<DevicePool::Listed> DevicePool::list_blocks(Device device) const {
   static constexpr const char* kStates[] = {"active_allocated", "active_awaiting_free", "inactive"};
-  const Books& books = books_of(device);
-  const std::lock_guard lock(books.mutex);
+  const Ledger& ledger = ledger_of(device);
+  const std::lock_guard lock(ledger.mutex);
   std::vector<Listed> listed;
-  for (const auto& [address, part] : books.parts)
+  for (const auto& [address, part] : ledger.parts)
     listed.push_back({address, part.nbytes, part.requested, part.stream, kStates[static_cast<int>(part.state)],
                       part.starts_segment});
   return listed;

@@ -1,9 +1,10 @@
-// DevicePool: the memory of one type of devices, taken from its Backend and handed out in blocks.
+// DevicePool: suballocates the memory of one device type, which comes from its Backend.
 //
-// A block belongs to the stream that was current when it was made. Freed, it serves that stream alone, whose work is
-// done in order, so nothing is waited for. Other streams that used it (`record_use`) are marked by events when it is
-// freed, and it is free once these have passed. The books are apart from the memory, whose addresses are numbers, and
-// their lock is never held while the backend is called: a backend in Python takes the interpreter's lock.
+// A block belongs to the stream that was current when it was allocated. Once freed it is reused by that stream
+// only, without synchronisation, because the stream executes in order. Freeing a block records an event on every
+// other stream that used it (`record_use`); the block becomes free when these events have completed. The
+// bookkeeping is separate from the memory, whose addresses are opaque, and its lock is never held during a call
+// of the backend: a backend written in Python takes the interpreter's lock.
 #pragma once
 
 #include <array>
@@ -17,16 +18,16 @@
 
 namespace pellucid {
 
-// A quantity over time; `taken` and `given` are sums of what was added to it and subtracted.
+// A quantity over time; `taken` and `given` are the totals added and subtracted.
 struct MemoryCount {
   int64_t current = 0, peak = 0, taken = 0, given = 0;
   void add(int64_t amount);
 };
 
 struct MemoryCounts {
-  MemoryCount blocks, allocated, requested;  // number, bytes of blocks, bytes that were requested
-  MemoryCount segments, reserved;            // number and bytes of what the backend gave
-  int64_t retries = 0, failures = 0;         // allocations that needed memory back first; that failed even so
+  MemoryCount blocks, allocated, requested;  // count, bytes of blocks, bytes requested
+  MemoryCount segments, reserved;            // count and bytes of the backend's allocations
+  int64_t retries = 0, failures = 0;  // allocations that succeeded after freeing cached memory; that failed even then
 };
 
 class DevicePool {
@@ -34,12 +35,12 @@ class DevicePool {
   DevicePool(Backend& backend, const PoolOptions& options);
   ~DevicePool();
 
-  // nbytes > 0. An out-of-memory error of the backend's is raised after what is cached was given back in vain.
+  // nbytes > 0. Raises the backend's out-of-memory error only if freeing the cached memory did not help.
   uint64_t allocate(Device device, size_t nbytes);
   void release(Device device, uint64_t address) noexcept;
-  // A stream other than its own uses the block that holds `address`.
+  // Notes that a stream other than the block's own uses the block that contains `address`.
   void record_use(Device device, uint64_t address, int64_t stream);
-  // Gives segments without live blocks back to the backend, once their streams are done.
+  // Returns segments without live blocks to the backend, once their streams have finished with them.
   void empty(Device device);
 
   MemoryCounts counts(Device device) const;
@@ -56,8 +57,8 @@ class DevicePool {
   std::vector<Listed> list_blocks(Device device) const;  // by address
 
  private:
-  struct Books;  // of one device
-  Books& books_of(Device device) const { return *books_[static_cast<size_t>(device.index)]; }
+  struct Ledger;  // of one device
+  Ledger& ledger_of(Device device) const { return *ledgers_[static_cast<size_t>(device.index)]; }
   size_t block_size(size_t nbytes) const;
   uint64_t take_new(Device device, size_t nbytes, size_t size);
   uint64_t add_segment(Device device, size_t nbytes, size_t size, size_t segment);
@@ -66,7 +67,7 @@ class DevicePool {
 
   Backend& backend_;
   const PoolOptions options_;
-  std::array<std::unique_ptr<Books>, INT8_MAX + 1> books_;
+  std::array<std::unique_ptr<Ledger>, INT8_MAX + 1> ledgers_;
 };
 
 }  // namespace pellucid

@@ -30,16 +30,16 @@ struct NameHash {
   size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
 };
 
-// Records are made at import and seldom later; a lock suffices. Never destroyed.
+// Records are made at import and rarely later, so one lock suffices. Never destroyed.
 struct Registry {
   std::recursive_mutex mutex;
   std::deque<OpRecord> records;
   std::deque<Registration> registrations;  // by record id
   std::unordered_map<std::string, OpRecord*, NameHash, std::equal_to<>> by_name;
-  std::deque<OpRecord*> retired;  // the one that was retired first first
+  std::deque<OpRecord*> retired;  // oldest first
   std::vector<OpRecord*> free;
   std::vector<std::shared_ptr<OpRecord>> forever;
-  int scopes = 0;  // in which retired records stay
+  int scopes = 0;  // number of live RetiredOpsScopes, during which retired records are not reused
   KernelEntry fallbacks[kNumKeys];
   std::vector<std::pair<int, DispatchObserver>> observers;
   int next_observer = 1;
@@ -50,8 +50,8 @@ Registry& registry() {
   return *made;
 }
 
-// Own entry, fall-through, the key's fallback, catch-all: the first that exists serves the key. At Decompose there
-// are own entries only: an op without a decomposition is seen as itself.
+// The first of these that exists serves a key: own entry, fall-through, the key's fallback, catch-all. At
+// Decompose only own entries count: an op without a decomposition is passed on as it is.
 KernelEntry serving(const Registry& all, const Registration& entries, int key) {
   KernelEntry chosen = entries.own[key];
   if (!chosen.function && !entries.fall_through.has(static_cast<Key>(key))) {
@@ -61,7 +61,7 @@ KernelEntry serving(const Registry& all, const Registration& entries, int key) {
   return chosen;
 }
 
-// After a change of what is registered for one key.
+// After a registration for one key has changed.
 void refresh(Registry& all, OpRecord& op, Key key) {
   const int place = static_cast<int>(key);
   op.table[place] = serving(all, all.registrations[op.id], place);
@@ -104,13 +104,13 @@ OpRecord* find_op(std::string_view name) {
   if (OpRecord* op = find_defined(qualified)) return op;
   if (!define_missing_ops) return nullptr;
   const std::string_view missing = short_name(qualified);
-  define_missing_ops(missing.substr(0, missing.find('.')));  // with no lock held; another thread may do it meanwhile
+  define_missing_ops(missing.substr(0, missing.find('.')));  // without a lock; another thread may do the same meanwhile
   return find_defined(qualified);
 }
 
 namespace {
 
-// An empty record with an id, under the registry's lock.
+// An empty record with an id; the caller holds the registry's lock.
 OpRecord& new_record(Registry& all) {
   if (!all.free.empty()) {
     OpRecord& op = *all.free.back();
@@ -124,7 +124,7 @@ OpRecord& new_record(Registry& all) {
   return op;
 }
 
-// Called when the last owner lets go of a record.
+// Called when the last owner releases a record.
 void retire_op(OpRecord* op) {
   Registry& all = registry();
   std::lock_guard lock(all.mutex);
@@ -144,7 +144,8 @@ OpRecord* define_op(std::string_view schema_text, std::string_view name_space) {
   Registry& all = registry();
   std::lock_guard lock(all.mutex);
   if (all.by_name.contains(qualified))
-    raise(ErrorKind::Runtime, "an op %s is defined already; give the new one another overload name", qualified.c_str());
+    raise(ErrorKind::Runtime, "the op %s is already defined; give the new one another overload name",
+          qualified.c_str());
   OpRecord& op = new_record(all);
   op.schema = std::move(schema);
   op.qualified_name = qualified;
@@ -159,7 +160,7 @@ std::shared_ptr<OpRecord> find_owned_op(std::string_view qualified_name) {
   const auto found = all.by_name.find(qualified_name);
   if (found == all.by_name.end()) return nullptr;
   std::shared_ptr<OpRecord> owner = found->second->self.lock();
-  if (!owner) all.by_name.erase(found);  // its last owner lets go of it right now
+  if (!owner) all.by_name.erase(found);  // its last owner is releasing it right now
   return owner;
 }
 
@@ -230,7 +231,7 @@ void register_kernel(OpRecord& op, Key key, KernelEntry entry, bool replace) {
   Registration& entries = all.registrations[op.id];
   KernelEntry& slot = entries.own[static_cast<int>(key)];
   if (slot.function && !replace)
-    raise(ErrorKind::Runtime, "%s has a kernel for %s already; pass replace to exchange it", op.qualified_name.c_str(),
+    raise(ErrorKind::Runtime, "%s already has a kernel for %s; pass replace to replace it", op.qualified_name.c_str(),
           std::string(name(key)).c_str());
   slot = entry;
   entries.fall_through = entries.fall_through - KeySet(key);
@@ -348,7 +349,7 @@ bool ran_on_named_device(OpCall& call) {
     const Key key = key_of_device(device.type);
     KernelEntry entry = entry_at(*call.op, key).kernel;
     if (!entry.function && find_backend(device.type)) {
-      if (catch_all_of(*call.op).function) return false;  // it makes memory on any device
+      if (catch_all_of(*call.op).function) return false;  // it can allocate on any device
       entry = call.op->table[static_cast<int>(key)];
     }
     if (!entry.function) raise_absent_device(device);

@@ -1,4 +1,4 @@
-// The dispatcher: op records by name, kernels by key, and the call.
+// The dispatcher: op records by name, kernels by key, and the dispatch of a call.
 #pragma once
 
 #include <atomic>
@@ -13,50 +13,52 @@
 
 namespace pellucid {
 
-// Defines the overloads of an op name that the op table defines when they are looked up; installed by ops/.
+// Defines the overloads of an op name that the op table defines only at lookup; installed by ops/.
 extern void (*define_missing_ops)(std::string_view name);
 
-// "aten::add.Tensor" of "add.Tensor", and the reverse. Ops of other namespaces are named in full everywhere.
+// "aten::add.Tensor" for "add.Tensor", and the reverse. Ops of other namespaces always have their full names.
 std::string qualified_name(std::string_view name);
 std::string_view short_name(std::string_view qualified);
 
-// Records live forever, but for owned ones. `find` returns null for an unknown name ("add.Tensor", "aten::add.Tensor").
+// Records live forever, except owned ones. `find_op` returns null for an unknown name ("add.Tensor",
+// "aten::add.Tensor").
 OpRecord* find_op(std::string_view name);
 OpRecord* define_op(std::string_view schema_text, std::string_view name_space = "aten");
 
-// Owned records: those of derivatives, of which a process may meet ever more. When the last owner lets go of one, its
-// name is free, and it waits among the retired ones until `take_retired_ops` gives it out, to be emptied and recycled.
-// `find_owned_op` is null where the name is free.
+// Owned records belong to derivatives, whose number in a process is unbounded. When its last owner releases a
+// record, its name becomes free and the record is retired; `take_retired_ops` returns retired records, to be
+// emptied and recycled. `find_owned_op` returns null if the name is free.
 std::shared_ptr<OpRecord> find_owned_op(std::string_view qualified_name);
 std::shared_ptr<OpRecord> define_owned_op(std::string_view schema_text, std::string_view name_space);
 // Null for records that live forever.
 inline std::shared_ptr<OpRecord> owner_of(const OpRecord& op) { return op.self.lock(); }
-// From now on the record lives forever: for who stores pointers to it and cannot own it.
+// Makes the record live forever, for code that stores pointers to it and cannot own it.
 void keep_op_forever(const OpRecord& op);
-// While such a scope exists nothing is given out: for who writes down which ops ran, to ask their names later.
+// While such a scope exists no retired record is handed out. For code that records which ops ran and looks up
+// their names later.
 struct RetiredOpsScope {
   RetiredOpsScope();
   ~RetiredOpsScope();
   RetiredOpsScope(const RetiredOpsScope&) = delete;
   RetiredOpsScope& operator=(const RetiredOpsScope&) = delete;
 };
-// All but the last few, which a thread that looked them up by name may still read.
+// All but the most recent few, which a thread that looked them up by name may still be reading.
 std::vector<OpRecord*> take_retired_ops();
-void recycle_op(OpRecord& op);  // it is empty: the next owned record takes its place
+void recycle_op(OpRecord& op);  // the record is empty: the next owned record reuses it
 struct OpCounts {
   size_t records, retired, free;
 };
 OpCounts count_ops();
 
-// Per-key registration; Catch-all serves every key without an entry of its own; a fall-through
-// entry lets the next lower key run. Precedence at a key: own entry, fall-through, the key's fallback,
-// catch-all. Raises when an entry would be replaced without `replace`.
+// Per-key registration. A catch-all serves every key without an entry of its own; a fall-through entry lets the
+// next lower key run. Precedence at a key: own entry, fall-through, the key's fallback, catch-all. Raises if an
+// entry would be replaced without `replace`.
 void register_kernel(OpRecord& op, Key key, KernelEntry entry, bool replace = false);
 void register_catch_all(OpRecord& op, KernelEntry entry);
 void register_fallback(Key key, KernelEntry entry);  // for all ops at a key (modes, subclasses)
 void register_fall_through(OpRecord& op, Key key);
 
-// What was registered at a key, to be put back by `set_entry`: a kernel, a fall-through, or neither.
+// What was registered at a key, so that `set_entry` can restore it: a kernel, a fall-through, or neither.
 struct KeyEntry {
   KernelEntry kernel;
   bool falls_through = false;
@@ -66,13 +68,13 @@ void set_entry(OpRecord& op, Key key, KeyEntry entry);
 KernelEntry catch_all_of(const OpRecord& op);
 KernelEntry fallback_at(Key key);
 
-// Frees an op's name; its record stays, without kernels, for whoever still holds it.
+// Frees an op's name; the record remains, without kernels, for those who still hold it.
 void undefine_op(OpRecord& op);
 
 void for_each_op(void (*visit)(OpRecord& op, void* context), void* context);
 
-// Tracing, in release builds too: every dispatch of every thread passes the observers while one is
-// installed. `enter` sees arguments and the chosen key, `leave` results too (unless `failed`).
+// Tracing, in release builds too: while an observer is installed, every dispatch of every thread calls it.
+// `enter` sees the arguments and the chosen key, `leave` also the results (unless `failed`).
 struct DispatchObserver {
   void (*enter)(const OpCall& call, Key key, void* context);
   void (*leave)(const OpCall& call, Key key, bool failed, void* context);
@@ -96,17 +98,17 @@ inline KeySet gather_keys(const OpCall& call) {
   return KeySet::from_bits(bits);
 }
 
-// At the head of a CPU kernel whose `device` argument may name another backend: that backend's kernel ran, and the
-// caller returns. Raises for a device that is absent.
+// Called first in a CPU kernel whose `device` argument may name another backend. True: that backend's kernel ran,
+// and the caller must return. Raises for an absent device.
 bool ran_on_named_device(OpCall& call);
 
-// The keys of a call in this thread, of which the highest has the handler; `keys`: its arguments'.
+// The keys of a call in this thread; the highest one's handler runs. `keys`: those of the arguments.
 inline KeySet dispatch_keys(const OpRecord& op, KeySet keys) {
   const ThreadState& state = thread_state;
   return ((keys | state.include) - state.exclude) & op.registered;
 }
 
-// `keys`: the arguments' keys, already gathered by a caller that read the arguments anyway.
+// `keys`: the arguments' keys, gathered by a caller that read the arguments anyway.
 inline void dispatch(OpCall& call, KeySet keys) {
   call.keys = dispatch_keys(*call.op, keys);
   if (watched.load(std::memory_order_relaxed)) [[unlikely]]

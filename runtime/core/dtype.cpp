@@ -46,7 +46,7 @@ DType promote_classes(std::optional<DType> dimensioned, std::optional<DType> zer
 }
 
 bool can_cast(DType from, DType to) {
-  // Integers of every width cast into one another; only a loss of category is refused.
+  // Integers of any width cast into one another; only a cast to a lower category is refused.
   if (category(from) == DTypeCategory::Complex) return category(to) == DTypeCategory::Complex;
   if (category(from) == DTypeCategory::Floating) return category(to) >= DTypeCategory::Floating;
   return category(from) == DTypeCategory::Bool || to != DType::Bool;

@@ -1,4 +1,4 @@
-// Element types: names, sizes, categories and PyTorch's promotion. Their table is src/pellucid_compiler/abi/dtypes.py.
+// Element types: names, sizes, categories and PyTorch's promotion. The table is in src/pellucid_compiler/abi/dtypes.py.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@ constexpr DTypeCategory category(DType dtype) { return kCategories[static_cast<i
 constexpr bool is_differentiable(DType dtype) { return kDifferentiableDTypes >> static_cast<int>(dtype) & 1; }
 static_assert(kNumDTypes <= 64, "kDifferentiableDTypes has a bit per dtype");
 
-// Elements of opaque dtypes are stored, viewed and copied, but have no value: their codes come last.
+// Elements of opaque dtypes are stored, viewed and copied but have no numeric value. Their codes come last.
 constexpr bool is_opaque(DType dtype) { return static_cast<int>(dtype) >= kNumValued; }
-// What moves elements of an opaque dtype.
+// The dtype used to copy elements of an opaque dtype.
 constexpr DType carrier(DType dtype) {
   return item_size(dtype) == 1 ? DType::UInt8 : item_size(dtype) == 2 ? DType::Int16 : DType::Int32;
 }
@@ -27,7 +27,7 @@ constexpr DType carrier(DType dtype) {
 
 std::string_view name(DType dtype);  // "float32"
 bool parse_dtype(std::string_view name, DType& out);
-// Both tensors of dimension, or both numbers.
+// Both from tensors with dimensions, or both from numbers.
 [[noreturn]] void raise_unpromoted(DType a, DType b);
 inline DType promote(DType a, DType b) {
   const uint8_t code = kPromoted[static_cast<int>(a)][static_cast<int>(b)];
@@ -35,9 +35,9 @@ inline DType promote(DType a, DType b) {
     raise_unpromoted(a, b);
   return static_cast<DType>(code);
 }
-// What results from tensors of dimension, 0-d tensors and numbers together: a lower rank only counts
-// when its category is higher. An absent class is std::nullopt.
+// Promotion of dimensioned tensors, 0-d tensors and numbers together: a lower rank counts only if its category is
+// higher. An absent rank is std::nullopt.
 DType promote_classes(std::optional<DType> dimensioned, std::optional<DType> zero_dim, std::optional<DType> number);
-bool can_cast(DType from, DType to);  // PyTorch's rule for in-place and out=
+bool can_cast(DType from, DType to);  // PyTorch's rule for in-place ops and out=
 
 }  // namespace pellucid

@@ -1,5 +1,5 @@
-// What an element of each dtype is in memory: `ElementOf<dtype>::Type` (abi/dtypes.h) names one of these or a
-// number of C++.
+// The in-memory type of each dtype's elements: `ElementOf<dtype>::Type` (abi/dtypes.h) is one of these or a C++
+// arithmetic type.
 #pragma once
 
 #include "abi/dtypes.h"
@@ -15,7 +15,7 @@ struct Half {
 struct BFloat {
   uint16_t bits;
 };
-// runtime/core/float8.h reads and writes them.
+// Encoded and decoded by runtime/core/float8.h.
 template <int mantissa, int bias, Float8Form form>
 struct Float8 {
   uint8_t code;

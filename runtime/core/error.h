@@ -1,4 +1,4 @@
-// Errors the runtime raises. Each kind maps to one Python exception type at the border.
+// Errors that the runtime raises. Each kind maps to one Python exception type in the bindings.
 //
 // A message says what was given, what was expected and what to do, in at most ten lines.
 #pragma once
@@ -16,7 +16,7 @@ class Error : public std::runtime_error {
   ErrorKind kind;
 };
 
-// printf-style construction, kept out of line so that hot paths stay small.
+// printf-style, and out of line so that hot paths stay small.
 [[noreturn]] [[gnu::cold]] [[gnu::format(printf, 2, 3)]] void raise(ErrorKind kind, const char* format, ...);
 
 }  // namespace pellucid

@@ -1,5 +1,5 @@
-// Floats of 8 bits: their numbers, and float32 rounded to one, to nearest, ties to even. As
-// src/pellucid_compiler/ir/float8.py says it. Called where elements are converted one by one.
+// 8-bit floats: decoding, and rounding of float32 to nearest, ties to even. The same rules as in
+// src/pellucid_compiler/ir/float8.py. For conversions one element at a time.
 #pragma once
 
 #include <bit>
@@ -33,7 +33,7 @@ struct Float8Encoder;
 template <int mantissa, int bias, Float8Form form>
 struct Float8Encoder<Float8<mantissa, bias, form>> {
   using Code = Float8<mantissa, bias, form>;
-  // The code of the greatest number, and what is written beyond it.
+  // The code of the largest finite number, and the code written on overflow.
   static constexpr uint32_t kMost = form == Float8Form::Infinite ? 0x7B : form == Float8Form::Saturating ? 0x7E : 0x7F;
   static constexpr uint32_t kBeyond = form == Float8Form::Saturating ? kMost
                                       : form == Float8Form::Infinite ? 0x7C

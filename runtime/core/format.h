@@ -10,7 +10,7 @@
 namespace pellucid {
 
 std::string format_sizes(std::span<const int64_t> sizes);
-// The word PyTorch's messages use: "Float", "Long", "Bool".
+// The dtype's name in PyTorch's messages: "Float", "Long", "Bool".
 const char* type_word(DType dtype);
 
 }  // namespace pellucid

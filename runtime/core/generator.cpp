@@ -27,7 +27,7 @@ uint32_t temper(uint32_t word) {
   return word ^ word >> 18;
 }
 
-// The bytes of PyTorch's CPU generator state, which programs save in checkpoints.
+// The layout of PyTorch's CPU generator state, which programs save in checkpoints.
 struct StateBytes {
   uint64_t initial_seed;
   int32_t left;
@@ -57,8 +57,8 @@ void Generator::manual_seed(uint64_t seed) {
 uint64_t Generator::seed() {
   uint64_t fresh = 0;
   if (getrandom(&fresh, sizeof fresh, 0) != sizeof fresh)
-    raise(ErrorKind::Runtime, "the system gave no random seed; call manual_seed with one of your own");
-  fresh &= (uint64_t{1} << 53) - 1;  // so that it survives a trip through a double
+    raise(ErrorKind::Runtime, "the system provided no random seed; call manual_seed with one of your own");
+  fresh &= (uint64_t{1} << 53) - 1;  // so that it survives a round trip through a double
   manual_seed(fresh);
   return fresh;
 }
@@ -68,8 +68,8 @@ uint64_t Generator::initial_seed() const {
   return initial_seed_;
 }
 
-// Word i needs i + 1 and i + 397, the last of which are new ones already. Split where the index
-// wraps, so that each loop's dependence distance lets it be vectorised.
+// Word i depends on words i + 1 and i + 397, the last of which are already new ones. The loop is split where the
+// index wraps, so that the dependence distance of each part allows vectorisation.
 void Generator::refill() {
   constexpr int kOld = kWords - kShift;
   for (int i = 0; i < kOld; ++i) words_[i] = words_[i + kShift] ^ mix(words_[i], words_[i + 1]);
@@ -140,7 +140,7 @@ void Generator::set_state(std::span<const uint8_t> bytes) {
   next_ = state.left == 1 ? kWords : static_cast<int>(state.next);
   has_double_normal_ = state.normal_is_valid;
   double_normal_ = state.normal_y;
-  uint8_t float_is_valid;  // a byte from outside may be no valid bool
+  uint8_t float_is_valid;  // a byte from outside may not be a valid bool
   std::memcpy(&float_is_valid, bytes.data() + offsetof(StateBytes, next_float_normal_is_valid), 1);
   has_float_normal_ = float_is_valid != 0;
   float_normal_ = state.next_float_normal;
@@ -149,7 +149,7 @@ void Generator::set_state(std::span<const uint8_t> bytes) {
 void destroy(Generator* generator) { delete generator; }
 
 Generator& default_generator() {
-  // A fork waits for a draw in progress, so that the child finds a whole state and an open lock.
+  // A fork waits for a draw in progress, so that the child gets a consistent state and an unlocked mutex.
   static Generator* generator = [] {
     static Generator* made = new Generator;
     pthread_atfork([] { made->mutex.lock(); }, [] { made->mutex.unlock(); }, [] { made->mutex.unlock(); });

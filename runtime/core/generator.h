@@ -1,7 +1,7 @@
 // Random generator: mt19937 with PyTorch's CPU stream, seeds and state bytes.
 //
-// `manual_seed(s)` gives the words that PyTorch gives. Words are drawn serially under the
-// generator's lock; what is made of them (uniform, normal, ...) may run in parallel afterwards.
+// `manual_seed(s)` reproduces PyTorch's words. Words are drawn serially under the generator's lock; turning them
+// into samples (uniform, normal, ...) may then run in parallel.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ struct Generator : RefCounted {
 
   explicit Generator(uint64_t seed = kDefaultSeed) { manual_seed(seed); }
 
-  // These lock, but for `_locked` ones, which expect the caller to hold `mutex`.
+  // All of these lock, except the `_locked` ones, which require the caller to hold `mutex`.
   void manual_seed(uint64_t seed);
   uint64_t seed();  // a new seed from the system's entropy
   uint64_t initial_seed() const;
   void get_state(std::span<uint8_t, kStateBytes> bytes) const;
-  void set_state(std::span<const uint8_t> bytes);  // raises on a wrong size or impossible content
+  void set_state(std::span<const uint8_t> bytes);  // raises on a wrong size or an impossible state
 
   uint32_t random32_locked();
   uint64_t random64_locked() {
@@ -33,7 +33,7 @@ struct Generator : RefCounted {
   }
   void fill_locked(std::span<uint32_t> words);  // as many calls of random32, vectorised
   double uniform_locked() { return static_cast<double>(random64_locked() & ((uint64_t{1} << 53) - 1)) * 0x1p-53; }
-  double normal_locked(double mean, double std);  // draws pairs of uniforms; keeps the second result
+  double normal_locked(double mean, double std);  // draws a pair of uniforms; the second result is cached
 
   mutable std::mutex mutex;
 
@@ -42,7 +42,7 @@ struct Generator : RefCounted {
 
   uint64_t initial_seed_ = 0;
   int next_ = kWords;  // index of the next word; kWords: refill first
-  bool fresh_ = true;  // seeded and not yet refilled: PyTorch's state says so
+  bool fresh_ = true;  // seeded and not yet refilled, as recorded in PyTorch's state
   bool has_double_normal_ = false, has_float_normal_ = false;
   double double_normal_ = 0;
   float float_normal_ = 0;

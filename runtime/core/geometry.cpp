@@ -27,7 +27,7 @@ int64_t checked_numel(Sizes sizes, size_t item) {
 }
 
 void row_major_strides(Sizes sizes, int64_t* out) {
-  uint64_t stride = 1;  // wraps where another size is 0: such strides reach nothing
+  uint64_t stride = 1;  // wraps if another size is 0; then no element is addressed
   for (size_t i = sizes.size(); i-- > 0;) {
     out[i] = static_cast<int64_t>(stride);
     stride *= static_cast<uint64_t>(std::max<int64_t>(sizes[i], 1));
@@ -90,8 +90,8 @@ bool is_non_overlapping_and_dense(Sizes sizes, Sizes strides) {
 
 namespace {
 
-// PyTorch's order: by stride, a broadcast dimension (stride 0) never moves past another, equal
-// strides by size. 1: `a` belongs outside `b`.
+// PyTorch's order: by stride, equal strides by size; a broadcast dimension (stride 0) never moves past another
+// one. 1: `a` belongs outside `b`.
 int compare_dims(Sizes sizes, Sizes strides, int a, int b) {
   if (strides[a] == 0 || strides[b] == 0) return 0;
   if (strides[a] != strides[b]) return strides[a] < strides[b] ? -1 : 1;
@@ -163,7 +163,7 @@ void infer_size(Sizes given, int64_t numel, int64_t* out) {
   }
   if (inferred < 0 && known == numel) return;
   if (inferred >= 0 && known == 0 && numel == 0)
-    raise(ErrorKind::Runtime, "the -1 in shape %s could be anything for a tensor of 0 elements; give all sizes",
+    raise(ErrorKind::Runtime, "the -1 in shape %s is ambiguous for a tensor of 0 elements; give all sizes",
           format_sizes(given).c_str());
   if (inferred >= 0 && known > 0 && numel % known == 0) {
     out[inferred] = numel / known;
@@ -250,12 +250,12 @@ void check_in_storage(Sizes sizes, Sizes strides, int64_t offset, size_t item, s
 bool view_strides(Sizes sizes, Sizes strides, Sizes new_sizes, int64_t* new_strides) {
   const int64_t numel = checked_numel(sizes, 1);
   if (numel == 0) {
-    checked_numel(new_sizes, 1);  // sizes of no elements may have overflowed
+    checked_numel(new_sizes, 1);  // sizes whose product is 0 may have overflowed
     if (std::ranges::equal(sizes, new_sizes)) std::copy(strides.begin(), strides.end(), new_strides);
     else row_major_strides(new_sizes, new_strides);
     return true;
   }
-  // Walk runs of dimensions that are contiguous with one another; each run must be cut by whole new sizes.
+  // Walks runs of mutually contiguous dimensions; the new sizes must split each run exactly.
   int next = static_cast<int>(new_sizes.size()) - 1;
   int64_t run_stride = sizes.empty() ? 1 : strides.back();
   int64_t run_elements = 1, new_elements = 1;
@@ -306,8 +306,8 @@ MemoryOverlap memory_overlap(const TensorImpl& a, const TensorImpl& b) {
 
 namespace {
 
-// Is there a sum of multiples of strides, each within its range, that makes a given distance? Of two
-// tensors: the index of one minus the index of the other, along every stride.
+// Decides whether multiples of the strides, each within its range, can sum to a given distance. For two tensors:
+// the index into one minus the index into the other, along every stride.
 class DistanceSearch {
  public:
   void add(Sizes sizes, Sizes strides, int sign) {
@@ -332,8 +332,8 @@ class DistanceSearch {
 
  private:
   struct Term {
-    int64_t stride, low = 0, high = 0;  // the range of its multiple
-    int64_t low_after, high_after;      // what the smaller strides can make
+    int64_t stride, low = 0, high = 0;  // the range of the multiple
+    int64_t low_after, high_after;      // the range of sums of the smaller strides
   };
 
   Term& term_of(int64_t stride) {

@@ -1,4 +1,4 @@
-// Small storages in one block with their data: the hot part of allocate_storage, for tensor.cpp.
+// Small storages whose header and data share a block: the hot part of allocate_storage, for tensor.cpp.
 #pragma once
 
 #include <new>
@@ -8,13 +8,13 @@
 
 namespace pellucid {
 
-// Up to here header and data share a block; larger data gets blocks of its own, so that sizes which
-// are powers of two do not spill into the next class.
+// The most bytes that share a block with the header. Larger data gets a block of its own, so that power-of-two
+// sizes do not spill into the next class.
 constexpr size_t kInlineStorage = 4096 - sizeof(Storage);
 
 inline int inline_storage_class(size_t nbytes) { return static_cast<int>((sizeof(Storage) + nbytes - 1) / 64); }
 
-// In a block of the class that `nbytes` take.
+// Uses a block of the class for `nbytes`.
 inline Storage* make_inline_storage(void* block, size_t nbytes, int klass) {
   auto* storage = new (block) Storage;
   storage->host = storage + 1;
@@ -29,7 +29,7 @@ inline Storage* allocate_inline_storage(size_t nbytes) {
   return make_inline_storage(allocate_block(sizeof(Storage) + nbytes, klass), nbytes, klass);
 }
 
-// Whether the storage is nothing but its block.
+// Whether the storage consists of its block alone.
 inline bool is_inline_storage(const Storage& storage) { return storage.host == &storage + 1 && !storage.deleter; }
 
 }  // namespace pellucid

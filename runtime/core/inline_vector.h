@@ -1,5 +1,5 @@
-// A growing array of plain values whose first N live in place: lists that are short as a rule and must not
-// cost an allocation then, as those of the autograd engine and of the arguments that override a call.
+// A growable array of plain values with inline room for N: for lists that are usually short and must not allocate
+// then, such as those of the autograd engine and of overriding arguments.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class InlineVector {
       grow();
     items_[size_++] = item;
   }
-  // Before the item at `position`, or at the end.
+  // Inserts before `position`, or at the end.
   void insert(const T* position, T item) {
     const auto index = position - items_;
     push_back(item);

@@ -26,7 +26,7 @@ constexpr std::pair<Key, std::string_view> kOwnNames[] = {
     {Key::PreDispatch, "PreDispatch"},
 };
 
-// PyTorch's backends in its order, the first with the number 49.
+// PyTorch's backends in its order; the first has the number 49.
 struct Backend {
   std::string_view name;
   std::optional<Key> key;
@@ -48,7 +48,7 @@ constexpr Backend kTorchBackends[] = {{"CPU", Key::CPU},
                                       {"PrivateUse3", Key::PrivateUse3},
                                       {"Meta", Key::Meta}};
 
-// What PyTorch has once for every backend: the prefix, its key here, the number of the first.
+// Keys that PyTorch has once per backend: the prefix, the key here, the number of the first.
 struct PerBackend {
   std::string_view prefix;
   std::optional<Key> key;

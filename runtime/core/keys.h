@@ -1,8 +1,8 @@
 // Dispatch keys: which handler of an op runs. A higher bit runs earlier.
 //
-// A tensor carries its backend's key and the functionality keys it needs; the dispatcher ORs the
-// arguments' keys with the thread's include set, removes its exclude set, and calls the handler of
-// the highest key that the op has a kernel for.
+// A tensor carries its backend's key and the functionality keys it needs. The dispatcher ORs the arguments' keys
+// with the thread's include set, removes the exclude set, and calls the handler of the highest key for which the
+// op has a kernel.
 #pragma once
 
 #include <bit>
@@ -24,17 +24,17 @@ enum class Key : uint8_t {
   PrivateUse3 = 5,
   // functionality, innermost first
   PythonDispatch = 22,  // __torch_dispatch__ of subclasses and modes
-  Lazy = 24,            // records instead of running, in regions of compiled callables: record/
+  Lazy = 24,            // records ops instead of running them, in regions of compiled callables: record/
   ViewInPlace = 26,     // rebases history when a view is written in place
   Autograd = 32,
-  // kinds of tensors that are stored as others (core/kind.h), whose ops are ops on these: above Autograd, since it is
-  // the components that are differentiated
+  // kinds of tensors stored as other tensors (core/kind.h), whose ops are ops on the components; above Autograd,
+  // because the components are what is differentiated
   Quantized = 34,
   Sparse = 35,
   Nested = 36,
   Transforms = 44,   // function transforms (vmap, grad, jvp levels)
-  Decompose = 48,    // where somebody watches, ops that PyTorch composes of others run as these
-  Autocast = 50,     // casts operands, before anything takes the op apart: its rules name composites
+  Decompose = 48,    // while a mode or observer is active, ops that PyTorch composes of others run as these
+  Autocast = 50,     // casts operands before an op is decomposed: its rules name composites
   PreDispatch = 52,  // asks modes that see calls as the program makes them, before any key takes them apart
 };
 constexpr int kNumKeys = 56;
@@ -63,8 +63,8 @@ class KeySet {
 
 constexpr KeySet kBackends = KeySet::from_bits(0xFFFF);
 constexpr KeySet kKinds = KeySet(Key::Quantized) | Key::Sparse | Key::Nested;
-// What a thread includes while a dispatch mode is in force, and tensors of classes with __torch_dispatch__ carry:
-// python/dispatch_protocol.cpp.
+// Included by a thread while a dispatch mode is active, and carried by tensors of classes with
+// __torch_dispatch__: python/dispatch_protocol.cpp.
 constexpr KeySet kWatched = KeySet(Key::PythonDispatch) | Key::Decompose;
 
 // The keys of __torch_dispatch__, which a scope that no mode and no class may see excludes.
@@ -72,19 +72,19 @@ constexpr KeySet kSeen = kWatched | Key::PreDispatch;
 
 std::string_view name(Key key);
 
-// A key by the name that programs register kernels at: PyTorch's, and the runtime's own where it has none. A kernel at
-// "AutogradCPU" serves Key::Autograd for tensors of the CPU; one at "XLA" is stored and never runs, since no tensor
-// carries its key; "CompositeImplicitAutograd" and its like mean every key without a kernel of its own.
+// A key under the name that programs register kernels with: PyTorch's, or the runtime's own where PyTorch has none. A
+// kernel for "AutogradCPU" serves Key::Autograd for CPU tensors; one for "XLA" is stored and never runs, because no
+// tensor carries that key; "CompositeImplicitAutograd" and the like mean every key without a kernel of its own.
 struct NamedKey {
   std::string name;
-  int code;                    // PyTorch's number of the key, -1 for the runtime's own
+  int code;                    // PyTorch's number of the key; -1 for the runtime's own
   std::optional<Key> key;      // empty: never runs, or composite
-  std::optional<Key> backend;  // empty: of every backend
+  std::optional<Key> backend;  // empty: any backend
   bool composite = false;
 };
 std::span<const NamedKey> named_keys();
 const NamedKey* find_key(std::string_view name);  // null for an unknown name
-// "AutogradCPU": a key with the backend that a call has, as PyTorch prints it.
+// "AutogradCPU": a key combined with the backend of a call, as PyTorch prints it.
 std::string key_name(Key key, KeySet backends);
 
 }  // namespace pellucid

@@ -8,7 +8,7 @@
 namespace pellucid {
 
 namespace {
-constexpr size_t kSmallShare = 16;  // of a segment's resident bytes, that a block is not to hold
+constexpr size_t kSmallShare = 16;  // the share of a segment's resident bytes that a small block must not pin
 }
 
 bool LargeBlocks::is_worth_leaving_whole(const FreePart& part, size_t nbytes) const {
@@ -48,7 +48,7 @@ size_t LargeBlocks::give_back(void* block) {
     const auto before = std::prev(part);
     if (before->second.free) {
       unlist(before);
-      list(part);  // absorb_next takes it off again
+      list(part);  // absorb_next removes it from the list again
       absorb_next(before);
       part = before;
     }
@@ -57,7 +57,7 @@ size_t LargeBlocks::give_back(void* block) {
   return nbytes;
 }
 
-// A free part that is not listed takes in the one behind it, if that is free and of the same segment.
+// Merges an unlisted free part with the next part, if that is free and in the same segment.
 void LargeBlocks::absorb_next(Parts::iterator part) {
   const auto next = std::next(part);
   if (next == parts_.end() || !next->second.free || next->second.starts_segment) return;

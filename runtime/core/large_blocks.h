@@ -1,8 +1,8 @@
-// Large blocks: parts of segments, split on demand and merged with their neighbours when they are free.
+// Large blocks: parts of segments, split on demand and merged with free neighbours.
 //
-// A training step takes large blocks of many sizes one after another. Lists by size would keep the
-// most that was ever live of each size; here a block that was freed serves any size. The shared cache
-// (core/allocator.cpp) holds one of these under its mutex and asks the base allocator for segments.
+// A training step allocates large blocks of many sizes one after another. Lists by size would retain the peak of
+// each size; here a freed block can serve any size. The shared cache (core/allocator.cpp) holds one of these
+// under its mutex and requests segments from the base allocator.
 #pragma once
 
 #include <compare>
@@ -18,16 +18,16 @@ class LargeBlocks {
   using Release = void (*)(void* segment, size_t nbytes);
   using Discard = void (*)(void* block, size_t nbytes);
 
-  // The smallest free part that fits, of equal ones the one with the most resident
-  // bytes, or null. `reused` is how much of the block is resident. Unless `any_part`, one free segment
-  // that larger blocks use is left whole: a small block that outlived it would make the next of them
-  // take new pages. One only: with each left whole, every turn of a loop would add a segment.
+  // Takes the smallest free part that fits, among equals the one with the most resident bytes; null if there is
+  // none. `reused` receives the resident bytes of the block. Unless `any_part`, one free segment used by larger
+  // blocks is left whole: a small block that outlived its loop iteration would make the next large block touch
+  // new pages. Only one: if each were left whole, every iteration would add a segment.
   void* take(size_t nbytes, size_t* reused, bool any_part);
   void add_segment(void* segment, size_t nbytes);
-  // Keeps the block; returns its size.
+  // Takes a block back; returns its size.
   size_t give_back(void* block);
-  // Releases segments without live blocks and lets the contents of other free parts go (`discard`
-  // may be null: those stay resident then). Returns the bytes that went.
+  // Releases segments without live blocks and discards the contents of other free parts (with a null `discard`
+  // they stay resident). Returns the number of bytes released.
   size_t trim(Release release, Discard discard);
 
   struct Listed {
@@ -40,13 +40,13 @@ class LargeBlocks {
  private:
   struct Part {
     size_t nbytes;
-    size_t resident;  // bytes of a free part that may hold pages of memory
+    size_t resident;  // bytes of a free part that may be resident
     bool free;
     bool starts_segment;
   };
   using Parts = std::map<char*, Part>;
 
-  // By size; of equal ones that with the most resident bytes comes first, so that pages at hand go before new ones.
+  // By size; among equals the most resident bytes first, so that resident pages are reused before new ones are touched.
   struct FreePart {
     size_t nbytes;
     size_t untouched;
@@ -67,7 +67,7 @@ class LargeBlocks {
   std::set<FreePart> free_;
 };
 
-// Those of the shared cache (core/allocator.cpp).
+// The parts of the shared cache (core/allocator.cpp).
 std::vector<LargeBlocks::Listed> list_large_blocks();
 
 }  // namespace pellucid

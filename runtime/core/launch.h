@@ -1,4 +1,4 @@
-// Reports of kernel launches, for whoever wants to repeat them (plan/prepared.h).
+// Reports kernel launches to code that wants to repeat them (plan/prepared.h).
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@ namespace pellucid {
 
 struct KernelRef;
 
-// Installed for a scope in ThreadState::launch_recorder; told of every kernel that its thread starts.
+// Installed for a scope in ThreadState::launch_recorder; receives every kernel launch of its thread.
 struct LaunchRecorder {
   virtual void launch(KernelRef& kernel, char* const* data, const int64_t* sizes, const int64_t* strides,
                       const uint64_t* params) = 0;
-  virtual void share_work() = 0;  // the work that follows goes to several threads
+  virtual void share_work() = 0;  // the work that follows is distributed over several threads
 
  protected:
   ~LaunchRecorder() = default;

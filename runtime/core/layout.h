@@ -1,4 +1,4 @@
-// Layout, memory format and the encoding of devices in a Value's integer.
+// Layout, memory format, and devices encoded in a Value's integer.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The ops that C++ calls by name: those of abi/named_ops.h, which is generated (tests/structure/test_named_ops.py).
+// The ops that C++ calls by name: the generated list abi/named_ops.h (tests/structure/test_named_ops.py).
 //
 // The records are found when the op table is loaded, which fails if one is missing, or at the first call before that.
 #pragma once
@@ -19,10 +19,10 @@ inline OpRecord& named_op(NamedOp op) {
   return record ? *record : find_named_op(op);
 }
 
-// Finds all of them; once, when the op table is loaded.
+// Finds all of them; called once, when the op table is loaded.
 void find_named_ops();
 
-// The op's only result, with the schema's defaults for arguments left out.
+// Returns the op's only result; omitted arguments take the schema's defaults.
 Tensor call_op(NamedOp op, std::initializer_list<Value> arguments);
 
 }  // namespace pellucid

@@ -9,7 +9,7 @@
 namespace pellucid {
 namespace {
 
-// Of the integer dtypes below int64. A negative number wraps in an unsigned dtype, as far as its magnitude fits.
+// Integer dtypes narrower than int64. A negative number wraps in an unsigned dtype if its magnitude fits.
 struct IntegerRange {
   int64_t low, high;
   double float_low;
@@ -35,7 +35,7 @@ bool fits_integer(const Value& number, DType dtype) {
 bool number_fits(const Value& number, DType dtype) {
   if (dtype == DType::Bool || number.tag == Tag::Complex) return true;
   if (category(dtype) == DTypeCategory::Integral) return fits_integer(number, dtype);
-  if (is_opaque(dtype) || dtype == DType::Float8e4m3fn) return true;  // which saturates
+  if (is_opaque(dtype) || dtype == DType::Float8e4m3fn) return true;  // float8e4m3fn saturates
   const double value = number.as_double();
   return !(std::abs(value) > facts_of(dtype).largest) || std::isinf(value);
 }

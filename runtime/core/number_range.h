@@ -1,4 +1,4 @@
-// Which numbers a dtype can hold, as PyTorch decides it where a number becomes an element.
+// Which numbers a dtype can hold, by PyTorch's rules for converting a number to an element.
 #pragma once
 
 #include "core/dtype.h"
@@ -6,8 +6,8 @@
 
 namespace pellucid {
 
-// Whether a real number converts without overflow. uint8 also takes the negative numbers whose
-// magnitude it holds, which wrap; floating-point dtypes take infinities and NaN; bool takes all.
+// Whether a real number converts without overflow. uint8 also accepts negative numbers whose magnitude fits (they
+// wrap); floating-point dtypes accept infinities and NaN; bool accepts everything.
 bool number_fits(const Value& number, DType dtype);
 
 // "fill_: the number 300 cannot be converted to uint8 without overflow; ..."

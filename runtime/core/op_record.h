@@ -26,7 +26,7 @@ struct OpCall {
   KeySet keys;  // the set that chose the running kernel
 };
 
-// `context` is what was registered beside the function (a Python callable, a closure).
+// `context` is what was registered with the function (a Python callable, a closure).
 using BoxedKernel = void (*)(OpCall& call, void* context);
 
 struct KernelEntry {
@@ -36,7 +36,7 @@ struct KernelEntry {
 
 struct KindData {
   virtual ~KindData() = default;
-};  // PointwiseData, GraphData: ops/ and kernels/ define them
+};  // PointwiseData, GraphData: defined in ops/ and kernels/
 
 struct OpRecord {
   KernelEntry table[kNumKeys];
@@ -48,19 +48,20 @@ struct OpRecord {
   const OpRecord* functional = nullptr;  // for InPlace and Out: the record they derive from
   std::unique_ptr<KindData> kind_data;   // how the kind's handler runs it
   void* derivative = nullptr;            // autograd/derivative.h; null: not differentiable
-  std::atomic<uint32_t> epoch{0};        // counts changes of `table`, which end what was prepared for earlier calls
+  std::atomic<uint32_t> epoch{0};        // counts changes of `table`; a change invalidates prepared calls
   uint32_t id = 0;
   std::string qualified_name;      // "aten::add.Tensor"
   mutable void* python = nullptr;  // its callable in torch.ops, made at first use; python/op_overload.cpp
-  std::string tags;                // PyTorch's, of the declaration: "core pointwise"
+  std::string tags;                // PyTorch's tags, from the declaration: "core pointwise"
   bool is_defined = true;          // until `undefine_op`
-  std::weak_ptr<OpRecord> self;    // of a record that lives as long as it is owned (`define_owned_op`)
-  // Where Python finds it; read by the bindings, from the declaration.
-  bool is_method = false;      // Tensor.name
-  bool is_function = false;    // a function of `python_module`
-  bool loose_tensors = false;  // its last positional list of tensors may come loose: f(a, b) for f([a, b])
-  bool gives_view = false;     // a composite whose result stays a view of what its body computed
-  std::string python_module;   // "": pellucid itself; "nn", "special", "linalg", ...
+  std::weak_ptr<OpRecord> self;    // of a record that lives only as long as it is owned (`define_owned_op`)
+  // Where Python exposes it; taken from the declaration, read by the bindings.
+  bool is_method = false;    // Tensor.name
+  bool is_function = false;  // a function of `python_module`
+  bool loose_tensors =
+      false;  // the last positional list of tensors may be given as separate arguments: f(a, b) for f([a, b])
+  bool gives_view = false;    // a composite whose result remains a view of what its body computed
+  std::string python_module;  // "": pellucid itself; "nn", "special", "linalg", ...
 };
 
 }  // namespace pellucid

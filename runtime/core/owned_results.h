@@ -1,8 +1,8 @@
-// OwnedResults: the boxed results of a call that ran, which own a count each. What is neither taken nor given on is
-// released at the end of the scope, as it is where an exception leaves it.
+// OwnedResults: owns the boxed results of a finished call, one reference each. Results that are neither taken nor
+// passed on are released at the end of the scope, also when an exception leaves it.
 //
-// For whoever calls an op and takes its results apart, and for handlers that may fail after their op ran. A call that
-// raises leaves no results: make the scope after it.
+// For code that calls an op and unpacks its results, and for handlers that may fail after their op ran. A call
+// that raises leaves no results: construct the scope after the call.
 #pragma once
 
 #include <utility>
@@ -22,10 +22,10 @@ class OwnedResults {
   OwnedResults(const OwnedResults&) = delete;
   OwnedResults& operator=(const OwnedResults&) = delete;
 
-  // The results are from now on those of the caller's caller.
-  void give_on() { rets_ = nullptr; }
+  // Passes ownership of the results on to the caller's caller.
+  void pass_on() { rets_ = nullptr; }
 
-  // Gives visit(Tensor) each tensor, those of lists one by one: null where there is none.
+  // Calls visit(Tensor) with each tensor, including the elements of lists; a null tensor for an absent one.
   template <class Visit>
   void take_each(Visit&& visit) {
     for (size_t i = 0; i < count_; ++i) {
@@ -53,7 +53,7 @@ class OwnedResults {
   }
   void release();
 
-  Value* rets_;  // null: given on, or taken
+  Value* rets_;  // null: passed on, or taken
   size_t count_;
 };
 

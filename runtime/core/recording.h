@@ -1,4 +1,4 @@
-// Regions of compiled callables, as layers below record/ see them.
+// Regions of compiled callables, as seen by the layers below record/.
 #pragma once
 
 #include <utility>
@@ -8,19 +8,19 @@
 
 namespace pellucid {
 
-// Ops on fewer elements run at once: their launch costs less than recording saves.
+// Ops on fewer elements run immediately: recording would save less than a launch costs.
 constexpr int64_t kLeastRecorded = 2048;
 
-// Whether ops of this thread are recorded, to be run together.
+// Whether this thread's ops are recorded, to be run together later.
 inline bool in_region() { return (thread_state.include - thread_state.exclude).has(Key::Lazy); }
 
-// Whether the tensor's memory is yet to be filled by a recorded op.
+// Whether a recorded op has yet to fill the tensor's memory.
 inline bool is_recorded(const TensorImpl& tensor) {
   return tensor.flags & TensorImpl::kNoMemory && !tensor.wrapper && tensor.keys.has(Key::CPU) && tensor.storage &&
          !tensor.storage->host && !tensor.storage->deleter && tensor.storage->context;
 }
 
-// How many references the program has to a tensor and to its memory, beside recorders.
+// How many references to a tensor and to its storage the program holds, not counting recorders'.
 struct Holders {
   int of_tensor, of_storage;
 };
@@ -29,7 +29,7 @@ struct Holders {
 struct RecordingHooks {
   Holders (*holders)(const TensorImpl& recorded) = nullptr;
   void (*enter)() = nullptr;
-  void (*leave)() = nullptr;  // runs what was recorded; may throw, and leaves all the same
+  void (*leave)() = nullptr;  // runs what was recorded; leaves the region even if that throws
   // For calls that are captured to be replayed (record/capture.h). A leaf got another gradient, or none:
   void (*note_gradient)(TensorImpl& leaf, TensorImpl* gradient) = nullptr;
   // No op made this tensor; its contents are always the same, or will be written before they are read:
@@ -60,7 +60,7 @@ inline Holders holders_of(const TensorImpl& tensor) {
           storage.refs.load(std::memory_order_acquire) - storage.awaited.load(std::memory_order_acquire)};
 }
 
-// A region for code that may join what a compiled callable began; none within another.
+// A region for code that may continue the region of a compiled callable; does nothing inside another region.
 class JoinedRegion {
  public:
   explicit JoinedRegion(bool wanted)
@@ -76,7 +76,7 @@ class JoinedRegion {
   ~JoinedRegion() {
     try {
       finish();
-    } catch (...) {  // another error is on its way; what did not run does so when it is read
+    } catch (...) {  // another error is propagating; ops that did not run will run when their results are read
     }
   }
 

@@ -1,7 +1,7 @@
 // Intrusive reference counting: `RefCounted` objects and the `Ref` that owns one count.
 //
-// Counts are atomic because graphs and tensors cross threads. The last `release` calls
-// T::destroy(T*), found by overload, so that each type decides where its memory goes.
+// Counts are atomic because graphs and tensors cross threads. The last `release` calls T::destroy(T*), so that
+// each type decides how its memory is freed.
 #pragma once
 
 #include <atomic>
@@ -14,8 +14,8 @@
 
 namespace pellucid {
 
-// Whether nobody else can count at the same time: then a plain store does, and saves a locked
-// instruction. The C library clears its flag before a second thread starts.
+// Whether this is the only thread of the process: then a plain store suffices and saves a locked instruction. The
+// C library clears its flag before a second thread starts.
 inline bool is_only_thread() {
 #if __has_include(<sys/single_threaded.h>)
   return __libc_single_threaded;
@@ -29,7 +29,7 @@ void count_up(std::atomic<Integer>& counter) {
   if (is_only_thread()) counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   else counter.fetch_add(1, std::memory_order_relaxed);
 }
-// True when the count was the last.
+// True if this was the last count.
 template <class Integer>
 bool count_down(std::atomic<Integer>& counter) {
   if (!is_only_thread()) return counter.fetch_sub(1, std::memory_order_acq_rel) == 1;
@@ -42,7 +42,7 @@ struct RefCounted {
   std::atomic<int32_t> refs{1};
 
   void retain() { count_up(refs); }
-  // True when the caller held the last count and must destroy the object.
+  // True if the caller held the last count and must destroy the object.
   bool release() { return refs.load(std::memory_order_acquire) == 1 || count_down(refs); }
   bool unique() const { return refs.load(std::memory_order_acquire) == 1; }
 };
@@ -56,7 +56,7 @@ class Ref {
     Ref ref;
     ref.object_ = object;
     return ref;
-  }  // takes the caller's count
+  }  // takes over the caller's count
   static Ref share(T* object) {
     if (object) object->retain();
     return adopt(object);
@@ -77,7 +77,7 @@ class Ref {
   T* operator->() const { return object_; }
   T& operator*() const { return *object_; }
   explicit operator bool() const { return object_ != nullptr; }
-  T* leak() { return std::exchange(object_, nullptr); }  // gives the count away
+  T* leak() { return std::exchange(object_, nullptr); }  // gives up ownership of the count
 
  private:
   T* object_ = nullptr;

@@ -31,7 +31,7 @@ constexpr TypeName kScalarTypes[] = {
     {"Generator", ArgType::Generator},
 };
 
-// Names that PyTorch's schemas use as defaults.
+// Names that PyTorch's schemas use as default values.
 struct NamedDefault {
   std::string_view text;
   Tag tag;
@@ -115,7 +115,7 @@ class Parser {
     std::string text, alias;
   };
 
-  // "(a)", "(a!)", "(a -> *)", "(a|b)": which memory a result shares, and whether it is written.
+  // "(a)", "(a!)", "(a -> *)", "(a|b)": which memory a result shares with an argument, and whether it is written.
   void parse_alias(ParsedType& type) {
     if (peek() != '(') return;
     type.aliased = true;
@@ -161,7 +161,7 @@ class Parser {
     ++position_;
     int size = 0;
     while (std::isdigit(static_cast<unsigned char>(peek()))) size = size * 10 + (text_[position_++] - '0');
-    if (size > std::numeric_limits<int8_t>::max()) fail("a list has at most 127 elements by its type");
+    if (size > std::numeric_limits<int8_t>::max()) fail("a list type has at most 127 elements");
     expect(']');
     result.list_size = static_cast<int8_t>(size);
     result.text += size ? "[" + std::to_string(size) + "]" : "[]";

@@ -34,7 +34,7 @@ enum class ArgType : uint8_t {
   Object,
 };
 
-// Structural arguments join an op's specialisation key by value; run-time ones (sizes, numbers) stay symbolic.
+// Structural arguments are part of an op's specialisation key by value; run-time ones (sizes, numbers) stay symbolic.
 struct Argument {
   std::string name;
   ArgType type;
@@ -46,8 +46,8 @@ struct Argument {
   bool aliased = false;         // "(a)"
   int8_t list_size = 0;         // int[2] accepts one int for both
   std::string type_text;        // as written, without the alias annotation: "Tensor?[]", "int[2]"
-  std::string alias;            // what the annotation says: "a", "a!", "a -> *"
-  Value default_value;          // lists and strings point into memory owned by the schema
+  std::string alias;            // the contents of the annotation: "a", "a!", "a -> *"
+  Value default_value;          // lists and strings point to memory that the schema owns
   void* python_name = nullptr;  // interned str, set by the bindings
 };
 
@@ -60,16 +60,16 @@ struct Return {
 };
 
 struct Schema {
-  std::string name_space;      // "aten" of "aten::add"; empty when the text names none
+  std::string name_space;      // "aten" of "aten::add"; empty if the text has none
   std::string name, overload;  // "add", "Tensor"
   std::vector<Argument> arguments;
   std::vector<Return> returns;
   uint8_t num_positional = 0;
-  uint32_t tensor_arguments = 0;  // bit per argument that is or holds tensors
+  uint32_t tensor_arguments = 0;  // one bit per argument that is or holds tensors
   std::string text;
-  std::vector<std::shared_ptr<const void>> owned;  // memory of list and string defaults
+  std::vector<std::shared_ptr<const void>> owned;  // the storage of list and string defaults
 };
 
-Schema parse_schema(std::string_view text);  // raises Value errors that point at the character
+Schema parse_schema(std::string_view text);  // raises Value errors that point at the offending character
 
 }  // namespace pellucid

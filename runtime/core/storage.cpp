@@ -27,7 +27,7 @@ void raise_absent_device(Device device) {
   std::string upper = name;
   for (char& letter : upper) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
   constexpr const char* kAdvice =
-      "Tensors are made on cpu and meta; leave `device` out, or ask whether a device is there first.";
+      "Tensors can be made on cpu and meta; leave `device` out, or check first that the device is available.";
   switch (device.type) {
     case DeviceType::CUDA:
     case DeviceType::XPU:
@@ -50,7 +50,7 @@ void release_device_memory(Storage* storage) {
   backend_of(storage->device).pool->release(storage->device, storage->device_address);
 }
 
-// For Meta, for devices that have a name alone, and for empty ones.
+// For Meta, for device types without a backend, and for empty storages.
 Ref<Storage> make_empty_storage(size_t nbytes, Device device) {
   auto* storage = new (allocate_block(sizeof(Storage), kHeaderClass)) Storage;
   storage->nbytes = nbytes;

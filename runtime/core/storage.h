@@ -1,11 +1,11 @@
 // Storage: a reference-counted block of bytes on one device, and the version cell that in-place writes bump.
 //
-// `host` is where the CPU may read and write; a storage of another device has an `address` that means nothing to the
-// CPU, and no `host`. A device's memory comes from its Backend (core/backend.h).
+// `host` is the address that the CPU may read and write. A storage on another device has no `host` but an
+// `address` that is meaningless to the CPU. A device's memory comes from its Backend (core/backend.h).
 //
-// The version cell is shared by every view and by `detach`; `.data` gives a tensor of the same
-// storage a cell of its own. `escaped` says that memory can be written from outside (NumPy, DLPack), and
-// `resizable` that it may move: no address of it is known outside.
+// The version cell is shared by every view and by `detach`; `.data` gives a tensor of the same storage a cell of
+// its own. `escaped` means that the memory can be written from outside (NumPy, DLPack), `resizable` that it may
+// move because no address of it has been exposed.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@
 
 namespace pellucid {
 
-// PyTorch's types by its numbers, and two more for users' backends. Those without a Backend (core/backend.h) have
-// names, and answers of their absence.
+// PyTorch's device types with its numbers, and two more for user-defined backends. A type without a Backend
+// (core/backend.h) has a name, and its devices are reported as absent.
 enum class DeviceType : uint8_t {
   CPU,
   CUDA,
@@ -40,7 +40,7 @@ enum class DeviceType : uint8_t {
   Lazy,
   IPU,
   MTIA,
-  PrivateUse,  // backends of the user's: core/device_names.h
+  PrivateUse,  // user-defined backends: core/device_names.h
   PrivateUse2,
   PrivateUse3,
 };
@@ -50,7 +50,7 @@ struct Device {
   bool operator==(const Device&) const = default;
 };
 
-// That a device is absent, with the type and the first words of PyTorch's error.
+// Raises that a device is absent, with the type and the first words of PyTorch's error.
 [[noreturn]] void raise_absent_device(Device device);
 
 struct VersionCell : RefCounted {
@@ -66,42 +66,43 @@ struct Storage : RefCounted {
   Device device;
   bool escaped = false;
   bool resizable = true;
-  std::atomic<uint16_t> awaited{0};  // recorded ops that did not run yet read it: see before_write (core/hooks.h)
+  std::atomic<uint16_t> awaited{0};  // number of pending recorded ops that read it: see before_write (core/hooks.h)
   int16_t size_class = -1;           // of the data's block; -1: foreign memory
-  int16_t header_class = 0;          // of the block that holds this header (and small data)
-  Deleter deleter = nullptr;         // for foreign memory; gets `context`
+  int16_t header_class = 0;          // of the block with this header (and small data)
+  Deleter deleter = nullptr;         // for foreign memory; receives `context`
   union {
-    void* context = nullptr;  // its own; of memory that recorded ops will fill, what they know of it (record/)
-    uint64_t device_address;  // of memory off the CPU
+    void* context = nullptr;  // the deleter's; for memory that recorded ops will fill, the recorder's (record/)
+    uint64_t device_address;  // of memory on another device
   };
   uint64_t id = 0;  // identity for recording; see storage_id
 
-  // Where its bytes are on its device; 0: it has none.
+  // Where its bytes are on its device; 0 if it has none.
   uint64_t address() const {
     return device.type == DeviceType::CPU ? reinterpret_cast<uint64_t>(host) : device_address;
   }
 };
 static_assert(sizeof(Storage) == 64 && std::is_trivially_destructible_v<Storage>);
 
-// The caching allocator (core/allocator.h) makes storages; the header and small data share one block.
+// Allocated by the caching allocator (core/allocator.h); the header and small data share one block.
 Ref<Storage> allocate_storage(size_t nbytes, Device device = {});
-// A storage of `nbytes` on the CPU without memory, which fill_storage gives it.
+// A CPU storage of `nbytes` without memory, which fill_storage supplies.
 Ref<Storage> make_unfilled_storage(size_t nbytes);
 void fill_storage(Storage& storage, void* block);  // a block of size_class(nbytes)
-void empty_storage(Storage& storage);              // gives that back
-// The memory of `from` becomes that of `to`, which has none and the same size. False: it is not for `from` alone.
+void empty_storage(Storage& storage);              // releases the block
+// Moves the memory of `from` to `to`, which has none and the same size. False: `from` shares its memory.
 bool move_memory(Storage& from, Storage& to);
-// Wraps memory owned by somebody else (NumPy, a mapped file); `deleter(storage)` runs once at the end.
+// Wraps foreign memory (NumPy, a mapped file); `deleter(storage)` is called once at the end.
 Ref<Storage> wrap_storage(void* data, size_t nbytes, Storage::Deleter deleter, void* context);
 void destroy(Storage* storage);
-// Before an address of its memory leaves: the memory stays where it is from now on, and may be written at any time.
+// Must be called before an address of the memory is exposed: from then on the memory never moves, and may be
+// written at any time.
 inline void let_escape(Storage& storage) {
   storage.escaped = true;
   storage.resizable = false;
 }
-// Grows or shrinks in place, keeping the identity and the leading bytes; raises when not resizable.
+// Grows or shrinks the storage in place, preserving its identity and leading bytes; raises if it is not resizable.
 void resize_storage(Storage& storage, size_t nbytes);
-// Assigned on the first request, never reused.
+// Assigned at the first request, never reused.
 uint64_t storage_id(Storage& storage);
 
 }  // namespace pellucid

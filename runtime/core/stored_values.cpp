@@ -36,7 +36,7 @@ StoredValues::StoredValues(std::span<const Value> values) : values_(values.begin
     else if (is_list_of_tensors(value)) num_listed += value.length;
     else complete_ &= is_self_contained(value);
   }
-  numbers_.reserve(num_numbers);  // both stay where they are
+  numbers_.reserve(num_numbers);  // their elements must not move
   listed_.reserve(num_listed);
   for (Value& value : values_) {
     if (value.tag == Tag::Tensor) tensors_.push_back(&value.tensor);

@@ -1,6 +1,6 @@
-// A copy of a call's arguments that outlives the call: with their lists of numbers, without its tensors.
+// A copy of a call's arguments that outlives the call: it includes lists of numbers but no tensors.
 //
-// Used by python/inline_cache.cpp and composite/repeat.cpp, which give the tensors of the next call.
+// Used by python/inline_cache.cpp and composite/repeat.cpp, which fill in the tensors of the next call.
 #pragma once
 
 #include <span>
@@ -14,15 +14,15 @@ class StoredValues {
  public:
   StoredValues() = default;
   explicit StoredValues(std::span<const Value> values);
-  StoredValues(StoredValues&&) = default;  // lists stay where they are
+  StoredValues(StoredValues&&) = default;  // lists do not move
   StoredValues& operator=(StoredValues&&) = default;
 
-  // False: a value is of a kind that leads to memory of its call alone.
+  // False if a value's kind refers to memory of its call only.
   bool complete() const { return complete_; }
   size_t size() const { return values_.size(); }
   Value* data() { return values_.data(); }
   const Value* data() const { return values_.data(); }
-  // The slots of the tensors, those of lists too, in argument order.
+  // The slots of the tensors, including those in lists, in argument order.
   std::span<TensorImpl** const> tensors() const { return tensors_; }
 
  private:

@@ -31,7 +31,7 @@ KeySet backend_keys(Device device) {
     case DeviceType::PrivateUse: return Key::PrivateUse1;
     case DeviceType::PrivateUse2: return Key::PrivateUse2;
     case DeviceType::PrivateUse3: return Key::PrivateUse3;
-    default: return {};  // only wrapper subclasses name it, whose handlers choose
+    default: return {};  // only wrapper subclasses name it, and their handlers choose
   }
 }
 
@@ -45,14 +45,14 @@ TensorImpl* init_tensor(void* block, DType dtype, size_t ndim, Device device, Ke
   tensor->strides = tensor->inline_geometry + kInlineDims;
   if (thread_state.inference_mode) [[unlikely]] {
     tensor->flags = TensorImpl::kInference;
-    tensor->keys = keys | Key::ViewInPlace;  // whose handler refuses writes outside the mode
+    tensor->keys = keys | Key::ViewInPlace;  // its handler refuses writes outside inference mode
   }
   return tensor;
 }
 
 bool is_off_host(Device device) { return device.type != DeviceType::CPU && device.type != DeviceType::Meta; }
 
-// Memory for a tensor of `ndim` dimensions with its geometry arrays in place, and no storage yet.
+// Memory for a tensor of `ndim` dimensions with room for its geometry, and no storage yet.
 TensorImpl* make_tensor(DType dtype, size_t ndim, Device device) {
   if (ndim > kMaxDims) [[unlikely]]
     raise(ErrorKind::Runtime, "a tensor has at most %d dimensions, not %zu", kMaxDims, ndim);
@@ -122,7 +122,7 @@ void destroy(TensorImpl* tensor) {
 
 namespace {
 
-// Zero sizes, many dimensions, large data, other devices, and errors.
+// The general case: zero sizes, many dimensions, large data, other devices, and errors.
 [[gnu::noinline]] Tensor empty_general(Sizes sizes, DType dtype, Device device) {
   Tensor tensor = Tensor::adopt(make_tensor(dtype, sizes.size(), device));
   std::copy(sizes.begin(), sizes.end(), tensor->sizes);
@@ -139,10 +139,10 @@ namespace {
 
 // Few elements in few dimensions: no product of sizes can overflow, and one block holds the storage.
 constexpr int64_t kMostElements = kInlineStorage / 16;
-// Those that follow from sizes and strides.
+// The flags that follow from sizes and strides.
 constexpr uint16_t kLayoutFlags = TensorImpl::kContiguous | TensorImpl::kRowMajor;
 
-// On the CPU, 1 to kMostElements elements, without geometry yet.
+// On the CPU, 1 to kMostElements elements, geometry not yet set.
 [[gnu::noinline]] TwoBlocks allocate_two_slowly(size_t nbytes, int klass) {
   void* storage = allocate_block(sizeof(Storage) + nbytes, klass);
   try {
@@ -208,7 +208,7 @@ Tensor empty(Sizes sizes, DType dtype, Device device) {
     if (static_cast<uint64_t>(size) - 1 >= kMostElements) [[unlikely]]
       return empty_general(sizes, dtype, device);
     strides[i] = numel;
-    numel *= size;  // at most kMostElements to the fifth
+    numel *= size;  // at most kMostElements to the fifth power
   }
   if (numel > kMostElements) [[unlikely]]
     return empty_general(sizes, dtype, device);
@@ -298,7 +298,7 @@ void set_geometry(TensorImpl& tensor, Sizes sizes, Sizes strides) {
     std::free(old);
   }
   int64_t numel = 1;
-  uint64_t expected = 1;  // wraps beside a size of 0, when it no longer matters
+  uint64_t expected = 1;  // wraps only if a size is 0, when it does not matter
   bool contiguous = true, row_major = true, is_empty = false, overflows = false;
   for (size_t i = sizes.size(); i-- > 0;) {
     tensor.sizes[i] = sizes[i];
@@ -351,14 +351,14 @@ inline void require_memory(const TensorImpl& source) {
           "a tensor inside a function transform (vmap, jvp) has no memory of its own to view");
 }
 
-// What a view has of its source, and how it was made.
+// Copies to a view what it takes from its source, and notes how it was made.
 inline void make_view_of(TensorImpl& view_tensor, TensorImpl& source, int64_t offset, bool detached) {
   TensorImpl* view = &view_tensor;
   view->offset = offset;
-  // A view of a subclass's tensor is not an object of the subclass.
+  // A view of a subclass's tensor is not an instance of the subclass.
   view->keys = source.keys - KeySet(Key::Autograd) - KeySet(Key::ViewInPlace) - kWatched;
   constexpr uint16_t kInherited = TensorImpl::kNoMemory | TensorImpl::kInference | TensorImpl::kOffHost;
-  view->flags &= static_cast<uint16_t>(~TensorImpl::kInference);  // as its memory, wherever it was made
+  view->flags &= static_cast<uint16_t>(~TensorImpl::kInference);  // follows the memory, wherever the view was made
   view->flags |= source.flags & kInherited;
   if (view->flags & TensorImpl::kInference) [[unlikely]]
     view->keys = view->keys | Key::ViewInPlace;

@@ -26,17 +26,17 @@ namespace pellucid {
 namespace {
 
 constexpr int64_t kNoBlock = std::numeric_limits<int64_t>::max();
-constexpr long kMostThreads = 4096;  // that the environment may request
+constexpr long kMostThreads = 4096;  // the most that the environment may request
 
-// How long a thread that waits for another stays awake: the time between two shared ops of a hot loop, Python
-// or ops that are not shared. To be woken takes as long, and who always comes too late never helps. With more
-// threads than processors, spinning threads would delay working ones.
+// How long a waiting thread spins before it sleeps: about the time between two parallel ops of a hot loop, spent
+// in Python or in serial ops. Waking a thread takes as long, and a worker that is always late never helps. With
+// more threads than processors, spinning would delay working threads.
 using Clock = std::chrono::steady_clock;
 constexpr Clock::duration kAwake = std::chrono::microseconds(1000),
                           kAwakeOversubscribed = std::chrono::microseconds(20);
-constexpr int kPausesPerLook = 32;  // at the clock
+constexpr int kPausesPerLook = 32;  // between reads of the clock
 
-std::atomic<uint64_t> num_forks{0};  // that made this process
+std::atomic<uint64_t> num_forks{0};  // forks that led to this process
 
 struct Job {
   Job(BlockFunction function, void* context, int64_t num_blocks)
@@ -47,16 +47,15 @@ struct Job {
   const int64_t num_blocks;
   const unsigned floating_point_mode = _mm_getcsr();
   std::atomic<int64_t> next{0};
-  std::atomic<int64_t> failed{kNoBlock};  // lowest block that did not end well
+  std::atomic<int64_t> failed{kNoBlock};  // the lowest block that failed
   std::mutex failure_mutex;
   int64_t status = 0;
   std::exception_ptr exception;
   const uint64_t forks = num_forks.load(std::memory_order_relaxed);
-  bool is_shared = false;  // with the workers of a pool
-  TimelineEvent around{};  // the event that the region is a part of, while shares are recorded
+  bool is_shared = false;  // with a pool's workers
+  TimelineEvent around{};  // the event that contains the region, while shares are recorded
 
-  // This is the child of a fork that a signal handler made: the workers' blocks are lost, and so is
-  // whoever held a lock.
+  // True in the child of a fork that a signal handler made: the workers' blocks are lost, as is every lock holder.
   bool lost_workers() const { return is_shared && num_forks.load(std::memory_order_relaxed) != forks; }
 
   void record(int64_t block, int64_t block_status, std::exception_ptr block_exception) {
@@ -67,9 +66,9 @@ struct Job {
     exception = std::move(block_exception);
   }
 
-  // Later blocks of a failed job are skipped; earlier ones still run, so the lowest failure is found.
-  // `ask` throws when the user wants the computation to stop; for the calling thread alone. It may run
-  // any code of the user's: a signal handler that calls ops, or forks.
+  // Once a block has failed, later blocks are skipped; earlier ones still run, so that the lowest failure is
+  // found. `ask` throws if the user wants to stop; only the calling thread passes it. It may run arbitrary user
+  // code: a signal handler that calls ops, or forks.
   void work(void (*ask)()) {
     for (int64_t block; (block = next.fetch_add(1, std::memory_order_relaxed)) < num_blocks;) {
       if (block > failed.load(std::memory_order_relaxed)) return;
@@ -85,7 +84,7 @@ struct Job {
   }
 };
 
-// A thread's part of a job in the timeline.
+// A thread's share of a job in the timeline.
 class ShareScope {
  public:
   ShareScope(const Job& job, uint8_t flags) {
@@ -110,7 +109,7 @@ int available_processors() {
   return std::max(1u, std::thread::hardware_concurrency());
 }
 
-// What the variable of OpenMP says, by which concurrent programs share a machine: its first number.
+// The first number of OpenMP's variable, with which concurrent programs divide a machine.
 int default_threads() {
   if (const char* given = std::getenv("OMP_NUM_THREADS")) {
     char* end;
@@ -121,7 +120,7 @@ int default_threads() {
   return available_processors();
 }
 
-// Pauses until `done()`, but no longer than `limit`; returns what `done` said last.
+// Spins until `done()`, but no longer than `limit`; returns the last result of `done`.
 template <class Done>
 bool pause_until(Clock::duration limit, Done&& done) {
   const Clock::time_point end = Clock::now() + limit;
@@ -136,7 +135,7 @@ bool pause_until(Clock::duration limit, Done&& done) {
 
 class Pool {
  public:
-  // Fewer workers where the system refuses more.
+  // Starts fewer workers if the system refuses threads.
   explicit Pool(int wanted) : wanted_(wanted), awake_(wanted < available_processors() ? kAwake : kAwakeOversubscribed) {
     threads_.reserve(static_cast<size_t>(wanted));
     try {
@@ -155,8 +154,8 @@ class Pool {
 
   bool serves(int wanted) const { return wanted_ == wanted; }
 
-  // Warns once when there are fewer threads than requested; the caller may be stopped by the warning.
-  void tell_shortage() {
+  // Warns once if there are fewer threads than requested; the warning may throw.
+  void warn_of_shortage() {
     if (std::exchange(is_short_, false))
       warn("the system refused a thread: computing on %zu threads instead of %d", threads_.size() + 1, wanted_ + 1);
   }
@@ -179,7 +178,7 @@ class Pool {
             "can finish; fork outside of signal handlers");
     {
       std::lock_guard lock(mutex_);
-      job_ = nullptr;  // a worker that has not come by now is not waited for: it may still be asleep
+      job_ = nullptr;  // do not wait for a worker that has not joined yet: it may still be asleep
     }
     const auto is_alone = [&] { return active_.load(std::memory_order_acquire) == 0; };
     if (is_alone() || pause_until(awake_, is_alone)) return;
@@ -230,11 +229,11 @@ class Pool {
   bool stopping_ = false;
 };
 
-// Behind pointers, so that the child of a fork can drop locks and threads it does not have.
-// Never destroyed: workers may outlive static destructors.
+// Behind pointers, so that the child of a fork can drop locks and threads that it does not have. Never destroyed:
+// workers may outlive static destructors.
 struct Shared {
-  // Held by the caller whose job runs, which may run signal handlers meanwhile: only ever tried, since
-  // the holder may need the interpreter lock of a caller that would wait.
+  // Held by the caller whose job runs, which may run signal handlers meanwhile. Only ever try-locked, because the
+  // holder may need the interpreter lock of a caller that would wait.
   std::mutex busy;
   Pool* pool = nullptr;
   std::atomic<int> wanted{default_threads()};
@@ -259,7 +258,7 @@ Shared& shared() {
   return *shared_state.load(std::memory_order_acquire);
 }
 
-// The pool of as many threads as are wanted, for the holder of `busy`; null on one thread.
+// The pool with the requested number of threads, for the holder of `busy`; null for a single thread.
 Pool* fitting_pool(Shared& state) {
   const int workers = state.wanted.load(std::memory_order_relaxed) - 1;
   if (state.pool && !state.pool->serves(workers)) delete std::exchange(state.pool, nullptr);
@@ -286,7 +285,7 @@ void set_num_threads(int count) {
   if (count < 1) raise(ErrorKind::Runtime, "set_num_threads expects a positive number of threads; got %d", count);
   Shared& state = shared();
   state.wanted.store(count, std::memory_order_relaxed);
-  if (thread_state.in_parallel_region || !state.busy.try_lock()) return;  // the next job changes the pool
+  if (thread_state.in_parallel_region || !state.busy.try_lock()) return;  // the next job resizes the pool
   std::lock_guard lock(state.busy, std::adopt_lock);
   if (state.pool && !state.pool->serves(count - 1)) delete std::exchange(state.pool, nullptr);
 }
@@ -306,7 +305,7 @@ int64_t run_blocks(int64_t num_blocks, BlockFunction function, void* context) {
     std::lock_guard lock(state.busy, std::adopt_lock);
     ParallelRegion region;
     if (Pool* pool = fitting_pool(state)) {
-      pool->tell_shortage();
+      pool->warn_of_shortage();
       pool->run(job);
     } else {
       job.work(core_hooks.check_interrupt);

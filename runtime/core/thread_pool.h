@@ -1,9 +1,9 @@
-// The thread pool: fixed blocks of work over all threads, the caller included.
+// The thread pool: runs fixed blocks of work on all threads, including the caller.
 //
-// A caller cuts its work into blocks by problem size alone, so that results do not depend on the
-// number of threads. Blocks are handed out in order; the lowest block's status or exception is the
-// one that is reported. Nested regions and callers that find the pool busy run inline. The child of
-// a fork runs on one thread. Workers take over the caller's floating-point mode (flush-to-zero).
+// A caller splits its work into blocks by problem size alone, so that results do not depend on the number of
+// threads. Blocks are handed out in order; the status or exception of the lowest failing block is reported.
+// Nested regions, and callers that find the pool busy, run inline. The child of a fork runs on one thread.
+// Workers adopt the caller's floating-point mode (flush-to-zero).
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace pellucid {
 
-// Work below this many elements of simple arithmetic is not worth a second thread.
+// Below this many elements of simple arithmetic a second thread is not worthwhile.
 constexpr int64_t kParallelGrain = 32768;
 
 int num_threads();
 void set_num_threads(int count);  // raises a Runtime error below 1
 
 using BlockFunction = int64_t (*)(void* context, int64_t block);
-// Runs block 0 .. num_blocks-1; returns the lowest block's non-zero status, or 0; rethrows its exception.
+// Runs blocks 0 .. num_blocks-1. Returns the non-zero status of the lowest failing block, or 0; rethrows its exception.
 int64_t run_blocks(int64_t num_blocks, BlockFunction function, void* context);
 
 // `body(block)` returns void or a status.

@@ -1,5 +1,5 @@
-// What the runtime keeps per thread. Hot words only: pools are behind a pointer, so that the
-// module's thread-local block stays small enough for the initial-exec model beside other libraries.
+// The runtime's per-thread state. Hot words only: pools are behind a pointer, so that the module's thread-local
+// block fits the initial-exec model beside other libraries.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,16 @@ struct ThreadState {
   bool in_parallel_region = false;
   bool anomaly_mode = false;
   bool packs_saved_tensors = false;  // autograd/saved_hooks.h
-  uint64_t sequence = 0;             // of autograd nodes
+  uint64_t sequence = 0;             // the next autograd node's number
   AllocatorPool* pool = nullptr;
   LaunchRecorder* launch_recorder = nullptr;
   PreparationRequest* preparation_request = nullptr;
 };
 
-// constinit: without it every use would go through a wrapper function that checks for initialisation.
+// constinit: otherwise every use would go through a wrapper function that checks for initialisation.
 extern constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
 
-// Removes keys for a scope: how a handler calls the op again below itself.
+// Removes keys for a scope, so that a handler can redispatch the op below itself.
 class ExcludeKeys {
  public:
   explicit ExcludeKeys(KeySet keys) : saved_(thread_state.exclude) { thread_state.exclude = saved_ | keys; }

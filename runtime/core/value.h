@@ -1,8 +1,8 @@
 // Value: one boxed argument or result of an op: a 16-byte tagged word on the C stack.
 //
-// Arguments are borrowed: the caller keeps them alive during the call. Results are owned: the
-// callee hands over one count per tensor (and a `TensorList` block made by new TensorImpl*[n], which
-// the caller deletes) and the caller must take it.
+// Arguments are borrowed: the caller keeps them alive during the call. Results are owned: the callee hands over
+// one reference per tensor (and a `TensorList` block made by new TensorImpl*[n], which the caller deletes), and
+// the caller must take it.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ struct StringView {
 
 struct Value {
   Tag tag = Tag::None;
-  bool broadcast_list = false;  // IntList given as one int for int[n]
+  bool broadcast_list = false;  // IntList given as a single int for int[n]
   uint16_t reserved = 0;
   uint32_t length = 0;  // of lists and strings
   union {

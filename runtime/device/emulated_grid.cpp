@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-// Saves what the ABI asks a function to preserve, and goes on with the other stack: swapcontext takes ten times as long.
+// Saves the callee-saved state of the ABI and switches to the other stack; swapcontext would take ten times as long.
 extern "C" void pellucid_switch_stack(void** save, void* to);
 asm(R"(
 .text
@@ -37,7 +37,7 @@ enum class State { Ready, AtBarrier, AtShuffle, Done };
 class Grid;
 
 struct Fiber {
-  GridMachine machine;  // first: a fiber is found by it
+  GridMachine machine;  // must come first: a fiber is found by its address
   Grid* grid;
   void* stack_pointer;
   State state;
@@ -45,10 +45,10 @@ struct Fiber {
   std::unique_ptr<char[]> stack;
 };
 
-// Who wrote and who read a byte of shared memory since the last barrier.
+// The thread that wrote, and one that read, a byte of shared memory since the last barrier.
 struct SharedByte {
   int writer = kNobody, reader = kNobody;
-  bool is_written = false;  // ever
+  bool is_written = false;  // at any time
 };
 
 class Grid {
@@ -90,13 +90,13 @@ class Grid {
       fiber.grid = this;
       fiber.state = State::Ready;
       const auto top = reinterpret_cast<uintptr_t>(fiber.stack.get() + kStackBytes) & ~uintptr_t{15};
-      auto* const frame = reinterpret_cast<void**>(top) - 2;  // as behind a call: 16 bytes aligned and 8
+      auto* const frame = reinterpret_cast<void**>(top) - 2;  // aligned as after a call: 16 bytes plus 8
       *frame = reinterpret_cast<void*>(enter);
       fiber.stack_pointer = frame - 6;
     }
   }
 
-  // Runs every thread that can go on once; whether all are done.
+  // Runs every ready thread once; returns whether all are done.
   bool run_threads() {
     size_t done = 0;
     for (const int64_t k : sequence(call_.threads)) {
@@ -104,16 +104,16 @@ class Grid {
       if (fiber.state == State::Ready) {
         current_ = &fiber;
         pellucid_switch_stack(&scheduler_, fiber.stack_pointer);
-        if (!fault_.empty()) return false;  // its thread is left where it is
+        if (!fault_.empty()) return false;  // its thread is left suspended
       }
       done += fiber.state == State::Done;
     }
     if (done == fibers_.size()) return true;
-    if (!release()) fail("a thread waits at a barrier or a shuffle that another does not reach");
+    if (!release()) fail("a thread waits at a barrier or a shuffle that another thread does not reach");
     return false;
   }
 
-  // Lets threads go on that wait for each other: a warp at a shuffle, the block at a barrier.
+  // Releases threads that wait for each other: a warp at a shuffle, the block at a barrier.
   bool release() {
     bool any = false;
     for (size_t first = 0; first < fibers_.size(); first += kWarp) {
@@ -146,9 +146,9 @@ class Grid {
     Fiber& fiber = fiber_of(machine);
     Grid& grid = *fiber.grid;
     fiber.word = word;
-    grid.give_way(fiber, State::AtShuffle);  // all lanes have written
+    grid.give_way(fiber, State::AtShuffle);  // until all lanes have written
     const uint64_t other = grid.fibers_[static_cast<size_t>(machine->thread ^ mask)].word;
-    grid.give_way(fiber, State::AtShuffle);  // all lanes have read
+    grid.give_way(fiber, State::AtShuffle);  // until all lanes have read
     return other;
   }
 
@@ -159,7 +159,7 @@ class Grid {
     const bool is_shared = kind == GridAccess::ReadShared || kind == GridAccess::WriteShared;
     is_shared ? grid.touch_shared(fiber, address, nbytes, kind == GridAccess::WriteShared)
               : grid.touch_global(fiber, reinterpret_cast<uint64_t>(address), nbytes, kind == GridAccess::WriteGlobal);
-    if (!grid.fault_.empty()) grid.give_way(fiber, State::Done);  // it does not come back
+    if (!grid.fault_.empty()) grid.give_way(fiber, State::Done);  // does not return
   }
 
   void touch_global(const Fiber& fiber, uint64_t address, int64_t nbytes, bool writes) {

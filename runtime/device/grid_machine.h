@@ -1,4 +1,4 @@
-// What kernels for GPUs that run on the CPU call.
+// The callbacks of GPU kernels that run on the CPU.
 //
 // Generated from src/pellucid_compiler/abi/grid.py by tools/build.py: change it there.
 // clang-format off
@@ -8,15 +8,15 @@
 #include <cstdint>
 
 namespace pellucid {
-// What an emulated kernel is given besides its arguments.
+// What an emulated kernel receives besides its arguments.
 struct GridMachine {
-  int64_t thread;  // of its block
+  int64_t thread;  // its number in its block
   int64_t block;
   int64_t blocks;
   void (*barrier)(GridMachine*);
   uint64_t (*shuffle)(GridMachine*, uint64_t word, int64_t mask);  // the word of the lane whose number differs in `mask`
-  void (*touch)(GridMachine*, char* address, int64_t nbytes, int64_t access);  // before an access
-  char* shared;  // the memory that a block shares
+  void (*touch)(GridMachine*, char* address, int64_t nbytes, int64_t access);  // called before an access
+  char* shared;  // the block's shared memory
 };
 static_assert(offsetof(GridMachine, thread) == 0);
 static_assert(offsetof(GridMachine, block) == 8);

@@ -15,15 +15,15 @@ namespace pellucid {
 namespace {
 
 constexpr uint64_t kPage = 4096;
-constexpr uint64_t kArena = uint64_t{1} << 35;  // of addresses; memory is taken as it is used
-constexpr int kPoison = 0xA5;                   // what fresh memory holds
+constexpr uint64_t kArena = uint64_t{1} << 35;  // of addresses; pages are allocated when used
+constexpr int kPoison = 0xA5;                   // the contents of fresh memory
 
-// The ranges of the arenas of all twins, for the handler of faults.
+// The ranges of all twins' arenas, for the fault handler.
 constexpr int kMostDevices = 8;
 constinit std::atomic<uint64_t> arenas[kMostDevices] = {};
 struct sigaction previous_action;
 
-// Signal-safe: names the device whose memory the CPU touched, then lets the process end as it would have.
+// Signal-safe: names the device whose memory the CPU accessed, then lets the process end as it would have.
 void report_fault(int, siginfo_t* info, void*) {
   const auto address = reinterpret_cast<uint64_t>(info->si_addr);
   for (int device = 0; device < kMostDevices; ++device) {
@@ -34,7 +34,7 @@ void report_fault(int, siginfo_t* info, void*) {
                                      device, static_cast<unsigned long long>(address));
     static_cast<void>(!write(STDERR_FILENO, text, static_cast<size_t>(length)));
   }
-  sigaction(SIGSEGV, &previous_action, nullptr);  // the instruction faults again
+  sigaction(SIGSEGV, &previous_action, nullptr);  // the instruction will fault again
 }
 
 void watch_faults() {
@@ -46,12 +46,12 @@ void watch_faults() {
 
 uint64_t round_up(uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-// First fit over an arena of inaccessible pages; a page behind each block belongs to none.
+// First fit over an arena of inaccessible pages; each block is followed by a guard page.
 class Memory {
  public:
   explicit Memory(int device) {
     void* const start = mmap(nullptr, kArena, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (start == MAP_FAILED) raise(ErrorKind::OutOfMemory, "the twin found no range of addresses");
+    if (start == MAP_FAILED) raise(ErrorKind::OutOfMemory, "the twin could not reserve an address range");
     free_[reinterpret_cast<uint64_t>(start)] = kArena;
     arenas[device].store(reinterpret_cast<uint64_t>(start), std::memory_order_relaxed);
   }
@@ -94,7 +94,7 @@ class Memory {
   }
 
  private:
-  // Opens pages for a scope.
+  // Makes pages accessible for a scope.
   class Access {
    public:
     Access(uint64_t address, size_t nbytes, int protection)
@@ -111,7 +111,7 @@ class Memory {
   };
 
   std::mutex mutex_;
-  std::map<uint64_t, uint64_t> free_;  // address: size
+  std::map<uint64_t, uint64_t> free_;  // address -> size
 };
 
 class Twin final : public Backend {

@@ -1,7 +1,7 @@
-// The twin: a device of the CPU's own memory that nothing may touch outside of the calls of its Backend.
+// The twin: a device in the CPU's own memory that nothing may access outside the calls of its Backend.
 //
-// Its pages are inaccessible but while one of these calls copies. A read or write from elsewhere ends the process with
-// the address and the device's name: so code that forgets that memory may be elsewhere is found by running it.
+// Its pages are accessible only while one of these calls copies. Any other read or write ends the process with
+// the address and the device's name, so that running code finds places that assume CPU memory.
 #pragma once
 
 #include <memory>

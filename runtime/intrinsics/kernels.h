@@ -1,4 +1,5 @@
-// The kernels of this folder's ops; catalogue/intrinsics.py names them. They choose memory and numbers themselves.
+// The kernels of this folder's ops, referred to by catalogue/intrinsics.py. They compute their results' memory
+// and values themselves.
 #pragma once
 
 #include "core/op_record.h"
@@ -9,7 +10,7 @@ namespace pellucid::intrinsics {
 void view_as_real(OpCall& call, void*);
 void view_as_complex(OpCall& call, void*);
 
-// random_ops.cpp. In place:
+// random_ops.cpp, in place:
 void uniform(OpCall& call, void*);
 void normal(OpCall& call, void*);
 void random(OpCall& call, void*);

@@ -8,13 +8,13 @@
 
 namespace pellucid {
 
-// Holds a generator over a long loop, and lets go of it now and then for signal handlers to run, which
-// may draw numbers.
+// Holds a generator during a long loop, but releases it periodically so that signal handlers can run, which may
+// draw numbers.
 class PausableLock {
  public:
   explicit PausableLock(Generator& generator) : lock_(generator.mutex) {}
 
-  // After the loop's first `done` elements.
+  // Called after the loop's first `done` elements.
   void pause_after(int64_t done) {
     constexpr int64_t kBetweenPauses = int64_t{1} << 20;
     if (done % kBetweenPauses != 0 || done == 0) return;

@@ -1,6 +1,6 @@
 // Random numbers by rejection: gamma variates, Poisson and binomial counts, drawn as PyTorch draws them.
 //
-// Each number takes as many words of the stream as its rejections ask for, so that they are drawn one after another.
+// The number of words that a draw takes from the stream varies with its rejections, so draws are sequential.
 #include <array>
 #include <cmath>
 
@@ -12,8 +12,8 @@
 namespace pellucid {
 namespace {
 
-// Marsaglia and Tsang 2000: a cubed normal number, accepted or not. Below a shape of 1, a power of a uniform
-// number times the variate of the shape one larger.
+// Marsaglia and Tsang 2000: the cube of a shifted normal number, accepted or rejected. For a shape below 1: a
+// power of a uniform number times the variate for the shape plus one.
 double draw_gamma(Generator& generator, double shape) {
   double scale = 1;
   if (!(shape >= 0)) return NAN;
@@ -35,7 +35,7 @@ double draw_gamma(Generator& generator, double shape) {
   }
 }
 
-// Few events: as many uniform numbers as have a product above exp(-rate). Many: Hörmann 1993, PTRS.
+// Low rates: counts uniform numbers until their product falls below exp(-rate). High rates: Hörmann 1993, PTRS.
 double draw_poisson(Generator& generator, double rate) {
   if (rate == 0) return 0;
   if (rate < 10) {
@@ -58,7 +58,7 @@ double draw_poisson(Generator& generator, double rate) {
   }
 }
 
-// log(k!) less Stirling's formula for it.
+// The remainder of Stirling's formula: log(k!) minus its approximation.
 double stirling_tail(double k) {
   static const auto small = [] {
     std::array<double, 10> tails;
@@ -73,7 +73,7 @@ double stirling_tail(double k) {
   return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / next;
 }
 
-// Successes until the waiting times for them, geometric numbers, exceed the trials.
+// Counts successes until their waiting times, which are geometric, exceed the number of trials.
 double draw_few_successes(Generator& generator, double trials, double chance) {
   const double log_failure = std::log1p(-chance);
   double successes = 0;
@@ -113,11 +113,11 @@ double draw_binomial(Generator& generator, double trials, double chance) {
   return counts_failures ? trials - found : found;
 }
 
-// The first of every `kGiven` numbers becomes draw(all of them).
+// Replaces the first of every `kGiven` numbers by draw(all of them).
 template <int kGiven, class Draw>
 void replace_each(TensorImpl& given, Generator& generator, Draw&& draw) {
   if (given.dtype != DType::Float64 || !given.is_contiguous() || given.numel % kGiven)
-    raise(ErrorKind::Type, "numbers are drawn from contiguous float64 parameters");
+    raise(ErrorKind::Type, "the parameters of random numbers must be contiguous float64");
   if (given.numel == 0 || given.device.type == DeviceType::Meta) return;
   double* values = given.host_as<double>();
   PausableLock lock(generator);

@@ -25,9 +25,10 @@ namespace pellucid {
 namespace {
 
 constexpr int64_t kBlock = 2048;                    // elements drawn at a time
-constexpr uint64_t kWideRange = uint64_t{1} << 28;  // ranges from here on take two words
+constexpr uint64_t kWideRange = uint64_t{1} << 28;  // ranges from this size on take two words
 
-// The largest integer of an integer dtype; the integers that a floating one holds exactly end there.
+// The largest integer of an integer dtype; for a floating dtype, the largest up to which it represents all
+// integers exactly.
 int64_t largest_of(DType dtype) {
   switch (category(dtype)) {
     case DTypeCategory::Bool:
@@ -42,8 +43,8 @@ int64_t largest_of(DType dtype) {
   raise(ErrorKind::NotImplemented, "random numbers of dtype %s are not supported", std::string(name(dtype)).c_str());
 }
 
-// Gives `fill(dense)` a tensor that is dense, in the memory order of
-// `tensor`; copies the result back when that is another tensor.
+// Calls `fill(dense)` with a dense tensor in the memory order of `tensor`; if that is a different tensor, copies
+// the result back.
 template <class Fill>
 void fill_in_memory_order(TensorImpl& tensor, Fill&& fill) {
   if (tensor.numel == 0 || tensor.device.type == DeviceType::Meta) return;
@@ -54,7 +55,7 @@ void fill_in_memory_order(TensorImpl& tensor, Fill&& fill) {
   copy_elements(tensor, *dense);
 }
 
-// Writes `make(words)` for every element of a dense tensor; T is converted to the tensor's dtype.
+// Writes `make(words)` to every element of a dense tensor; T is converted to the tensor's dtype.
 template <class T, int kWords, class Make>
 void fill_dense(TensorImpl& tensor, Generator& generator, DType made_dtype, Make&& make) {
   std::array<uint32_t, kBlock * kWords> words;
@@ -91,13 +92,13 @@ void fill_words(TensorImpl& tensor, Generator& generator, bool wide, Make&& make
 
 void require_floating(const TensorImpl& tensor, const char* function) {
   if (category(tensor.dtype) != DTypeCategory::Floating || item_size(tensor.dtype) == 1)
-    raise(ErrorKind::NotImplemented, "%s is for floating-point tensors of 16 bits and more, not for %s", function,
+    raise(ErrorKind::NotImplemented, "%s needs a floating-point tensor of at least 16 bits, not %s", function,
           std::string(name(tensor.dtype)).c_str());
 }
 
-constexpr int64_t kNormals = 16;  // made of as many uniforms, one half of which meets the other
+constexpr int64_t kNormals = 16;  // computed from as many uniforms, by pairing the two halves
 
-// Normals in the place of uniforms, dense and as many as some blocks of kNormals.
+// Replaces uniforms by normals; the data are dense and a multiple of kNormals long.
 template <class T>
 void make_normals(T* data, int64_t count, DType dtype, double mean, double std) {
   constexpr size_t kHalf = kNormals / 2 * sizeof(T);
@@ -118,8 +119,7 @@ void make_normals(T* data, int64_t count, DType dtype, double mean, double std) 
   exchange(*cosines, *sines, [](T* ours, T* half) { std::memcpy(ours, half, kHalf); });
 }
 
-// Piece by piece, uniforms first. A rest shorter than a block is made by drawing the last 16 elements
-// again.
+// Piece by piece, uniforms first. For a remainder shorter than a block, the last 16 elements are drawn again.
 template <class T>
 void fill_normal_blocks(TensorImpl& tensor, Generator& generator, double mean, double std) {
   constexpr int64_t kPiece = int64_t{1} << 16;
@@ -135,11 +135,11 @@ void fill_normal_blocks(TensorImpl& tensor, Generator& generator, double mean, d
     fill_part(first, std::min(kPiece, whole - first), true);
   }
   if (whole == tensor.numel) return;
-  fill_part(whole, tensor.numel - whole, false);  // the stream has them, whatever follows
+  fill_part(whole, tensor.numel - whole, false);  // these numbers are consumed from the stream in any case
   fill_part(tensor.numel - kNormals, kNormals, true);
 }
 
-// Halves are float32 normals rounded once; the rest's first, overwritten draw does not happen.
+// Halves are float32 normals rounded once; the remainder's first draw, which would be overwritten, is skipped.
 void fill_half_normal(TensorImpl& tensor, Generator& generator, double mean, double std) {
   const int64_t whole = tensor.numel / kNormals * kNormals;
   const Tensor wide = empty(tensor.shape(), DType::Float32);
@@ -159,14 +159,14 @@ void fill_uniform(TensorImpl& tensor, Generator& generator, double from, double 
     return fill_uniform(*view_as_real(tensor, true), generator, from, to);
   require_floating(tensor, "uniform_()");
   if (!(from <= to)) raise(ErrorKind::Runtime, "uniform_() expects from <= to; got from=%g and to=%g", from, to);
-  // Fused multiply-add, as PyTorch's own build computes it: the bits are part of the stream.
+  // Fused multiply-add, as in PyTorch's own build: the resulting bits are part of the stream.
   fill_in_memory_order(tensor, [&](TensorImpl& dense) {
     if (dense.dtype == DType::Float64) {
       fill_dense<double, 2>(dense, generator, DType::Float64,
                             [=](const uint32_t* words) { return std::fma(uniform_double(words), to - from, from); });
       return;
     }
-    constexpr uint32_t kMask = (1u << 24) - 1;  // halves are float32 uniforms rounded
+    constexpr uint32_t kMask = (1u << 24) - 1;  // halves are rounded float32 uniforms
     const double width = static_cast<float>(to) - static_cast<float>(from);
     const double low = static_cast<float>(from);
     fill_dense<float, 1>(dense, generator, DType::Float32, [=](const uint32_t* words) {
@@ -181,7 +181,7 @@ void fill_normal(TensorImpl& tensor, Generator& generator, double mean, double s
       raise(ErrorKind::NotImplemented, "normal_() of complex tensors has mean 0, not %g: add the mean afterwards",
             mean);
     return fill_normal(*view_as_real(tensor, true), generator, 0,
-                       std / std::sqrt(2.0));  // either part has half the variance
+                       std / std::sqrt(2.0));  // each part has half the variance
   }
   require_floating(tensor, "normal_()");
   if (!(std >= 0)) raise(ErrorKind::Runtime, "normal_() expects std >= 0; got std=%g", std);
@@ -212,7 +212,7 @@ void fill_integers(TensorImpl& tensor, Generator& generator, int64_t from, std::
   const bool integral = category(tensor.dtype) <= DTypeCategory::Integral;
   const int64_t least = facts_of(tensor.dtype).is_signed ? -largest - 1 : 0;
   if (integral && (from < least || (to && *to - 1 > largest)))
-    raise(ErrorKind::Runtime, "random integers from %lld to %lld do not fit %s, which holds %lld to %lld",
+    raise(ErrorKind::Runtime, "random integers from %lld to %lld do not fit into %s, whose range is %lld to %lld",
           static_cast<long long>(from), static_cast<long long>(to ? *to - 1 : largest), type_word(tensor.dtype),
           static_cast<long long>(least), static_cast<long long>(largest));
   const uint64_t range = static_cast<uint64_t>(to ? *to - 1 : largest) - static_cast<uint64_t>(from) + 1;

@@ -19,7 +19,7 @@ Generator& generator_of(const Value& value) {
 
 void give(OpCall& call, Tensor result) { call.rets[0] = Value::of(result.leak()); }
 
-// In place: self is argument 0; a result is self.
+// In place: argument 0 is self, which is also the result.
 void fill_in_place(OpCall& call, auto&& fill) {
   TensorImpl& self = *call.args[0].tensor;
   before_write(*self.storage);
@@ -28,7 +28,7 @@ void fill_in_place(OpCall& call, auto&& fill) {
   give(call, Tensor::share(&self));
 }
 
-// dtype, layout and device as the five options at the end of a factory's arguments say.
+// dtype, layout and device from the options at the end of a factory's arguments.
 struct Options {
   DType dtype;
   Device device;
@@ -48,7 +48,7 @@ Tensor empty_like(const TensorImpl& like, const Value* options) {
   return empty_with_format(like, chosen.dtype, format, chosen.device);
 }
 
-// A factory's form may have a generator as argument `place`, in front of its options.
+// A factory's overload may have a generator as argument `place`, before its options.
 struct Factory {
   Generator& generator;
   Tensor result;

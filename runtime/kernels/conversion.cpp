@@ -14,7 +14,7 @@
 namespace pellucid {
 namespace {
 
-// Every element as one of: int64_t, uint64_t, float, double, ComplexOf. Widening loses nothing.
+// Widens an element to int64_t, uint64_t, float, double or ComplexOf, without loss.
 inline int64_t widen(Boolean x) { return x.value != 0; }
 inline uint64_t widen(uint64_t x) { return x; }
 template <class T>
@@ -58,7 +58,7 @@ T imaginary_part(ComplexOf<T> x) {
   return x.imag;
 }
 
-// As x86 converts; from 2**63 on, what is above it converts, and the bit is set.
+// As x86 converts: from 2**63 on, the excess is converted and the top bit is set.
 inline uint64_t to_uint64(double x) {
   constexpr double kLimit = 0x1p63;
   if (!(x >= kLimit)) return static_cast<uint64_t>(_mm_cvttsd_si64(_mm_set_sd(x)));
@@ -101,7 +101,7 @@ To narrow(Wide x) {
   }
 }
 
-// A map kernel of one input and one output.
+// A map kernel with one input and one output.
 template <class To, class From>
 int64_t convert_elements(char* const* data, const int64_t* sizes, const int64_t* strides, const uint64_t*) {
   for (int64_t outer = 0; outer < sizes[1]; ++outer) {
@@ -132,7 +132,7 @@ constexpr auto kConverters = make_converters(std::make_index_sequence<kNumValued
 struct Conversion {
   explicit Conversion(KernelFunction converter) : kernel{.function{converter}, .resolved{true}} {}
   KernelRef kernel;
-  std::atomic<bool> installed{false};  // the kernel is to be looked up in the pack
+  std::atomic<bool> installed{false};  // the kernel should be looked up in the pack
 };
 struct Conversions {
   Conversion entry[kNumValued * kNumValued];
@@ -143,8 +143,8 @@ template <size_t... Pair>
 Conversions make_conversions(std::index_sequence<Pair...>) {
   return {{Conversion(kConverters.entry[Pair])...}};
 }
-// Made at the first use, for nothing runs before the processor is checked. Never destroyed: threads may outlive the
-// program's end.
+// Made at first use, because nothing may run before the processor is checked. Never destroyed: threads may
+// outlive the program's end.
 Conversions& conversions() {
   static auto* const all = new Conversions(make_conversions(std::make_index_sequence<kNumValued * kNumValued>{}));
   return *all;
@@ -177,7 +177,7 @@ void convert(DType to_dtype, char* to, DType from_dtype, const char* from, const
   }
   char* const data[2] = {to, const_cast<char*>(from)};
   const int64_t strides[4] = {run.to_strides[0], run.to_strides[1], run.from_strides[0], run.from_strides[1]};
-  if (run.sizes[0] == 1 && run.sizes[1] == 1) {  // one element is converted before a kernel's prologue ends
+  if (run.sizes[0] == 1 && run.sizes[1] == 1) {  // converting one element takes less time than a kernel's prologue
     kConverters.entry[static_cast<int>(to_dtype) * kNumValued + static_cast<int>(from_dtype)](data, run.sizes, strides,
                                                                                               nullptr);
     return;

@@ -41,7 +41,7 @@ void fill_words(char* to, const char* element, int64_t first, int64_t count) {
   std::fill_n(reinterpret_cast<Word*>(to) + first, count, word);
 }
 
-// `count` elements of `item` bytes, one after another, all like `element`.
+// Fills `count` contiguous elements of `item` bytes with `element`.
 void fill_run(char* to, const char* element, size_t item, int64_t count) {
   struct Wide {
     uint64_t low, high;

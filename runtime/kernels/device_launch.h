@@ -1,4 +1,4 @@
-// Launch: a kernel with its whole nest, as a device is asked to run it (Backend::launch).
+// Launch: a kernel with its whole nest, as passed to a device (Backend::launch).
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace pellucid {
 
-// A value in the device's memory: a size and a stride in bytes per axis of the launch, or of a nest per dim of the value.
+// A value in the device's memory: a size and a byte stride per axis of the launch, or for a nest per dim of the value.
 struct LaunchOperand {
   uint64_t address;
   DType dtype;
   std::span<const int64_t> sizes, strides;
 };
 
-// The first `num_stored` axes number the results; a reduction, the passes over a row, a scan or a product's sum run over
-// the others. Outputs come first. What it names is valid during the call alone.
+// The first `num_stored` axes index the results; a reduction, the passes over a row, a scan or a product's sum
+// run over the others. Outputs come first. Everything it points to is valid only during the call.
 struct Launch {
   const char* op;
   const KernelRef& kernel;

@@ -1,7 +1,7 @@
-// ElementFunction: the Graph of elements of a pointwise op at one specialisation key, ready to run; and the key.
+// ElementFunction: the compiled Graph of elements of a pointwise op at one specialisation key; and the key.
 //
-// kernels/pointwise.cpp computes the key of a call, looks it up in the op's cache and, on a miss,
-// asks `find_element_function`, which ops/ implements (frozen file, else tracing).
+// kernels/pointwise.cpp computes a call's key, looks it up in the op's cache and, on a miss, calls
+// `find_element_function`, which ops/ implements (frozen file, else tracing).
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,16 @@ namespace pellucid {
 
 constexpr int kMaxMapInputs = kMaxPointwiseArguments;
 
-// One byte per argument of the (functional) op, and the common dtype that promotion gave.
-// Arguments that are neither tensors nor numbers have code Static: their values complete the key.
+// One byte per argument of the (functional) op, and the common dtype from promotion. Arguments that are neither
+// tensors nor numbers have the code Static: their values are part of the key as well.
 class PointwiseKey {
  public:
   using Bits = unsigned __int128;
-  enum Code : uint8_t { Number = kKeyNumber, None = kKeyNone, Static = kKeyStatic };  // below: a tensor's compute DType
+  enum Code : uint8_t {
+    Number = kKeyNumber,
+    None = kKeyNone,
+    Static = kKeyStatic
+  };  // below these codes: a tensor's compute DType
   static_assert(kNumDTypes <= Number);
 
   static constexpr Bits bits_of(int argument, uint8_t code) { return Bits{code} << (8 * argument); }
@@ -49,16 +53,16 @@ static_assert(8 * (kMaxPointwiseArguments + 1) <= 8 * sizeof(PointwiseKey::Bits)
 struct RegisterProgram;
 
 struct ElementFunction {
-  // Operands are tensors of these dtypes; the driver casts what differs. Arguments that the body
-  // does not read are simply not listed. `argument` kFirstDraw + w is random word w of the element.
+  // Operands are tensors of these dtypes; the driver casts those with other dtypes. Arguments that the body does
+  // not read are not listed. `argument` kFirstDraw + w is random word w of the element.
   struct Input {
     uint8_t argument;
     DType dtype;
   };
-  // A number in a 64-bit slot: dtype Int64 or Float64. A number of a tensor's place is one of these.
-  // An Int64 slot takes a float without its fraction, or not at all if it is `exact`; only a slot of
-  // bools takes an exact bool. What does not fit into `range` is refused, if there is one. Of a complex
-  // number a slot takes a part; a Whole one refuses it.
+  // A number in a 64-bit slot of dtype Int64 or Float64. A number in place of a tensor is one of these too. An
+  // Int64 slot takes a float only without its fraction, or not at all if it is `exact`; only a slot of bools
+  // takes an exact bool. A number outside `range`, if there is one, is refused. From a complex number a slot
+  // takes one part; a Whole slot refuses it.
   using Part = NumberPart;
   struct Parameter {
     uint8_t argument;
@@ -68,22 +72,22 @@ struct ElementFunction {
     Part part = Part::Whole;
   };
 
-  mutable KernelRef kernel;  // form `map`
+  mutable KernelRef kernel;  // the form `map`
   uint8_t num_inputs = 0, num_outputs = 0, num_params = 0;
-  // Words of the generator that each element takes, in the result's memory order, read or not.
-  // They are 32 random bits as Int32.
+  // The number of random words that each element consumes, in the result's memory order, whether or not they are
+  // read. A word is 32 random bits as Int32.
   uint8_t num_draws = 0;
   Input inputs[kMaxMapInputs];
   DType outputs[kMaxMapOutputs];
-  // Of operands that are dense in memory, as the kernel takes them: {item, 0} of each, outputs first.
-  // PointwiseData fills it in before anybody else sees the function.
+  // For operands that are dense in memory, the strides that the kernel takes: {item, 0} each, outputs first.
+  // PointwiseData sets it before the function is published.
   mutable int64_t dense_strides[2 * (kMaxMapOutputs + kMaxMapInputs)] = {};
   Parameter params[kMaxMapParams];
-  // What the declaration requires of numbers, to be checked before anything else is done; null if nothing.
+  // The declaration's requirements on numbers, checked before anything else happens; null if none.
   std::shared_ptr<const RegisterProgram> number_checks;
-  // Draws no words and requires nothing of numbers: the short ways through the handler are for these.
+  // Whether it draws no words and has no requirements on numbers: the handler's fast paths need this.
   bool is_plain = true;
-  // What the body requires of its elements: status detail n is requirement n.
+  // The body's requirements on its elements: status detail n is requirement n.
   struct Requirement {
     ErrorKind kind;
     std::string message;
@@ -91,12 +95,12 @@ struct ElementFunction {
   std::vector<Requirement> requirements;
 };
 
-// Raises what the declaration raises where numbers of the call are not as it requires.
+// Raises the declaration's error if numbers of the call violate its requirements.
 void check_numbers(const OpCall& call, const ElementFunction& function);
 
-// Never null for a pointwise op: raises what the declaration raises for the key. `call.op` is the op
-// as called; the key speaks of the functional op's arguments (the first ones of in-place and out=
-// variants). The result lives as long as the op. Thread-safe; may call Python.
+// Never null for a pointwise op: raises the declaration's error if it refuses the key. `call.op` is the op as
+// called; the key is in terms of the functional op's arguments (the first ones of in-place and out= variants).
+// The result lives as long as the op. Thread-safe; may call Python.
 const ElementFunction* find_element_function(const OpCall& call, PointwiseKey key);
 
 }  // namespace pellucid

@@ -1,4 +1,4 @@
-// What a device could not launch: counted, and refused or warned of where the program wants it so.
+// Fallbacks from a device to the CPU: counted, and warned about or refused if the program wants that.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace pellucid {
 
-// Before a kernel of `op` runs on the CPU in the device's place. Raises under FallbackPolicy::Error.
+// Called before a kernel of `op` runs on the CPU instead of the device. Raises under FallbackPolicy::Error.
 void note_fallback(Backend& backend, const std::string& op, const char* kernel);
 
 }  // namespace pellucid

@@ -12,7 +12,7 @@
 namespace pellucid {
 namespace {
 
-// One element of the lists that the kernel reads without a copy.
+// One element of the lists, which the kernel reads without a copy.
 struct Task {
   const ElementFunction* function;
   int64_t numel;
@@ -20,7 +20,7 @@ struct Task {
   int num_operands;
   uint8_t arguments[kMaxMapOutputs + kMaxMapInputs];  // of the operands
   char* pointers[kMaxMapOutputs + kMaxMapInputs];
-  int64_t steps[kMaxMapOutputs + kMaxMapInputs];  // bytes from element to element; 0 for 0-d operands
+  int64_t steps[kMaxMapOutputs + kMaxMapInputs];  // bytes between elements; 0 for 0-d operands
   uint64_t params[kMaxMapParams];
 
   int64_t run(int64_t block) const {
@@ -120,7 +120,7 @@ class ForeachRun {
     return value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList;
   }
 
-  // Lists go together element by element; an empty list means an argument that is not given.
+  // Lists are zipped element by element; an empty list means that the argument is not given.
   void check_lengths() {
     for (int i = 0; i < data_.num_arguments; ++i)
       if (is_list(call_.args[i])) length_ = std::max(length_, call_.args[i].length);
@@ -163,7 +163,7 @@ class ForeachRun {
     }
   }
 
-  // False when this element needs the general way.
+  // False if this element needs the general path.
   bool add_task(const OpCall& one, const Gathered& gathered, const ElementFunction& function) {
     const TensorImpl* shaped = gathered.shaped;
     if (!gathered.regular || !shaped) return false;
@@ -198,7 +198,7 @@ class ForeachRun {
     return true;
   }
 
-  // Memory of a result under another tensor: refused, or read from a copy.
+  // Whether a result overlaps another tensor's memory: refused, or read from a copy.
   bool shares_a_result(const OpCall& one, const ElementFunction& function, const TensorImpl& input) const {
     for (int k = 0; k < function.num_outputs; ++k) {
       const TensorImpl& result = *one.args[data_.result_argument(one.args, k)].tensor;
@@ -207,7 +207,7 @@ class ForeachRun {
     return false;
   }
 
-  // Whether an element of the lists writes what another reads or writes: a tensor that is named twice.
+  // Whether one element of the lists writes what another reads or writes: a tensor listed twice.
   bool elements_meet() const {
     struct Range {
       const char* begin;
@@ -262,7 +262,7 @@ class ForeachRun {
     if (status) raise_status(*call_.op, status, {});
   }
 
-  // Result r of the op is a list: result r of every element.
+  // Result r of the op is the list of result r of every element.
   void return_lists() {
     const size_t num_returns = call_.op->schema.returns.size();
     if (call_.op->variant == Variant::InPlace || num_returns == 0) return;

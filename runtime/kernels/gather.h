@@ -1,6 +1,6 @@
 // One pass over a pointwise call's arguments: promotion, the key, and the conditions of the fast path.
 //
-// Internal to kernels/: pointwise.cpp and foreach.cpp. In a header because it is the hot path.
+// Internal to kernels/: for pointwise.cpp and foreach.cpp. In a header because it is the hot path.
 #pragma once
 
 #include <bit>
@@ -21,12 +21,12 @@ inline DType number_dtype(const Value& value) {
   }
 }
 
-// What one pass over the arguments learns.
+// The result of one pass over the arguments.
 struct Gathered {
   PointwiseKey key;
   TensorImpl* shaped = nullptr;    // the first operand with dimensions, else the first operand
-  uint32_t broadcast_numbers = 0;  // bit per argument that is one number for all elements: 0-d, or expanded
-  // The other operands have one shape and are row-major, `shaped` among them; all are on one device.
+  uint32_t broadcast_numbers = 0;  // one bit per argument that is a single value for all elements: 0-d, or expanded
+  // The other operands, `shaped` among them, have one shape and are row-major; all are on one device.
   bool regular = true;
 };
 
@@ -67,7 +67,7 @@ class Gatherer {
   }
 
  private:
-  // A class of arguments (dimensioned, 0-d, numbers) by its promoted dtype; kAbsent: has none.
+  // The promoted dtype of a rank of arguments (dimensioned, 0-d, numbers); kAbsent: there are none.
   static constexpr uint8_t kAbsent = 255;
   static void join(uint8_t& into, DType dtype) {
     const uint8_t code = static_cast<uint8_t>(dtype);
@@ -106,7 +106,7 @@ class Gatherer {
       result.shaped = &tensor;
   }
 
-  // The gradient of a sum, for one.
+  // Such as the gradient of a sum.
   static bool is_expanded_number(const TensorImpl& tensor) {
     for (int axis = 0; axis < tensor.ndim; ++axis)
       if (tensor.strides[axis] != 0 && tensor.sizes[axis] != 1) return false;
@@ -131,8 +131,8 @@ class Gatherer {
   uint8_t dimensioned_ = kAbsent, zero_dim_ = kAbsent, number_ = kAbsent;
 };
 
-// The operands of a call that needs neither promotion nor broadcasting: row-major CPU tensors of one
-// shape whose promoted ones have one dtype, beside numbers that do not widen it. Most calls are such.
+// The operands of a call that needs neither promotion nor broadcasting: row-major CPU tensors of one shape, the
+// promoted ones of one dtype, and numbers that do not widen it. Most calls are of this kind.
 struct UniformCall {
   PointwiseKey key;
   TensorImpl* shaped = nullptr;
@@ -191,7 +191,7 @@ inline PointwiseData& pointwise_data(const OpRecord& op) {
   return static_cast<PointwiseData&>(*functional_of(op).kind_data);
 }
 
-// The results of a call until they are handed over.
+// Owns the results of a call until they are handed over.
 class OutputList {
  public:
   OutputList() = default;
@@ -216,10 +216,10 @@ class OutputList {
   TensorImpl* tensors_[kMaxMapOutputs];
 };
 
-// The generator a random call draws from: its Generator argument, else the default one.
+// The generator that a random call draws from: its Generator argument, else the default one.
 Generator& generator_of(const OpCall& call);
 
-// The 64-bit slot of a number argument; raises when it does not fit.
+// The 64-bit slot of a number argument; raises if the number does not fit.
 uint64_t parameter_bits(const OpCall& call, const ElementFunction::Parameter& parameter);
 
 inline void check_status(const OpCall& call, const ElementFunction& function, int64_t status) {
@@ -227,7 +227,7 @@ inline void check_status(const OpCall& call, const ElementFunction& function, in
     raise_status(*call.op, status, function.requirements);
 }
 
-// Any pointwise call: broadcasting, other layouts and dtypes, out=, Meta, many elements, random words.
+// Handles any pointwise call: broadcasting, other layouts and dtypes, out=, Meta, many elements, random words.
 void run_general(OpCall& call, const PointwiseData& data, const ElementFunction& function);
 
 }  // namespace pellucid

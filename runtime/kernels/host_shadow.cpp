@@ -12,13 +12,13 @@
 namespace pellucid {
 namespace {
 
-constexpr int64_t kAlignment = 64;  // of a shadow within its storage: elements keep their alignment
+constexpr int64_t kAlignment = 64;  // of a shadow within its storage, so that elements stay aligned
 
 int64_t item_of(const TensorImpl& tensor) { return static_cast<int64_t>(item_size(tensor.dtype)); }
 
 int64_t extent_bytes(const TensorImpl& tensor) { return extent_of(tensor.shape(), tensor.stride()) * item_of(tensor); }
 
-// A tensor of memory that exists.
+// A tensor over existing memory.
 Tensor tensor_over(const Ref<Storage>& storage, const TensorImpl& like, int64_t offset) {
   const int64_t none[] = {0};
   Tensor tensor = empty(none, like.dtype);
@@ -42,7 +42,7 @@ const HostShadows::Block* HostShadows::block_of(const Storage& storage) const {
 
 void HostShadows::add(TensorImpl& tensor, bool written) {
   if (!tensor.is_off_host()) return;
-  static_cast<void>(tensor.address());  // raises where it has no memory of its own
+  static_cast<void>(tensor.address());  // raises if it has no memory of its own
   const int64_t begin = tensor.offset * item_of(tensor), end = begin + extent_bytes(tensor);
   Block* block = block_of(*tensor.storage);
   if (!block) block = &blocks_.emplace_back(Block{&tensor, begin, end, false, {}});
@@ -113,7 +113,7 @@ void copy_bytes_across(TensorImpl& to, TensorImpl& from) {
   backend_of(to.device).from_host(to.device, to.address(), between->host(), nbytes);
 }
 
-// The same elements at the same places of gapless memory.
+// Whether both are dense with the same layout, so that one block copy suffices.
 bool are_equal_blocks(const TensorImpl& to, const TensorImpl& from) {
   if (to.dtype != from.dtype || !std::ranges::equal(to.shape(), from.shape())) return false;
   if (to.is_contiguous() && from.is_contiguous()) return true;
@@ -124,7 +124,7 @@ bool is_gapless(const TensorImpl& tensor) {
   return tensor.is_contiguous() || is_non_overlapping_and_dense(tensor.shape(), tensor.stride());
 }
 
-// By the map kernel that converts between the dtypes; false: the device does not run it.
+// Runs the map kernel that converts between the dtypes; false: the device does not launch it.
 bool launch_conversion(TensorImpl& to, TensorImpl& from) {
   if (!to.is_off_host()) return false;
   Backend& backend = backend_of(to.device);

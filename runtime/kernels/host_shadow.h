@@ -1,7 +1,7 @@
-// HostShadows: tensors of devices as the CPU can read and write them, for what runs there in a device's place.
+// HostShadows: CPU copies of device tensors, for ops that run on the CPU instead of the device.
 //
-// A shadow has its tensor's sizes and strides over host memory; shadows share memory as their tensors do. One object
-// serves one call or step, on one thread: add every tensor, copy, use the shadows, write back.
+// A shadow has its tensor's sizes and strides over host memory; shadows share memory as their tensors do. One
+// object serves one call or step on one thread: add every tensor, copy, use the shadows, write back.
 #pragma once
 
 #include <vector>
@@ -12,18 +12,18 @@ namespace pellucid {
 
 class HostShadows {
  public:
-  // Tensors whose memory the CPU reaches are their own shadows, and are not copied.
+  // Tensors whose memory the CPU can access are their own shadows and are not copied.
   void add(TensorImpl& tensor, bool written = false);
-  void copy();  // makes host memory, and reads the devices'
+  void copy();  // allocates host memory, and reads the devices'
   Tensor shadow(TensorImpl& tensor) const;
-  void write_back() const;  // what was added as written
-  // Of a tensor over a shadow's memory, the same view of the memory on its device; null for other memory.
+  void write_back() const;  // the tensors added as written
+  // For a tensor over a shadow's memory, the same view of the device memory; null for other memory.
   Tensor view_of_original(TensorImpl& result) const;
 
  private:
   struct Block {
-    TensorImpl* tensor;  // one of those over it
-    int64_t begin, end;  // the bytes of its storage that are shadowed
+    TensorImpl* tensor;  // one of the tensors over it
+    int64_t begin, end;  // the range of bytes of its storage that is shadowed
     bool written;
     Ref<Storage> host;
   };
@@ -33,12 +33,12 @@ class HostShadows {
   std::vector<Block> blocks_;
 };
 
-// A copy in host memory, or the tensor itself where the CPU reaches it.
+// A copy in host memory, or the tensor itself if the CPU can access it.
 Tensor on_host(TensorImpl& tensor);
-// A copy on another device, with the tensor's sizes and strides, dense where they have gaps.
+// A copy on another device with the tensor's sizes and strides, made dense if they have gaps.
 Tensor copy_to_device(TensorImpl& tensor, Device device);
 
-// The elements of `from`, broadcast and converted, to `to`, where one of them is not on the host.
+// Copies the elements of `from`, broadcast and converted, to `to`; at least one of them is not on the host.
 void copy_across_devices(TensorImpl& to, TensorImpl& from);
 
 }  // namespace pellucid

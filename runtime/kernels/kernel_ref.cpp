@@ -38,7 +38,7 @@ void set_program_interpreter(ProgramInterpreter interpreter) {
   program_interpreter.store(interpreter, std::memory_order_release);
 }
 
-// Two threads may both resolve; they find the same function.
+// Two threads may resolve concurrently; they find the same function.
 void KernelRef::resolve() {
   const TextScope event(EventKind::Prepare, "find kernel");
   KernelFunction found = find_in_packs(id);

@@ -1,8 +1,7 @@
-// KernelRef: a compiled kernel by id, resolved on first use: pack, then the installed resolver
-// (disk cache, compiler), else none. A missing kernel is slow, never an error: `run` interprets the
-// kernel's tile program instead.
+// KernelRef: a compiled kernel by id, resolved at first use: from the pack, else by the installed resolver (disk
+// cache, compiler). A missing kernel is slow, never an error: `run` then interprets the kernel's tile program.
 //
-// A kernel is position-independent code with the one signature below (contract of the pack).
+// A kernel is position-independent code with the signature below (the contract of the pack).
 #pragma once
 
 #include <array>
@@ -17,7 +16,7 @@
 
 namespace pellucid {
 
-// data: outputs first. strides in bytes. params: 64-bit slots. Returns 0 or a status: (code << kStatusShift | detail).
+// data: outputs first. strides: in bytes. params: 64-bit slots. Returns 0 or a status: (code << kStatusShift | detail).
 using KernelFunction = int64_t (*)(char* const* data, const int64_t* sizes, const int64_t* strides,
                                    const uint64_t* params);
 using KernelId = std::array<uint8_t, kKernelIdBytes>;
@@ -29,17 +28,18 @@ constexpr int64_t status_of(KernelStatus code, int64_t detail) {
   return static_cast<int64_t>(static_cast<uint64_t>(code) << kStatusShift) | detail;
 }
 constexpr int64_t status_detail(int64_t status) { return status & ((int64_t{1} << kStatusShift) - 1); }
-// Of OutsideOperand, which only kernels of checked mode return (codegen/checked.py): what was touched.
+// For the status OutsideOperand, which only kernels of checked mode return (codegen/checked.py): reports what was
+// accessed.
 [[noreturn]] void raise_outside_operand(const char* op, int64_t status);
 
 struct KernelRef {
   KernelId id{};
   std::atomic<KernelFunction> function{nullptr};
   std::atomic<bool> resolved{false};
-  std::shared_ptr<void> program;  // the tile program (plan/), used without machine code
+  std::shared_ptr<void> program;  // the tile program (plan/), for use without machine code
 
-  // Null when neither pack nor resolver has the kernel. The first call may run Python, so a driver
-  // makes it before its work goes to other threads.
+  // Null if neither pack nor resolver has the kernel. The first call may run Python, so drivers make it before
+  // they distribute work to threads.
   KernelFunction get() {
     if (!resolved.load(std::memory_order_acquire)) [[unlikely]]
       resolve();

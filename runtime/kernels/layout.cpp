@@ -18,8 +18,8 @@ bool same_shape(std::span<TensorImpl* const> operands, Sizes sizes) {
                              [&](TensorImpl* operand) { return std::ranges::equal(operand->shape(), sizes); });
 }
 
-// Positive: `inner` has the larger strides and belongs outside `outer`. The operands are compared in
-// turn; a broadcast dimension has no opinion, equal strides are ordered by size.
+// Positive: `inner` has the larger strides and belongs outside `outer`. Operands are compared in turn; a
+// broadcast dimension does not decide, equal strides are ordered by size.
 int compare_dims(const int64_t* strides, int num_operands, Sizes sizes, int inner, int outer) {
   const int ndim = static_cast<int>(sizes.size());
   for (int k = 0; k < num_operands; ++k) {
@@ -66,7 +66,7 @@ bool ask_for_row_major(Sizes sizes, std::span<TensorImpl* const> operands) {
   return same_shape(operands, sizes) && all([](TensorImpl* operand) { return operand->is_contiguous(); });
 }
 
-// Of operands that are not all row-major.
+// The general case: operands that are not all row-major.
 void ordered_strides(Sizes sizes, std::span<TensorImpl* const> operands, int64_t* result) {
   const auto all = [&](auto&& holds) { return std::ranges::all_of(operands, holds); };
   const TensorImpl& first = *operands.front();

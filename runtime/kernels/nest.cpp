@@ -14,10 +14,10 @@ namespace {
 
 constexpr int64_t kTileElements = 1024;
 constexpr size_t kTileBytes = kTileElements * 16;
-constexpr int64_t kTransposedColumns = 64;  // a transposed tile is this wide, so that both sides stay in the cache
-constexpr int64_t kShortRow = 32;           // rows shorter than this are packed into tiles
-constexpr int64_t kShortWideRow = 8;        // the same where kernels take rows of any strides in vectors
-constexpr int64_t kScatteredColumns = 3;    // so few are scattered rather than visited row by row
+constexpr int64_t kTransposedColumns = 64;  // width of a transposed tile: source and destination fit the cache
+constexpr int64_t kShortRow = 32;           // shorter rows are packed into tiles
+constexpr int64_t kShortWideRow = 8;        // likewise, if the kernel takes rows of any strides in vectors
+constexpr int64_t kScatteredColumns = 3;    // up to this many columns are scattered rather than visited row by row
 constexpr int64_t kShortCall = 256;         // fewer elements are not worth a kernel call
 
 void swap_axes(Axes& axes, int num_operands, int a, int b) {
@@ -25,8 +25,8 @@ void swap_axes(Axes& axes, int num_operands, int a, int b) {
   for (int k = 0; k < num_operands; ++k) std::swap(axes.stride(k, a), axes.stride(k, b));
 }
 
-// Positive: `outer` has the smaller strides and belongs inside `inner`. A broadcast axis (stride 0)
-// has no opinion; between equal strides the longer axis belongs outside.
+// Positive: `outer` has the smaller strides and belongs inside `inner`. A broadcast axis (stride 0) does not
+// decide; between equal strides the longer axis belongs outside.
 int compare_axes(const Axes& axes, int num_operands, int outer, int inner) {
   for (int k = 0; k < num_operands; ++k) {
     const int64_t a = axes.stride(k, outer), b = axes.stride(k, inner);
@@ -52,7 +52,7 @@ void order_axes(Axes& axes, int num_operands) {
 }
 
 void collapse_axes(Axes& axes, int num_operands) {
-  int last = 0;  // the axis that the next one may merge into
+  int last = 0;  // the axis that the next one may be merged into
   for (int axis = 1; axis < axes.rank; ++axis) {
     bool one = true;
     for (int k = 0; k < num_operands && one; ++k)
@@ -74,7 +74,7 @@ struct OneRun {
   int64_t count = 1;
   int64_t strides[2 * kMaxMapOperands];
 
-  // False when the call is not such a run, or is long enough to split across threads.
+  // False if the call is not of this kind, or is long enough to split across threads.
   bool fits(const MapCall& call) {
     const size_t operands = call.operands.size();
     if (operands > kMaxMapOperands) return false;
@@ -106,7 +106,7 @@ struct OneRun {
   }
 };
 
-// One map call after its axes are prepared; shared read-only by all threads.
+// One map call with prepared axes; shared read-only by all threads.
 class MapRun {
  public:
   explicit MapRun(const MapCall& call) : call_(call), num_operands_(static_cast<int>(call.operands.size())) {}
@@ -116,7 +116,7 @@ class MapRun {
     order_axes(axes_, num_operands_);
     collapse_axes(axes_, num_operands_);
     if (axes_.rank == 0) add_axis();
-    if (axes_.rank == 1) add_axis();  // rows of one
+    if (axes_.rank == 1) add_axis();  // rows of one element
     lengthen_rows();
     choose_staging();
     if (!staged_) lengthen_calls();
@@ -124,7 +124,7 @@ class MapRun {
   }
 
  private:
-  // A rectangle of the two innermost axes, at some position of the others.
+  // The tiles for a rectangle of the two innermost axes, at some position of the others.
   struct Scratch {
     char* blocks = nullptr;
     int size_class = 0;
@@ -139,7 +139,7 @@ class MapRun {
   int64_t kernel_item(int k) const { return static_cast<int64_t>(item_size(call_.operands[k].kernel_dtype)); }
   bool is_staged(int k) const { return staged_ >> k & 1; }
 
-  // False when there is nothing to do.
+  // False if there is nothing to do.
   bool load_axes() {
     if (num_operands_ > kMaxMapOperands)
       raise(ErrorKind::Runtime, "a kernel takes at most %d operands; got %d", kMaxMapOperands, num_operands_);
@@ -153,7 +153,7 @@ class MapRun {
     return true;
   }
 
-  // Puts an axis of extent 1 outside.
+  // Inserts an outermost axis of extent 1.
   void add_axis() {
     for (int axis = axes_.rank; axis > 0; --axis) {
       axes_.extents[axis] = axes_.extents[axis - 1];
@@ -169,15 +169,16 @@ class MapRun {
            axes_.stride(k, inner() - 1) == kernel_item(k) * axes_.extents[inner()];
   }
 
-  // Whether the kernel takes rows of any strides in vectors: `_by_vectors` of codegen/schedules/map.py.
+  // Whether the kernel vectorises rows of any strides: `_by_vectors` of codegen/schedules/map.py.
   bool takes_vectors() const {
     bool is_wide = true;
     for (int k = 0; k < num_operands_; ++k) is_wide &= kernel_item(k) >= 4;
     return is_wide;
   }
 
-  // A few columns of more rows become a few rows: a row of two elements costs as much as one of a vector. Unless there
-  // are next to no columns, results must move by one element or by two, which kernels store without a scatter.
+  // Swaps a few columns of many rows into a few long rows: a row of two elements costs as much as one of a
+  // vector. Unless there are very few columns, results must have a stride of one or two elements, which kernels
+  // store without a scatter.
   void lengthen_rows() {
     const int64_t columns = axes_.extents[inner()], rows = axes_.extents[inner() - 1];
     if (columns >= kShortWideRow || rows < 2 * columns || !takes_vectors()) return;
@@ -190,10 +191,9 @@ class MapRun {
     is_narrow_ = true;
   }
 
-  // An operand goes through a tile when its dtype differs or when another axis is its unit-stride one
-  // (a transposition, of enough elements to be worth a copy); an input broadcast along rows is read in place, once
-  // per row.
-  // Short rows: whatever keeps rows from forming one run.
+  // An operand goes through a tile if its dtype differs, or if its unit-stride axis is another one (a
+  // transposition of enough elements to be worth a copy). An input broadcast along rows is read in place, once
+  // per row. With short rows, operands whose rows are not contiguous with each other are staged too.
   void choose_staging() {
     const int64_t rectangle = axes_.extents[inner()] * axes_.extents[inner() - 1];
     const bool short_rows =
@@ -211,8 +211,8 @@ class MapRun {
     }
   }
 
-  // The axis whose rows a kernel walks by itself: few short rows are not worth a call. The rows of another
-  // axis may be far apart, which costs more than a call.
+  // Chooses the axis whose rows one kernel call walks: few short rows are not worth a call, although the rows of
+  // another axis may be far apart.
   void lengthen_calls() {
     const int rows = inner() - 1;
     if (axes_.extents[rows] * axes_.extents[inner()] >= kShortCall) return;
@@ -254,7 +254,7 @@ class MapRun {
     return 0;
   }
 
-  // Pointers of every operand at (row, column); returns the rows left along the second axis.
+  // The addresses of every operand at (row, column); returns the number of rows left along the second axis.
   int64_t locate(int64_t row, int64_t column, char** pointers) const {
     for (int k = 0; k < num_operands_; ++k) pointers[k] = call_.operands[k].data + column * axes_.stride(k, inner());
     if (row == 0) return axes_.extents[inner() - 1];
@@ -306,7 +306,7 @@ class MapRun {
     int64_t strides[2 * kMaxMapOperands];
     const bool same_shape = scratch.filled_columns == columns && scratch.filled_rows == rows;
     char* buffer = scratch.blocks;
-    bool one_run = true;  // tiles make the rectangle a single row when nothing else has gaps
+    bool one_run = true;  // tiles make the rectangle a single row if nothing else has gaps
     for (int k = 0; k < num_operands_; ++k) {
       if (is_staged(k)) {
         pointers[k] = buffer;
@@ -332,7 +332,7 @@ class MapRun {
     return status;
   }
 
-  // A tile of a broadcast input may serve several rectangles; the output never is where it reads.
+  // A tile of a broadcast input may serve several rectangles; an output's tile is never reused for reading.
   bool is_constant(int k) const { return axes_.stride(k, inner() - 1) == 0; }
 
   // Copies between memory and tile, along the memory's unit-stride axis.
@@ -361,7 +361,7 @@ class MapRun {
            axes_.stride(k, inner() - 1) == kernel_item(k);
   }
 
-  // The rectangle with the axis first along which memory is dense.
+  // The rectangle, with the axis first along which memory is dense.
   struct Sides {
     int64_t sizes[2], memory[2], tile[2];
   };
@@ -377,9 +377,9 @@ class MapRun {
   const MapCall& call_;
   const int num_operands_;
   Axes axes_;
-  uint32_t staged_ = 0;  // bit per operand
+  uint32_t staged_ = 0;  // one bit per operand
   bool transposes_ = false;
-  bool is_narrow_ = false;  // the axis of the rows was that of the columns
+  bool is_narrow_ = false;  // the axes of rows and columns were swapped
   int64_t rows_ = 1, column_blocks_ = 1, rows_per_block_ = 1;
 };
 

@@ -28,7 +28,7 @@ struct OpenPack {
   const PackHeader& header() const { return *reinterpret_cast<const PackHeader*>(base); }
 };
 
-// Mappings live as long as the process: kernels are called until the end.
+// Mappings live as long as the process: kernels may be called until the end.
 struct Packs {
   std::mutex mutex;
   std::vector<OpenPack> list;
@@ -45,7 +45,7 @@ Packs& packs() {
 
 void check(const OpenPack& pack) {
   if (pack.nbytes < sizeof(PackHeader) || std::memcmp(pack.header().magic, kPackMagic.data(), kPackMagic.size()) != 0)
-    raise_damaged(pack.path, "it does not start as a pack does");
+    raise_damaged(pack.path, "it does not start with a pack's magic number");
   const PackHeader& header = pack.header();
   if (header.version != static_cast<uint32_t>(kPackVersion))
     raise(ErrorKind::Runtime, "the kernel pack %s has version %u; this build reads version %d.\nRebuild the pack.",
@@ -77,9 +77,9 @@ std::array<uint32_t, 256> make_crc_table() {
   return table;
 }
 
-// v3 is what the module's init asks for.
+// v3 is required by the module's init.
 constexpr const char* kLevels[] = {"x86-64-v3", "x86-64-v4", "x86-64-v4-dot", "x86-64-v4-bf16"};
-constexpr int kWholePacks = 2;  // of these levels; those of the others hold products alone
+constexpr int kWholePacks = 2;  // the first levels, which have complete packs; the others' packs contain only products
 
 int allowed_level() {
   static const int allowed = [] {
@@ -151,7 +151,7 @@ KernelFunction map_code(const void* code, size_t nbytes, size_t entry) {
   if (memory == MAP_FAILED) raise(ErrorKind::OutOfMemory, "no memory for a kernel of %zu bytes", nbytes);
   std::memcpy(memory, code, nbytes);
   if (mprotect(memory, nbytes, PROT_READ | PROT_EXEC) != 0)
-    raise(ErrorKind::Runtime, "the system refuses memory that can run code");
+    raise(ErrorKind::Runtime, "the system refuses to allocate executable memory");
   return reinterpret_cast<KernelFunction>(static_cast<char*>(memory) + entry);
 }
 

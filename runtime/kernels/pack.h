@@ -1,8 +1,8 @@
 // The kernel pack: one mapped file of position-independent kernels per instruction-set level.
 //
-// Layout (little-endian): PackHeader, then the index sorted by id at `index_offset`, then the blobs
-// at `blobs_offset`, 64-byte aligned. The file is written by src/pellucid_compiler/pack/kernel_pack.py. Header
-// and bounds are checked when it is opened, a kernel's own bytes (CRC-32) when it is first used.
+// Layout (little-endian): PackHeader, then the index sorted by id at `index_offset`, then the blobs at
+// `blobs_offset`, 64-byte aligned. The file is written by src/pellucid_compiler/pack/kernel_pack.py. Header and
+// bounds are checked when it is opened, a kernel's CRC-32 at first use.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@
 
 namespace pellucid {
 
-// "x86-64-v4" or "x86-64-v3": the best level that both processor and system support and that the environment
-// variable PELLUCID_ISA, if it is set, allows. Raises a Runtime error where it names no level that they support.
+// "x86-64-v4" or "x86-64-v3": the best level that processor and system support and that the environment variable
+// PELLUCID_ISA, if set, allows. Raises a Runtime error if it names an unsupported level.
 const char* isa_level();
 
-// The levels above it that are supported and allowed, the lowest first; their packs hold products alone.
+// The supported and allowed levels above it, lowest first; their packs contain only products.
 std::span<const char* const> product_levels();
 
-// Maps the pack at `path`; later packs are searched before earlier ones. Raises a Runtime error that
-// names the file when it is damaged or of another version.
+// Maps the pack at `path`; later packs are searched before earlier ones. Raises a Runtime error that names the
+// file if it is damaged or has another version.
 void open_pack(const std::string& path);
 
-// Null when no pack has it. Raises when the kernel's bytes are damaged.
+// Null if no pack has it. Raises if the kernel's bytes are damaged.
 KernelFunction find_in_packs(const KernelId& id);
 
-// A copy of position-independent code in memory that can run; it stays mapped. `entry`: where the function starts.
+// Copies position-independent code to executable memory, which stays mapped. `entry`: the function's offset.
 KernelFunction map_code(const void* code, size_t nbytes, size_t entry);
 
 uint32_t crc32(const void* data, size_t nbytes);

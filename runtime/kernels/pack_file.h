@@ -14,7 +14,7 @@ struct PackHeader {
   uint32_t count;  // of kernels
   uint64_t index_offset;  // from the start of the file
   uint64_t blobs_offset;  // a multiple of PACK_ALIGNMENT
-  uint8_t sha256[32];  // of everything behind the header
+  uint8_t sha256[32];  // of everything after the header
 };
 static_assert(sizeof(PackHeader) == 64);
 struct PackEntry {

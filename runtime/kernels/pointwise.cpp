@@ -26,7 +26,7 @@ namespace pellucid {
 
 namespace {
 
-// Raises for a number that the op does not take.
+// Raises for a number that the op does not accept.
 void check_number(const OpCall& call, const ElementFunction::Parameter& parameter) {
   const Value& value = call.args[parameter.argument];
   const char* op = call.op->schema.name.c_str();
@@ -79,8 +79,8 @@ Generator& generator_of(const OpCall& call) {
 
 namespace {
 
-// Contiguous operands of one shape and dtype, 0-d operands and numbers; one kernel call.
-// False when the call is not of that kind (nothing was done).
+// Contiguous operands of one shape and dtype, 0-d operands and numbers: one kernel call. False if the call is not
+// of this kind (nothing was done).
 bool run_fast(OpCall& call, const PointwiseData& data, const Gathered& gathered, const ElementFunction& function) {
   if (!gathered.regular || !gathered.shaped) return false;
   TensorImpl& shaped = *gathered.shaped;
@@ -129,7 +129,7 @@ bool run_fast(OpCall& call, const PointwiseData& data, const Gathered& gathered,
   return true;
 }
 
-// One kernel call over dense memory. False when the call is not of that kind (nothing was done).
+// One kernel call over dense memory. False if the call is not of this kind (nothing was done).
 bool run_uniform(OpCall& call, const PointwiseData& data, TensorImpl& shaped, const ElementFunction& function) {
   if (shaped.numel >= kParallelGrain || !shaped.numel || !function.is_plain) return false;
   const bool in_place = call.op->variant == Variant::InPlace;
@@ -159,8 +159,8 @@ bool run_uniform(OpCall& call, const PointwiseData& data, TensorImpl& shaped, co
   return true;
 }
 
-// The words an elementwise random call draws: `num_draws` per element, elements in the order in which
-// the result is stored, as PyTorch draws them.
+// The words that an elementwise random call draws: `num_draws` per element, elements in the order in which the
+// result is stored, as PyTorch draws them.
 class RandomWords {
  public:
   RandomWords(const ElementFunction& function, TensorImpl* result, const OpCall& call) {
@@ -217,7 +217,7 @@ class GeneralRun {
  private:
   std::span<const int64_t> shape() const { return {shape_, static_cast<size_t>(ndim_)}; }
 
-  // All tensor arguments are broadcast, also those that the body does not read.
+  // All tensor arguments are broadcast, including those that the body does not read.
   void collect_operands() {
     for (int i = 0; i < data_.num_arguments; ++i) {
       if (data_.roles[i] != PointwiseData::Role::Operand || !call_.args[i].is_tensor()) continue;
@@ -264,7 +264,7 @@ class GeneralRun {
     }
     if (call_.op->variant == Variant::Functional) return;
     for (int k = 0; k < function_.num_outputs; ++k) before_write(*outputs_[k]->storage);
-    const bool is_constant = function_.num_inputs == 0;  // then elements that meet are written alike
+    const bool is_constant = function_.num_inputs == 0;  // then aliased elements receive equal values
     for (int k = 0; k < function_.num_outputs; ++k) {
       if (!is_constant) require_no_internal_overlap(*outputs_[k]);
       for (TensorImpl* operand : operands) require_no_partial_overlap(*outputs_[k], *operand);
@@ -286,8 +286,8 @@ class GeneralRun {
     return Tensor::share(&given);
   }
 
-  // An input, or a copy of it where it overlaps the result without being equal to it:
-  // views with gaps or repeats, whose overlap is not refused.
+  // The input, or a copy of it if it partially overlaps the result: views with gaps or repeats, whose overlap is
+  // not refused.
   TensorImpl& unwritten(TensorImpl& input) {
     if (call_.op->variant == Variant::Functional) return input;
     for (int k = 0; k < function_.num_outputs; ++k)
@@ -296,7 +296,7 @@ class GeneralRun {
     return input;
   }
 
-  // The results, then the operands that the function reads; null: a draw.
+  // Operands are the results, then the operands that the function reads; null: a draw.
   void compute() {
     const int outputs = function_.num_outputs, total = outputs + function_.num_inputs;
     TensorImpl* tensors[kMaxMapOutputs + kMaxMapInputs] = {};
@@ -409,10 +409,10 @@ void run_gathered(OpCall& call, const PointwiseData& data, const Gathered& gathe
   if (!run_fast(call, data, gathered, function)) run_general(call, data, function);
 }
 
-// clone can choose the memory format of its result.
+// clone accepts a memory format for its result.
 bool takes_memory_format(const OpCall& call) { return call.args[call.num_args - 1].tag == Tag::MemoryFormat; }
 
-// _to_copy(device=): computed where the operands are, and moved.
+// _to_copy(device=): computes on the operands' device, then copies.
 void run_and_move(OpCall& call, const PointwiseData& data, BoxedKernel handler) {
   const Device device = with_index(decode_device(call.args[data.device_argument].integer));
   Value args[kMaxPointwiseArguments];

@@ -1,7 +1,7 @@
-// The handler of pointwise ops, all of them: promotion, broadcasting, layout, destination, kernel.
+// The handler of all pointwise ops: promotion, broadcasting, layout, destination, kernel.
 //
-// It serves the functional, in-place and out= variants on the CPU and Meta backends. What it knows
-// of an op is its PointwiseData and, per specialisation key, an ElementFunction.
+// It serves the functional, in-place and out= variants on the CPU and Meta backends. An op is described to it by
+// its PointwiseData and, per specialisation key, an ElementFunction.
 #pragma once
 
 #include <atomic>
@@ -13,28 +13,27 @@
 
 namespace pellucid {
 
-// The kind data of a functional pointwise record. In-place and out= records have none of their own:
-// their `functional` leads here.
+// The kind data of a functional pointwise record. In-place and out= records have none of their own: their
+// `functional` record has it.
 class PointwiseData : public KindData {
  public:
-  // `promoted`: bit per argument (tensors and numbers) that joins type promotion; the other tensors
-  // keep their dtype. `int_to_float`: integers compute in the default dtype. `refuses_bools`: none of the promoted may
-  // be a bool.
+  // `promoted`: one bit per argument (tensor or number) that takes part in type promotion; the other tensors keep their
+  // dtype. `int_to_float`: integers compute in the default dtype. `refuses_bools`: no promoted argument may be a bool.
   PointwiseData(const Schema& schema, uint32_t promoted, bool int_to_float, bool refuses_bools);
   ~PointwiseData() override;
 
-  // Number: also a list of scalar tensors, which stays out of promotion (an optimizer's step counts).
+  // Number: also a list of scalar tensors, which takes no part in promotion (an optimizer's step counts).
   // Ignored: generators, which never select a function.
   enum class Role : uint8_t { Operand, Number, Static, Ignored };
 
   uint8_t num_arguments;
   bool int_to_float, refuses_bools;
   bool has_statics = false;
-  int8_t device_argument = -1;  // the argument that names the result's device; -1: none does
+  int8_t device_argument = -1;  // the argument that names the result's device; -1: none
   uint32_t promoted;
   PointwiseKey::Bits static_codes = 0;  // the key's bits for static arguments
   Role roles[kMaxPointwiseArguments];
-  // Which argument output k is written to in place: the schema's "(a!)" arguments, else the k-th.
+  // The argument that output k is written to in place: the schema's "(a!)" arguments, else the k-th.
   uint8_t written[kMaxMapOutputs];
   // The same for one call: a function has no output for an argument that is not given.
   int result_argument(const Value* args, int output) const {
@@ -48,7 +47,7 @@ class PointwiseData : public KindData {
 
   CallCache<PreparedMap> prepared;
 
-  // Cached; on a miss find_element_function's, which lives as long as the op.
+  // Cached; on a miss the result of find_element_function, which lives as long as the op.
   const ElementFunction& function_for(const OpCall& call, PointwiseKey key);
 
  private:
@@ -73,14 +72,14 @@ void handle_pointwise(OpCall& call, void* context);
 // The same for tensors of a device: ops/device_op.h.
 void handle_pointwise_on_device(OpCall& call, void* context);
 
-// The same for ops over lists of tensors (kernels/foreach.cpp): element i of every list is one
-// pointwise call; all of them run as blocks over the threads together.
+// The same for ops over lists of tensors (kernels/foreach.cpp): element i of every list is one pointwise call;
+// all of them together run as blocks over the threads.
 void handle_foreach(OpCall& call, void* context);
 
-// The common dtype of a pointwise call, as its key will have it (for explain and tests).
+// The common dtype of a pointwise call, as in its key (for explain and tests).
 DType common_dtype(const OpCall& call);
 
-// Turns a kernel's status into the error it means, in the words of the call.
+// Raises a kernel's status as the error that it represents, worded for the call.
 [[noreturn]] void raise_status(const OpRecord& op, int64_t status,
                                std::span<const ElementFunction::Requirement> requirements);
 

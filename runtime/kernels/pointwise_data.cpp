@@ -87,7 +87,8 @@ bool PointwiseData::statics_match(const OpCall& call, const Entry& entry) const 
   return true;
 }
 
-// Shapes that do not fit and results that the destination cannot hold are named before a dtype that the op refuses.
+// Shapes that do not broadcast, and results that the destination cannot hold, are reported before a dtype that
+// the op refuses.
 void PointwiseData::refuse_shapes(const OpCall& call, PointwiseKey key) const {
   int64_t sizes[kMaxDims], next[kMaxDims];
   size_t rank = 0;
@@ -109,7 +110,7 @@ void PointwiseData::refuse_shapes(const OpCall& call, PointwiseKey key) const {
 const ElementFunction* PointwiseData::found(const OpCall& call, PointwiseKey key) const {
   try {
     return find_element_function(call, key);
-  } catch (...) {  // the compiler's refusal, which may be an exception of Python's
+  } catch (...) {  // the compiler's refusal, possibly a Python exception
     refuse_shapes(call, key);
     throw;
   }

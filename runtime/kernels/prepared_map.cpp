@@ -11,7 +11,7 @@
 namespace pellucid {
 namespace {
 
-// What is written in place, or null.
+// The tensor written in place, or null.
 TensorImpl* written_in_place(const OpCall& call) {
   if (call.op->variant != Variant::InPlace) return nullptr;
   return call.args[pointwise_data(*call.op).written[0]].tensor;
@@ -93,7 +93,7 @@ void MapRecorder::launch(KernelRef& kernel, char* const* data, const int64_t* si
   std::copy_n(params, function_.num_params, params_);
 }
 
-// Whether the kernel was given its operands' first elements: no copies of them, nor parts.
+// Whether the kernel received its operands' first elements, not those of copies or parts.
 bool MapRecorder::leads_to_operands(const OpCall& call) const {
   for (int k = 0; k < function_.num_outputs; ++k)
     if (call.rets[k].tag != Tag::Tensor || call.rets[k].tensor->host() != data_[k]) return false;
@@ -107,7 +107,7 @@ bool MapRecorder::leads_to_operands(const OpCall& call) const {
 
 namespace {
 
-// The place of an argument among the call's tensors.
+// The position of an argument among the call's tensors.
 uint8_t tensor_number(const OpCall& call, uint8_t argument) {
   return static_cast<uint8_t>(
       std::count_if(call.args, call.args + argument, [](const Value& value) { return value.is_tensor(); }));

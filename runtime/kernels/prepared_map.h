@@ -1,8 +1,8 @@
 // Prepared pointwise calls: one kernel call with precomputed sizes, strides and numbers.
 //
-// Calls that need broadcasting, or mix dtypes or layouts, take the general route; one on few enough elements for one
-// thread that is repeated with the same facts and was a single kernel call over its operands'
-// own memory runs from here. Used by kernels/pointwise.cpp.
+// Calls that broadcast or mix dtypes or layouts take the general path. A repeated call that has few enough
+// elements for one thread, and that was a single kernel call over its operands' own memory, runs from here. Used
+// by kernels/pointwise.cpp.
 #pragma once
 
 #include <memory>
@@ -19,18 +19,18 @@ namespace pellucid {
 struct PreparedMap final : Prepared {
   PreparedMap(const CallFacts& facts, const ElementFunction& of)
       : words(facts.words().begin(), facts.words().end()), function(of) {}
-  // False when operands share memory with what is written in place.
+  // False if operands share memory with a tensor written in place.
   bool run(OpCall& call, std::span<TensorImpl* const> tensors) const override;
 
-  // Installed by record/: gives results that are computed later. False: not this time.
+  // Installed by record/: returns results that are computed later. False: not possible this time.
   static bool (*record)(const PreparedMap& map, OpCall& call, std::span<TensorImpl* const> tensors);
 
   std::vector<uint64_t> words;
   const ElementFunction& function;
-  std::optional<Geometry> geometry;      // of the results; none where an argument is written in place
+  std::optional<Geometry> geometry;      // of the results; nullopt if an argument is written in place
   int written = -1;                      // that argument
-  bool is_small = true;                  // the geometry is: its copies are the cheapest
-  uint8_t operands[kMaxMapInputs] = {};  // the inputs among the call's tensors
+  bool is_small = true;                  // whether the geometry is small: then copying it is cheapest
+  uint8_t operands[kMaxMapInputs] = {};  // the inputs' positions among the call's tensors
   int64_t sizes[2] = {};
   int64_t strides[2 * (kMaxMapOutputs + kMaxMapInputs)] = {};
   uint64_t params[kMaxMapParams] = {};
@@ -40,7 +40,7 @@ struct PreparedMap final : Prepared {
   bool run_in_place(OpCall& call, std::span<TensorImpl* const> tensors, char** pointers) const;
 };
 
-// Follows a run of a call, in its scope.
+// Records the launches of a call while in scope.
 class MapRecorder final : public LaunchRecorder {
  public:
   explicit MapRecorder(const ElementFunction& function);
@@ -52,7 +52,7 @@ class MapRecorder final : public LaunchRecorder {
               const uint64_t* params) override;
   void share_work() override { possible_ = false; }
 
-  // After the call, while it still has its results. Null when it cannot be repeated.
+  // Called after the call, while it still has its results. Null if it cannot be repeated.
   std::unique_ptr<PreparedMap> prepare(const OpCall& call, const CallFacts& facts) const;
 
  private:

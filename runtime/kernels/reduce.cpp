@@ -14,8 +14,8 @@
 namespace pellucid {
 namespace {
 
-constexpr int64_t kShortRun = 32;            // a run axis shorter than this gives way to a longer one
-constexpr int64_t kLeastColumns = 64;        // of a chunk of stored axes: column kernels work across it
+constexpr int64_t kShortRun = 32;            // a run axis shorter than this is replaced by a longer one
+constexpr int64_t kLeastColumns = 64;        // in a chunk of stored axes: column kernels vectorise across it
 constexpr int64_t kPanelPartials = 1 << 20;  // partial results held at a time
 constexpr size_t kMaxParams = 16;
 
@@ -51,7 +51,7 @@ class ReduceRun {
   }
 
  private:
-  // Part of the stored elements: some positions of the other axes times a range of the kernel's axis.
+  // A part of the stored elements: a range of positions of the other axes times a range of the kernel's axis.
   struct Panel {
     int64_t first_outer, num_outer, first, count;
   };
@@ -69,7 +69,7 @@ class ReduceRun {
     return true;
   }
 
-  // Adds an axis of the call, or lengthens the last one where the new one continues it.
+  // Appends an axis of the call, merging it with the last one if they are contiguous.
   void append_axis(Axes& axes, int64_t extent, size_t axis) const {
     bool continues = axes.rank > 0;
     for (int k = 0; k < num_operands_ && continues; ++k)
@@ -79,8 +79,8 @@ class ReduceRun {
     axes.extents[axes.rank++] = outer * extent;
   }
 
-  // All axes as one of extent 0. Reduced over it, the kernel writes the identity; dense strides
-  // choose its way along rows, which loads nothing then.
+  // Collapses all axes into one of extent 0. Reduced over it, the kernel writes the identity; dense strides make
+  // it go along rows, where it then loads nothing.
   void make_empty(Axes& axes) const {
     axes.rank = 1;
     axes.extents[0] = 0;
@@ -117,7 +117,7 @@ class ReduceRun {
     return product;
   }
 
-  // Moves `pointers` to position `index` of the axes other than `chosen`.
+  // Advances `pointers` to position `index` of the axes other than `chosen`.
   void locate(const Axes& axes, int chosen, int64_t index, int first_operand, char** pointers) const {
     for (int axis = axes.rank - 1; axis >= 0; --axis) {
       if (axis == chosen) continue;
@@ -206,7 +206,7 @@ class ReduceRun {
     return call_.indexed ? finish_indexed(panel, values, indices, spare) : finish(panel, width, values, spare);
   }
 
-  // Partial result `task % partials_` of one outer position, over the panel's range of the stored axis.
+  // Computes partial result `task % partials_` of one outer position, over the panel's range of the stored axis.
   int64_t reduce_part(const Panel& panel, int64_t task, char* values, char* indices) const {
     const int64_t partial = task % partials_, outer = task / partials_;
     const int64_t piece = partial % pieces_ * kReduceBlock;
@@ -259,7 +259,7 @@ class ReduceRun {
     return call_.combine.run(pointers, sizes, strides, call_.params.data());
   }
 
-  // The best of the partial values names the partial whose index counts; of equal ones the first.
+  // The best partial value determines which partial's index counts; among equal ones the first.
   int64_t finish_indexed(const Panel& panel, char* values, char* indices, char* spare) const {
     const int64_t width = panel.num_outer * panel.count, item = static_cast<int64_t>(partial_item(0));
     std::vector<int64_t> place(static_cast<size_t>(width));

@@ -28,7 +28,7 @@ Block allocate(size_t bytes, bool huge) {
   const size_t rounded = (bytes + page - 1) / page * page;
   auto* start = static_cast<char*>(std::aligned_alloc(page, rounded));
   if (!start) throw std::bad_alloc();
-  if (huge) madvise(start, rounded, MADV_HUGEPAGE);  // packed blocks are walked from end to end
+  if (huge) madvise(start, rounded, MADV_HUGEPAGE);  // packed blocks are read sequentially from end to end
   return {start, rounded, huge};
 }
 

@@ -13,7 +13,7 @@ float* floats(char* to) { return reinterpret_cast<float*>(to); }
 const double* doubles(const char* from) { return reinterpret_cast<const double*>(from); }
 double* doubles(char* to) { return reinterpret_cast<double*>(to); }
 
-// Rows i and i + 8 are merged byte by byte, four times: then row i has what were the bytes i.
+// Rows i and i + 8 are interleaved byte by byte, four times: then row i holds the former bytes i.
 struct Block1 {
   static constexpr int kSide = 16;
   static constexpr size_t kItem = 1;
@@ -31,7 +31,7 @@ struct Block1 {
   }
 };
 
-// Butterfly over 8 vectors: exchange singles, pairs, then halves.
+// A butterfly over 8 vectors: exchanges single elements, pairs, then halves.
 struct Block4 {
   static constexpr int kSide = 8;
   static constexpr size_t kItem = 4;

@@ -6,11 +6,11 @@
 
 namespace pellucid {
 
-// Whether copies of tensors had better go this way.
+// Whether copies of tensors should use this.
 constexpr bool can_transpose(size_t item) { return item == 4 || item == 8; }
 
-// Element (row, column) from `from + column * from_stride + row * item` to
-// `to + row * to_stride + column * item`. Strides in bytes.
+// Moves element (row, column) from `from + column * from_stride + row * item` to `to + row * to_stride + column *
+// item`. Strides in bytes.
 void transpose(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t rows, int64_t columns,
                size_t item);
 

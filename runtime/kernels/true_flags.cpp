@@ -27,7 +27,7 @@ int64_t TrueFlags::end_of(int64_t block) const { return std::min((block + 1) * k
 
 void TrueFlags::write_places(int64_t* out) const {
   parallel_blocks(num_blocks(), [&](int64_t block) {
-    int64_t places[kBlock], count = 0;  // a place that is not taken is overwritten by the next one
+    int64_t places[kBlock], count = 0;  // the next candidate overwrites a place that was not taken
     for (int64_t k = block * kBlock; k < end_of(block); ++k) {
       places[count] = k;
       count += data_[k];
@@ -36,7 +36,7 @@ void TrueFlags::write_places(int64_t* out) const {
   });
 }
 
-// Along the last dim the other coordinates stay. A known rank writes them without a loop.
+// Along the last dim the other coordinates are constant. A known rank writes them without a loop.
 template <int kRank>
 void TrueFlags::write_rows(std::span<const int64_t> places, int64_t* out) const {
   const int rank = kRank ? kRank : flags_.ndim;

@@ -1,4 +1,4 @@
-// The places of the flags that are set in a bool tensor, found block by block on all threads.
+// The indices of the true elements of a bool tensor, found block by block on all threads.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@ class TrueFlags {
   explicit TrueFlags(TensorImpl& flags);  // row-major; outlives this
 
   int64_t count() const { return starts_.back(); }
-  // The coordinates of each, as the rows of a matrix.
+  // Writes the coordinates of each, as the rows of a matrix.
   void write_places(int64_t* out) const;
 
  private:
@@ -25,7 +25,7 @@ class TrueFlags {
 
   const TensorImpl& flags_;
   const uint8_t* const data_;    // 0 and 1
-  std::vector<int64_t> starts_;  // how many are set before each block, and in all
+  std::vector<int64_t> starts_;  // the number of true elements before each block, and in total
 };
 
 }  // namespace pellucid

@@ -19,7 +19,7 @@ void copy_lower_triangle(T* to, const T* from, int64_t n) {
   }
 }
 
-// The order of the first minor whose pivot is not a number, which the routine's blocks do not look for; 0: none is.
+// The order of the first minor whose pivot is NaN, which the routine's blocks do not detect; 0: none is.
 template <class T>
 Int first_undefined(const T* factor, int64_t n) {
   for (int64_t k = 0; k < n; ++k)
@@ -27,8 +27,8 @@ Int first_undefined(const T* factor, int64_t n) {
   return 0;
 }
 
-// In place, the lower triangle of a matrix is the upper one of its transpose, whose factor is Lᵀ.
-// Beside the greatest minor that has a factor the matrix stays as it was. The info.
+// In place; the lower triangle of a matrix is the upper one of its transpose, whose factor is Lᵀ. Outside the
+// largest minor that has a factor, the matrix is unchanged. Returns the info.
 template <class T>
 Int find_cholesky(const Routines<T>& routines, const T* from, T* to, Int n) {
   Int info;
@@ -68,7 +68,7 @@ void cholesky(LibraryCall& call, const Routines<T>& routines) {
   });
 }
 
-// The order of rows after the exchanges of each with another, from 1.
+// The order of rows after the pivots' row exchanges, which are numbered from 1.
 template <class Pivot>
 void order_rows(int64_t* order, int64_t rows, const Pivot* pivots, int64_t count) {
   for (int64_t row = 0; row < rows; ++row) order[row] = row;
@@ -77,7 +77,7 @@ void order_rows(int64_t* order, int64_t rows, const Pivot* pivots, int64_t count
 
 template <class T>
 void lu(LibraryCall& call, const Routines<T>& routines) {
-  if (!is_set(call, "pivot")) return library_fallback(call);  // LAPACK always exchanges rows
+  if (!is_set(call, "pivot")) return library_fallback(call);  // LAPACK always pivots
   const Matrices<T> from(*call.inputs[0]), to(*call.outputs[0]);
   const Rows<int32_t> pivots(*call.outputs[1]);
   const Rows<int64_t> orders(*call.outputs[2]);
@@ -108,7 +108,7 @@ void permutation(LibraryCall& call) {
   });
 }
 
-// R and the vectors of the reflections, column by column. The workspace serves geqrf and orgqr.
+// R and the Householder vectors, column by column. geqrf and orgqr share the workspace.
 template <class T>
 struct Reflections {
   Reflections(const Routines<T>& routines, Int m, Int n, Int columns_of_q)
@@ -197,16 +197,16 @@ void ldl(LibraryCall& call, const Routines<T>& routines) {
   });
 }
 
-// Pivots that a factorization gave: rows from 1, one for a block of one row, and its negative twice for a block of two.
-// LAPACK exchanges rows by them unasked.
+// Checks the pivots of a factorization: rows from 1, one for a 1x1 block, and its negative twice for a 2x2 block.
+// LAPACK exchanges rows by them without checking.
 void check_blocks(const int64_t* pivots, int64_t rows) {
   for (int64_t k = 0; k < rows; ++k) {
     const int64_t pivot = pivots[k];
     const bool is_1x1_block = pivot < 0 && (k + 1 == rows || pivots[k + 1] != pivot);
     if (pivot == 0 || pivot > rows || pivot < -rows || is_1x1_block)
       raise(ErrorKind::Runtime,
-            "ldl_solve: pivot %lld is none of a matrix of %lld rows: from 1 on, negative and twice for a block of two\n"
-            "rows. Pass the pivots that ldl_factor gave.",
+            "ldl_solve: pivot %lld is invalid for a matrix of %lld rows. Pivots count from 1; those of a 2x2 block\n"
+            "are negative and repeated. Pass the pivots that ldl_factor returned.",
             static_cast<long long>(pivot), static_cast<long long>(rows));
     if (pivot < 0) ++k;
   }

@@ -1,7 +1,7 @@
 // The library routines of Fourier transforms along several dims.
 //
-// 2h real numbers in a row are h complex ones; what their transform says of the real numbers' own is a sum and a
-// difference of opposite elements.
+// 2h contiguous real numbers are transformed as h complex ones; the real numbers' own transform then follows from
+// sums and differences of opposite elements.
 #include "library/fourier.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ std::vector<int> dims_of(const LibraryCall& call) {
   return found;
 }
 
-// The factor of a norm by its name in NumPy, which depends on the direction.
+// The scale factor of a norm given by its name in NumPy; depends on the direction.
 double factor_of(const LibraryCall& call, const TensorImpl& reals, const std::vector<int>& dims, bool forward) {
   double count = 1;
   for (const int dim : dims) count *= static_cast<double>(reals.sizes[dim]);
@@ -70,7 +70,8 @@ void complex_to_complex(LibraryCall& call) {
   }
 }
 
-// Of a line's `h` elements, made of 2h real numbers, the h + 1 elements of the real numbers' transform.
+// Computes the h + 1 elements of the real numbers' transform from a line's `h` elements, which were made of 2h
+// real numbers.
 template <class T>
 void unfold(T* z, int64_t h, const T* roots) {
   constexpr int64_t lanes = kLanes<T>;
@@ -103,7 +104,7 @@ void unfold(T* z, int64_t h, const T* roots) {
   z[1] = z[2 * h + 1] = 0;
 }
 
-// The other way: twice the elements whose inverse transform is the 2h real numbers.
+// The inverse: twice the elements whose inverse transform is the 2h real numbers.
 template <class T>
 void refold(const T* x, T* z, int64_t h, const T* roots) {
   constexpr int64_t lanes = kLanes<T>;
@@ -134,7 +135,7 @@ void refold(const T* x, T* z, int64_t h, const T* roots) {
   z[1] = x[0] - x[2 * h];
 }
 
-// `body(first, last)` over ranges of lines: few enough to stay in the cache, and many enough to fill the lanes.
+// Runs `body(first, last)` over ranges of lines: few enough to stay in the cache, and many enough to fill the lanes.
 template <class T, class Body>
 void share_lines(int64_t lines, int64_t length, Body&& body) {
   const int64_t step = std::max<int64_t>(4, kParallelGrain / length / kLanes<T>) * kLanes<T>;
@@ -142,7 +143,7 @@ void share_lines(int64_t lines, int64_t length, Body&& body) {
                   [&](int64_t block) { body(block * step, std::min(lines, (block + 1) * step)); });
 }
 
-// `whole[o][k][i]`, k below `length`, from the half of a spectrum or from real numbers; and back.
+// Converts between `whole[o][k][i]`, k below `length`, and half a spectrum or real numbers, in either direction.
 template <class T, class Copy>
 void each_line(const Extent& e, Copy&& copy) {
   for (int64_t outer = 0; outer < e.outer; ++outer)
@@ -172,7 +173,7 @@ void real_last(const Extent& e, const T* from, T* to, double factor) {
 }
 
 template <class T>
-void half_last(const Extent& e, const T* from, T* to, double factor) {  // `e` of the real result
+void half_last(const Extent& e, const T* from, T* to, double factor) {  // `e` is that of the real result
   const int64_t half = e.length / 2 + 1;
   if (e.inner == 1 && e.length % 2 == 0) {
     const int64_t h = e.length / 2;

@@ -10,15 +10,15 @@ namespace fourier {
 template <class T>
 class Plan;
 
-// What is transformed: `outer` blocks of `length` x `inner` numbers each, along the length.
+// The data to transform: `outer` blocks of `length` x `inner` numbers each, transformed along the length.
 struct Geometry {
   int64_t outer, inner;
-  int64_t from_step, to_step;  // from a block to the next, in numbers
+  int64_t from_step, to_step;  // distance between blocks, in numbers
   bool inverse = false;
-  double factor = 1;  // of every result
+  double factor = 1;  // multiplies every result
 };
 
-// From `from` to `to`, which may be the same.
+// Transforms `from` into `to`, which may be the same.
 template <class T>
 void transform(const Plan<T>& plan, const T* from, T* to, const Geometry& geometry);
 

@@ -1,8 +1,8 @@
 // The passes of a discrete Fourier transform, over as many transforms at once as a vector has lanes.
 //
 // Element k of all of them is one Complexes: a vector of real and one of imaginary parts. `load_lines` and
-// `store_lines` go between that and interleaved numbers in memory. The passes are Stockham's: the first of n
-// elements takes `radix` of them n / radix apart, and results come in order without a permutation.
+// `store_lines` convert between that and interleaved numbers in memory. The passes are Stockham's: the first pass over
+// n elements combines `radix` of them that are n / radix apart, and results are in order without a permutation.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ struct Complexes {
   Complexes exchanged() const { return {im, re}; }
 };
 
-// Where a lane's number is in a vector: what deinterleaving two vectors without crossing their halves gives.
+// The lane's position in a vector after deinterleaving two vectors without crossing their halves.
 template <class T>
 constexpr int64_t place_of(int64_t lane) {
   if constexpr (sizeof(T) == 4) return (lane & 1) | (lane & 2) << 1 | (lane & 4) >> 1;
@@ -56,7 +56,7 @@ inline std::array<Vector<double>, 2> interleave(const Complexes<double>& z) {
   return {__builtin_shufflevector(z.re, z.im, 0, 4, 2, 6), __builtin_shufflevector(z.re, z.im, 1, 5, 3, 7)};
 }
 
-// As many numbers in a row as there are lanes.
+// Reads as many contiguous numbers as there are lanes.
 template <class T>
 Complexes<T> read_numbers(const T* from) {
   return deinterleave(read_vector(from), read_vector(from + kLanes<T>));
@@ -68,7 +68,7 @@ void write_numbers(T* to, const Complexes<T>& z) {
   write_vector(to + kLanes<T>, high);
 }
 
-// The lanes in the opposite order.
+// The lanes in reverse order.
 inline Vector<float> reversed(const Vector<float>& v) { return __builtin_shufflevector(v, v, 7, 6, 5, 4, 3, 2, 1, 0); }
 inline Vector<double> reversed(const Vector<double>& v) { return __builtin_shufflevector(v, v, 3, 2, 1, 0); }
 template <class T>
@@ -76,7 +76,7 @@ Complexes<T> reversed(const Complexes<T>& z) {
   return {reversed(z.re), reversed(z.im)};
 }
 
-// A square of numbers of half as many rows as a vector has lanes, rows for columns.
+// Transposes a square of numbers with half as many rows as a vector has lanes.
 inline void transpose_square(Vector<float> (&rows)[4]) {
   using Wide = Vector<double>;
   const auto wide = [&](int k) { return reinterpret_cast<const Wide&>(rows[k]); };
@@ -95,7 +95,7 @@ inline void transpose_square(Vector<double> (&rows)[2]) {
   rows[0] = first;
 }
 
-// `body(k)` for k below `count`, each with a k of its own type: what they index stays in registers.
+// Calls `body(k)` for k below `count`, each k with its own type, so that whatever it indexes stays in registers.
 template <int count, class Body>
 [[gnu::always_inline]] inline void unrolled(Body&& body) {
   [&]<int... k>(std::integer_sequence<int, k...>) __attribute__((always_inline)) {
@@ -103,13 +103,13 @@ template <int count, class Body>
   }(std::make_integer_sequence<int, count>{});
 }
 
-// Some lines of complex numbers in memory; steps count numbers.
+// Several lines of complex numbers in memory; strides are in numbers.
 struct Lines {
   int64_t length;
-  int64_t step;            // from an element to the next of its line
-  int64_t next;            // from a line to the next
+  int64_t step;            // between elements of a line
+  int64_t next;            // between lines
   int64_t count;           // at most kLanes
-  bool exchanged = false;  // real for imaginary parts: the transform of these is the inverse one
+  bool exchanged = false;  // real and imaginary parts swapped: their transform is the inverse one
 };
 
 template <class T>
@@ -175,7 +175,7 @@ void store_lines(T* to, const Lines& lines, const Complexes<T>* from, T factor =
   }
 }
 
-// The cosines, then the sines, of k turns over `radix`.
+// The cosines, then the sines, of 2 pi k / radix.
 template <class T, int radix>
 inline const std::array<T, 2 * radix> kTurns = [] {
   std::array<T, 2 * radix> made;
@@ -187,8 +187,8 @@ inline const std::array<T, 2 * radix> kTurns = [] {
   return made;
 }();
 
-// The transforms of `radix` numbers, in place. Those of odd ones take sums and differences of opposite numbers,
-// which share their products with cosines and sines.
+// Transforms `radix` numbers in place. An odd radix uses sums and differences of opposite numbers, which share
+// their products with cosines and sines.
 template <class T, int radix>
 [[gnu::always_inline]] inline void transform_few(Complexes<T> (&z)[radix]) {
   if constexpr (radix == 2) {
@@ -224,7 +224,7 @@ template <class T, int radix>
   }
 }
 
-// One pass over `groups * radix` numbers of `run` transforms each: roots holds `radix - 1` factors a group.
+// One pass over `groups * radix` numbers of `run` transforms each; roots holds `radix - 1` factors per group.
 template <class T, int radix>
 void pass(const Complexes<T>* from, Complexes<T>* to, int64_t groups, int64_t run, const std::complex<T>* roots) {
   const int64_t step = groups * run;

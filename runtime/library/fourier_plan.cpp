@@ -10,10 +10,10 @@
 namespace pellucid::fourier {
 namespace {
 
-constexpr int64_t kShortest = 64;          // a shorter line is not a matrix
-constexpr size_t kRemembered = 32u << 20;  // bytes of roots
+constexpr int64_t kShortest = 64;          // shorter lines are not split into a matrix
+constexpr size_t kRemembered = 32u << 20;  // bytes of roots that are cached
 
-// Radices whose product is `length`, or none where a prime factor is too large.
+// Radices whose product is `length`; empty if a prime factor is too large.
 std::vector<int> radices_of(int64_t length) {
   std::vector<int> found;
   for (int radix : {4, 2, 3, 5, 7, 11, 13})
@@ -22,7 +22,7 @@ std::vector<int> radices_of(int64_t length) {
   return found;
 }
 
-// The factor of `length` next to its root; multiples of the lanes before others.
+// The factor of `length` closest to its square root; multiples of the number of lanes take precedence.
 int64_t middle_factor(int64_t length, int64_t lanes) {
   int64_t best = 1;
   double least = 1e300;
@@ -141,7 +141,7 @@ std::shared_ptr<const Plan<T>> plan_of(int64_t length) {
     std::lock_guard lock(mutex);
     if (const auto found = plans->find(length); found != plans->end()) return found->second;
   }
-  auto made = std::make_shared<const Plan<T>>(length);  // makes plans of its parts: outside the lock
+  auto made = std::make_shared<const Plan<T>>(length);  // constructs the plans of its parts, so not under the lock
   std::lock_guard lock(mutex);
   if (bytes + made->bytes() > kRemembered) {
     plans->clear();

@@ -1,4 +1,4 @@
-// How a Fourier transform of one length is computed, with its roots of unity.
+// The plan of a Fourier transform of one length, with its roots of unity.
 #pragma once
 
 #include <complex>
@@ -10,7 +10,7 @@
 
 namespace pellucid::fourier {
 
-// A length without a prime factor above this is a product of passes; the others become convolutions
+// Lengths without a prime factor above this are computed as a sequence of passes; others as convolutions
 // (Bluestein 1970).
 constexpr int64_t kGreatestRadix = 13;
 
@@ -22,20 +22,21 @@ class Plan {
   int64_t length() const { return length_; }
   bool is_convolution() const { return convolved_ != nullptr; }
 
-  // Of as many lines as there are lanes: from `first`, with `second` as scratch; where the result is.
+  // Transforms as many lines as there are lanes, from `first` with `second` as scratch; returns the one with the
+  // result.
   const Complexes<T>* run(Complexes<T>* first, Complexes<T>* second) const;
 
-  // The parts of a line that is transformed as a matrix of `rows()` x `columns()`; 1 row: it is not.
+  // The dims of a line that is transformed as a `rows()` x `columns()` matrix; 1 row: it is not.
   int64_t rows() const { return by_columns_ ? by_columns_->length() : 1; }
   int64_t columns() const { return length_ / rows(); }
   const Plan& of_columns() const { return *by_columns_; }  // of rows() numbers each
   const Plan& of_rows() const { return *by_rows_; }
   const T* roots() const { return reinterpret_cast<const T*>(roots_.data()); }  // rows() x columns()
 
-  // e^(-pi i k / length) up to the middle: between this transform and that of twice as many real numbers.
+  // e^(-pi i k / length) up to the middle: relates this transform to that of twice as many real numbers.
   const T* half_roots() const { return reinterpret_cast<const T*>(half_roots_.data()); }
 
-  // Of a convolution: the transform of a longer length, the chirp, and the chirp's own transform.
+  // For a convolution: the transform of a greater length, the chirp, and the chirp's transform.
   const Plan& convolved() const { return *convolved_; }
   const T* chirp() const { return reinterpret_cast<const T*>(chirp_.data()); }
   const T* filter() const { return reinterpret_cast<const T*>(filter_.data()); }
@@ -55,11 +56,11 @@ class Plan {
   std::shared_ptr<const Plan> by_columns_, by_rows_, convolved_;
 };
 
-// The plan of a length, of which those used lately are remembered. Thread-safe.
+// The plan of a length; recently used ones are cached. Thread-safe.
 template <class T>
 std::shared_ptr<const Plan<T>> plan_of(int64_t length);
 
-// e^(-2 pi i k / count) for k below `count`, and other angles of a fraction of a turn.
+// e^(-2 pi i k / count) for k below `count`, and similar roots of unity.
 template <class T>
 class Roots {
  public:

@@ -1,4 +1,4 @@
-// Transforms of lines in memory: as many at once as a vector has lanes, or one as a matrix of numbers.
+// Transforms of lines in memory: as many at once as a vector has lanes, or one split into a matrix.
 #include <algorithm>
 
 #include "core/thread_pool.h"
@@ -9,14 +9,14 @@
 namespace pellucid::fourier {
 namespace {
 
-constexpr int64_t kLongest = 4096;  // of lines in lanes: longer ones leave the cache
+constexpr int64_t kLongest = 4096;  // of lines in lanes: longer ones exceed the cache
 
 template <class T>
 Workspace<T> numbers(int64_t count) {
   return Workspace<T>(2 * count);
 }
 
-// Scratch of the passes of `length` elements.
+// Scratch memory for passes over `length` elements.
 template <class T>
 class Passes {
  public:
@@ -32,7 +32,7 @@ class Passes {
   Workspace<T> memory_;
 };
 
-// `body(first, last)` over ranges of units of `work` numbers each, cut by the sizes alone.
+// Runs `body(first, last)` over ranges of units of `work` numbers each, split by the sizes alone.
 template <class Body>
 void share(int64_t units, int64_t work, Body&& body) {
   const int64_t step = std::max<int64_t>(1, kParallelGrain / std::max<int64_t>(1, work));
@@ -40,7 +40,7 @@ void share(int64_t units, int64_t work, Body&& body) {
                   [&](int64_t block) { body(block * step, std::min(units, (block + 1) * step)); });
 }
 
-// Lines in lanes: adjacent ones in memory where there are some, else of adjacent blocks.
+// Transforms lines in lanes: lines adjacent in memory if there are any, else lines of adjacent blocks.
 template <class T>
 void transform_lanes(const Plan<T>& plan, const T* from, T* to, const Geometry& g) {
   const int64_t n = plan.length(), lanes = kLanes<T>;
@@ -60,7 +60,7 @@ void transform_lanes(const Plan<T>& plan, const T* from, T* to, const Geometry& 
   });
 }
 
-// The columns of a line's matrix, times the roots, into the rows of `transposed`.
+// Transforms the columns of a line's matrix, multiplies by the roots, and stores them as the rows of `transposed`.
 template <class T>
 void transform_columns(const Plan<T>& plan, const T* from, T* transposed, bool inverse) {
   const int64_t rows = plan.rows(), columns = plan.columns(), lanes = kLanes<T>;
@@ -78,7 +78,7 @@ void transform_columns(const Plan<T>& plan, const T* from, T* transposed, bool i
   });
 }
 
-// A contiguous line as a matrix: columns, then rows, each as lines in lanes.
+// Transforms a contiguous line as a matrix: columns, then rows, each as lines in lanes.
 template <class T>
 void transform_matrix(const Plan<T>& plan, const T* from, T* to, const Geometry& g) {
   const int64_t rows = plan.rows(), columns = plan.columns(), lanes = kLanes<T>;
@@ -97,7 +97,8 @@ void transform_matrix(const Plan<T>& plan, const T* from, T* to, const Geometry&
   });
 }
 
-// `to[k] = a[k] * b[k] * factor` for `count` numbers; exchanged: the real for the imaginary parts of `a`, or of the result.
+// `to[k] = a[k] * b[k] * factor` for `count` numbers. `given`, `made`: real and imaginary parts of `a`, or of the
+// result, are swapped.
 template <class T, bool given = false, bool made = false>
 void multiply(const T* a, const T* b, T* to, int64_t count, T factor = 1) {
   int64_t k = 0;
@@ -113,7 +114,8 @@ void multiply(const T* a, const T* b, T* to, int64_t count, T factor = 1) {
   }
 }
 
-// Bluestein's convolution: jk = (j^2 + k^2 - (k - j)^2) / 2, and the last term is that of a longer transform.
+// Bluestein's convolution: jk = (j^2 + k^2 - (k - j)^2) / 2; the last term becomes a convolution, computed by a
+// longer transform.
 template <class T>
 void transform_convolution(const Plan<T>& plan, const T* from, T* to, int64_t step, const Geometry& g) {
   const int64_t n = plan.length(), longer = plan.convolved().length();

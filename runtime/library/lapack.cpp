@@ -13,8 +13,8 @@ std::string (*find_lapack)() = nullptr;
 namespace lapack {
 namespace {
 
-// Symbols are named scipy_dgetrf_; those of complex numbers say Hermitian and unitary where the names
-// of real ones say symmetric and orthogonal.
+// Symbols are named like scipy_dgetrf_. For complex types, names have "he" and "un" (Hermitian, unitary) where
+// real ones have "sy" and "or" (symmetric, orthogonal).
 class Symbols {
  public:
   explicit Symbols(const std::string& path) : path_(path), handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
@@ -74,8 +74,8 @@ const Library* load(const std::string& path) {
 
 }  // namespace
 
-// No lock is held while the bindings look for the package: they may wait for the interpreter. Two
-// threads that come at once load the same library, and one table is lost.
+// No lock is held while the bindings look for the package, because they may wait for the interpreter. Two threads
+// that arrive at once load the same library, and one of the tables is leaked.
 const Library* library() {
   static std::atomic<const Library*> found{nullptr};
   static std::atomic<bool> is_known{false};

@@ -1,11 +1,10 @@
-// LAPACK: the routines that linear algebra calls, for the four dtypes it has.
+// LAPACK: the routines used by linear algebra, for the four dtypes it supports.
 //
-// They come with OpenBLAS from the package `scipy-openblas32`, which is opened at the first use and runs
-// on the calling thread: batches are shared among our threads, so results do not depend on their number.
-// Without it there is no table, and the routines' meaning in NumPy runs instead, as tile programs run
-// where there is no compiler. Arguments are named as in LAPACK's documentation; `size_t` at the end of a
-// signature is the length of a text, one for each `char`, as Fortran passes it.
-// Read next: library/matrices.h, which hands matrices to these routines.
+// They come with OpenBLAS from the package `scipy-openblas32`, which is opened at first use and runs on the calling
+// thread: batches are distributed over our threads, so results do not depend on their number. Without the package,
+// the routines' definitions in NumPy run instead, as tile programs run where there is no compiler.
+// Arguments are named as in LAPACK's documentation; the `size_t` at the end of a signature are string lengths, one for
+// each `char`, as Fortran passes them. Read next: library/matrices.h, which passes matrices to these routines.
 #pragma once
 
 #include <complex>
@@ -16,7 +15,7 @@
 
 namespace pellucid {
 
-// The path of the shared library, or an empty one; installed by the bindings, which know packages.
+// The path of the shared library, or an empty string; installed by the bindings, which find packages.
 extern std::string (*find_lapack)();
 
 namespace lapack {
@@ -44,7 +43,7 @@ struct Routines {
                size_t);
   void (*trsm)(const char& side, const char& uplo, const char& trans, const char& diag, const Int& m, const Int& n,
                const T& alpha, const T* a, const Int& lda, T* b, const Int& ldb, size_t, size_t, size_t, size_t);
-  // Factorizations and what is made of them
+  // Factorizations and routines that use them
   void (*potrf)(const char& uplo, const Int& n, T* a, const Int& lda, Int& info, size_t);
   void (*getrf)(const Int& m, const Int& n, T* a, const Int& lda, Int* ipiv, Int& info);
   void (*getri)(const Int& n, T* a, const Int& lda, const Int* ipiv, T* work, const Int& lwork, Int& info);
@@ -65,7 +64,7 @@ struct Routines {
                      const Int& ldb, Int& info, size_t);
   Sytrf *sytrf, *hetrf;
   Sytrs *sytrs, *hetrs;
-  // Eigenvalues and singular values: complex forms take a workspace of real numbers too
+  // Eigenvalues and singular values; complex forms also take a real workspace
   using RealSyevd = void(const char& jobz, const char& uplo, const Int& n, T* a, const Int& lda, T* w, T* work,
                          const Int& lwork, Int* iwork, const Int& liwork, Int& info, size_t, size_t);
   using ComplexSyevd = void(const char& jobz, const char& uplo, const Int& n, T* a, const Int& lda, Real<T>* w, T* work,
@@ -93,7 +92,7 @@ struct Library {
   Routines<std::complex<double>> complex128;
 };
 
-// Null where the package is not installed.
+// Null if the package is not installed.
 const Library* library();
 
 }  // namespace lapack

@@ -1,4 +1,4 @@
-// Least squares by LAPACK's gelsy: QR with exchanged columns, of which those count that hold a rank.
+// Least squares by LAPACK's gelsy: QR with column pivoting, truncated at the numerical rank.
 #include <cmath>
 
 #include "library/linear_algebra.h"
@@ -19,10 +19,10 @@ class LeastSquares {
     lwork_ = workspace_size(answer);
   }
 
-  // The rank; `b` and `x` are row by row.
+  // Returns the rank; `b` and `x` are row-major.
   Int find(const T* a, const T* b, T* x, Real<T> tolerance) const {
     to_columns<T>(a_, a, m_, n_);
-    turn<T>(b_, height_, b, columns_, m_, columns_);
+    transpose<T>(b_, height_, b, columns_, m_, columns_);
     std::fill_n(static_cast<Int*>(exchanges_), n_, 0);
     const Workspace<T> work(lwork_);
     const Int rank = run(tolerance, work, lwork_);

@@ -1,8 +1,8 @@
-// Batches of matrices as LAPACK reads them.
+// Batches of matrices in the form that LAPACK reads.
 //
-// Tensors are dense and row-major, LAPACK's matrices column-major. A row-major matrix that is
-// passed in place is therefore its transpose: where a routine has an equal form for that, nothing
-// is copied, else matrices are transposed on the way in and out. Used by the routines of this folder alone.
+// Tensors are dense and row-major, LAPACK's matrices column-major. A row-major matrix passed in place is
+// therefore its transpose: if a routine has an equivalent form for that, nothing is copied, else matrices are
+// transposed on the way in and out. Used only by the routines of this folder.
 #pragma once
 
 #include <algorithm>
@@ -18,13 +18,13 @@
 
 namespace pellucid::lapack {
 
-// The matrices of a tensor that has no gaps: its last two dims.
+// The matrices of a dense tensor: its last two dims.
 template <class T>
 struct Matrices {
   explicit Matrices(TensorImpl& tensor) : data(tensor.host_as<T>()) {
     const int64_t m = tensor.sizes[tensor.ndim - 2], n = tensor.sizes[tensor.ndim - 1];
     if (std::max(m, n) > std::numeric_limits<Int>::max())
-      raise(ErrorKind::Runtime, "linear algebra takes matrices of less than 2**31 rows and columns, not %lld and %lld",
+      raise(ErrorKind::Runtime, "linear algebra needs matrices of fewer than 2**31 rows and columns; got %lld and %lld",
             static_cast<long long>(m), static_cast<long long>(n));
     rows = static_cast<Int>(m);
     columns = static_cast<Int>(n);
@@ -39,7 +39,7 @@ struct Matrices {
   int64_t count;
 };
 
-// Rows of one tensor beside the matrices of another, such as pivots.
+// Rows that accompany the matrices of another tensor, such as pivots.
 template <class T>
 struct Rows {
   explicit Rows(TensorImpl& tensor) : data(tensor.host_as<T>()), size(tensor.sizes[tensor.ndim - 1]) {}
@@ -49,7 +49,7 @@ struct Rows {
   int64_t size;
 };
 
-// The address of a tensor's matrix for a matrix of the broadcast batch.
+// The address of a tensor's matrix for each matrix of the broadcast batch.
 class BroadcastBatch {
  public:
   BroadcastBatch(const TensorImpl& tensor, const TensorImpl& result) : batch_(result.shape().first(result.ndim - 2)) {
@@ -72,8 +72,8 @@ class BroadcastBatch {
   std::vector<int64_t> strides_;
 };
 
-// `body(first, last)` for ranges of matrices that are cut by their number and size alone. What a call
-// of LAPACK takes of the smallest matrix is the work of some thousand multiplications.
+// Runs `body(first, last)` for ranges of matrices, split by their number and size alone. The overhead of a LAPACK
+// call on a tiny matrix equals a few thousand multiplications.
 template <class Body>
 void share_matrices(int64_t count, int64_t work_of_each, Body&& body) {
   constexpr int64_t kWorkOfCall = 2000;
@@ -84,17 +84,18 @@ void share_matrices(int64_t count, int64_t work_of_each, Body&& body) {
 }
 inline int64_t cube(int64_t n) { return n * n * n; }
 
-// `to[column][row] = from[row][column]`, whose rows are `to_step` and `from_step` elements apart.
+// `to[column][row] = from[row][column]`; rows are `to_step` and `from_step` elements apart.
 template <class T>
-void turn(T* to, int64_t to_step, const T* from, int64_t from_step, int64_t rows, int64_t columns) {
+void transpose(T* to, int64_t to_step, const T* from, int64_t from_step, int64_t rows, int64_t columns) {
   constexpr int64_t kTile = 32;
   for (int64_t i = 0; i < rows; i += kTile)
     for (int64_t j = 0; j < columns; j += kTile) {
       const int64_t height = std::min(kTile, rows - i), width = std::min(kTile, columns - j);
       if constexpr (can_transpose(sizeof(T))) {
         constexpr auto item = static_cast<int64_t>(sizeof(T));
-        transpose(reinterpret_cast<char*>(to + j * to_step + i), to_step * item,
-                  reinterpret_cast<const char*>(from + i * from_step + j), from_step * item, width, height, sizeof(T));
+        pellucid::transpose(reinterpret_cast<char*>(to + j * to_step + i), to_step * item,
+                            reinterpret_cast<const char*>(from + i * from_step + j), from_step * item, width, height,
+                            sizeof(T));
       } else {
         for (int64_t row = i; row < i + height; ++row)
           for (int64_t column = j; column < j + width; ++column)
@@ -102,17 +103,17 @@ void turn(T* to, int64_t to_step, const T* from, int64_t from_step, int64_t rows
       }
     }
 }
-// A row-major matrix into columns, and the first rows of columns of `height` back.
+// Copies a row-major matrix to column-major order; and the first rows of columns of `height` back.
 template <class T>
 void to_columns(T* to, const T* from, int64_t rows, int64_t columns) {
-  turn(to, rows, from, columns, rows, columns);
+  transpose(to, rows, from, columns, rows, columns);
 }
 template <class T>
 void from_columns(T* to, const T* from, int64_t rows, int64_t columns, int64_t height) {
-  turn(to, columns, from, height, columns, rows);
+  transpose(to, columns, from, height, columns, rows);
 }
 
-// How large a workspace a routine asks for: it writes that in a number's place.
+// The workspace size from a routine's workspace query, which returns it as a number of type T.
 template <class T>
 Int workspace_size(T answer) {
   return std::max(Int{1}, static_cast<Int>(std::real(answer)));
@@ -123,8 +124,8 @@ inline bool is_set(const LibraryCall& call, std::string_view name) {
   return option && option->value.integer != 0;
 }
 
-// `routine(routines)` for the routines of the call's dtype. Empty tensors, and all where there is no
-// LAPACK, are left to the meaning of the library routine.
+// Calls `routine(routines)` for the routines of the call's dtype. Empty tensors, and all tensors if there is no
+// LAPACK, are left to the routine's definition in NumPy.
 template <class Routine>
 void with_routines(LibraryCall& call, Routine&& routine) {
   for (const TensorImpl* input : call.inputs)
@@ -140,7 +141,7 @@ void with_routines(LibraryCall& call, Routine&& routine) {
   }
 }
 
-// Makes `routine<T>(call, routines)` the library routine of that name.
+// Registers `routine<T>(call, routines)` as the library routine of that name.
 #define PELLUCID_LAPACK_ROUTINE(name, routine)                                                      \
   register_library_routine(name, [](LibraryCall& call) {                                            \
     with_routines(call, [&]<class T>(const Routines<T>& routines) { routine<T>(call, routines); }); \

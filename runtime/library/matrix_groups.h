@@ -1,8 +1,8 @@
-// Small matrices of a batch in groups: number k of a vector belongs to matrix k of the group.
+// Small matrices of a batch in groups: lane k of a vector belongs to matrix k of the group.
 //
-// What a call of LAPACK costs is more than the work on a few rows and columns. Here one pass of scalar code
-// computes a group, whose vectors have as many lanes as it has matrices; no lane reads another, so a matrix has
-// the same result in every batch. Complex matrices are groups of one. Used by small_*.h.
+// For a few rows and columns a LAPACK call costs more than the arithmetic. Here one pass of scalar code computes
+// a whole group, with as many lanes per vector as there are matrices. Lanes are independent, so a matrix has the
+// same result in every batch. Complex matrices form groups of one. Used by small_*.h.
 #pragma once
 
 #include <immintrin.h>
@@ -27,7 +27,7 @@ struct GroupOf<std::complex<T>> {
   static constexpr int kMatrices = 1;
 };
 
-// Up to how many rows and columns a group is faster than LAPACK; a matrix by itself up to `kFewAlone`.
+// The most rows and columns for which a group is faster than LAPACK; for a matrix by itself it is `kFewAlone`.
 template <class T>
 constexpr Int kFewRows = is_complex<T> ? 12 : 4 * GroupOf<T>::kMatrices;
 constexpr Int kFewAlone = 12;
@@ -49,7 +49,7 @@ Numbers<T> all_equal_to(T x) {
   else return Numbers<T>{} + x;
 }
 
-// Of lanes where a comparison holds.
+// Whether a comparison holds in any lane.
 template <class Mask>
 bool any(const Mask& mask) {
   if constexpr (std::is_same_v<Mask, bool>) return mask;
@@ -67,13 +67,13 @@ inline Vector<double> absolute(const Vector<double>& x) { return x < 0 ? -x : x;
 inline Vector<float> root(const Vector<float>& x) { return _mm256_sqrt_ps(x); }
 inline Vector<double> root(const Vector<double>& x) { return _mm256_sqrt_pd(x); }
 
-// The greater number of each lane; NaN if the first is.
+// The greater number of each lane; NaN if the first is NaN.
 template <class V>
 V greater_of(const V& a, const V& b) {
   return b > a ? b : a;
 }
 
-// By which pivots are chosen, as LAPACK does.
+// The magnitude by which pivots are chosen, as in LAPACK.
 template <class T>
 Real<T> pivot_size(const std::complex<T>& x) {
   return std::abs(x.real()) + std::abs(x.imag());
@@ -81,14 +81,14 @@ Real<T> pivot_size(const std::complex<T>& x) {
 inline Vector<float> pivot_size(const Vector<float>& x) { return absolute(x); }
 inline Vector<double> pivot_size(const Vector<double>& x) { return absolute(x); }
 
-// One number of each matrix, by itself.
+// The number of one matrix of the group.
 template <class T>
 T number_of(const Numbers<T>& numbers, [[maybe_unused]] int matrix) {
   if constexpr (is_complex<T>) return numbers;
   else return numbers[matrix];
 }
 
-// Matrices in memory that make a group; a group that is not full repeats its last one.
+// Matrices in memory that form a group; a group that is not full repeats its last matrix.
 template <class T>
 struct Group {
   std::array<T*, kMatrices<T>> matrices;
@@ -108,7 +108,7 @@ struct Group {
   }
 };
 
-// The matrices that `place` gives for those from `first` to `last` of a batch.
+// A group of the matrices `place(k)`, k from `first` to `last` of a batch.
 template <class T, class Place>
 Group<T> group_of(int64_t first, int64_t last, Place&& place) {
   Group<T> group;
@@ -118,7 +118,7 @@ Group<T> group_of(int64_t first, int64_t last, Place&& place) {
   return group;
 }
 
-// `body(first, last)` for ranges of whole groups, but for the last of all.
+// Runs `body(first, last)` for ranges of whole groups, except that the last range may end with a partial one.
 template <class T, class Body>
 void share_groups(int64_t count, int64_t work_of_each, Body&& body) {
   constexpr int64_t kMost = kMatrices<T>;

@@ -22,7 +22,7 @@ bool is_strictly_sorted(Indices keys) {
   return true;
 }
 
-// What sorted items have in common: equal neighbours share a number.
+// The distinct keys of sorted items: equal neighbours share a number.
 template <class Key>
 Distinct numbered(const KeyAndPlace<Key>* items, int64_t count, int64_t least) {
   const int64_t chunks = (count + radix::kChunk - 1) / radix::kChunk;
@@ -58,7 +58,7 @@ Distinct sorted(Indices keys, int64_t least, int width) {
   return numbered(radix_sort<Key>(items, spare, count, width), count, least);
 }
 
-// Divisions of narrow numbers take a fraction of the time.
+// Division of narrow integers takes a fraction of the time.
 template <class Key>
 void unravel(Indices keys, Indices sizes, int64_t* out) {
   const int64_t count = static_cast<int64_t>(keys.size()), last = static_cast<int64_t>(sizes.size()) - 1;
@@ -80,13 +80,14 @@ void require_pointers(Indices pointers, int64_t count) {
   bool is_ordered = !pointers.empty() && pointers.front() == 0 && pointers.back() == count;
   for (size_t row = 1; row < pointers.size(); ++row) is_ordered &= pointers[row - 1] <= pointers[row];
   if (!is_ordered)
-    raise(ErrorKind::Runtime,
-          "the pointers of a compressed sparse tensor begin with 0, do not fall and end with the number of elements, "
-          "%lld; these do not.\ntorch.sparse.check_sparse_tensor_invariants() finds where such a tensor is made",
-          static_cast<long long>(count));
+    raise(
+        ErrorKind::Runtime,
+        "the pointers of a compressed sparse tensor must start at 0, not decrease, and end at the number of elements, "
+        "%lld; these do not.\ntorch.sparse.check_sparse_tensor_invariants() locates where such a tensor is made",
+        static_cast<long long>(count));
 }
 
-// Unites sorted stretches of two lists one after another.
+// Merges sorted ranges of two lists, one pair after another.
 struct Merger {
   Merger(int64_t in_first, int64_t in_second)
       : in_first(in_first), in_second(in_second), keys(in_first + in_second), from_first(in_first + in_second),
@@ -94,7 +95,7 @@ struct Merger {
 
   void add(const int64_t* first, int64_t i, int64_t first_end, const int64_t* second, int64_t j, int64_t second_end) {
     int64_t *key = keys, *one = from_first, *other = from_second, to = count;
-    while (i < first_end && j < second_end) {  // which list is ahead is not predictable: no branch depends on it
+    while (i < first_end && j < second_end) {  // which list is ahead is unpredictable, so no branch depends on it
       const int64_t a = first[i], b = second[j];
       const int64_t takes_first = a <= b, takes_second = b <= a;
       key[to] = takes_first ? a : b;
@@ -117,12 +118,12 @@ struct Merger {
   Workspace<int64_t> keys, from_first, from_second;
 };
 
-// The distinct columns of rows, one row after another, and where each is among them.
+// The distinct columns of each row, row by row, and the index of each given column among them.
 class RowColumns {
  public:
   explicit RowColumns(int64_t num_columns) : place_(num_columns, -1) {}
 
-  // Appends the distinct ones among `given` to `columns`, in order, and replaces each by its place there.
+  // Appends the distinct values of `given` to `columns` in order, and replaces each by its index there.
   void append(std::span<int64_t> given, std::vector<int64_t>& columns) {
     const int64_t begin = static_cast<int64_t>(columns.size());
     for (int64_t column : given) {
@@ -140,7 +141,7 @@ class RowColumns {
  private:
   static constexpr size_t kCompared = 40;
 
-  // Each after as many as are less: vectors of comparisons instead of branches that cannot be predicted.
+  // Places each value after all smaller ones: vectorised comparisons instead of unpredictable branches.
   static void sort_by_counting(std::span<int64_t> row) {
     std::array<int64_t, kCompared> given;
     std::copy(row.begin(), row.end(), given.begin());
@@ -160,7 +161,7 @@ class RowColumns {
 Distinct distinct(Indices keys) {
   const int64_t count = static_cast<int64_t>(keys.size());
   if (count > std::numeric_limits<uint32_t>::max())
-    raise(ErrorKind::NotImplemented, "sparse tensors of more than 2**32 elements are not sorted");
+    raise(ErrorKind::NotImplemented, "sparse tensors of more than 2**32 elements cannot be sorted");
   if (is_strictly_sorted(keys)) {
     Distinct made{integers(count), integers(count)};
     std::copy(keys.begin(), keys.end(), begin_of(made.keys));

@@ -1,7 +1,8 @@
-// Patterns: where elements of sparse tensors are, as sorted keys and row pointers (pellucid/sparse/_ops/patterns.py).
+// Patterns: the positions of elements of sparse tensors, as sorted keys and row pointers
+// (pellucid/sparse/_ops/patterns.py).
 //
-// Structure only: values follow by gathers and sums, which are ops. Numbers that users wrote are checked before they
-// are used as places; RuntimeError says which does not fit.
+// Structure only: values follow by gathers and sums, which are ops. Numbers from users are checked before they
+// are used as indices; a RuntimeError names the first invalid one.
 #pragma once
 
 #include <cstdint>
@@ -14,35 +15,36 @@ namespace pellucid::patterns {
 
 using Indices = std::span<const int64_t>;
 
-// The distinct keys in order, and of each element the number of its key among them.
+// The distinct keys in order, and for each element the number of its key among them.
 struct Distinct {
   Tensor keys, numbers;
 };
 Distinct distinct(Indices keys);
 
-// The union of two lists of keys, each sorted and distinct. `first` and `second`: of each key its place in that list;
-// the list's length where it has none.
+// The union of two lists of sorted, distinct keys. `first` and `second`: each key's index in that list, or the
+// list's length if it is absent there.
 struct Union {
   Tensor keys, first, second;
 };
 Union merged(Indices first, Indices second);
-// The same row by row, of columns that are sorted in each row.
+// The same row by row, for columns that are sorted in each row.
 struct RowUnion {
   Tensor pointers, columns, first, second;
 };
 RowUnion merged_rows(Indices first_pointers, Indices first_columns, Indices second_pointers, Indices second_columns);
 
-// The row of each of `count` elements, whose rows begin at `pointers`.
+// The row number of each of `count` elements, whose rows start at `pointers`.
 Tensor row_numbers(Indices pointers, int64_t count);
-// Where each of `rows` rows begins, and the last one ends, among sorted numbers of rows.
+// The start of each of `rows` rows, and the end of the last one, among sorted row numbers.
 Tensor row_pointers(Indices numbers, int64_t rows);
-// The most elements of a row.
+// The largest number of elements in a row.
 int64_t longest_row(Indices pointers);
-// Keys as indices, a row of the result for each dim.
+// Keys converted to indices; the result has one row per dim.
 Tensor unravelled(Indices keys, Indices sizes);
 
-// Of the product of two matrices by rows: `pointers` and `columns` of the result, in order, and of each term where its
-// factors are among the values of both and which element it adds to.
+// The pattern of the product of two matrices, row by row: `pointers` and `columns` of the result, in order; and
+// for each term the indices of its operands among the values of both matrices, and of the result's element to
+// which it is added.
 struct Product {
   Tensor pointers, columns, first, second, elements;
 };

@@ -1,8 +1,8 @@
-// A stable sort of keys with their places, for rows too long for comparisons.
+// A stable sort of keys with their positions, for rows too long for comparison sorts.
 //
-// The highest digit first: one pass over memory moves every element to the bucket of its highest bits, and buckets,
-// which fit the cache, are then sorted by the other bits, lowest digit first. Chunks and buckets are shared by all
-// threads; what they are does not depend on how many there are.
+// The most significant digit comes first: one pass over memory moves every element to the bucket of its highest
+// bits. Buckets fit the cache and are then sorted by the remaining bits, least significant digit first. All
+// threads share the chunks and buckets, which do not depend on the number of threads.
 #pragma once
 
 #include <algorithm>
@@ -25,13 +25,13 @@ struct KeyAndPlace {
 namespace radix {
 
 constexpr int64_t kChunk = 1 << 16;    // elements that one thread moves at a time
-constexpr int kBucketBits = 8;         // the most of the highest digit
-constexpr int kBucketSize = 7;         // the logarithm of the least mean bucket
-constexpr int kDigitBits = 8;          // of a bucket's passes
-constexpr int64_t kInsertion = 24;     // below, inserting beats counting
-constexpr int64_t kBucketBlocks = 64;  // in which threads take buckets
+constexpr int kBucketBits = 8;         // the most bits of the most significant digit
+constexpr int kBucketSize = 7;         // log2 of the smallest mean bucket size
+constexpr int kDigitBits = 8;          // in the passes over a bucket
+constexpr int64_t kInsertion = 24;     // below this, insertion sort is faster than counting
+constexpr int64_t kBucketBlocks = 64;  // blocks of buckets that threads take
 
-// `body(chunk, begin, end)` for the chunks of `count` elements, on all threads.
+// Runs `body(chunk, begin, end)` for the chunks of `count` elements, on all threads.
 template <class Body>
 void in_chunks(int64_t count, Body&& body) {
   parallel_blocks((count + kChunk - 1) / kChunk,
@@ -48,7 +48,7 @@ void insert_sorted(KeyAndPlace<Key>* items, int64_t count) {
   }
 }
 
-// Sorts a bucket by its low `width` bits in `passes` passes; the result is in `spare` if they are an odd number.
+// Sorts a bucket by its low `width` bits in `passes` passes; the result is in `spare` if their number is odd.
 template <class Key>
 void sort_bucket(KeyAndPlace<Key>* items, KeyAndPlace<Key>* spare, int64_t count, int width, int passes) {
   if (count <= kInsertion) {
@@ -72,8 +72,8 @@ void sort_bucket(KeyAndPlace<Key>* items, KeyAndPlace<Key>* spare, int64_t count
 
 }  // namespace radix
 
-// Sorts `count` items by the low `width` bits of their keys, which have no others; returns the buffer of the two that
-// has the result.
+// Sorts `count` items by their keys, which have only the low `width` bits; returns the one of the two buffers
+// that has the result.
 template <class Key>
 KeyAndPlace<Key>* radix_sort(KeyAndPlace<Key>* items, KeyAndPlace<Key>* spare, int64_t count, int width) {
   using namespace radix;

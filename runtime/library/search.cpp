@@ -1,4 +1,4 @@
-// Binary search in sorted rows, of eight values at a time.
+// Binary search in sorted rows, eight values at a time.
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kTogether = 8;
 
-// Whether an element of a row is before where `value` is put; NaN comes after every number.
+// Whether a row's element precedes the insertion point of `value`; NaN comes after every number.
 template <class T, bool after_equals>
 bool is_before(T element, T value) {
   const bool ordered = after_equals ? element <= value : element < value;
@@ -20,7 +20,7 @@ bool is_before(T element, T value) {
   else return ordered;
 }
 
-// The steps depend on the row's length alone, so that eight searches run at a time without branches.
+// The steps depend only on the row's length, so that eight searches run at a time without branches.
 template <class T, bool after_equals, int64_t together>
 void search(const T* row, int64_t length, const T* values, int64_t* places) {
   int64_t low[together] = {};
@@ -39,7 +39,7 @@ void search_row(const T* row, int64_t length, const T* values, int64_t* places, 
   for (; k < count; ++k) search<T, after_equals, 1>(row, length, values + k, places + k);
 }
 
-// Which row a row of values is searched in: dims of size 1, and those that are missing, broadcast.
+// The row in which a row of values is searched; dims of size 1 and missing dims broadcast.
 int64_t row_of(const TensorImpl& rows, const TensorImpl& values, int64_t place) {
   int64_t found = 0, step = 1;
   for (int dim = rows.ndim - 2, of_values = values.ndim - 2; dim >= 0; --dim, --of_values) {

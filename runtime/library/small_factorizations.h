@@ -5,8 +5,8 @@
 
 namespace pellucid::lapack {
 
-// L of A = L Lᵀ in place of A, of which the lower triangle is read. Of a matrix that is not positive definite, which
-// the result tells by lane, nothing holds.
+// Replaces A, whose lower triangle is read, by L with A = L Lᵀ. Returns the lanes whose matrix is not positive
+// definite; their results are meaningless.
 template <class T>
 auto find_small_cholesky(Vector<T>* a, int64_t n) {
   auto is_definite = Vector<T>{} == Vector<T>{};
@@ -25,7 +25,7 @@ auto find_small_cholesky(Vector<T>* a, int64_t n) {
   return is_definite;
 }
 
-// Householder's reflections, as geqrf and orgqr choose them.
+// Householder reflections, chosen as by geqrf and orgqr.
 template <class T>
 class SmallQr {
  public:
@@ -51,7 +51,7 @@ class SmallQr {
  private:
   using V = Vector<T>;
 
-  // The vector of column k from the diagonal on: 1, then what takes the column's place below it.
+  // The Householder vector of column k from the diagonal on: 1, then the values stored below the column's diagonal.
   V find_reflection(int64_t k) {
     V largest{};
     for (int64_t i = k + 1; i < m_; ++i) largest = greater_of(largest, absolute(at(i, k)));

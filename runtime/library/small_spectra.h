@@ -1,7 +1,7 @@
-// Eigenvalues and singular values of the small real matrices of a group by Jacobi's rotations: see matrix_groups.h.
+// Eigenvalues and singular values of the small real matrices of a group by Jacobi rotations: see matrix_groups.h.
 //
-// A rotation makes one element, or one product of columns, zero; sweeps over all pairs end when no lane rotates.
-// What is below rounding errors is left alone, lane by lane.
+// A rotation zeroes one element, or one dot product of columns; sweeps over all pairs end when no lane rotates.
+// Values below rounding error are left alone, lane by lane.
 #pragma once
 
 #include <numeric>
@@ -10,14 +10,14 @@
 
 namespace pellucid::lapack {
 
-// Up to how many rows rotations are faster than LAPACK.
+// The most rows for which rotations are faster than LAPACK.
 template <class T>
 constexpr Int kFewEigenvalues = 2 * kMatrices<T>;
 template <class T>
 constexpr Int kFewSingularValues = 3 * kMatrices<T>;
-constexpr int kMostSweeps = 40;  // some six are usual, ten with many rows
+constexpr int kMostSweeps = 40;  // about six are usual, ten with many rows
 
-// From x = a_pp, y = a_qq and z = a_pq, which is not zero where `rotates`: the rotation after which z is 0.
+// The rotation that zeroes z = a_pq, which is nonzero where `rotates`, given x = a_pp and y = a_qq.
 template <class T>
 struct Rotation {
   template <class Mask>
@@ -30,15 +30,15 @@ struct Rotation {
     sine = tangent * cosine;
     half = sine / (one + cosine);
   }
-  // Rutishauser 1966: what is added is small where the angle is, and so are its rounding errors.
-  void turn(Vector<T>& p, Vector<T>& q) const {
+  // Rutishauser 1966: for a small angle the increments are small, and so are their rounding errors.
+  void rotate(Vector<T>& p, Vector<T>& q) const {
     const V first = p;
     p -= sine * (q + half * p);
     q += sine * (first - half * q);
   }
 
   using V = Vector<T>;
-  V tangent, sine, half;  // the last of half of the angle
+  V tangent, sine, half;  // the last is the tangent of half the angle
 };
 
 template <class T>
@@ -47,7 +47,7 @@ void identity_of(Vector<T>* to, int64_t n) {
   for (int64_t k = 0; k < n; ++k) to[k * (n + 1)] = Vector<T>{} + T{1};
 }
 
-// The order of `count` values of one matrix.
+// The sorted order of `count` values of one matrix.
 template <class T, class Before>
 std::array<int8_t, kFewSingularValues<T>> order_of(const Vector<T>* values, int64_t count, int matrix,
                                                    Before&& before) {
@@ -69,7 +69,7 @@ class SmallEigh {
       : n_(n), with_vectors_(with_vectors), is_upper_(is_upper), a_(int64_t{n} * n), vectors_(int64_t{n} * n),
         values_(n) {}
 
-  // False if rotations do not end.
+  // False if the sweeps do not converge.
   bool find(const Group<T>& matrices) {
     matrices.load(a_, int64_t{n_} * n_);
     for (int64_t i = 0; i < n_; ++i)
@@ -118,11 +118,11 @@ class SmallEigh {
     at(p, q) = at(q, p) = rotates ? V{} : z;
     for (int64_t k = 0; k < n_; ++k) {
       if (k == p || k == q) continue;
-      rotation.turn(at(p, k), at(q, k));
+      rotation.rotate(at(p, k), at(q, k));
       at(k, p) = at(p, k);
       at(k, q) = at(q, k);
     }
-    for (int64_t k = 0; k < n_ && with_vectors_; ++k) rotation.turn(vectors_[p * n_ + k], vectors_[q * n_ + k]);
+    for (int64_t k = 0; k < n_ && with_vectors_; ++k) rotation.rotate(vectors_[p * n_ + k], vectors_[q * n_ + k]);
   }
 
   V& at(int64_t row, int64_t column) const { return a_[row * n_ + column]; }
@@ -132,8 +132,8 @@ class SmallEigh {
   Workspace<V> a_, vectors_, values_;
 };
 
-// Hestenes 1958: columns of A, or rows where there are fewer, are rotated until they are at right angles. Their
-// lengths are the singular values.
+// Hestenes 1958: columns of A, or rows if there are fewer, are rotated until they are orthogonal. Their lengths
+// are the singular values.
 template <class T>
 class SmallSvd {
  public:
@@ -141,7 +141,7 @@ class SmallSvd {
       : by_rows_(m < n), with_vectors_(with_vectors), length_(std::max(m, n)), count_(std::min(m, n)),
         from_(int64_t{m} * n), columns_(int64_t{m} * n), right_(int64_t{count_} * count_), values_(count_) {}
 
-  // False if rotations do not end.
+  // False if the sweeps do not converge.
   bool find(const Group<T>& matrices) {
     matrices.load(from_, int64_t{length_} * count_);
     const V scale = find_scale();
@@ -161,7 +161,8 @@ class SmallSvd {
     return true;
   }
 
-  // Whether the columns of all values have directions: those of the least are lost in rounding errors otherwise.
+  // Whether the columns of all singular values have directions; those of the smallest values may be lost in
+  // rounding errors.
   bool has_vectors(int matrix) const {
     T least = values_[0][matrix], greatest = least;
     for (int64_t k = 1; k < count_; ++k) {
@@ -171,7 +172,7 @@ class SmallSvd {
     return least > greatest * 16 * length_ * std::numeric_limits<T>::epsilon();
   }
 
-  // U, S and Vᵀ.
+  // Stores U, S and Vᵀ.
   void give(int matrix, T* u, T* values, T* vh) const {
     const auto order = order_of<T>(values_, count_, matrix, [](T a, T b) { return a > b; });
     for (int64_t k = 0; k < count_; ++k) values[k] = values_[order[k]][matrix];
@@ -189,7 +190,7 @@ class SmallSvd {
 
   V* column(int64_t k) const { return columns_ + k * length_; }
 
-  // Powers of two that bring the greatest element near 1: squares neither overflow nor vanish.
+  // Powers of two that scale the largest element to about 1, so that squares neither overflow nor underflow.
   V find_scale() const {
     V largest{}, scale;
     for (int64_t k = 0; k < int64_t{length_} * count_; ++k) largest = greater_of(largest, absolute(from_[k]));
@@ -210,7 +211,7 @@ class SmallSvd {
 
   bool sweep() {
     constexpr T kEpsilon = std::numeric_limits<T>::epsilon();
-    const T negligible = kEpsilon * std::sqrt(T(length_));  // what the rounding of a product leaves
+    const T negligible = kEpsilon * std::sqrt(T(length_));  // the rounding error of a dot product
     bool rotated = false;
     for (int64_t p = 0; p < count_; ++p)
       for (int64_t q = p + 1; q < count_; ++q) {
@@ -220,9 +221,9 @@ class SmallSvd {
         if (!any(rotates)) continue;
         rotated = true;
         const Rotation<T> rotation(x, y, z, rotates);
-        for (int64_t i = 0; i < length_; ++i) rotation.turn(column(p)[i], column(q)[i]);
+        for (int64_t i = 0; i < length_; ++i) rotation.rotate(column(p)[i], column(q)[i]);
         for (int64_t i = 0; i < count_ && with_vectors_; ++i)
-          rotation.turn(right_[p * count_ + i], right_[q * count_ + i]);
+          rotation.rotate(right_[p * count_ + i], right_[q * count_ + i]);
       }
     return rotated;
   }

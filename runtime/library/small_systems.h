@@ -1,13 +1,13 @@
-// LU with exchanged rows of the small matrices of a group, and what is made of it: see matrix_groups.h.
+// LU with partial pivoting of the small matrices of a group, and its uses: see matrix_groups.h.
 //
-// The same matrices, pivots and info as getrf and trsm leave: columns of `n` numbers.
+// Produces the same factors, pivots and info as getrf and trsm: columns of `n` numbers.
 #pragma once
 
 #include "library/matrix_groups.h"
 
 namespace pellucid::lapack {
 
-// Aᵀ = P L U, A being row-major.
+// Aᵀ = P L U for a row-major A.
 template <class T>
 class SmallSystem {
  public:
@@ -32,7 +32,7 @@ class SmallSystem {
     }
   }
 
-  // From Xᵀ P L U = Bᵀ: the exchanges of P's columns are those of rows of the row-major X.
+  // From Xᵀ P L U = Bᵀ: P's column exchanges are row exchanges of the row-major X.
   void solve(N* x, int64_t columns) const {
     for (int64_t j = 0; j < n_; ++j) {
       N* to = x + j * columns;
@@ -96,7 +96,7 @@ class SmallSystem {
   Workspace<N> a_, pivots_;
 };
 
-// The rows of X with A X = B, one after another: A's other triangle, and the diagonal of a unit one, are not read.
+// Solves A X = B row by row of X. A's other triangle, and the diagonal of a unit triangle, are not read.
 template <class T>
 void solve_small_triangle(const Group<T>& matrices, int64_t n, bool is_upper, bool is_unit, Numbers<T>* x,
                           int64_t columns) {

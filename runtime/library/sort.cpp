@@ -16,18 +16,18 @@
 namespace pellucid {
 namespace {
 
-constexpr int64_t kSmallRow = 128;     // below, comparing beats counting digits
-constexpr int64_t kLongRow = 1 << 16;  // a longer one is sorted by all threads
-constexpr int64_t kFew = 32;           // a row's top 32nd or less is found without ordering the rest
-constexpr int64_t kStretch = 64;       // elements looked at together
+constexpr int64_t kSmallRow = 128;     // below this, comparison sorts are faster than counting digits
+constexpr int64_t kLongRow = 1 << 16;  // longer rows are sorted by all threads
+constexpr int64_t kFew = 32;           // the top 1/32 of a row or less is found without sorting the rest
+constexpr int64_t kStretch = 64;       // elements examined together
 
 template <class Key>
 bool comes_before(const KeyAndPlace<Key>& a, const KeyAndPlace<Key>& b) {
   return a.key != b.key ? a.key < b.key : a.place < b.place;
 }
 
-// Elements as unsigned keys in the same order. A float's bits order themselves once negative ones
-// are flipped; zeros of both signs are equal, and NaN comes last.
+// Elements as unsigned keys in the same order. A float's bits have its order once those of negative numbers are
+// flipped; zeros of both signs are equal, and NaN comes last.
 template <class Key, int kMantissaBits>
 Key float_key(Key bits) {
   constexpr Key kSign = static_cast<Key>(Key{1} << (8 * sizeof(Key) - 1));
@@ -58,7 +58,7 @@ struct Sorter {
     }
   }
 
-  // Sorts by counting the digits of the keys, lowest first; each pass keeps the order of equals.
+  // Counting sort by the digits of the keys, lowest first; each pass is stable.
   static void sort(Row items, Row spare, int64_t count) {
     if (count <= kSmallRow) return std::sort(items, items + count, comes_before<Key>);
     std::array<std::array<uint32_t, 256>, sizeof(Key)> counts{};
@@ -67,7 +67,7 @@ struct Sorter {
     Row from = items, to = spare;
     for (size_t digit = 0; digit < sizeof(Key); ++digit) {
       auto& starts = counts[digit];
-      if (starts[from[0].key >> (8 * digit) & 255] == count) continue;  // one digit for all
+      if (starts[from[0].key >> (8 * digit) & 255] == count) continue;  // all keys have the same digit
       uint32_t next = 0;
       for (uint32_t& start : starts) next += std::exchange(start, next);
       for (int64_t i = 0; i < count; ++i) to[starts[from[i].key >> (8 * digit) & 255]++] = from[i];
@@ -76,8 +76,8 @@ struct Sorter {
     if (from != items) std::copy_n(from, count, items);
   }
 
-  // A long row is sorted by the bits that differ anywhere, on all threads.
-  // Keys that differ in few bits, as indices do, are moved as 32-bit ones.
+  // A long row is sorted on all threads by the bits in which any keys differ. If these are few, as for indices,
+  // keys are moved as 32-bit ones.
   void sort_long(const Key* from, int64_t* out, int64_t count) const {
     std::vector<Key> differing((count + radix::kChunk - 1) / radix::kChunk);
     radix::in_chunks(count, [&](int64_t chunk, int64_t begin, int64_t end) {
@@ -93,7 +93,7 @@ struct Sorter {
     else sort_digits<Key>(from, out, count, low, width);
   }
 
-  // Sorts by the `width` bits of the keys from bit `low` on.
+  // Sorts by `width` bits of the keys, from bit `low` on.
   template <class Narrow>
   void sort_digits(const Key* from, int64_t* out, int64_t count, int low, int width) const {
     const Workspace<KeyAndPlace<Narrow>> items(count), spare(count);
@@ -110,7 +110,7 @@ struct Sorter {
     });
   }
 
-  // Rows in parallel; a block has enough rows to be worth a thread.
+  // Processes rows in parallel; a block has enough rows to be worth a thread.
   template <class Order>
   static void over_rows(int64_t rows, int64_t length, Order&& order) {
     const int64_t per_block = std::max<int64_t>(1, kParallelGrain / 4 / std::max<int64_t>(length, 1));
@@ -146,7 +146,7 @@ struct Sorter {
     });
   }
 
-  // The keys of a stretch, and the least of them. A length that the compiler knows makes vectors of it.
+  // The keys of a stretch, and the smallest of them. A length known to the compiler lets it vectorise.
   template <int64_t kKnown>
   static Key load_keys(const Key* from, int64_t count, Key* keys, Key flip) {
     Key least = std::numeric_limits<Key>::max();
@@ -157,8 +157,8 @@ struct Sorter {
     return least;
   }
 
-  // The first `chosen` items in order, out of a heap with the last of them on top. Most stretches of
-  // the row hold nothing that comes before it. Of equal keys the one met first stays.
+  // Finds the first `chosen` items in order, with a heap whose top is the last of them. Most stretches of the row
+  // contain nothing that precedes it. Among equal keys the first one encountered stays.
   void find_few(const Key* from, Row heap, int64_t length, int64_t chosen) const {
     load(from, heap, 0, chosen);
     std::make_heap(heap, heap + chosen, comes_before<Key>);
@@ -186,7 +186,7 @@ void order(LibraryCall& call, bool reversed, bool only_top) {
   const TensorImpl& output = *call.outputs[0];
   const int64_t length = input.sizes[input.ndim - 1], chosen = output.sizes[output.ndim - 1];
   if (length > std::numeric_limits<uint32_t>::max())
-    raise(ErrorKind::NotImplemented, "%s(): rows of more than 2**32 elements are not ordered", call.step.name.c_str());
+    raise(ErrorKind::NotImplemented, "%s(): rows of more than 2**32 elements cannot be sorted", call.step.name.c_str());
   if (!output.numel) return;
   const Key* from = reinterpret_cast<const Key*>(call.inputs[0]->host());
   int64_t* to = reinterpret_cast<int64_t*>(call.outputs[0]->host());

@@ -1,7 +1,7 @@
 // Library routines that order the elements of rows: `argsort` and `argtopk`.
 //
-// The order is total, so the result is one and the same however the work is split: by value, NaN
-// after every number, equal values by their place. plan/library.h runs them on dense tensors.
+// The order is total, so the result does not depend on how the work is split: by value, NaN after every number,
+// equal values by position. plan/library.h runs the routines on dense tensors.
 #pragma once
 
 namespace pellucid {

@@ -11,13 +11,14 @@ namespace lapack {
 namespace {
 
 [[noreturn]] void raise_not_converged(const LibraryCall& call, int64_t matrix) {
-  raise(ErrorKind::LinearAlgebra,
-        "linalg.%s: the algorithm did not converge for matrix %lld of the batch; matrices that hold infinities or NaN "
-        "have no result",
-        call.step.name.c_str(), static_cast<long long>(matrix));
+  raise(
+      ErrorKind::LinearAlgebra,
+      "linalg.%s: the algorithm did not converge for matrix %lld of the batch; matrices that contain infinities or NaN "
+      "have no result",
+      call.step.name.c_str(), static_cast<long long>(matrix));
 }
 
-// syevd with its workspaces. Eigenvectors take the matrix's place.
+// syevd with its workspaces. The eigenvectors replace the matrix.
 template <class T>
 class Eigh {
  public:
@@ -55,7 +56,7 @@ class Eigh {
   char job_, triangle_;
 };
 
-// Whether the triangle that counts of a row-major matrix is finite.
+// Whether the referenced triangle of a row-major matrix is finite.
 template <class T>
 bool is_finite_triangle(const T* matrix, int64_t n, bool is_upper) {
   for (int64_t i = 0; i < n; ++i)
@@ -63,8 +64,8 @@ bool is_finite_triangle(const T* matrix, int64_t n, bool is_upper) {
   return true;
 }
 
-// The groups of a range of small matrices: `finder.find(group)`, then `give(k, place)` for the matrix k in its place of
-// the group, which is negative where rotations did not end.
+// Runs `finder.find(group)` over a range of small matrices, then `give(k, place)` for matrix k, which is number
+// `place` of the group; a negative place means that the sweeps did not converge.
 template <class Finder, class T, class Give>
 void find_in_groups(Finder& finder, const Matrices<T>& from, int64_t first, int64_t last, Give&& give) {
   for (int64_t k = first; k < last; k += kMatrices<T>) {
@@ -111,8 +112,8 @@ void eigvalsh(LibraryCall& call, const Routines<T>& routines) {
   find_eigh<T>(call, routines, false);
 }
 
-// geev, which gives eigenvectors of length 1. Those of a real matrix come in real columns: one for a
-// real eigenvalue, real and imaginary part of the first for a conjugate pair.
+// geev, whose eigenvectors have length 1. Those of a real matrix are stored in real columns: one for a real
+// eigenvalue, real and imaginary part of the first for a conjugate pair.
 template <class T>
 class Eig {
  public:
@@ -228,7 +229,7 @@ T conjugate(T x) {
   else return x;
 }
 
-// Columns times the inverses of values that are greater than the cutoff, conjugated.
+// Multiplies the columns by the inverses of the values above the cutoff, and conjugates them.
 template <class T>
 void scale_by_inverses(T* columns, const Real<T>* values, Real<T> cutoff, int64_t rows, int64_t count) {
   for (int64_t j = 0; j < count; ++j) {
@@ -278,7 +279,7 @@ void pinv(LibraryCall& call, const Routines<T>& routines) {
   TensorImpl& cutoffs = *call.inputs[1];
   const bool is_one_each = cutoffs.numel == Matrices<T>(*call.inputs[0]).count;
   if (!is_one_each || category(cutoffs.dtype) != DTypeCategory::Floating || item_size(cutoffs.dtype) != sizeof(Real<T>))
-    return library_fallback(call);  // which broadcasts and converts
+    return library_fallback(call);  // it broadcasts and converts
   const auto* numbers = cutoffs.host_as<Real<T>>();
   if (is_set(call, "hermitian")) pinv_by_eigh<T>(call, routines, numbers);
   else pinv_by_svd<T>(call, routines, numbers);

@@ -1,4 +1,4 @@
-// Singular values and vectors of one matrix after another, with LAPACK's workspaces.
+// Singular values and vectors of matrices, one at a time, with LAPACK's workspaces.
 #pragma once
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace pellucid::lapack {
 
-// The iterations of gesdd and syevd need not end where there are infinities; linalg.eig refuses them itself.
+// The iterations of gesdd and syevd may not terminate on infinities; linalg.eig rejects them itself.
 template <class T>
 bool are_finite(const T* numbers, int64_t count) {
   const auto* parts = reinterpret_cast<const Real<T>*>(numbers);
@@ -31,7 +31,7 @@ class Svd {
     to_columns<T>(a_, from, m_, n_);
     return run(values, work_, lwork_) == 0;
   }
-  T* u() const { return u_; }  // column by column
+  T* u() const { return u_; }  // column-major
   T* vh() const { return vh_; }
   void give_u(T* to) const { from_columns<T>(to, u_, m_, columns_of_u_, m_); }
   void give_vh(T* to) const { from_columns<T>(to, vh_, rows_of_vh_, n_, rows_of_vh_); }

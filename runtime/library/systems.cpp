@@ -1,7 +1,7 @@
 // Inverses, solutions of linear systems and determinants, by LAPACK's LU of the transpose.
 //
-// A row-major A is passed in place, which is Aᵀ. Its inverse, read the same way, is that of A. A
-// system A X = B is Xᵀ Aᵀ = Bᵀ, whose three matrices are all in place.
+// A row-major A passed in place is Aᵀ. Its inverse, read the same way, is that of A. A system A X = B is Xᵀ Aᵀ =
+// Bᵀ, whose three matrices are all in place.
 #include <cmath>
 
 #include "library/linear_algebra.h"
@@ -13,7 +13,7 @@ namespace pellucid {
 namespace lapack {
 namespace {
 
-// Whether an inverse tells something: no factor on the diagonal of U is lost in the rounding errors of the others.
+// Whether an inverse is meaningful: no diagonal element of U is lost in the rounding errors of the others.
 template <class T, class Diagonal>
 bool is_regular(int64_t n, Diagonal&& diagonal) {
   Real<T> least = std::numeric_limits<Real<T>>::infinity(), greatest = 0;
@@ -25,7 +25,7 @@ bool is_regular(int64_t n, Diagonal&& diagonal) {
   return least > greatest * 100 * n * std::numeric_limits<Real<T>>::epsilon();
 }
 
-// Aᵀ = P L U for one A after another; a repeated one is not factored again.
+// Aᵀ = P L U for one A after another; the same A is not factored twice in a row.
 template <class T>
 class Factored {
  public:
@@ -38,7 +38,7 @@ class Factored {
     of_ = matrix;
   }
 
-  // From Xᵀ P L U = Bᵀ: the exchanges of P's columns are those of rows of the row-major X.
+  // From Xᵀ P L U = Bᵀ: P's column exchanges are row exchanges of the row-major X.
   void solve(T* x, Int columns) const {
     Int info;
     if (columns == 1) {
@@ -52,7 +52,7 @@ class Factored {
         std::swap_ranges(x + row * columns, x + (row + 1) * columns, x + other * columns);
   }
 
-  // Leaves no factors behind.
+  // Overwrites the factors.
   void invert(T* to) {
     of_ = nullptr;
     T answer{};
@@ -81,7 +81,7 @@ class Factored {
   const T* of_ = nullptr;
 };
 
-// `body(system, first, size)` for groups of small matrices that are factored.
+// Runs `body(system, first, size)` for groups of small matrices, which are factored.
 template <class T, class Body>
 void each_system(const Matrices<T>& matrices, int64_t work_of_each, Body&& body) {
   share_groups<T>(matrices.count, work_of_each, [&](int64_t first, int64_t last) {
@@ -110,7 +110,7 @@ void inv_of_few_rows(const Matrices<T>& from, const Matrices<T>& to, int32_t* in
   });
 }
 
-// A singular matrix has no inverse to read: NaN, and its info.
+// A singular matrix has no inverse: the result is NaN, and the info is set.
 template <class T>
 void inv(LibraryCall& call, const Routines<T>& routines) {
   const Matrices<T> from(*call.inputs[0]), to(*call.outputs[0]);
@@ -127,7 +127,7 @@ void inv(LibraryCall& call, const Routines<T>& routines) {
   });
 }
 
-// The matrices of a batch that broadcasts.
+// The matrices of a broadcast batch.
 template <class T>
 struct Operand {
   Operand(TensorImpl& tensor, const TensorImpl& result) : matrices(tensor), places(tensor, result) {}
@@ -137,13 +137,13 @@ struct Operand {
   BroadcastBatch places;
 };
 
-// Whether a group has less to do than a call for each of its matrices, if `columns` are to be found.
+// Whether computing in groups, with `columns` right-hand sides, costs less than a LAPACK call per matrix.
 template <class T>
 bool are_few(const Matrices<T>& a, const Matrices<T>& x) {
   return are_small<T>(a.rows, x.count) && (x.count >= kMatrices<T> || x.columns <= 4 * kFewAlone);
 }
 
-// `body(a, x)` for groups of small matrices and of what is on the right of equal signs, which it solves.
+// Runs `body(a, x)` for groups of small matrices and their right-hand sides, which it solves in place.
 template <class T, class Body>
 void each_equation(const Operand<T>& a, const Operand<T>& b, const Matrices<T>& x, Body&& body) {
   const int64_t size = a.matrices.size();
@@ -224,14 +224,14 @@ void det(LibraryCall& call, const Routines<T>& routines) {
   });
 }
 
-// factor / |factor|; of real numbers also where both are infinite.
+// factor / |factor|; for real numbers also if both are infinite.
 template <class T>
 T sign_of(T factor, Real<T> size) {
   if constexpr (std::is_same_v<T, Real<T>>) return static_cast<T>((factor > 0) - (factor < 0));
   else return size == 0 ? T{} : factor / size;
 }
 
-// Sign and logarithm of a determinant from the factors on the diagonal of U.
+// Sign and logarithm of a determinant, from the diagonal of U.
 template <class T>
 struct SignedLogarithm {
   void multiply(T factor) {
@@ -272,7 +272,7 @@ void slogdet(LibraryCall& call, const Routines<T>& routines) {
   });
 }
 
-// The cofactors of a matrix that has no inverse: adj(U S Vᴴ) = det(U Vᴴ) V adj(S) Uᴴ.
+// The cofactors of a singular matrix: adj(U S Vᴴ) = det(U Vᴴ) V adj(S) Uᴴ.
 template <class T>
 class CofactorsBySvd {
  public:
@@ -290,7 +290,7 @@ class CofactorsBySvd {
       for (int64_t j = 0; j < n_; ++j) others *= j == k ? 1 : values_[j];
       for (int64_t i = 0; i < n_; ++i) svd_.u()[k * n_ + i] *= others;
     }
-    // U is conjugated by the product, which gives the adjoint of what is wanted; both are read row by row
+    // The product conjugates U and so yields the adjoint of the result; both are read row by row
     const Workspace<T> product(int64_t{n_} * n_);
     routines_.gemm('N', 'N', n_, n_, n_, T{1}, svd_.u(), n_, svd_.vh(), n_, T{}, product, n_, 1, 1);
     for (int64_t k = 0; k < int64_t{n_} * n_; ++k) {
@@ -308,7 +308,7 @@ class CofactorsBySvd {
   Workspace<Real<T>> values_;
 };
 
-// det(A) A⁻¹ where that is defined well.
+// det(A) A⁻¹ where that is well-defined.
 template <class T>
 void adjugate(LibraryCall& call, const Routines<T>& routines) {
   const Matrices<T> from(*call.inputs[0]), to(*call.outputs[0]);

@@ -1,4 +1,4 @@
-// Vectors of numbers, as the routines of this folder compute with: the same width on every machine, so the same bits.
+// Vector types for the routines of this folder: the same width on every machine, and so the same bits.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Workspace: memory that a library routine needs while it runs.
+// Workspace: temporary memory for a library routine.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,8 @@
 
 namespace pellucid {
 
-// An array of the caching allocator's, as large as operands are: what a thread keeps for itself is for kernels.
+// An array from the caching allocator, because it may be as large as the operands; per-thread scratch memory is
+// for kernels.
 template <class T>
 class Workspace {
  public:

@@ -1,8 +1,9 @@
-// PyInit__C, compiled for the x86-64 baseline: an older processor gets a sentence instead of an illegal instruction.
+// PyInit__C, compiled for the x86-64 baseline, so that an older processor gets an error message instead of an
+// illegal instruction.
 //
-// All other files but core/cpu.cpp are compiled for x86-64-v3. They have no static initialisers, which would run
-// before this does (tests/runtime/test_baseline.py), and this file no standard library, whose inline functions the
-// linker might take from one of them.
+// All other files except core/cpu.cpp are compiled for x86-64-v3. They have no static initialisers, which would
+// run before this code (tests/runtime/test_baseline.py). This file must not use the standard library, because the
+// linker might take its inline functions from one of those files.
 #include "core/cpu.h"
 #include "module/module.h"
 

@@ -1,4 +1,4 @@
-// Makes the extension module; module/loader.cpp calls it once it knows that the processor can run it.
+// Makes the extension module; module/loader.cpp calls it after checking the processor.
 #pragma once
 
 #include <Python.h>

@@ -1,4 +1,4 @@
-// Starts what is below the bindings: kernel packs, op table, autograd's handlers, tracing.
+// Starts the layers below the bindings: kernel packs, op table, autograd's handlers, tracing.
 #include "module/start.h"
 
 #include <unistd.h>
@@ -28,7 +28,7 @@ namespace pellucid::python {
 
 namespace {
 
-// pellucid._C._runtime.tracing.answer(what, request); callers may or may not hold the interpreter lock.
+// Calls pellucid._C._runtime.tracing.answer(what, request), with or without the interpreter lock held.
 std::string ask_python(std::string_view what, std::string_view request) {
   const HoldGil lock;
   Object module = own(PyImport_ImportModule("pellucid._C._runtime.tracing"));
@@ -53,7 +53,7 @@ KernelFunction compile_kernel(const KernelId& id) {
   return map_code(code, static_cast<size_t>(size), static_cast<size_t>(entry));
 }
 
-// Numbers of a library call as Python's: what the plan says, then what the call gave.
+// Converts the options of a library call to Python: the plan's, then the call's.
 void add_options(PyObject* options, const LibraryCall& call) {
   const Step& step = call.step;
   for (size_t k = 0; k < step.options.size(); ++k) {
@@ -77,7 +77,7 @@ Object tensor_list(std::span<TensorImpl* const> tensors) {
   return list;
 }
 
-// pellucid._C._runtime.tracing.run_routine(name, inputs, outputs, options): the routine's meaning in NumPy.
+// pellucid._C._runtime.tracing.run_routine(name, inputs, outputs, options): the routine's definition in NumPy.
 void run_routine_in_python(LibraryCall& call) {
   const HoldGil lock;
   Object module = own(PyImport_ImportModule("pellucid._C._runtime.tracing"));
@@ -97,15 +97,15 @@ std::string find_lapack_package() {
   return text;
 }
 
-// A missing pack is slow, never an error: kernels then run as tile programs. In checked mode the
-// compiler makes every kernel again.
+// A missing pack is slow, never an error: kernels then run as tile programs. In checked mode the compiler
+// recompiles every kernel.
 void open_pack_if_there(const std::string& path) {
   const char* checked = std::getenv("PELLUCID_CHECKED");
   if (checked && *checked) return;
   if (access(path.c_str(), R_OK) == 0) open_pack(path);
 }
 
-// _start(directory): once, with the directory of the package's data files.
+// _start(directory): called once, with the directory of the package's data files.
 PyObject* start(PyObject*, PyObject* directory) {
   return guarded([&] {
     const char* text = PyUnicode_AsUTF8(directory);
@@ -142,7 +142,7 @@ PyObject* start_log(PyObject*, PyObject*) {
   });
 }
 
-// [(op, key, depth, request)] of this thread's dispatches since the start.
+// [(op, key, depth, request)] of this thread's dispatches since the log was started.
 PyObject* stop_log(PyObject*, PyObject*) {
   return guarded([] {
     Object list = own(PyList_New(0));
@@ -165,7 +165,7 @@ PyObject* kernel_is_packed(PyObject*, PyObject* id) {
 }
 
 PyMethodDef functions[] = {
-    {"_start_call_log", start_log, METH_NOARGS, "Begins to record this thread's dispatches for explain."},
+    {"_start_call_log", start_log, METH_NOARGS, "Starts recording this thread's dispatches for explain."},
     {"_stop_call_log", stop_log, METH_NOARGS, "[(op, key, depth, request)] since the start."},
     {"_kernel_is_packed", kernel_is_packed, METH_O, "Whether a pack holds the kernel of this id."},
     {"_start", start, METH_O, "Maps the kernel pack and the op table of a directory."},

@@ -31,7 +31,7 @@ void leave(const OpCall&, Key, bool, void*) {
 }  // namespace
 
 void start_call_log() {
-  if (active) raise(ErrorKind::Runtime, "this thread's calls are being recorded already");
+  if (active) raise(ErrorKind::Runtime, "this thread's calls are already being recorded");
   active = new CallLog;
   active->token = add_dispatch_observer({enter, leave, nullptr});
 }

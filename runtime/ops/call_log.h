@@ -1,6 +1,6 @@
-// The calls of a thread, as explain wants them: op, key, depth, and the arguments as a trace request.
+// Records a thread's calls for explain: op, key, depth, and the arguments as a trace request.
 //
-// While a log runs, every dispatch of its thread is recorded; other threads do not see it.
+// While a log is active, every dispatch of its thread is recorded; other threads are not affected.
 #pragma once
 
 #include <string>
@@ -16,9 +16,9 @@ struct LoggedCall {
   std::string request;  // [op reference, [argument, ...], 0], as trace.h encodes it
 };
 
-void start_call_log();  // raises when this thread has one already
+void start_call_log();  // raises if this thread already has one
 std::vector<LoggedCall> stop_call_log();
-// Whether machine code for a kernel is at hand; else its tile program runs.
+// Whether machine code for a kernel is available; otherwise its tile program runs.
 bool has_machine_code(const std::string& kernel_id);
 
 }  // namespace pellucid

@@ -26,8 +26,7 @@ KeyBuilder key_of(const OpCall& call, const OpRecord& op, uint64_t needs_grad) {
   return key;
 }
 
-// An op of a derivative: its schema, kind, origin and the one key that is known of it. None when there is
-// nothing to compute.
+// The op of a derivative: its schema, kind, origin and the one key known of it. Null if there is nothing to compute.
 std::shared_ptr<const OpRecord> make_op(const std::optional<encoded::DerivedOp>& given, ResultLayout layout) {
   if (!given) return nullptr;
   return derivative_op(std::string(given->schema), given->kind, given->promoted,
@@ -56,7 +55,7 @@ std::unique_ptr<DerivativePlan> make_plan(const encoded::DerivativeRow& given, c
   return plan;
 }
 
-// Keeps the structural arguments of the first call with the plan's key: all its calls have the same.
+// Stores the structural arguments of the first call with the plan's key; all calls with the key have the same ones.
 void keep_structural(DerivativePlan& plan, const OpCall& call) {
   const OpRecord& op = call.op->functional ? *call.op->functional : *call.op;
   const std::vector<Argument>& arguments = op.schema.arguments;
@@ -69,7 +68,8 @@ void keep_structural(DerivativePlan& plan, const OpCall& call) {
     if (arguments[i].structural) plan.structural.push_back({static_cast<int16_t>(i), copy_value(call.args[i], cursor)});
 }
 
-// Integers and bools that do not join the promotion of what is differentiated, and what a list of indices leaves out.
+// Inputs that are indices or masks: integers and bools that take no part in promotion, and the omitted entries of
+// a list of indices.
 uint64_t places_of(const OpCall& call) {
   const OpRecord& op = call.op->functional ? *call.op->functional : *call.op;
   const uint32_t joining = is_scalar(op.kind) ? frozen_op(op).promoted : 0;
@@ -98,7 +98,7 @@ struct Derivations {
 };
 
 Derivations& derivations() {
-  static auto* made = new Derivations;  // never destroyed, as records are not
+  static auto* made = new Derivations;  // never destroyed, like records
   return *made;
 }
 
@@ -165,7 +165,8 @@ const std::vector<DerivativeVariant>* decode_frozen(Derivatives& derivatives, De
   return found.variants.load();
 }
 
-// The plan of the key in the frozen file, found without a lock once it is decoded. None: the file has none for the call.
+// The plan of the key in the frozen file, found without a lock once it is decoded. nullopt: the file has none for
+// the call.
 std::optional<SharedPlan> find_frozen(const OpRecord& op, Derivatives& derivatives, Rule rule, const KeyBuilder& key,
                                       const OpCall& call) {
   read_frozen(op, derivatives);
@@ -222,7 +223,7 @@ SharedPlan find_rule(Rule rule, const OpCall& call, uint64_t mask) {
   if (auto plan = find_frozen(op, derivatives, rule, key, call)) [[likely]]
     return *std::move(plan);
   if (auto plan = find_traced(derivatives, rule, key, call)) return *std::move(plan);
-  // Tracing wants the interpreter, which a thread that waits for the lock may hold.
+  // Tracing needs the interpreter lock, which a thread that waits for ours may hold.
   const Traced traced = trace(kRuleNames[static_cast<int>(rule)], call, static_cast<int64_t>(mask));
   std::lock_guard lock(derivatives.mutex);
   if (auto plan = find_traced(derivatives, rule, key, call)) return *std::move(plan);  // another thread was faster

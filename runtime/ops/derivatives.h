@@ -1,4 +1,4 @@
-// Where autograd and the function transforms find what is derived from an op: `find_rule` of
+// The table of ops derived from an op, for autograd and the function transforms: implements `find_rule` of
 // autograd/derivative.h.
 #pragma once
 
@@ -16,18 +16,18 @@
 
 namespace pellucid {
 
-// One plan of a key; a null plan says "not differentiable". Variants of one key differ by the questions that their
-// Graph asked.
+// One plan of a key; a null plan means "not differentiable". Variants of one key differ by the guards that their
+// Graphs recorded.
 struct DerivativeVariant {
   RegisterProgram guards;
   SharedPlan plan;
 };
 
-// Per op and rule: plans by (key, mask of inputs). Those of the frozen file live as long as the op and are found
-// without a lock; of traced ones only so many are remembered, and nodes own those that they need.
+// Per op and rule: plans by (key, mask of inputs). Plans of the frozen file live as long as the op and are found
+// without a lock. Only a limited number of traced plans is cached, and nodes own those that they need.
 struct Derivatives {
   struct Frozen {
-    std::vector<std::span<const uint8_t>> encoded;  // guarded by `mutex`, until decoded
+    std::vector<std::span<const uint8_t>> encoded;  // guarded by `mutex` until decoded
     std::atomic<const std::vector<DerivativeVariant>*> variants{nullptr};
     ~Frozen() { delete variants.load(); }
   };

@@ -30,7 +30,7 @@ void each_tensor(const Value& value, Visit&& visit) {
 
 bool names_device(const Value& value) { return value.tag == Tag::Device; }
 
-// Where the call's tensors are, or where a factory is to make one.
+// The device of the call's tensors, or the one on which a factory must make its result.
 Device device_of(const OpCall& call) {
   const Value *const begin = call.args, *const end = begin + call.num_args;
   const Value* const named = std::find_if(begin, end, names_device);
@@ -45,7 +45,7 @@ Device device_of(const OpCall& call) {
   return found;
 }
 
-// Numbers may be on the CPU beside tensors of a device; so may indices, and what is copied.
+// CPU scalars may be mixed with tensors of a device; so may indices, and the source of a copy.
 void require_one_device(const OpCall& call, Device device) {
   if (call.op->kind == OpKind::DataDependent || call.op->kind == OpKind::Factory) return;
   const OpRecord& functional = call.op->functional ? *call.op->functional : *call.op;
@@ -64,7 +64,7 @@ void require_one_device(const OpCall& call, Device device) {
   }
 }
 
-// Whether tensors of several devices go together, which copies take: numbers aside.
+// Whether tensors other than scalars are on several devices, which copies allow.
 bool crosses_devices(const OpCall& call, Device device) {
   bool crosses = false;
   for (int k = 0; k < call.num_args; ++k)
@@ -72,7 +72,7 @@ bool crosses_devices(const OpCall& call, Device device) {
   return crosses;
 }
 
-// A call with shadows in its tensors' places.
+// A call with shadows in place of its tensors.
 class HostCall {
  public:
   explicit HostCall(OpCall& call) : call_(call), device_(device_of(call)), target_(device_) {
@@ -126,7 +126,7 @@ class HostCall {
         each_tensor(call_.args[k], [&](TensorImpl& tensor) { finish_written(tensor); });
   }
 
-  // out= may have got another shape, and with it other memory.
+  // out= may have been resized, and so may have other memory.
   void finish_written(TensorImpl& tensor) {
     TensorImpl& shadow = *shadow_of(&tensor);
     if (&shadow == &tensor) return;

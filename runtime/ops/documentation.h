@@ -1,6 +1,6 @@
-// Docstrings of ops: texts of the frozen file, which is mapped, so that none is read before it is needed.
+// Docstrings of ops. The texts are in the mapped frozen file, so that none is read before it is needed.
 //
-// An op's name has a text as a function and one as a method, which differ in the signature that they begin with where
+// Each op name has a text as a function and one as a method, which differ in the signature at the beginning, if
 // there is one (src/pellucid_compiler/declare/documentation.py). Called by the bindings.
 #pragma once
 
@@ -12,16 +12,16 @@
 
 namespace pellucid {
 
-// Texts live as long as the process; each ends with a zero byte.
+// Texts live as long as the process and are null-terminated.
 struct OpTexts {
   const char* function;
   const char* method;
 };
 
-// The rows are sorted by name; `texts` is mapped for as long as the process lives.
+// The rows are sorted by name; `texts` stays mapped for the life of the process.
 void install_documentation(std::vector<encoded::DocumentationRow> rows, std::span<const uint8_t> texts);
 
-// Null pointers for an op that the file does not have.
+// Null pointers for an op that is not in the file.
 OpTexts op_texts(std::string_view name);
 
 }  // namespace pellucid

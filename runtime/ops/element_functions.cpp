@@ -15,8 +15,8 @@ namespace {
 
 uint8_t counted(size_t count, int limit) {
   if (count > static_cast<size_t>(limit))
-    raise(ErrorKind::NotImplemented, "a pointwise op with %zu operands of one kind: the runtime takes %d", count,
-          limit);
+    raise(ErrorKind::NotImplemented, "a pointwise op with %zu operands of one kind: the runtime takes at most %d",
+          count, limit);
   return static_cast<uint8_t>(count);
 }
 

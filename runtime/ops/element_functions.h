@@ -1,4 +1,4 @@
-// Where pointwise ops find what to run: `find_element_function` of kernels/element_function.h.
+// The element functions of pointwise ops: implements `find_element_function` of kernels/element_function.h.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 
 namespace pellucid {
 
-// Of an op, as long as it lives: there are only so many dtypes, and static arguments are few.
+// An op's functions, which live as long as it does: there are few combinations of dtypes and static arguments.
 struct ElementFunctions {
   struct Slot {
     std::atomic<ElementFunction*> function{nullptr};

@@ -26,7 +26,7 @@ GraphData& data_of(const OpCall& call) {
   return static_cast<GraphData&>(*functional.kind_data);
 }
 
-// What keeps a plan alive; null where it is of the frozen file.
+// What keeps a plan alive; null for plans of the frozen file.
 using PlanOwner = std::shared_ptr<PlanVariant>;
 
 void read_frozen(const OpRecord& op, GraphData& data) {
@@ -45,7 +45,7 @@ const Plan& decoded(GraphData& data, PlanVariant& variant) {
   return *variant.plan.load();
 }
 
-// The variants of the call's key; null when the file has none.
+// The variants of the call's key; null if the file has none.
 const FrozenVariants* frozen_variants(const OpCall& call, GraphData& data, const KeyBuilder& key) {
   if (const FrozenVariants* found = data.frozen.find(key)) [[likely]]
     return found;
@@ -66,7 +66,7 @@ std::shared_ptr<PlanVariant> trace_variant(const OpCall& call, GraphData& data, 
   made->encoded = {reinterpret_cast<const uint8_t*>(made->owned.data()), made->owned.size()};
   std::lock_guard lock(data.mutex);
   const auto list = data.traced.add(key);
-  auto longer = std::make_shared<TracedVariants>(TracedVariants{made});  // readers go on with the list that they have
+  auto longer = std::make_shared<TracedVariants>(TracedVariants{made});  // readers continue with the list they have
   if (const auto known = list->load()) {
     for (const auto& variant : *known)
       if (variant->owned == made->owned) return variant;  // another thread was faster
@@ -76,7 +76,7 @@ std::shared_ptr<PlanVariant> trace_variant(const OpCall& call, GraphData& data, 
   return made;
 }
 
-// Uses the first variant whose guards hold.
+// Applies `use` to a frame of the first variant whose guards hold.
 template <class Use>
 void with_frame(OpCall& call, Device device, Use&& use) {
   GraphData& data = data_of(call);
@@ -101,7 +101,7 @@ void with_frame(OpCall& call, Device device, Use&& use) {
           call.op->schema.name.c_str());
 }
 
-// Whether only the step that starts result `number` as a copy reads input `input`.
+// Whether input `input` is read only by the step that initialises result `number` as a copy of it.
 bool starts_as_copy(const Plan& plan, uint16_t number, size_t input) {
   bool copies = false;
   for (const Step& step : plan.steps)
@@ -113,7 +113,7 @@ bool starts_as_copy(const Plan& plan, uint16_t number, size_t input) {
   return copies;
 }
 
-// Whether the result can be computed where it is to be written: nothing else is read or written there.
+// Whether the result can be computed in its destination: nothing else reads or writes that memory.
 bool may_write_directly(const OpCall& call, const Frame& frame, uint16_t number, TensorImpl& destination) {
   const Plan& plan = frame.plan;
   if (!destination.is_contiguous() || destination.dtype != plan.values[number].dtype) return false;
@@ -130,7 +130,7 @@ bool may_write_directly(const OpCall& call, const Frame& frame, uint16_t number,
   return true;
 }
 
-// In-place and out= variants compute in their destinations where they may.
+// In-place and out= variants compute directly in their destinations if possible.
 void offer_destinations(Frame& frame, const OpCall& call) {
   const std::vector<Argument>& arguments = call.op->schema.arguments;
   size_t result = 0;
@@ -141,12 +141,13 @@ void offer_destinations(Frame& frame, const OpCall& call) {
     if (!may_write_directly(call, frame, number, destination)) continue;
     before_write(*destination.storage);
     frame.offer(number, destination);
-    destination.bump_version();  // now: the plan may fail after its first writes
+    destination.bump_version();  // before the run, because the plan may fail after its first writes
   }
 }
 
-// Sums of many elements are always made aside, of any memory; what moves or updates elements is
-// refused where a part of an operand is written, though here it would read before it writes.
+// Sums over many elements are always computed in separate memory, so the destination may overlap an operand. Ops
+// that move or update elements are refused if part of an operand would be written, although here the read would
+// precede the write.
 bool may_write_parts_of_operands(const OpRecord& op) {
   return op.kind == OpKind::Reduction || op.kind == OpKind::Contraction || op.kind == OpKind::Fused;
 }
@@ -167,7 +168,7 @@ void write_result(const OpCall& call, TensorImpl& destination, TensorImpl& resul
   destination.bump_version();
 }
 
-// In-place and out= variants: the functional results, written where the schema says.
+// In-place and out= variants: writes the functional results to where the schema says.
 void write_results(Frame& frame, OpCall& call) {
   const std::vector<Argument>& arguments = call.op->schema.arguments;
   size_t result = 0;
@@ -179,8 +180,8 @@ void write_results(Frame& frame, OpCall& call) {
   }
 }
 
-// The call whose results are to be written to out=, with the arguments of the functional form. What a factory makes has
-// the dtype of out=; so have a sum, product or mean, which then is computed in it.
+// The functional call for results that are written to out=. A factory's result has the dtype of out=; so has a
+// sum, product or mean, which is then computed in it.
 class CallForDestination {
  public:
   explicit CallForDestination(OpCall& call) : call_(call) {
@@ -276,7 +277,7 @@ void add_plans(const OpRecord& op, GraphData& data, std::span<const uint8_t> key
 
 constexpr Device kMeta{DeviceType::Meta};
 
-// A factory's `device` argument chooses, as it has no operands with keys.
+// A factory has no operands with keys, so its `device` argument decides.
 Device cpu_or_meta(const OpCall& call) {
   const bool is_meta = std::any_of(call.args, call.args + call.num_args, [](const Value& value) {
     return value.tag == Tag::Device && decode_device(value.integer).type == DeviceType::Meta;
@@ -307,7 +308,7 @@ void run_graph_op_on(OpCall& call, Device device) { run(call, device); }
 
 namespace {
 
-// 0: there are steps of other kinds, or such as may fail by their elements.
+// 0: some steps are of other kinds, or can fail depending on elements.
 size_t count_passes(const Plan& plan) {
   size_t count = 0;
   for (const Step& step : plan.steps) {
@@ -333,7 +334,7 @@ size_t find_passes(OpCall& call) {
   return count;
 }
 
-// A factory reads the shape of its operand alone: zeros_like(x, device="cpu") of a meta tensor has memory.
+// A factory reads only the shape of its operand: zeros_like(x, device="cpu") of a meta tensor has memory.
 void run_graph_op_meta(OpCall& call, void*) {
   const bool names_device =
       call.op->kind == OpKind::Factory && call.op->variant == Variant::Functional &&

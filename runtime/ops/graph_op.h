@@ -1,7 +1,7 @@
-// How ops run whose meaning is a Graph: find the plan for the call's key, run it, hand over results.
+// Ops defined by a Graph: find the plan for the call's key, run it, hand over the results.
 //
-// GraphData hangs off the op record. Plans come from the frozen file, decoded when first needed, or
-// from tracing (ops/trace.h) on a miss. Variants of one key differ by their guards.
+// GraphData is attached to the op record. Plans come from the frozen file, decoded at first use, or from tracing
+// (ops/trace.h) on a miss. Variants of one key differ by their guards.
 #pragma once
 
 #include <atomic>
@@ -20,16 +20,16 @@
 
 namespace pellucid {
 
-// A plan of one key; variants of a key differ by their guards.
+// A plan of one key; a key may have several variants, which differ by their guards.
 struct PlanVariant {
   std::span<const uint8_t> encoded;  // until decoded; points into the mapped file, the op's own keys or `owned`
   std::string owned;
-  std::shared_ptr<ProgramTable> programs;  // of what was traced
+  std::shared_ptr<ProgramTable> programs;  // of a traced plan
   std::atomic<Plan*> plan{nullptr};        // decoded; owned
   ~PlanVariant() { delete plan.load(); }
 };
 
-// Of the frozen file: they live as long as the op, and are found without a lock.
+// Of the frozen file: these live as long as the op and are found without a lock.
 struct FrozenVariant {
   PlanVariant variant;
   std::unique_ptr<FrozenVariant> next;
@@ -39,10 +39,11 @@ struct FrozenVariants {
   ~FrozenVariants() { delete first.load(); }
 };
 
-// Of traces. Shared: calls, and what was prepared for them, hold the plan that they run, though its key is forgotten.
+// Traced plans. Shared, because calls and their prepared forms hold the plan that they run even after its key is
+// evicted.
 using TracedVariants = std::vector<std::shared_ptr<PlanVariant>>;
 
-// Of how many keys an op remembers what was traced: 1,024, less in tests.
+// The most keys per op for which traced plans are cached: 1,024, fewer in tests.
 inline std::atomic<size_t> most_traced{1024};
 
 struct GraphData : KindData {
@@ -59,16 +60,16 @@ struct GraphData : KindData {
 // Adds [[key, plan], ...] to the op's plans; `keys` must live as long as the op.
 void add_plans(const OpRecord& op, GraphData& data, std::span<const uint8_t> keys);
 
-// The boxed kernels that graph ops register: on CPU, and without memory on Meta.
+// The boxed kernels of graph ops: on the CPU, and without memory on Meta.
 void run_graph_op(OpCall& call, void*);
 void run_graph_op_meta(OpCall& call, void*);
-// If the plan of this call on the CPU is passes over whole tensors, which cannot fail once it is bound: how many, with
-// the results' sizes as Meta tensors in call.rets. Else 0.
+// If this call's plan on the CPU consists of passes over whole tensors that cannot fail once it is bound: the
+// number of passes, with the results' sizes as Meta tensors in call.rets. Else 0.
 size_t find_passes(OpCall& call);
 // On a device with a backend: ops/device_op.h.
 void run_graph_op_on(OpCall& call, Device device);
 
-// Checks an argument that a result is written to, the call's self or an out=, and gives an out= the result's shape.
+// Checks the destination of a result, the call's self or an out=, and resizes an out= to the result's shape.
 void prepare_destination(const OpCall& call, TensorImpl& destination, const TensorImpl& result);
 
 }  // namespace pellucid

@@ -13,25 +13,26 @@
 namespace pellucid {
 namespace {
 
-// In function transforms: the op that takes the intrinsic's place, on the same arguments.
+// In function transforms: calls the op that replaces the intrinsic, on the same arguments.
 void run_instead(OpCall& call, void* context) {
   OpCall other{static_cast<const OpRecord*>(context), call.args, call.rets, call.num_args, {}};
   dispatch(other);
 }
 
-// A factory without tensors whose `device` is neither the CPU nor Meta runs there.
+// A factory without tensor arguments whose `device` is neither the CPU nor Meta runs on that device.
 void run_where_named(OpCall& call, void* kernel) {
   if (!ran_on_named_device(call)) reinterpret_cast<BoxedKernel>(kernel)(call, nullptr);
 }
 
 void register_kernels(OpRecord& op, const encoded::IntrinsicRow& given, BoxedKernel kernel) {
-  if (op.kind == OpKind::Random) {  // chooses memory and numbers itself, so that one kernel serves both backends
+  if (op.kind ==
+      OpKind::Random) {  // computes its results' memory and numbers itself, so one kernel serves both backends
     register_kernel(op, Key::CPU, {run_where_named, reinterpret_cast<void*>(kernel)});
     register_kernel(op, Key::Meta, {kernel, nullptr});
   } else {
     register_catch_all(op, {kernel, nullptr});
   }
-  if (op.kind == OpKind::Composite) {  // what it calls records gradients, it has none of its own
+  if (op.kind == OpKind::Composite) {  // the ops that it calls record gradients; it has none of its own
     register_fall_through(op, Key::Autograd);
     register_fall_through(op, Key::ViewInPlace);
   }
@@ -52,7 +53,7 @@ OpRecord& define(const encoded::IntrinsicRow& given, BoxedKernel kernel) {
   return op;
 }
 
-// What names other ops, when all are defined.
+// Resolves references to other ops, once all are defined.
 void connect(OpRecord& op, const encoded::IntrinsicRow& given) {
   if (!given.instead.empty())
     register_kernel(op, Key::Transforms, {run_instead, &required_op(std::string(given.instead).c_str())});
@@ -74,13 +75,13 @@ void define_intrinsics(std::span<const encoded::IntrinsicRow> declared, std::spa
   for (const encoded::IntrinsicRow& row : declared) {
     const auto found = unused.find(row.schema.substr(0, row.schema.find('(')));
     if (found == unused.end())
-      raise(ErrorKind::Value, "the op table declares %s, of which the runtime has no kernel.\nRebuild pellucid.",
+      raise(ErrorKind::Value, "the op table declares %s, for which the runtime has no kernel.\nRebuild pellucid.",
             std::string(row.schema).c_str());
     defined.push_back(&define(row, found->second));
     unused.erase(found);
   }
   if (!unused.empty())
-    raise(ErrorKind::Value, "the op table does not declare %s, of which the runtime has a kernel.\nRebuild pellucid.",
+    raise(ErrorKind::Value, "the op table does not declare %s, for which the runtime has a kernel.\nRebuild pellucid.",
           std::string(unused.begin()->first).c_str());
   for (size_t k = 0; k < declared.size(); ++k) connect(*defined[k], declared[k]);
 }

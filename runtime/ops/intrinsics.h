@@ -1,4 +1,5 @@
-// Ops that C++ carries out: the frozen file declares them, a generated table has their kernels (module/intrinsic_kernels.h).
+// Ops implemented in C++: the frozen file declares them, and a generated table has their kernels
+// (module/intrinsic_kernels.h).
 #pragma once
 
 #include <span>
@@ -10,12 +11,12 @@
 namespace pellucid {
 
 struct Intrinsic {
-  std::string_view name;  // "split.Tensor"; of another namespace "python::to"
+  std::string_view name;  // "split.Tensor"; with another namespace "python::to"
   BoxedKernel kernel;
 };
 
-// Defines the declared intrinsics with these kernels; once, when the op table is loaded. Raises if an op is declared
-// without a kernel or the other way round.
+// Defines the declared intrinsics with these kernels; called once, when the op table is loaded. Raises if an op
+// is declared without a kernel, or a kernel has no declaration.
 void define_intrinsics(std::span<const encoded::IntrinsicRow> declared, std::span<const Intrinsic> kernels);
 
 }  // namespace pellucid

@@ -26,7 +26,7 @@ JoinData& data_of(const OpCall& call) {
 using Pieces = std::span<TensorImpl* const>;
 Pieces pieces_of(const OpCall& call) { return call.args[0].list(); }
 
-// Whether the pieces of a call fit together as they are, and where: as any pieces of the same geometry.
+// Decides whether the pieces of a call can be copied as they are; describes them by their common geometry.
 class Join {
  public:
   explicit Join(const OpCall& call)
@@ -42,7 +42,7 @@ class Join {
     return result;
   }
 
-  // Copies the pieces to their places.
+  // Copies the pieces to their places in the result.
   void fill(TensorImpl& result, Pieces pieces) const {
     if (result.numel == 0 || result.device.type == DeviceType::Meta) return;
     if (is_small_and_row_major(result, pieces)) fill_runs(result, pieces);
@@ -67,7 +67,7 @@ class Join {
     return std::ranges::all_of(pieces, [](const TensorImpl* piece) { return piece->is_contiguous(); });
   }
 
-  // What a piece has at one place of the dims before the joined one is one run of bytes, here and there.
+  // At each index of the dims outside the joined one, a piece is one contiguous run of bytes in both tensors.
   void fill_runs(TensorImpl& result, Pieces pieces) const {
     size_t item = item_size(result.dtype), num_runs = 1;
     for (int64_t k = 0; k < dim_; ++k) num_runs *= static_cast<size_t>(sizes_[k]);
@@ -142,7 +142,7 @@ bool may_write(const TensorImpl& destination, Pieces pieces) {
   return std::ranges::none_of(pieces, [&](const TensorImpl* piece) { return piece->storage == destination.storage; });
 }
 
-// `run_as_declared` takes the lists that do not fit together as they are.
+// `run_as_declared` handles lists whose pieces cannot be copied as they are.
 template <class RunAsDeclared>
 void run_join(OpCall& call, RunAsDeclared&& run_as_declared) {
   const Join join(call);
@@ -167,7 +167,7 @@ void handle_join_meta(OpCall& call, void*) {
   run_join(call, [](OpCall& declared) { run_graph_op_meta(declared, nullptr); });
 }
 
-// The gradient's parts, by the inverse view: one plan for lists of any length.
+// The gradient is split by the inverse view: one plan for lists of any length.
 DerivativePlan plan_of_parts(JoinData& data, int64_t dim) {
   using From = ArgumentSource::From;
   DerivativePlan plan;
@@ -183,7 +183,7 @@ DerivativePlan plan_of_parts(JoinData& data, int64_t dim) {
 }
 
 SharedPlan find_join_derivative(const OpCall& call, uint64_t needs_grad) {
-  constexpr size_t kMaxCount = INT16_MAX;  // elements are numbered by 16 bits
+  constexpr size_t kMaxCount = INT16_MAX;  // elements are numbered with 16 bits
   const Join join(call);
   const size_t count = pieces_of(call).size();
   if (!join || count > kMaxCount) return find_derivative(call, needs_grad);
@@ -202,7 +202,7 @@ const OpRecord& JoinData::inverse() {
   if (!op) {
     op = find_op(inverse_name);
     if (!op)
-      raise(ErrorKind::NotImplemented, "the view %s, which takes joins apart, does not exist", inverse_name.c_str());
+      raise(ErrorKind::NotImplemented, "the view %s, the inverse of a join, does not exist", inverse_name.c_str());
     found_inverse.store(op, std::memory_order_release);
   }
   return *op;

@@ -26,7 +26,7 @@ namespace {
 
 struct LateOps {
   std::recursive_mutex mutex;
-  std::unordered_map<std::string_view, std::span<const uint8_t>> undefined;  // op name: its records, encoded
+  std::unordered_map<std::string_view, std::span<const uint8_t>> undefined;  // op name: its encoded records
   std::vector<LateBinding> bindings;
   std::unordered_set<const OpRecord*> defined;
 };
@@ -35,15 +35,16 @@ LateOps& late_ops() {
   return *made;
 }
 
-// A record that runs another one: where each of the other's arguments comes from; -1: its default, kDeviceOfOut: the
-// device of the first argument that the record writes.
+// A record that redirects to another one: for each of the other's arguments, where it comes from. kDefault: its
+// default; kDeviceOfOut: the device of the first argument that the record writes.
 constexpr int8_t kDefault = -1, kDeviceOfOut = -2;
 struct Redirection {
   const OpRecord* target;
   std::vector<int8_t> sources;
 };
 
-// The call as the target's: borrowed values, whose owner is `call`; numbers become tensors where it takes those alone.
+// The arguments for the target: borrowed values, owned by `call`; numbers are converted where the target takes
+// only tensors.
 class TargetCall {
  public:
   TargetCall(OpCall& call, const Redirection& to, Value* results) : args_(0) {
@@ -82,7 +83,7 @@ void run_redirected(OpCall& call, void* context) {
   TargetCall(call, *static_cast<const Redirection*>(context), call.rets).run();
 }
 
-// What a view shows, row-major in memory of its own.
+// Runs a view and copies its result to row-major memory.
 void run_copied(OpCall& call, void* context) {
   static OpRecord& clone = named_op(NamedOp::Clone);
   Value view[1];
@@ -99,7 +100,7 @@ void refuse_gradients(const OpCall& call) {
     if (call.args[i].is_tensor() && call.args[i].tensor->requires_grad())
       raise(ErrorKind::Runtime,
             "%s(): with out=, gradients cannot be recorded, but one of the arguments requires them.\n"
-            "Leave out= away, call it under torch.no_grad(), or detach the arguments.",
+            "Omit out=, call it under torch.no_grad(), or detach the arguments.",
             call.op->schema.name.c_str());
 }
 
@@ -108,7 +109,7 @@ void write_into(const OpCall& call, TensorImpl& destination, TensorImpl& result)
   if (&destination != &result) call_op(NamedOp::Copy, {Value::of(&destination), Value::of(&result)});
 }
 
-// What the target gave, written where the call says: in-place and out= forms of ops that have no kernel for them.
+// Runs the target and writes its results where the call says: in-place and out= forms of ops without a kernel for them.
 void run_into(OpCall& call, void* context) {
   const auto& to = *static_cast<const Redirection*>(context);
   refuse_gradients(call);
@@ -117,26 +118,27 @@ void run_into(OpCall& call, void* context) {
   target.run();
   std::vector<Tensor> owned;
   OwnedResults(target.call()).take_each([&](Tensor result) { owned.push_back(std::move(result)); });
-  OwnedResults written(call);  // those that are there when a later one cannot be written
+  OwnedResults written(call);  // those already written, if a later one cannot be written
   const auto& arguments = call.op->schema.arguments;
   size_t next = 0;
   for (size_t i = 0; i < arguments.size() && next < owned.size(); ++i) {
     if (!arguments[i].written) continue;
     TensorImpl& destination = *call.args[i].tensor;
-    if (!owned[next]) raise(ErrorKind::Runtime, "%s: there is no such result to write", call.op->schema.name.c_str());
+    if (!owned[next])
+      raise(ErrorKind::Runtime, "%s: the op has no result to write there", call.op->schema.name.c_str());
     write_into(call, destination, *owned[next]);
     call.rets[next++] = Value::of(Tensor::share(&destination).leak());
   }
-  written.give_on();
+  written.pass_on();
 }
 
-// The mapping by names; the call's destinations are not arguments of the target.
+// Maps arguments by name; the call's destinations are not arguments of the target.
 Redirection* redirection_to(const OpRecord& target, const Schema& from) {
-  auto* made = new Redirection{&target, {}};  // as long as the record, which lives forever
+  auto* made = new Redirection{&target, {}};  // lives as long as the record, which is forever
   for (const Argument& wanted : target.schema.arguments) {
     const auto found = std::ranges::find(from.arguments, wanted.name, &Argument::name);
     if (found == from.arguments.end() && !wanted.has_default)
-      raise(ErrorKind::Value, "the op table's %s gives no %s to %s.\nRebuild pellucid.", from.text.c_str(),
+      raise(ErrorKind::Value, "the op table's %s passes no %s to %s.\nRebuild pellucid.", from.text.c_str(),
             wanted.name.c_str(), target.qualified_name.c_str());
     const bool is_written = std::ranges::any_of(from.arguments, &Argument::written);
     const int8_t missing = wanted.type == ArgType::Device && is_written ? kDeviceOfOut : kDefault;
@@ -205,7 +207,7 @@ void define_late_ops(std::string_view name) {
   const auto found = all.undefined.find(name);
   if (found == all.undefined.end()) return;
   Decoder in(found->second);
-  all.undefined.erase(found);  // first: a record may redirect to another one of the name
+  all.undefined.erase(found);  // first: a record may redirect to another one with the same name
   for (size_t count = in.list(); count--;) define_late(in.record<encoded::LateRow>());
 }
 

@@ -50,7 +50,7 @@ FrozenOp& add(OpRecord& record) {
   OpTable& all = table();
   if (all.by_id.size() <= record.id) all.by_id.resize(record.id + 1, nullptr);
   FrozenOp*& op = all.by_id[record.id];
-  if (!op) op = &all.ops.emplace_back();  // else of a record that was recycled, and empty
+  if (!op) op = &all.ops.emplace_back();  // otherwise the empty entry of a recycled record
   op->record = &record;
   return *op;
 }
@@ -66,7 +66,7 @@ std::span<const uint8_t> map_file(const std::string& path) {
   void* memory = size ? mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
   close(file);
   if (memory == MAP_FAILED) raise(ErrorKind::Runtime, "the op table %s cannot be read", path.c_str());
-  return {static_cast<const uint8_t*>(memory), size};  // mapped for as long as the process lives
+  return {static_cast<const uint8_t*>(memory), size};  // stays mapped for the life of the process
 }
 
 void register_handlers(OpRecord& op, FrozenOp& frozen) {
@@ -75,7 +75,7 @@ void register_handlers(OpRecord& op, FrozenOp& frozen) {
   op.derivative = frozen.derivative_plans.get();
   register_kernel(op, Key::ViewInPlace, {view_handler, nullptr});
   if (!frozen.inverse.empty()) return register_join(op, frozen.inverse);
-  // What a factory makes does not depend on the elements of its arguments.
+  // A factory's result does not depend on the elements of its arguments.
   if (op.kind == OpKind::Factory) register_fall_through(op, Key::Autograd);
   else register_kernel(op, Key::Autograd, {frozen.saves ? saving_handler : autograd_handler, nullptr});
   if (is_scalar(op.kind)) {
@@ -156,7 +156,7 @@ FrozenOp& frozen_op(const OpRecord& op) {
   OpTable& all = table();
   std::lock_guard lock(all.mutex);
   if (op.id < all.by_id.size() && all.by_id[op.id]) return *all.by_id[op.id];
-  return add(const_cast<OpRecord&>(op));  // made by Library.define: nothing frozen
+  return add(const_cast<OpRecord&>(op));  // made by Library.define: not in the frozen file
 }
 
 const std::string* derivative_origin(const OpRecord& op) {
@@ -168,12 +168,12 @@ bool is_scalar(OpKind kind) { return kind == OpKind::Pointwise || kind == OpKind
 
 namespace {
 
-// What only the record's calls could reach: there are none any more.
+// Frees the data of retired records, which only calls of these records could reach.
 void recycle_retired_ops() {
   for (OpRecord* op : take_retired_ops()) {
     forget_derivation(*op);
     const std::unique_ptr<KindData> kind_data = std::move(op->kind_data);
-    FrozenOp emptied;  // what the retired record had is destroyed with no lock held: it may own records in turn
+    FrozenOp emptied;  // destroyed without holding a lock: it may own other records
     {
       std::lock_guard lock(table().mutex);
       std::swap(*table().by_id.at(op->id), emptied);
@@ -183,7 +183,7 @@ void recycle_retired_ops() {
   }
 }
 
-// Plans are decoded later: they point into a copy that lives as long as the op.
+// Plans are decoded later: they point into a copy of the keys that lives as long as the op.
 void add_keys(OpRecord& op, FrozenOp& frozen, std::span<const uint8_t> keys) {
   if (is_scalar(op.kind)) return add_element_functions(*frozen.element_functions, keys);
   frozen.own_keys.assign(keys.begin(), keys.end());

@@ -87,7 +87,7 @@ Traced ask_python(std::string_view what, const OpCall& call, const std::string& 
   return opened(trace_function(what, request));
 }
 
-// An argument of a pointwise op behind promotion.
+// An argument of a pointwise op after promotion.
 void encode_operand(Encoder& out, const Value& value, PointwiseKey key, int argument) {
   if (key.code(argument) == PointwiseKey::None) return out.none();
   const bool is_static = key.code(argument) == PointwiseKey::Static, is_tensor = key.is_tensor(argument);

@@ -12,29 +12,30 @@
 namespace pellucid {
 namespace {
 
-constexpr int64_t kBlockBytes = 1 << 20;  // of the local values of a block: they stay in the L2 cache
-constexpr int64_t kGroupBytes = 1 << 17;  // of those of a group of points: one call then does for all of them
-constexpr int64_t kFewRows = 112;         // a product of fewer rows packs its other factor too often
-constexpr int64_t kManyUnits = 8;         // more of them gain little, and pack factors again
-constexpr int64_t kFewUnits = 4;          // of so few, each uses all threads in its steps
+constexpr int64_t kBlockBytes = 1 << 20;  // of a block's local values, so that they stay in the L2 cache
+constexpr int64_t kGroupBytes =
+    1 << 17;                       // of the local values of a group of points, so that one call covers all of them
+constexpr int64_t kFewRows = 112;  // a product with fewer rows would repack its other operand too often
+constexpr int64_t kManyUnits = 8;  // more units gain little, and pack operands again
+constexpr int64_t kFewUnits = 4;   // with fewer units, each step of a unit uses all threads instead
 constexpr int64_t kAlignment = 64;
-constexpr int64_t kSetBytes = 1024;  // rows so far apart, or a multiple of it, share few sets of the cache
+constexpr int64_t kSetBytes = 1024;  // rows at a multiple of this distance compete for few cache sets
 
-// Where a block begins, and how long it is, along each class of axes.
+// The start and length of a block along each class of axes.
 struct Block {
   int64_t begin[kMaxAxes] = {};
   int64_t extent[kMaxAxes];
 };
 
-// One step placed over whole values; local ones at offsets from a block's memory.
+// One step placed over whole values; local values are at offsets from the start of a block's memory.
 struct Member {
   const Step& step;
   std::span<const uint8_t> classes;
   Placement nest;
-  int64_t local_offset[kMaxNestOperands];  // -1: of an operand that is not local
+  int64_t local_offset[kMaxNestOperands];  // -1: the operand is not local
   uint64_t params[kMaxStepParams];
-  bool is_cleared = false;     // its result held zeros before the first block
-  bool reuses_factor = false;  // its second factor is the same for many blocks
+  bool is_cleared = false;     // its result was zero-filled before the first block
+  bool reuses_factor = false;  // its second operand is the same for many blocks
 };
 
 class BlockRun {
@@ -45,7 +46,7 @@ class BlockRun {
 
   void run() {
     const auto walked = std::span(extents_).first(static_cast<size_t>(cut_) + 1);
-    if (std::ranges::count(walked, 0) != 0) {  // results without elements, or sums over nothing
+    if (std::ranges::count(walked, 0) != 0) {  // results without elements, or empty sums
       for (const Operand& output : step_.outputs) clear(output.value);
       return;
     }
@@ -72,14 +73,14 @@ class BlockRun {
     return found;
   }
 
-  // Elements of a block of a local value, along one dim.
+  // The number of elements of a local value's block along one dim.
   int64_t local_extent(int dim_class) const {
     if (dim_class >= 0 && dim_class == body_.parallel - 1) return together_;
     if (dim_class < cut_) return 1;
     return dim_class == cut_ ? piece_ : extents_[static_cast<size_t>(dim_class)];
   }
 
-  // The byte stride of each dim of a block of a local value, then the bytes of all of it.
+  // The byte strides of a local value's block per dim, then its total bytes.
   std::vector<int64_t> local_strides(uint16_t value) const {
     const std::vector<int> dims = dim_classes(value);
     std::vector<int64_t> strides(dims.size() + 1);
@@ -111,8 +112,8 @@ class BlockRun {
     pieces_ = ceil_div(extent, piece_);
   }
 
-  // Points along the last of the classes walked in parallel whose blocks are one block, where each is small and
-  // has no pieces: as many as a task would take one after the other, or as leave enough units.
+  // Groups points along the last parallel class when their blocks are small and not split into pieces: one block
+  // covers as many points as one task would run in sequence, or as few as still leave enough units.
   void group_points() {
     if (body_.parallel == 0 || pieces_ > 1) return;
     const int64_t points = parallel_points(), extent = extents_[static_cast<size_t>(body_.parallel) - 1];
@@ -130,7 +131,7 @@ class BlockRun {
     return points;
   }
 
-  // Multiply-adds of all products.
+  // The multiply-adds of all products.
   int64_t products() const {
     int64_t sum = 0;
     for (size_t k = 0; k < body_.steps.size(); ++k) {
@@ -175,8 +176,8 @@ class BlockRun {
     member.reuses_factor = pieces_ > 1 && reuses_factor(member);
   }
 
-  // Whether a product's second factor is a whole value that no step writes and of which each piece reads the
-  // same, or fewer columns than the one before.
+  // Whether a product's second operand is a whole value that no step writes, and every piece reads the same of
+  // it, or fewer columns than the piece before.
   bool reuses_factor(const Member& member) const {
     if (member.step.kind != StepKind::Gemm || member.local_offset[kB] >= 0) return false;
     const uint16_t factor = member.step.inputs[kB - 1].value;
@@ -204,7 +205,7 @@ class BlockRun {
       if (operand.axis_of_dim[d] >= 0) member.nest.strides[k][operand.axis_of_dim[d]] = strides[d];
   }
 
-  // Whether the depth of a product has a walked class that passes the test.
+  // Whether the product's depth includes a walked class that satisfies the test.
   template <class Test>
   bool adds(const Member& member, Test&& test) const {
     if (member.step.kind != StepKind::Gemm) return false;
@@ -229,14 +230,15 @@ class BlockRun {
     });
   }
 
-  // Steps of the walk along a class.
+  // The number of iterations of the walk along a class.
   int64_t groups(int number) const {
     const int64_t extent = extents_[static_cast<size_t>(number)];
     return number == body_.parallel - 1 ? ceil_div(extent, together_) : extent;
   }
 
-  // One group of points of the classes walked in parallel, and a run of pieces unless these are walked in turn: all
-  // blocks there. Pieces that need no order begin with the last, whose triangle has all columns of the others.
+  // Runs all blocks of one group of points of the parallel classes and, unless pieces are sequential, of one run
+  // of pieces. Unordered pieces run from last to first, because the last one's triangle contains all columns of
+  // the others.
   void run_unit(int64_t unit) {
     Block block;
     std::ranges::copy(extents_, block.extent);
@@ -299,8 +301,8 @@ class BlockRun {
   const BlockBody& body_;
   const int cut_;
   std::vector<int64_t> extents_;
-  int64_t piece_ = 1, pieces_ = 1, runs_ = 1;  // rows of a piece, pieces, runs of pieces
-  int64_t together_ = 1;                       // points of a group
+  int64_t piece_ = 1, pieces_ = 1, runs_ = 1;  // rows per piece, pieces, runs of pieces
+  int64_t together_ = 1;                       // points per group
   int64_t memory_bytes_ = 0;
   std::vector<int64_t> slot_offsets_;
   std::vector<Member> members_;

@@ -1,9 +1,8 @@
-// Runs steps together, block by block: the scores of attention never leave the cache.
+// Runs several steps together, block by block, so that intermediates such as attention scores stay in the cache.
 //
-// The plan says which axes its steps share and in which order they are walked (lower/blocks.py).
-// The last shared axis is cut into pieces so long that what the steps hand to each other fits the cache.
-// Pieces follow from the sizes alone, and what is added is added in order, so the bits do not depend on
-// the number of threads.
+// The plan says which axes its steps share and in which order they are walked (lower/blocks.py). The last shared
+// axis is split into pieces such that the values passed between steps fit the cache. Pieces depend on sizes alone
+// and sums are accumulated in order, so the bits do not depend on the number of threads.
 #pragma once
 
 #include "plan/executor.h"

@@ -152,7 +152,7 @@ Decoder Decoder::nested() {
 }
 
 void Decoder::skip() {
-  size_t open = 1;  // values still to be passed; lists add their items, so nesting cannot recurse
+  size_t open = 1;  // values still to be skipped; lists add their items, so nesting needs no recursion
   while (open--) {
     switch (peek()) {
       case Code::None:

@@ -1,8 +1,8 @@
-// The tagged binary encoding shared with Python (src/pellucid_compiler/abi/encode.py): one tag byte
-// and its payload per value; lists nest. Frozen file, plans and trace requests are written in it.
+// The tagged binary encoding shared with Python (src/pellucid_compiler/abi/encode.py): each value is a tag byte
+// and its payload; lists nest. The frozen file, plans and trace requests use it.
 //
-// A Decoder is a cursor over borrowed bytes; strings and byte blocks it returns point into them.
-// Every read is checked: damaged data raises a Value error and is never trusted.
+// A Decoder is a cursor over borrowed bytes; the strings and byte blocks it returns point into them. Every read
+// is checked: damaged data raises a Value error and is never trusted.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@
 
 namespace pellucid {
 
-// A number, a text or None, where any of them may be; `tag` says which.
+// A number, a string or None, for fields that accept any of them; `tag` says which.
 struct Literal {
   Code tag = Code::None;
-  int64_t integer = 0;  // of bools too
+  int64_t integer = 0;  // also bools
   double number = 0;
   Complex complex{};
   std::string_view text;
@@ -38,20 +38,20 @@ class Decoder {
 
   bool done() const { return at_ == end_; }
   Code peek() const;
-  bool take_none();  // true, and past it, when the next value is None
+  bool take_none();  // if the next value is None, skips it and returns true
   bool boolean();
   int64_t integer();
-  double number();  // an integer is accepted too
+  double number();  // accepts an integer too
   Complex complex();
   std::string_view text();
   std::span<const uint8_t> bytes();
   size_t list();                  // the number of values that follow
-  void expect_list(size_t size);  // a list of exactly `size` values
+  void expect_list(size_t size);  // expects a list of exactly `size` values
   void skip();
 
-  // What the generated records read (plan/records.h).
+  // Used by the generated records (plan/records.h).
   template <class T>
-  T integer_as();  // one that fits into T
+  T integer_as();  // checks that the integer fits into T
   uint64_t bits() { return static_cast<uint64_t>(integer()); }
   uint16_t register_number();  // -1: kNoRegister
   template <class E>
@@ -60,7 +60,7 @@ class Decoder {
   }
   KernelId kernel_id();
   Literal literal();
-  Decoder nested();  // of the next value, which is passed
+  Decoder nested();  // of the next value, which is skipped
   template <class T, class Read>
   std::vector<T> list_of(Read read);
   template <class T, class Read>
@@ -80,7 +80,7 @@ class Decoder {
   }
   [[noreturn]] void refuse_code() const;
 
-  std::string_view rest() const {  // what was not read yet
+  std::string_view rest() const {  // the unread bytes
     return {reinterpret_cast<const char*>(at_), static_cast<size_t>(end_ - at_)};
   }
 
@@ -152,7 +152,7 @@ class Encoder {
   void text(std::string_view value);
   void bytes(std::string_view value);
   void list(size_t size);
-  // What the generated records write.
+  // Used by the generated records.
   template <class T, class Write>
   void list_of(const T& items, Write write) {
     list(items.size());

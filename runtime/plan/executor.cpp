@@ -85,7 +85,7 @@ void Frame::offer(uint16_t number, TensorImpl& destination) { offers_.emplace_ba
 
 namespace {
 
-// Whether a step computes the value, which views share with another.
+// Whether a step computes the value, rather than making it a view of another value.
 bool has_memory(const Plan& plan, uint16_t number) {
   return std::ranges::any_of(plan.steps, [&](const Step& step) {
     const bool is_view = step.kind == StepKind::View || step.kind == StepKind::Reshape;
@@ -97,18 +97,18 @@ bool has_memory(const Plan& plan, uint16_t number) {
 
 bool Frame::bind() {
   if (!bind(*this, {})) return false;
-  if (!meta && call.op->variant == Variant::Functional) ask_for_large_results();
+  if (!meta && call.op->variant == Variant::Functional) probe_large_results();
   return true;
 }
 
-// A system that cannot hold them refuses at once, before values that they are computed from take its memory.
-void Frame::ask_for_large_results() const {
+// Allocates large results and frees them, so that a system that cannot hold them refuses before anything is computed.
+void Frame::probe_large_results() const {
   constexpr int64_t kLarge = int64_t{1} << 30;  // bytes
   for (const uint16_t number : plan.outputs) {
     if (number < plan.num_inputs) continue;
     const PlanValue& value = plan.values[number];
     int64_t nbytes = static_cast<int64_t>(item_size(value.dtype));
-    bool is_known = true;  // sizes that follow from data are not, yet
+    bool is_known = true;  // sizes that depend on data are not known yet
     for (const uint16_t dim : value.sizes)
       is_known &= size(dim) > 0 && !__builtin_mul_overflow(nbytes, size(dim), &nbytes);
     if (is_known && nbytes >= kLarge && has_memory(plan, number))
@@ -133,7 +133,7 @@ bool has_negative_stride(const TensorImpl& tensor) {
   return std::ranges::any_of(tensor.stride(), [](int64_t stride) { return stride < 0; });
 }
 
-// Plans may turn dims round; no tensor that leaves them has negative strides.
+// Plans may reverse dims, but no tensor that leaves them has negative strides.
 TensorImpl* copy_without_negative_strides(TensorImpl& tensor) {
   Tensor copy = empty(tensor.shape(), tensor.dtype, tensor.device);
   if (tensor.device.type != DeviceType::Meta) copy_elements(*copy, tensor);
@@ -152,7 +152,7 @@ TensorImpl* take_value(const Plan& plan, TensorImpl** values, size_t k) {
 void give_results(const Plan& plan, TensorImpl** values, OpCall& call) {
   const Schema& schema = call.op->schema;
   const size_t count = plan.outputs.size();
-  // What may fail comes first: nobody lets go of results that were given before an error.
+  // Whatever may fail comes first: after an error nobody would release results already handed over.
   for (const uint16_t number : plan.outputs)
     if (has_negative_stride(*values[number])) [[unlikely]]
       Tensor::adopt(std::exchange(values[number], copy_without_negative_strides(*values[number])));
@@ -182,7 +182,7 @@ namespace {
         static_cast<long long>(size));
 }
 
-// One operand with offsets or coefficients: adds up strides and proves that it stays inside.
+// The general case, an operand with offsets or coefficients: sums up strides and checks that every index is in bounds.
 void place_general(const Frame& frame, const Operand& operand, const TensorImpl& tensor, Placement& out, int k) {
   const int64_t item = static_cast<int64_t>(item_size(tensor.dtype));
   bool is_empty = false;
@@ -208,7 +208,7 @@ void place_general(const Frame& frame, const Operand& operand, const TensorImpl&
 
 namespace {
 
-// Where a kernel finds the value: on the frame's device, which is the CPU while a step of another device runs there.
+// The address of a value for a kernel: on the frame's device, which is the CPU while a device's step falls back to it.
 char* place_of(const Frame& frame, TensorImpl& tensor) {
   if (frame.meta) return nullptr;
   return runs_on_device(frame) ? reinterpret_cast<char*>(tensor.address()) : tensor.host();

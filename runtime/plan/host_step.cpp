@@ -17,7 +17,7 @@ void add_numbers(const std::vector<Operand>& operands, std::vector<uint16_t>& nu
     if (!std::ranges::count(numbers, operand.value)) numbers.push_back(operand.value);
 }
 
-// The values a step reads and writes on the CPU: shadows of those on the device.
+// The values that a step reads and writes on the CPU: copies of those on the device.
 class HostStep {
  public:
   HostStep(Frame& frame, const Step& step) : frame_(frame), device_(frame.device) {
@@ -32,7 +32,7 @@ class HostStep {
     frame.device = {};
   }
 
-  // Puts the values back; those that the step made stay, and go to the device by `finish`.
+  // Restores the values; those that the step allocated remain, and `finish` copies them to the device.
   ~HostStep() {
     frame_.device = device_;
     for (const Replaced& value : replaced_)
@@ -55,7 +55,7 @@ class HostStep {
  private:
   struct Replaced {
     uint16_t number;
-    TensorImpl* original;  // its count, of a value that the frame owns
+    TensorImpl* original;  // the frame's value, with its reference
     Tensor shadow;
     bool is_done = false;
   };
@@ -78,7 +78,7 @@ class HostStep {
     if (!made || made->is_off_host()) return;
     Tensor result = copy_to_device(*made, device_);
     for (Replaced& value : replaced_)
-      if (value.number == number && !value.is_done) {  // made again in place of what was there
+      if (value.number == number && !value.is_done) {  // allocated again to replace this one
         restore(value);
         value.is_done = true;
       }
@@ -94,7 +94,8 @@ class HostStep {
 
 const char* kernel_of(const Step& step) { return step.kernel ? step.kernel->label.c_str() : step.name.c_str(); }
 
-// The steps of a block on whole values, one after the other: what a cache is too small for, a device's memory holds.
+// Runs the steps of a block one after the other on whole values: blocks exist for caches, and a device's memory
+// holds the whole values.
 void run_members(Frame& frame, const BlockBody& body) {
   for (const Step& member : body.steps) run_device_step(frame, member);
   for (const LocalValue local : body.locals) frame.release(local.value);

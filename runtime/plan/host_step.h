@@ -1,7 +1,8 @@
 // Steps of plans whose values are on a device.
 //
-// Views, copies and fills stay on it. Other steps are offered to the device's backend (Backend::launch); what it does
-// not take runs on the CPU, over copies of the step's operands, and its results go back to the device.
+// Views, copies and fills stay on the device. Other steps are offered to its backend (Backend::launch). What the
+// backend does not take runs on the CPU, over copies of the step's operands, and its results are copied back to
+// the device.
 #pragma once
 
 #include "plan/executor.h"
@@ -14,7 +15,7 @@ inline bool runs_on_device(const Frame& frame) {
 
 void run_device_step(Frame& frame, const Step& step);
 
-// steps.cpp: the step with its values where they are.
+// steps.cpp: runs the step where its values are.
 void run_step_here(Frame& frame, const Step& step);
 
 }  // namespace pellucid

@@ -10,7 +10,7 @@
 namespace pellucid {
 namespace {
 
-// A tensor of indices, and the dimension that they are of.
+// An index tensor, and the dimension that it indexes.
 struct Indices {
   TensorImpl* tensor;
   int64_t dim, size;
@@ -37,7 +37,7 @@ std::optional<int64_t> first_outside(const Indices& indices) {
         static_cast<long long>(indices.size));
 }
 
-// index(x, [None, i]): the k-th tensor is of dimension k.
+// index(x, [None, i]): the k-th tensor indexes dimension k.
 void check_list(const OpCall& call, ErrorKind kind, const TensorImpl& self, const Value& list) {
   int64_t dim = 0;
   for (TensorImpl* tensor : list.list()) {
@@ -67,13 +67,13 @@ void raise_index_error(const OpCall& call, ErrorKind kind, int64_t element) {
     if (name == "indices" && (value.tag == Tag::OptionalTensorList || value.tag == Tag::TensorList))
       check_list(call, kind, *self, value);
     if (!value.is_tensor() || value.tensor == self || !self->ndim) continue;
-    if (name == "target") {  // the classes are the second dimension, of a single example the first
+    if (name == "target") {  // classes are the second dimension, or the first of a single example
       const Indices classes{value.tensor, 0, self->sizes[std::min<int>(self->ndim - 1, 1)]};
       const auto label = first_outside(classes);
       if (label) raise(kind, "Target %lld is out of bounds.", static_cast<long long>(*label));
     }
     if (name != "index" && name != "indices") continue;
-    const bool is_flat = !has_dim && name == "index";  // take, put: places among all elements
+    const bool is_flat = !has_dim && name == "index";  // take, put: indices into the flattened tensor
     const Indices indices{value.tensor, dim, is_flat ? self->numel : self->sizes[dim]};
     const auto index = first_outside(indices);
     if (index && is_flat)

@@ -1,4 +1,4 @@
-// What a call says of an index that a kernel found out of bounds: which one, of which dimension.
+// The error for an index that a kernel found out of bounds: which one, and of which dimension.
 #pragma once
 
 #include "core/error.h"
@@ -6,7 +6,7 @@
 
 namespace pellucid {
 
-// `element` is the place in the kernel's loop, for ops whose schema does not tell what the indices are of.
+// `element` is the kernel's loop position, for ops whose schema does not tell which dimension the indices are of.
 [[noreturn]] void raise_index_error(const OpCall& call, ErrorKind kind, int64_t element);
 
 }  // namespace pellucid

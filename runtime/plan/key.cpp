@@ -9,10 +9,10 @@ namespace pellucid {
 
 namespace {
 
-// The default dtype that frozen plans were traced with; any other one is a word of the key.
+// The default dtype that frozen plans were traced with; any other default becomes a word of the key.
 constexpr DType kFrozenDefault = DType::Float32;
 
-// Word layouts: the kind in the low byte, what it needs above. None is 0.
+// Word encodings: the kind in the low byte, its data above. None is 0.
 enum WordKind : uint64_t {
   kNone = 0,
   kTensor = 1,
@@ -32,7 +32,7 @@ uint64_t number_word(Tag tag, bool is_unit = false) {
 }
 uint64_t list_word(size_t length) { return kList | static_cast<uint64_t>(length) << 8; }
 
-// A static number: its type and, in a second word, its bits.
+// A static number: a word with its type, then a word with its bits.
 uint64_t static_word(Tag tag) { return kStatic | static_cast<uint64_t>(tag) << 8; }
 
 Tag tag_of(NumberKind kind) {
@@ -53,7 +53,7 @@ uint64_t bits(double number) {
 
 }  // namespace
 
-// A factor that is 1, as it is unless given: derivatives of pointwise ops leave it out.
+// A factor that is 1, which is the default: derivatives of pointwise ops leave it out.
 static bool is_unit(const Argument& argument, const Value& value) {
   const auto is_one = [](const Value& number) {
     return (number.tag == Tag::Int && number.integer == 1) || (number.tag == Tag::Float && number.number == 1);
@@ -61,7 +61,7 @@ static bool is_unit(const Argument& argument, const Value& value) {
   return argument.type == ArgType::Scalar && is_one(value) && argument.has_default && is_one(argument.default_value);
 }
 
-// What no plan depends on, given or not.
+// Argument types that no plan depends on.
 static bool is_ignored(ArgType type) { return type >= ArgType::Device && type <= ArgType::Object; }
 
 void KeyBuilder::spill(uint64_t word) {

@@ -1,8 +1,8 @@
-// Specialisation keys: what of a call decides which plan runs.
+// Specialisation keys: the facts of a call that decide which plan runs.
 //
-// Ranks, dtypes, list lengths, None-ness, structural arguments and the default dtype, as 64-bit words
-// in the order of the schema. Sizes and run-time numbers are not in it; a plan's guards ask about those. Keys are
-// compared in full, never by hash alone.
+// A key holds ranks, dtypes, list lengths, which arguments are None, structural arguments and the default dtype,
+// as 64-bit words in schema order. Sizes and run-time numbers are not part of it; a plan's guards test those.
+// Keys are compared in full, never by hash alone.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ class KeyBuilder {
     ++count_;
     hash_ = (hash_ ^ word) * 0x9E3779B97F4A7C15ull;
   }
-  // `ranks` false: tensors count as scalars or not, which is all that a pointwise op asks of shapes, and
-  // a factor counts as 1 where that is its default.
+  // `ranks` false: only whether a tensor is 0-d counts, which is all that a pointwise op needs to know about
+  // shapes, and whether a factor whose default is 1 is 1.
   void add_call(const OpCall& call, bool ranks = true);
   void add_value(const Argument& argument, const Value& value, bool ranks = true);
-  // The key of a frozen entry: one specification per argument, as specialise/requests.py writes them.
+  // The key of a frozen entry: one specification per argument, as written by specialise/requests.py.
   void add_specification(Decoder& in, const Schema& schema);
-  void add_item(Decoder& in);  // one argument of it
+  void add_item(Decoder& in);  // one argument's specification
 
   uint64_t hash() const { return hash_ ^ hash_ >> 29; }
   std::span<const uint64_t> words() const { return {spilled_.empty() ? inline_ : spilled_.data(), count_}; }
@@ -45,7 +45,7 @@ class KeyBuilder {
   std::vector<uint64_t> spilled_;
 };
 
-// The flattened tensors of a call, in the order of a Graph's inputs; None elements are left out.
+// A call's tensors, flattened in the order of a Graph's inputs; None elements are skipped.
 struct FlatTensors {
   static constexpr size_t kInline = 24;
   TensorImpl* inline_tensors[kInline];

@@ -1,5 +1,5 @@
-// KeyCache: entries by specialisation key. Lookups take no lock; entries are added under one and live
-// forever, because a call may hold a pointer into the cache while another thread adds to it.
+// KeyCache: entries by specialisation key. Lookups take no lock. Entries are added under a lock and live forever,
+// because a call may hold a pointer into the cache while another thread adds an entry.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ class KeyCache {
     return nullptr;
   }
 
-  // The entry of `key`, made with a default payload when absent. The caller holds the owner's lock.
+  // The entry of `key`, with a default-constructed payload if it was absent. The caller holds the owner's lock.
   Payload& add(const KeyBuilder& key) {
     if (Payload* found = find(key)) return *found;
     auto entry = std::make_unique<Entry>();

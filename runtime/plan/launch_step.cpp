@@ -11,7 +11,7 @@
 namespace pellucid {
 namespace {
 
-// The kinds whose kernel and operands say all.
+// The step kinds that are fully described by a kernel and its operands.
 bool is_launchable(const Step& step) {
   switch (step.kind) {
     case StepKind::Map:
@@ -41,7 +41,7 @@ int stored_axes(const Step& step) {
 struct Operands {
   LaunchOperand list[kMaxNestOperands];
   size_t count = 0;
-  int64_t dims[kMaxNestOperands][kMaxDims];  // of nests: strides in bytes
+  int64_t dims[kMaxNestOperands][kMaxDims];  // nests: strides in bytes
 
   std::span<const LaunchOperand> all() const { return {list, count}; }
 
@@ -58,7 +58,7 @@ struct Operands {
   }
 };
 
-// The part of a copy that `reaches` leads to which the source has, as a view of it; null where there is none.
+// The part of the copy given by `reaches` that exists in the source, as a view; null if it is empty.
 Tensor inside_part(TensorImpl& copy, TensorImpl& source, const Reaches& reaches, Tensor& source_part) {
   int64_t sizes[kMaxDims], to = copy.offset, from = source.offset;
   for (size_t d = 0; d < reaches.size(); ++d) {
@@ -72,7 +72,7 @@ Tensor inside_part(TensorImpl& copy, TensorImpl& source, const Reaches& reaches,
   return make_view(copy, {sizes, reaches.size()}, copy.stride(), to, true);
 }
 
-// Operands of a product that is zero beyond their ends, as copies on the device that have the zeros.
+// Operands of a zero-padded product, as copies on the device with the zeros in place.
 std::vector<Tensor> place_padded(const Frame& frame, const Step& step, Placement& nest) {
   std::vector<Tensor> copies;
   int k = static_cast<int>(step.outputs.size()) - 1;
@@ -95,7 +95,8 @@ std::vector<Tensor> place_padded(const Frame& frame, const Step& step, Placement
   return copies;
 }
 
-// Outputs that rows add to are given whole, with groups of rows along the first dim; nests index all operands.
+// Outputs that rows accumulate into are passed whole, with groups of rows along the first dim; nests index all
+// operands.
 void add_operands(const Frame& frame, const Step& step, const Placement& nest, Operands& operands) {
   int k = 0;
   for (const auto* list : {&step.outputs, &step.inputs})

@@ -5,8 +5,8 @@
 
 namespace pellucid {
 
-// Makes the step's outputs on the frame's device and hands its kernel to the backend. False: the CPU is to run the step;
-// its outputs may have been made.
+// Allocates the step's outputs on the frame's device and hands its kernel to the backend. False: the step must
+// run on the CPU; its outputs may have been allocated.
 bool launch_step(Frame& frame, const Step& step);
 
 }  // namespace pellucid

@@ -8,7 +8,7 @@
 
 namespace pellucid {
 
-// What a routine gets: dense inputs, outputs already made with the plan's sizes, options, numbers.
+// What a routine receives: dense inputs, outputs already allocated with the plan's sizes, options, numbers.
 struct LibraryCall {
   Frame& frame;
   const Step& step;
@@ -22,7 +22,7 @@ struct LibraryCall {
 using LibraryRoutine = void (*)(LibraryCall& call);
 void register_library_routine(std::string_view name, LibraryRoutine routine);
 
-// Runs every routine that has no machine code here; installed by the bindings, which have NumPy.
+// Runs every routine without machine code here; installed by the bindings, which have NumPy.
 extern LibraryRoutine library_fallback;
 
 void run_library_step(Frame& frame, const Step& step);

@@ -80,12 +80,12 @@ void take(Step& step, encoded::NestStep&& given) {
   take_nest(step, given.kernel, given.extents, std::move(given.outputs), given.inputs);
   step.num_stored = given.num_stored;
   if (given.combine) step.combine = make_use(std::move(*given.combine));
-  if (given.combine && !given.accumulator) raise(ErrorKind::Value, "a plan combines values of no dtype");
+  if (given.combine && !given.accumulator) raise(ErrorKind::Value, "a plan combines values without naming a dtype");
   step.accumulator = given.accumulator.value_or(DType::Float32);
   step.indexed = given.indexed;
   step.sums = std::move(given.sums);
   for (const uint8_t output : step.sums)
-    if (output >= step.outputs.size()) raise(ErrorKind::Value, "a plan adds rows to an output that it lacks");
+    if (output >= step.outputs.size()) raise(ErrorKind::Value, "a plan accumulates rows into an output that it lacks");
 }
 
 void take(Step& step, encoded::GeneralStep&& given) {
@@ -107,11 +107,11 @@ void take(Step& step, encoded::GemmStep&& given) {
   size_t axes = 0;
   for (size_t k = 0; k < given.groups.size() && k < step.groups.size(); ++k) axes += step.groups[k] = given.groups[k];
   if (given.groups.size() != step.groups.size() || axes != step.extents.size())
-    raise(ErrorKind::Value, "a plan's product has axes in no group");
+    raise(ErrorKind::Value, "a plan's product has axes outside every group");
   for (const uint8_t number : given.padded) {
     if (number >= step.inputs.size()) raise(ErrorKind::Value, "a plan pads an operand that its product lacks");
     step.inputs[number].padded = true;
-    step.inputs[number].direct = false;  // its indices are to be looked at
+    step.inputs[number].direct = false;  // its indices must be examined
   }
 }
 
@@ -129,7 +129,7 @@ void take(Step& step, encoded::ViewStep&& given) {
   step.inputs.push_back(make_operand(std::move(given.source)));
 }
 
-// From one whole value to another one.
+// A copy from one whole value to another.
 template <class Record>
 void take_pair(Step& step, const Record& given) {
   step.outputs.push_back(whole(given.output));
@@ -158,8 +158,8 @@ void take(Step& step, encoded::LibraryStep&& given) {
 
 void take(Step& step, encoded::ComputeStep&& given) { step.count = given.end; }
 
-// Its plan takes and makes what the step says, and only a carry may be without a stack; lanes follow dims, and
-// the first input has them.
+// Checks that the step's own plan has the step's inputs and outputs, that only a carry is without a stack, that
+// lanes name existing dims, and that the first input has lanes.
 void check_recurrence(const Step& step) {
   const RecurrenceBody& body = *step.recurrence;
   const size_t inputs = body.plan->num_inputs, outputs = step.outputs.size();
@@ -176,7 +176,7 @@ void check_recurrence(const Step& step) {
     fits = body.lanes[k] < static_cast<int>(body.plan->values[value].sizes.size()) &&
            body.lanes[k] >= (must_have ? 0 : -1);
   }
-  if (!fits) raise(ErrorKind::Value, "a recurrence has a step of other inputs or outputs");
+  if (!fits) raise(ErrorKind::Value, "a recurrence has a step with the wrong inputs or outputs");
 }
 
 void take(Step& step, encoded::RecurrenceStep&& given) {
@@ -205,7 +205,7 @@ bool holds(const std::vector<Operand>& operands, uint16_t value) {
   return std::ranges::any_of(operands, [&](const Operand& operand) { return operand.value == value; });
 }
 
-// What the steps of a block write for others, and what they read of others.
+// Collects what the steps of a block read from outside it and write for use outside it.
 void collect_operands(Step& step) {
   const BlockBody& body = *step.block;
   for (const Step& inner : body.steps) {
@@ -217,7 +217,8 @@ void collect_operands(Step& step) {
   }
 }
 
-// The axes of a block's steps map to its classes; what is local has the cut class, and is made before it is read.
+// Checks that the axes of a block's steps map to its classes, and that local values have the split class and are
+// written before they are read.
 void check_block(const Step& step) {
   const BlockBody& body = *step.block;
   const auto count = static_cast<int>(step.extents.size());
@@ -236,7 +237,7 @@ void check_block(const Step& step) {
       made.push_back(output.value);
     }
   }
-  if (!fits) raise(ErrorKind::Value, "a plan has a block whose steps do not fit each other");
+  if (!fits) raise(ErrorKind::Value, "a plan has a block whose steps are inconsistent");
 }
 
 Step make_step(encoded::AnyStep&& given);
@@ -263,7 +264,7 @@ Step make_step(encoded::AnyStep&& given) {
   return step;
 }
 
-// Numbers in a plan index its own tables; a plan that points outside them is damaged.
+// Numbers in a plan index its own tables; a number out of range means that the plan is damaged.
 void check_plan(const Plan& plan) {
   auto value = [&](uint16_t number) {
     if (number >= plan.values.size()) raise(ErrorKind::Value, "plan %s names a value it lacks", plan.name.c_str());
@@ -272,7 +273,7 @@ void check_plan(const Plan& plan) {
     if (number != kNoRegister && number >= plan.program.initial.size())
       raise(ErrorKind::Value, "plan %s names a register it lacks", plan.name.c_str());
   };
-  // Inputs bring their sizes; their registers may have been dropped.
+  // Inputs bring their own sizes, so the registers of these may have been dropped.
   for (size_t k = plan.num_inputs; k < plan.values.size(); ++k) std::ranges::for_each(plan.values[k].sizes, reg);
   const auto check = [&](const auto& self, const Step& step) -> void {
     for (const auto* list : {&step.outputs, &step.inputs})

@@ -1,8 +1,8 @@
-// Plan: what runs for one specialisation key of an op (src/pellucid_compiler/lower/plan.py writes it).
+// Plan: the program for one specialisation key of an op (written by src/pellucid_compiler/lower/plan.py).
 //
-// A register program over sizes and numbers, then straight-line steps over tensor values. Values are
-// numbered: the inputs first. A plan is immutable once decoded, apart from kernels that resolve on
-// first use; any number of threads may run it.
+// It consists of a register program over sizes and numbers, then straight-line steps over tensor values. Values
+// are numbered, inputs first. A plan is immutable once decoded, apart from kernels, which are resolved at first
+// use; any number of threads may run it.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 
 namespace pellucid {
 
-// Index along one dim of a value: offset + sum(coefficient * axis).
+// The index along one dim of a value: offset + sum(coefficient * axis).
 struct DimTerm {
   uint8_t axis;
   uint16_t coefficient;  // kNoRegister: 1
@@ -30,56 +30,56 @@ struct DimMap {
   std::vector<DimTerm> terms;
 };
 
-// A value as a nest sees it. `direct`: dim d follows axis `axis_of_dim[d]` (-1: it stays at 0),
-// without offsets or coefficients, which is the common case.
+// A value as a nest sees it. `direct`: dim d follows axis `axis_of_dim[d]` (-1: its index is 0) without offsets
+// or coefficients, which is the common case.
 struct Operand {
   uint16_t value;
   bool direct;
   std::vector<int8_t> axis_of_dim;
   std::vector<DimMap> dims;
-  bool padded = false;  // of Gemm: it is zero-padded
+  bool padded = false;  // Gemm: zero-padded
 };
 
 struct KernelUse {
   KernelRef kernel;
   std::vector<uint16_t> params;
   std::string label;
-  std::vector<Message> messages;  // of what it checks of elements: status detail n is message n
+  std::vector<Message> messages;  // for its checks of elements: status detail n is message n
 };
 
-// What a filled value or an accumulated output starts as.
+// The initial contents of a filled value or an accumulated output.
 struct Constant {
   Register value{0};
   bool is_number = false;
-  std::optional<Complex> complex;  // then it is this
+  std::optional<Complex> complex;  // if present, the value
 };
 
 using OptionValue = std::pair<std::string, Constant>;
 
 struct Plan;
 
-// The step of a recurrence, and the registers it takes from the plan around it.
+// The step of a recurrence, and the registers it takes from the enclosing plan.
 struct RecurrenceBody {
   std::unique_ptr<Plan> plan;
-  std::vector<std::pair<uint16_t, uint16_t>> bound;  // register of the body, register outside
+  std::vector<std::pair<uint16_t, uint16_t>> bound;  // register of the body, register of the enclosing plan
   bool reverse = false;
   size_t num_carries = 0;    // the first inputs of the step
   size_t num_constants = 0;  // the last inputs of its plan, which every element reads whole
-  // Per sequence 0, or -1 or 1: an element reads the one so far from its own and, where there is none, the next
-  // of the edges, which are the step's inputs behind those of its plan.
+  // Per sequence 0, -1 or 1: an element reads the sequence at that distance from its own position, and beyond the
+  // sequence's end the next of the edges, which are the step's inputs after those of its plan.
   std::vector<int64_t> shifts;
-  // Per constant: its dims from the outermost in memory to the innermost as the step reads it best; or empty.
+  // Per constant: its dims, outermost in memory first, in the order that suits the step's reads; or empty.
   std::vector<std::vector<uint16_t>> orders;
-  std::vector<bool> stacked;  // per output; of the others, carries, only the last is given
-  // Per input and then per output of the step, the dim of its lanes, each computed from itself
-  // alone; -1: it has none. Empty where the step mixes what would be lanes.
+  std::vector<bool> stacked;  // per output; of the others, which are carries, only the last value is returned
+  // Per input and then per output of the step: the dim of its lanes, each of which is computed from itself alone;
+  // -1: none. Empty if the step mixes them.
   std::vector<int> lanes;
   ~RecurrenceBody();
 };
 
 struct Step;
 
-// A value of which one block exists; values of one slot share memory.
+// A value of which only one block exists at a time; values in one slot share memory.
 struct LocalValue {
   uint16_t value;
   uint16_t slot;
@@ -89,11 +89,11 @@ struct LocalValue {
 struct BlockBody {
   std::vector<Step> steps;
   std::vector<std::vector<uint8_t>> classes;  // per step, of each of its axes
-  // Classes in order: walked in parallel, walked in turn, the one that is cut into pieces, all others.
+  // Classes in order: parallel, sequential, the one that is split into pieces, all others.
   int parallel = 0, sequential = 0;
   bool cut_is_sequential = false;
   std::vector<LocalValue> locals;
-  int triangle = -1;  // the class that ends with a piece's last row, or -1
+  int triangle = -1;  // the class that ends at a piece's last row; -1: none
 
   int cut() const { return parallel + sequential; }
   bool is_local(uint16_t value) const;
@@ -102,29 +102,29 @@ struct BlockBody {
 
 struct Step {
   StepKind kind;
-  uint8_t num_stored = 0;              // of Map, Reduce and Rows: leading axes that are stored
-  bool parallel = false;               // of Nest
-  bool has_identity = false;           // of Nest
-  bool channels_innermost = false;     // of Nest: it also serves channels-last outputs
-  bool begins = false;                 // of Nest: its machine code needs no identity in the outputs
-  uint16_t count = kNoRegister;        // of Nonzero, Recurrence; of Compute: the end of the program part
-  bool indexed = false;                // of Reduce: argmax or argmin
-  std::vector<uint8_t> sums;           // of Rows: outputs that every row adds to, per group of rows
-  std::array<uint8_t, 4> groups{};     // of Gemm: axes that are batch, rows, columns, depth
-  DType accumulator = DType::Float32;  // of Reduce
+  uint8_t num_stored = 0;              // Map, Reduce and Rows: number of leading axes that are stored
+  bool parallel = false;               // Nest
+  bool has_identity = false;           // Nest
+  bool channels_innermost = false;     // Nest: it also serves channels-last outputs
+  bool begins = false;                 // Nest: its machine code needs no identity in the outputs
+  uint16_t count = kNoRegister;        // Nonzero, Recurrence; Compute: the end of the program part
+  bool indexed = false;                // Reduce: argmax or argmin
+  std::vector<uint8_t> sums;           // Rows: outputs that every row accumulates into, per group of rows
+  std::array<uint8_t, 4> groups{};     // Gemm: number of axes that are batch, rows, columns, depth
+  DType accumulator = DType::Float32;  // Reduce
   std::unique_ptr<KernelUse> kernel;
-  std::unique_ptr<KernelUse> combine;  // of Reduce: partial results
+  std::unique_ptr<KernelUse> combine;  // Reduce: combines partial results
   std::vector<uint16_t> extents;
   std::vector<Operand> outputs, inputs;
-  Constant constant;                 // of Fill, and of Nest with an identity
-  std::string name;                  // of Library
-  std::vector<OptionValue> options;  // of Library
-  std::vector<std::string> texts;    // of Library: the options that are strings, by option order
-  std::vector<uint16_t> numbers;     // of Library: options that the call gives
+  Constant constant;                 // Fill, and Nest with an identity
+  std::string name;                  // Library
+  std::vector<OptionValue> options;  // Library
+  std::vector<std::string> texts;    // Library: the string options, in order
+  std::vector<uint16_t> numbers;     // Library: options that are numbers of the call
   std::vector<std::string> number_names;
   std::unique_ptr<RecurrenceBody> recurrence;
-  std::unique_ptr<BlockBody> block;  // `extents` are its classes'; outputs and inputs are whole values
-  std::vector<uint16_t> releases;    // values that nothing reads after this step
+  std::unique_ptr<BlockBody> block;  // `extents` are those of its classes; outputs and inputs are whole values
+  std::vector<uint16_t> releases;    // values whose last use is this step
 };
 
 struct PlanValue {
@@ -140,7 +140,7 @@ struct Plan {
   std::vector<PlanValue> values;
   std::vector<Step> steps;
   std::vector<uint16_t> outputs;
-  ErrorKind index_error = ErrorKind::Index;  // what an index out of bounds raises
+  ErrorKind index_error = ErrorKind::Index;  // raised for an index out of bounds
 };
 
 std::unique_ptr<Plan> decode_plan(std::span<const uint8_t> data);

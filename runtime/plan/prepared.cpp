@@ -12,11 +12,11 @@
 
 namespace pellucid {
 
-// ------------------------------------------------------------------------------------- running again
+// ---------------------------------------------------------------------------------------- replaying
 
 namespace {
 
-// The values of a running call: the inputs, borrowed, and what the call makes, owned.
+// The values of a running call: the inputs, borrowed, and the values that the call makes, owned.
 class CallValues {
  public:
   CallValues(const Plan& plan, std::span<TensorImpl* const> inputs)
@@ -60,7 +60,7 @@ int64_t launch(const PreparedAction& action, TensorImpl* const* values) {
     data[count++] = pointer.value == kNullPointer ? nullptr : values[pointer.value]->host() + pointer.offset;
   if (!action.needs_workspace) [[likely]]
     return action.kernel->run(data, action.sizes.data(), action.strides.data(), action.params.data());
-  note_route(ProductRoute::InPlace);  // no other driver starts the kernel of whole products
+  note_route(ProductRoute::InPlace);  // no other driver launches the kernel of whole products
   const int64_t* const s = action.sizes.data();
   const Scratch workspace =
       product_workspace(s[0], s[1], s[2], static_cast<int64_t>(item_size(values[action.pointers[0].value]->dtype)));
@@ -98,13 +98,13 @@ bool PreparedCall::run(OpCall& call, std::span<TensorImpl* const> inputs) const 
   return true;
 }
 
-// -------------------------------------------------------------------------------------- writing down
+// ---------------------------------------------------------------------------------------- recording
 
 namespace {
 
 constexpr size_t kMaxActions = 24;
 
-// Follows one run of a frame.
+// Records one run of a frame.
 class Recorder final : public LaunchRecorder {
  public:
   explicit Recorder(Frame& frame) : frame_(frame), outer_(thread_state.launch_recorder) {
@@ -160,7 +160,7 @@ class Recorder final : public LaunchRecorder {
   void share_work() override { fail(); }
 
  private:
-  // Later launches need not be told of: there may be thousands.
+  // Later launches need not be reported: there may be thousands.
   void fail() {
     possible_ = false;
     thread_state.launch_recorder = outer_;
@@ -171,7 +171,7 @@ class Recorder final : public LaunchRecorder {
     return actions_.back();
   }
 
-  // How many dimensions all operands have together.
+  // The total number of dimensions of all operands.
   size_t dimensions() const {
     size_t count = 0;
     for (const auto* list : {&step_->outputs, &step_->inputs})
@@ -195,8 +195,7 @@ class Recorder final : public LaunchRecorder {
     return {value, pointer - frame_.value(value)->host()};
   }
 
-  // A product may take its factors the other way round, so its pointers are distinguished by the memory
-  // they lead to.
+  // A product may swap its operands, so its pointers are identified by the memory they point to.
   PreparedPointer find(const char* pointer, size_t operands) {
     if (!pointer) return {kNullPointer, 0};
     const Operand* found = nullptr;
@@ -252,7 +251,7 @@ class Recorder final : public LaunchRecorder {
     const TensorImpl &view = *frame_.value(number), &source = *frame_.value(from);
     if (view.storage != source.storage) return fail();  // a reshape that copied
     if (std::ranges::any_of(view.stride(), [](int64_t stride) { return stride < 0; }))
-      return fail();  // copied, if it leaves
+      return fail();  // copied when it leaves the plan
     PreparedAction& action = add(PreparedAction::Kind::View);
     action.value = number;
     action.source = from;
@@ -271,7 +270,7 @@ class Recorder final : public LaunchRecorder {
 
 }  // namespace
 
-std::optional<PreparedActions> run_and_write_down(Frame& frame) {
+std::optional<PreparedActions> run_and_record(Frame& frame) {
   Recorder recorder(frame);
   frame.each_step([&](const Step& step) { recorder.run(step); });
   if (!recorder.possible()) return std::nullopt;
@@ -279,7 +278,7 @@ std::optional<PreparedActions> run_and_write_down(Frame& frame) {
 }
 
 std::unique_ptr<PreparedCall> run_and_prepare(Frame& frame, std::shared_ptr<const void> owner, const CallFacts& facts) {
-  std::optional<PreparedActions> actions = run_and_write_down(frame);
+  std::optional<PreparedActions> actions = run_and_record(frame);
   if (!actions) return nullptr;
   const auto& returns = frame.call.op->schema.returns;
   const bool gives_one_tensor = returns.size() == 1 && !returns[0].is_list && frame.plan.outputs.size() == 1 &&

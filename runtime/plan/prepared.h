@@ -1,11 +1,11 @@
-// Prepared calls: what remains of a plan once every size, stride and number of its call is known.
+// Prepared calls: a plan reduced to launches, once every size, stride and number of its call is known.
 //
-// A small functional call repeated with the same facts runs as a list of kernel launches, fills
-// and views with their arguments; key, register program and placement are left out. The list is
-// written down while the plan runs: each launch passes KernelRef::run, which reports it (core/launch.h).
-// What cannot be repeated from the facts alone (work that threads share, copies into scratch memory,
-// operands that share memory, sizes that follow from data) is not prepared and keeps taking the long way.
-// Called by ops/graph_op.cpp, and by plan/recurrence.cpp for the elements of a recurrence.
+// A small functional call repeated with the same facts runs as a list of kernel launches, fills and views with
+// their arguments, without computing a key, running the register program or placing operands. The list is
+// recorded while the plan runs: each launch passes KernelRef::run, which reports it (core/launch.h). A call is
+// not prepared if its facts do not determine its launches: when threads share work, operands are copied to
+// scratch memory, operands share memory, or sizes depend on data. Called by ops/graph_op.cpp, and by
+// plan/recurrence.cpp for the elements of a recurrence.
 #pragma once
 
 #include <memory>
@@ -32,26 +32,26 @@ constexpr uint16_t kNullPointer = UINT16_MAX;
 struct PreparedAction {
   enum class Kind : uint8_t { Make, Fill, View, Launch };
   Kind kind = Kind::Make;
-  bool needs_workspace = false;  // of Launch: the first parameter is memory of the running thread
-  uint16_t value = 0;            // of Make, Fill, View: what it defines or fills
-  uint16_t source = 0;           // of View
-  DType dtype = DType::Float32;  // of Make
-  int64_t offset = 0;            // of View: elements from the source's first
-  const Step* step = nullptr;    // of Launch
-  Element element{};             // of Fill
-  KernelRef* kernel = nullptr;   // of Launch
+  bool needs_workspace = false;  // Launch: the first parameter is memory of the running thread
+  uint16_t value = 0;            // Make, Fill, View: the value that it defines or fills
+  uint16_t source = 0;           // View
+  DType dtype = DType::Float32;  // Make
+  int64_t offset = 0;            // View: in elements, from the source's first
+  const Step* step = nullptr;    // Launch
+  Element element{};             // Fill
+  KernelRef* kernel = nullptr;   // Launch
   std::vector<PreparedPointer> pointers;
-  std::optional<Geometry> geometry;     // of Make and View: the value's, where one can hold it
-  std::vector<int64_t> sizes, strides;  // likewise, else; of Launch: the kernel's
+  std::optional<Geometry> geometry;     // Make and View: the value's, if a Geometry can hold it
+  std::vector<int64_t> sizes, strides;  // Make and View: otherwise; Launch: the kernel's
   std::vector<uint64_t> params;
 };
 
 using PreparedActions = std::vector<PreparedAction>;
 
-// What Make and View define, from the actions' facts.
+// The tensors that Make and View define.
 Tensor made_by(const PreparedAction& action);
 Tensor view_by(const PreparedAction& action, TensorImpl& source, bool detached);
-// Starts the kernel of a Launch on `values`, by the plan's numbers; returns its status.
+// Launches the kernel of a Launch on `values`, which are indexed by the plan's numbers; returns its status.
 int64_t launch(const PreparedAction& action, TensorImpl* const* values);
 
 struct PreparedCall final : Prepared {
@@ -63,15 +63,15 @@ struct PreparedCall final : Prepared {
   bool run(OpCall& call, std::span<TensorImpl* const> inputs) const override;
 
   const Plan& plan;
-  const std::shared_ptr<const void> owner;  // of the plan, if it may be forgotten
+  const std::shared_ptr<const void> owner;  // of the plan, if the plan may be dropped
   bool gives_one_tensor;
-  bool is_view;  // one action makes the result, a view of an input
+  bool is_view;  // a single action makes the result, a view of an input
   std::vector<uint64_t> words;
   PreparedActions actions;
 };
 
-// Runs the frame's steps as Frame::run does, and writes them down. Nothing when they cannot be repeated.
-std::optional<PreparedActions> run_and_write_down(Frame& frame);
+// Runs the frame's steps as Frame::run does, and records them. nullopt if they cannot be repeated.
+std::optional<PreparedActions> run_and_record(Frame& frame);
 // The same for a call repeated with the same facts.
 std::unique_ptr<PreparedCall> run_and_prepare(Frame& frame, std::shared_ptr<const void> owner, const CallFacts& facts);
 

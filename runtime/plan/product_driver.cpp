@@ -16,7 +16,7 @@
 namespace pellucid {
 namespace {
 
-// Kernels read a bias in vectors: one with gaps is copied, and the copy replaces it.
+// Kernels load a bias in vectors: one that is not contiguous is copied, and the copy replaces it.
 Tensor gathered_bias(Placement& nest) {
   if (nest.operands <= kBias) return {};
   const DType dtype = nest.dtypes[kBias];
@@ -29,7 +29,7 @@ Tensor gathered_bias(Placement& nest) {
     convert(dtype, copy->host(), dtype, nest.data[kBias], {{count[0], 1}, {item, 0}, {stride, 0}});
     nest.data[kBias] = copy->host();
     stride = item;
-    return copy;  // it follows one axis alone
+    return copy;  // it follows one axis only
   }
   return {};
 }
@@ -45,8 +45,8 @@ ContractionCall contraction_call(const Step& step, const Placement& nest, bool a
   return call;
 }
 
-// A zero-padded copy of what is read of a tensor, in the memory order of the tensor's dims: every row of
-// the copy is written once.
+// A zero-padded copy of what is read of a tensor, in the memory order of the tensor's dims; each row of the copy
+// is written once.
 class PaddedCopy {
  public:
   PaddedCopy(TensorImpl& source, const Reaches& reaches) : source_(source) {
@@ -77,12 +77,12 @@ class PaddedCopy {
  private:
   static constexpr int64_t kBlockElements = 1 << 15;
 
-  // The first index of a dim that is copied, how many are, how many there are; bytes from one to the next.
+  // The first index copied, the number of indices copied, the dim's size, and its stride in bytes.
   struct Dim {
     int64_t start, extent, size, stride;
   };
 
-  // A dim that is copied as a whole and the one around it are one dim where they are so in the tensor.
+  // Merges a dim that is copied whole with the one outside it, if they are contiguous in the tensor.
   void add(const Reach& reach, int64_t stride) {
     if (!reach.leaves() && !dims_.empty() && dims_.back().stride == reach.size * stride) {
       const Dim& outer = dims_.back();
@@ -125,12 +125,12 @@ class PaddedCopy {
   TensorImpl& source_;
   const int64_t item_ = static_cast<int64_t>(item_size(source_.dtype));
   Tensor copy_;
-  std::vector<Dim> dims_;  // outermost first, but for that of the rows
+  std::vector<Dim> dims_;  // outermost first, without the dim of the rows
   Dim row_{};
-  int64_t before_, inside_;  // elements of a row: the zeros before, the copied ones
+  int64_t before_, inside_;  // elements of a row: leading zeros, copied elements
 };
 
-// Names the dims that operand `k` is left in; false if there are too many.
+// Lists the dims in which operand `k` is read out of bounds; false if there are too many.
 bool describe_beyond(const Reaches& reaches, int k, ContractionCall& call) {
   call.beyond.operand = k;
   for (const Reach& reach : reaches) {

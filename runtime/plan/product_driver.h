@@ -1,4 +1,4 @@
-// Runs the matrix products of a plan (products/contraction.h), also those that load beyond their operands.
+// Runs the matrix products of a plan (products/contraction.h), including those that read beyond their operands.
 #pragma once
 
 #include "plan/executor.h"
@@ -6,12 +6,11 @@
 
 namespace pellucid {
 
-// `accumulates`: the product adds to its result. `panel_cache` is for its second factor. `nest` is used up. Returns the
-// kernels' status.
+// `accumulates`: the product is added to its result. `panel_cache` is for its second operand. `nest` is consumed.
+// Returns the kernels' status.
 int64_t run_product(const Step& step, Placement& nest, bool accumulates, CachedPanels* panel_cache = nullptr);
 
-// A product of which an operand is padded: it is read in place where the kernels can do that, else zeros
-// are copied around it.
+// A product with a padded operand: the kernels read it in place if they can, else a zero-padded copy.
 int64_t run_padded_product(const Frame& frame, const Step& step, Placement& nest);
 
 }  // namespace pellucid

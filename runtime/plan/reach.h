@@ -1,4 +1,5 @@
-// What a product reads of an operand along each of its dims, beyond its ends too, where it counts as zero.
+// The range that a product reads of an operand along each dim, which may exceed the dim; elements outside count
+// as zero.
 #pragma once
 
 #include <algorithm>
@@ -8,9 +9,9 @@
 
 namespace pellucid {
 
-// The indices that a product forms in one dim of an operand.
+// The range of indices that a product forms in one dim of an operand.
 struct Reach {
-  int64_t first, low, high;  // at the first point, the least, the greatest
+  int64_t first, low, high;  // at the first point, the minimum, the maximum
   int64_t steps[kMaxAxes] = {};
   int64_t size;
 
@@ -25,13 +26,13 @@ struct Reach {
   }
 
   bool leaves() const { return low < 0 || high >= size; }
-  // Of a copy that holds all that is read: where it starts, and its size.
+  // The start and size of a copy that holds everything that is read.
   int64_t start() const { return leaves() ? low : 0; }
   int64_t extent() const { return leaves() ? high - low + 1 : size; }
 };
 using Reaches = std::vector<Reach>;
 
-// Lets operand `k` of the product be a copy of what it reads, at `address`.
+// Replaces operand `k` of the product by a copy of what it reads, at `address`.
 inline void place_copy(const TensorImpl& copy, char* address, const Reaches& reaches, Placement& nest, int k) {
   const int64_t item = static_cast<int64_t>(item_size(copy.dtype));
   nest.data[k] = address;

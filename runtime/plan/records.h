@@ -1,4 +1,4 @@
-// The records of plans and of frozen.bin, as they are encoded.
+// The encoded records of plans and of frozen.bin.
 //
 // Generated from src/pellucid_compiler/abi/plan.py and abi/records.py by tools/build.py: change it there.
 // clang-format off

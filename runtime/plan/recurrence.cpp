@@ -14,12 +14,13 @@
 namespace pellucid {
 namespace {
 
-constexpr int64_t kFewElements = 4;  // so many elements are worth a copy of a constant, or for a list
-constexpr int64_t kBlockLanes = 8;   // of a block, at least: products of fewer rows are slow
-constexpr int64_t kMaxBlocks = 8;    // so that what each prepares and reads again stays small; fixed, for the same bits
-constexpr int64_t kSharedBytes = 1 << 20;  // constants that each thread may read by itself: its L2 cache
+constexpr int64_t kFewElements = 4;  // with this many elements a copy of a constant, or a recorded list, is worthwhile
+constexpr int64_t kBlockLanes = 8;   // the minimum per block: products with fewer rows are slow
+constexpr int64_t kMaxBlocks =
+    8;  // limits what each block prepares and reads again; fixed, so that the bits do not depend on threads
+constexpr int64_t kSharedBytes = 1 << 20;  // constants that each thread may read on its own: the size of its L2 cache
 
-// The lanes of a value, all or some: a view of it.
+// A view of some or all lanes of a value.
 Tensor part_of(TensorImpl& value, int dim, int64_t begin, int64_t size) {
   if (dim < 0 || size == value.sizes[dim]) return Tensor::share(&value);
   int64_t sizes[kMaxDims];
@@ -46,7 +47,7 @@ class MovingView {
   Tensor view_;
 };
 
-// A sequence, perhaps shifted by one: beyond its end is the edge.
+// A sequence, possibly shifted by one; beyond its end is the edge.
 class Sequence {
  public:
   Sequence(TensorImpl& stack, int64_t shift, Tensor edge)
@@ -61,16 +62,16 @@ class Sequence {
   Tensor edge_;
 };
 
-// Where the step's results of one output go: to their places in a stack, or, of a carry of which only the
-// last is wanted, to the result and to a second place in turn, so that the last meets the result. What is
-// prepared for one of the two serves the other, so their layouts agree.
+// Where the step's results of one output are stored: in a stack, or, for a carry of which only the last value is
+// returned, alternately in the result and in a second buffer, so that the last one is stored in the result. A
+// launch prepared for one of the two also serves the other, so their layouts agree.
 class Target {
  public:
   explicit Target(MovingView stack) : stack_(std::move(stack)) {}
   explicit Target(Tensor last)
       : last_(std::move(last)), other_(empty_strided(last_->shape(), last_->stride(), last_->dtype)) {}
 
-  // `left` elements follow the one at `t`.
+  // `left`: the number of elements after the one at `t`.
   TensorImpl* at(int64_t t, int64_t left) const {
     if (stack_) return stack_->at(t);
     return (left % 2 == 0 ? last_ : other_).get();
@@ -81,10 +82,10 @@ class Target {
   Tensor last_, other_;
 };
 
-// `tensor` with its dims in memory as `order` says, from the outermost to the innermost.
+// `tensor` with its dims stored in the given order, outermost first.
 Tensor in_order(TensorImpl& tensor, std::span<const uint16_t> order) {
   if (order.size() != static_cast<size_t>(tensor.ndim))
-    raise(ErrorKind::Value, "a recurrence orders dims that a constant lacks");
+    raise(ErrorKind::Value, "a recurrence names dims that a constant lacks");
   if (order.empty() || tensor.strides[order.back()] == 1) return Tensor::share(&tensor);
   int64_t sizes[kMaxDims], dense[kMaxDims], strides[kMaxDims];
   for (size_t d = 0; d < order.size(); ++d) sizes[d] = tensor.sizes[order[d]];
@@ -96,7 +97,7 @@ Tensor in_order(TensorImpl& tensor, std::span<const uint16_t> order) {
   return result;
 }
 
-// What all blocks of lanes share: values as a whole, the inputs with their constants in order.
+// What all blocks of lanes share: whole values, and the inputs with their constants reordered.
 struct Values {
   Values(Frame& frame, const Step& step) : frame(frame), body(*step.recurrence), length(frame.size(step.count)) {
     const size_t count = body.plan->num_inputs, end = count - body.num_constants;
@@ -124,7 +125,7 @@ struct Values {
   std::vector<Tensor> ordered;
 };
 
-// A block of lanes being run through all elements.
+// One block of lanes, which runs through all elements.
 class LaneBlock {
  public:
   LaneBlock(const Values& whole, int64_t begin, int64_t size) : whole_(whole), body_(whole.body) {
@@ -171,11 +172,11 @@ class LaneBlock {
       for (size_t k = 0; k < carried_.size(); ++k) inputs_[k] = place(carried_[k], n - 1);
   }
 
-  // What the element launched, where it is the second one, enough follow, and it can be repeated.
+  // Runs one element; the launches of the second one are recorded if enough elements follow and they can be repeated.
   std::optional<PreparedActions> run_element(Frame& inner, int64_t n) {
     for (size_t k = 0; k < targets_.size(); ++k) inner.offer(body_.plan->outputs[k], *place(targets_[k], n));
     std::optional<PreparedActions> actions;
-    if (n == 1 && left(n) > kFewElements) actions = run_and_write_down(inner);
+    if (n == 1 && left(n) > kFewElements) actions = run_and_record(inner);
     else inner.run();
     for (size_t k = 0; k < targets_.size(); ++k) {
       TensorImpl* const target = place(targets_[k], n);
@@ -186,8 +187,8 @@ class LaneBlock {
     return actions;
   }
 
-  // The elements from the `first` on, but a last one that reads an edge, whose layout may differ from what was
-  // prepared; returns the last one that ran. What the step makes for itself is made once.
+  // Repeats the recorded launches for the elements from `first` on, except a last one that reads an edge, whose
+  // layout may differ; returns the last one that ran. Temporaries of the step are allocated once.
   int64_t repeat(const PreparedActions& actions, int64_t first) {
     const Plan& plan = *body_.plan;
     std::vector<TensorImpl*> values(plan.values.size());
@@ -230,7 +231,7 @@ class LaneBlock {
   std::vector<Target> targets_, carried_;
 };
 
-// How many blocks of lanes pay: each reads all constants again.
+// The number of blocks of lanes that is worthwhile: each block reads all constants again.
 int64_t count_blocks(const Values& values) {
   if (values.body.lanes.empty()) return 1;
   int64_t bytes = 0, made = 0;
@@ -241,7 +242,7 @@ int64_t count_blocks(const Values& values) {
   return std::clamp<int64_t>(values.lanes() / kBlockLanes, 1, kMaxBlocks);
 }
 
-// Resolving may call Python: not from a thread that others wait for.
+// Resolving a kernel may call Python, so it must not happen on a thread that others wait for.
 void resolve_kernels(const Plan& plan) {
   for (const Step& step : plan.steps) {
     if (step.kernel) step.kernel->kernel.get();

@@ -12,7 +12,7 @@ namespace {
   raise(ErrorKind::Value, "a register program reads a %s that it lacks.\nRebuild or reinstall pellucid.", what);
 }
 
-// An instruction reads what earlier ones set.
+// An instruction may read only what earlier ones set.
 void check_operands(const encoded::Instruction& given, size_t number, size_t num_messages) {
   const uint16_t operands[] = {given.a, given.b, given.c};
   for (int k = 0; k < kNumRegisters[static_cast<int>(given.op)]; ++k)

@@ -1,8 +1,8 @@
-// The register program of a plan: sizes and numbers of a call in, extents, output sizes, offsets,
-// guards and requirements out. Straight-line code over 64-bit registers.
+// The register program of a plan: it maps a call's sizes and numbers to extents, output sizes, offsets, guards
+// and requirements. Straight-line code over 64-bit registers.
 //
-// Integer registers hold int64 (bool as 0 or 1), number registers hold double; the instruction
-// says which. The instructions are those of abi/opcodes.h.
+// Integer registers hold int64 (bool as 0 or 1), number registers hold double; the instruction says which. The
+// instructions are listed in abi/opcodes.h.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct Instruction {
   uint16_t result, a, b, c;  // for Guard: b = expected; Require: b = message
 };
 
-// A requirement's message: the exception, then text and registers to be joined.
+// A requirement's message: the exception, then text and registers to be concatenated.
 struct MessagePart {
   std::string text;
   int32_t reg = -1;
@@ -38,20 +38,20 @@ struct Message {
 };
 
 struct RegisterProgram {
-  std::vector<Register> initial;          // constants in place; one entry per register
+  std::vector<Register> initial;          // one entry per register, with the constants filled in
   std::vector<Instruction> instructions;  // everything but constants
-  std::vector<uint16_t> position;         // of register number -> index of the first later instruction
-  std::vector<uint8_t> is_number;         // per register: holds a double
+  std::vector<uint16_t> position;         // register number -> index of the first later instruction
+  std::vector<uint8_t> is_number;         // per register: whether it holds a double
   std::vector<Message> messages;
 };
 
-// From the encoded records.
+// Built from the encoded records.
 RegisterProgram make_program(const std::vector<encoded::Instruction>& instructions,
                              const std::vector<encoded::Message>& messages);
 std::vector<Message> make_messages(const std::vector<encoded::Message>& encoded);
 
-// Runs instructions [begin, end). `inputs`: the flattened tensors of the call. Returns false when a
-// guard fails (the plan is for another case); raises the requirement's error when one fails.
+// Runs instructions [begin, end). `inputs`: the flattened tensors of the call. Returns false if a guard fails
+// (the plan is for another case); raises the requirement's error if one fails.
 bool run_program(const RegisterProgram& program, size_t begin, size_t end, const OpCall& call,
                  TensorImpl* const* inputs, Register* registers);
 

@@ -1,4 +1,4 @@
-// Requests: what the runtime asks Python for, encoded.
+// Requests of the runtime to Python, encoded.
 //
 // Generated from src/pellucid_compiler/abi/requests.py by tools/build.py: change it there.
 // clang-format off

@@ -26,7 +26,7 @@ std::optional<LayoutOfResults> layout_of_images(const OpCall& call) {
   return {};
 }
 
-// What zeros_like and its kin make is dense as their operand is, or as memory_format says.
+// The results of zeros_like and the like are dense in the order of their operand, or have the given memory_format.
 std::optional<LayoutOfResults> layout_of_factory(const OpCall& call) {
   if (call.op->kind != OpKind::Factory || call.args[0].tag != Tag::Tensor) return {};
   if (call.op->schema.arguments.back().type != ArgType::MemoryFormat) return {};
@@ -49,7 +49,7 @@ std::optional<LayoutOfResults> layout_of_results(const OpCall& call, ResultLayou
   return found;
 }
 
-// The strides of a tensor of that shape; false where the layout says nothing about the shape.
+// The strides of a tensor of that shape; false if the layout does not determine them.
 bool strides_of(const LayoutOfResults& layout, Sizes sizes, int64_t* strides) {
   const TensorImpl& like = *layout.like;
   if (layout.format != MemoryFormat::Preserve) {
@@ -78,7 +78,7 @@ bool writes_any_layout(const Step& step) {
 
 bool makes(const Step& step, uint16_t number) { return std::ranges::count(step.outputs, number, &Operand::value) != 0; }
 
-// Whether all steps that write the value do so in any layout. Of a block, maps do.
+// Whether every step that writes the value can do so in any layout. Inside blocks, only maps can.
 bool has_any_layout(std::span<const Step> steps, uint16_t number) {
   bool is_made = false;
   for (const Step& step : steps) {
@@ -90,14 +90,15 @@ bool has_any_layout(std::span<const Step> steps, uint16_t number) {
   return is_made;
 }
 
-// The axis that a dim of the operand follows; -1 if it is none, or more than that.
+// The axis that a dim of the operand follows; -1 if it follows none, or several.
 int axis_of(const Operand& operand, size_t dim) {
   if (operand.direct) return operand.axis_of_dim[dim];
   const std::vector<DimTerm>& terms = operand.dims[dim].terms;
   return terms.size() == 1 && terms[0].coefficient == kNoRegister ? terms[0].axis : -1;
 }
 
-// Strides of an operand whose dim along the innermost axis of the result is innermost, too; false if it has none.
+// Strides for an operand such that its dim along the result's innermost axis is innermost too; false if there is
+// no such dim.
 bool follow(const Operand& result, Sizes result_strides, const Operand& operand, Sizes sizes, int64_t* strides) {
   int inner = -1;
   for (size_t d = 0; d < result_strides.size(); ++d)
@@ -134,8 +135,8 @@ ResultLayoutScope::ResultLayoutScope(Frame& frame, const OpCall& call, ResultLay
   choose_source_strides(frame);
 }
 
-// All values over the images' dims, or else the results alone. What has too few channels for vectors of them is
-// computed row-major.
+// Applies to all values over the images' dims, or else to the results alone. Values with too few channels to
+// vectorise are computed row-major.
 void ResultLayoutScope::choose_value_strides(Frame& frame) const {
   const Plan& plan = frame.plan;
   for (size_t k = plan.num_inputs; k < plan.values.size(); ++k) {
@@ -150,7 +151,7 @@ void ResultLayoutScope::choose_value_strides(Frame& frame) const {
   }
 }
 
-// The operands of such a value have its layout, so that nothing is transposed.
+// Gives the operands of such a value its layout, so that nothing is transposed.
 void ResultLayoutScope::choose_source_strides(Frame& frame) const {
   const auto is_free = [&](uint16_t number) {
     return number >= frame.plan.num_inputs && !frame.layout_of(number) && has_any_layout(frame.plan.steps, number);
@@ -161,7 +162,7 @@ void ResultLayoutScope::choose_source_strides(Frame& frame) const {
     const uint16_t made = step.outputs[0].value;
     const int64_t* const laid = frame.layout_of(made);
     if (!laid) continue;
-    int64_t strides[kMaxDims];  // its own: the frame's move when a further value is placed
+    int64_t strides[kMaxDims];  // a copy: the frame's array moves when another value is placed
     std::copy_n(laid, kMaxDims, strides);
     for (const Operand& input : step.inputs) {
       if (!is_free(input.value)) continue;
@@ -185,7 +186,7 @@ void ResultLayoutScope::choose_result_strides(Frame& frame, uint16_t number) con
   TensorImpl& result = *frame.value(number);
   int64_t strides[kMaxDims];
   if (!strides_of(*layout_, result.shape(), strides)) return;
-  bool is_equal = true, has_strides = true;  // but for dims of one element
+  bool is_equal = true, has_strides = true;  // ignoring dims of one element
   for (int d = 0; d < result.ndim; ++d) {
     is_equal &= result.strides[d] == strides[d];
     has_strides &= result.strides[d] == strides[d] || result.sizes[d] == 1;

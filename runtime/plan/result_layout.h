@@ -1,7 +1,7 @@
-// The layout of a graph op's results where it is not row-major.
+// The layout of a graph op's results if it is not row-major.
 //
-// Steps that write their results in any layout write these directly, and store what they read of
-// one another in the same layout; what other steps make is copied. Used by graph_op.cpp.
+// Steps that can write in any layout write such results directly, and store the values they pass on in the same
+// layout; results of other steps are copied. Used by graph_op.cpp.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace pellucid {
 
-// The layout of a functional call's results, as its declaration says.
-// A result has the memory format `format`; to preserve: as `like`, which has its shape.
+// The layout of a functional call's results, as its declaration says: the memory format `format`, or, for
+// "preserve", the layout of `like`, which has the result's shape.
 struct LayoutOfResults {
   MemoryFormat format;
   const TensorImpl* like;
@@ -26,9 +26,9 @@ bool results_are_row_major(const OpCall& call, ResultLayout declared);
 
 class ResultLayoutScope {
  public:
-  // Tells the frame, which is bound and has not run, the strides of values.
+  // Sets the strides of values in the frame, which is bound and has not run.
   ResultLayoutScope(Frame& frame, const OpCall& call, ResultLayout declared);
-  // Copies the results of the frame that have other strides, before they are given.
+  // Copies results of the frame that have other strides, before they are handed over.
   void finish(Frame& frame) const;
 
  private:

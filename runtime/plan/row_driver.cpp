@@ -8,7 +8,7 @@ namespace pellucid {
 
 namespace {
 
-// Whether axis `outer` continues where axis `inner` ends, in every operand.
+// Whether axis `outer` is contiguous with axis `inner` in every operand.
 bool continues(const Placement& nest, int outer, int inner) {
   for (int k = 0; k < nest.operands; ++k)
     if (nest.strides[k][outer] != nest.strides[k][inner] * nest.extents[inner]) return false;
@@ -23,7 +23,7 @@ void drop_axis(Placement& nest, int axis) {
   --nest.axes;
 }
 
-// Merges neighbouring axes of [begin, end) where all operands allow it; returns how many remain.
+// Collapses neighbouring axes of [begin, end) that are contiguous in all operands; returns how many remain.
 int collapse(Placement& nest, int begin, int end) {
   for (int a = end - 1; a >= begin; --a)
     if (nest.extents[a] == 1) {
@@ -47,8 +47,8 @@ struct RowCall {
   int64_t inner;
   const RowSums& sums;
 
-  // Runs rows [begin, end) of the kernel's outer axis at point `outer` of the outer axes; they add to the
-  // sums of `group`.
+  // Runs rows [begin, end) of the kernel's outer axis at point `outer` of the outer axes; they accumulate into
+  // the sums of `group`.
   int64_t run(int64_t outer, int64_t begin, int64_t end, int64_t group = 0) const {
     char* data[kMaxNestOperands];
     int64_t strides[2 * kMaxNestOperands];
@@ -69,7 +69,7 @@ struct RowCall {
     return kernel.run(data, sizes, strides, params);
   }
 
-  // Runs rows [begin, end) of all, counted over all outer axes of `rows` rows.
+  // Runs rows [begin, end), counted over all outer axes of `rows` rows.
   int64_t run_group(int64_t group, int64_t begin, int64_t end, int64_t rows) const {
     while (begin < end) {
       const int64_t outer = begin / rows, first = begin % rows, last = std::min(rows, first + end - begin);
@@ -83,7 +83,7 @@ struct RowCall {
 }  // namespace
 
 bool inner_axes_collapse(const Placement& nest, int num_stored) {
-  int inner = nest.axes;  // the last one met that counts
+  int inner = nest.axes;  // the innermost axis with an extent above 1
   for (int a = nest.axes - 1; a >= num_stored; --a) {
     if (nest.extents[a] == 1) continue;
     if (inner < nest.axes && !continues(nest, a, inner)) return false;
@@ -107,7 +107,7 @@ int64_t run_rows(KernelRef& kernel, Placement& nest, int num_stored, const uint6
   if (outer == 0 || rows == 0) return 0;
   kernel.get();  // resolving may call Python: not from a thread that others wait for
   const RowCall call{kernel, nest, params, outer_axes, inner, sums};
-  if (sums.groups > 0) {  // the groups follow from the number of rows alone
+  if (sums.groups > 0) {  // the groups depend on the number of rows alone
     const int64_t all = outer * rows, size = (all + sums.groups - 1) / sums.groups;
     const auto run_groups = [&](int64_t begin, int64_t end) {
       int64_t status = 0;
@@ -126,7 +126,7 @@ int64_t run_rows(KernelRef& kernel, Placement& nest, int num_stored, const uint6
       if (int64_t status = call.run(o, 0, rows)) return status;
     return 0;
   }
-  // Blocks by problem size alone. A row's result does not depend on the block it is in.
+  // Blocks depend on the problem size alone, and a row's result does not depend on its block.
   const int64_t block = std::max<int64_t>(1, kParallelGrain / 2 / std::max<int64_t>(inner, 1));
   const int64_t blocks_per_outer = (rows + block - 1) / block;
   return parallel_blocks(outer * blocks_per_outer, [&](int64_t number) {

@@ -27,7 +27,7 @@ void make_outputs(Frame& frame, const Step& step) {
 
 namespace {
 
-// A dense copy of an input whose inner axes do not form one strided axis.
+// A dense copy of an input whose inner axes do not collapse into one strided axis.
 Tensor dense_operand(const Frame& frame, const Operand& operand, const Placement& nest, int k) {
   TensorImpl& tensor = *frame.value(operand.value);
   const int64_t item = static_cast<int64_t>(item_size(tensor.dtype));
@@ -46,7 +46,7 @@ void place_empty_inputs(const Frame& frame, const Step& step, Placement& nest) {
   alignas(64) static constinit char zero[64] = {};
   int k = static_cast<int>(step.outputs.size());
   for (const Operand& input : step.inputs) {
-    const TensorImpl* tensor = frame.value(input.value);  // none: local to a block, which has memory
+    const TensorImpl* tensor = frame.value(input.value);  // null: local to a block, which has memory
     if (tensor && tensor->numel == 0) {
       nest.data[k] = zero;
       std::fill_n(nest.strides[k], nest.axes, 0);
@@ -96,8 +96,8 @@ int64_t run_reduction(const Step& step, std::span<const int64_t> extents, std::s
       {kernel, kernel, step.combine->kernel, step.accumulator, step.indexed, extents, reduced_axes, operands, params});
 }
 
-// A map whose stores add to each other along the axes beyond its own: these are walked one after the
-// other over a part of its own axes at a time, small enough to stay in the cache.
+// A map whose stores accumulate along the axes beyond its own: these are walked sequentially over a part of its
+// own axes at a time, small enough to stay in the cache.
 class MapInTurn {
  public:
   MapInTurn(const MapCall& call, std::span<const int64_t> extents)
@@ -168,11 +168,11 @@ class MapInTurn {
   const MapCall& call_;
   const std::span<const int64_t> met_;
   const size_t axes_;
-  size_t cut_ = 0;  // the axis that is cut into pieces; the axes before it are walked
+  size_t cut_ = 0;  // the axis that is split into pieces; the axes before it are walked
   int64_t piece_ = 1, pieces_ = 1, parts_ = 1;
 };
 
-// Puts the axes of elements in the result's memory order.
+// Reorders the stored axes into the result's memory order.
 void order_elements(Placement& nest, int num_stored) {
   int order[kMaxAxes];
   std::iota(order, order + nest.axes, 0);
@@ -208,15 +208,16 @@ int64_t run_affine_step(Frame& frame, const Step& step) {
   return run_affine(step, nest, params);
 }
 
-// Whether a nest has its result's second dim innermost, which it then walks in vectors, rather than the last one.
+// Whether a nest's result has its second dim innermost; the nest then vectorises along that dim instead of the
+// last one.
 bool has_channels_innermost(Frame& frame, const Step& step) {
   if (!step.channels_innermost) return false;
   const TensorImpl& result = *frame.value(step.outputs[0].value);
   return result.strides[1] == 1 && result.strides[result.ndim - 1] != 1;
 }
 
-// One whose operand is far from dense in that dim, as images with the channels last are in the last one, copies it
-// first if it reads as much of it as there is.
+// Whether to copy an operand first: it has a large stride in the vectorised dim (as channels-last images have in
+// the last one), and the nest reads at least as many elements as the operand has.
 bool should_copy(const TensorImpl& tensor, bool channels_innermost, int64_t points) {
   constexpr int64_t kLeastElements = 1 << 12, kLine = 64;
   if (tensor.ndim < (channels_innermost ? 3 : 1)) return false;
@@ -226,8 +227,7 @@ bool should_copy(const TensorImpl& tensor, bool channels_innermost, int64_t poin
   return step >= kLine && std::ranges::count(tensor.stride(), 1) != 0;
 }
 
-// What a kernel that walks the whole nest is called with. Sizes: {begin, end, other extents, every
-// operand's sizes}.
+// The arguments of a kernel that walks the whole nest. Sizes: {begin, end, other extents, every operand's sizes}.
 struct NestArguments {
   static constexpr int kMaxStrides = kMaxNestOperands * kMaxDims;
   static constexpr int kMaxSizes = kMaxStrides + kMaxAxes + 1;
@@ -313,7 +313,7 @@ void run_view_step(Frame& frame, const Step& step) {
     is_empty |= sizes[a] == 0;
   }
   int64_t offset = tensor.offset;
-  uint64_t moving = 0;  // the axes along which the view moves in its source
+  uint64_t moving = 0;  // the axes along which the view moves through its source
   for (size_t d = 0; d < source.dims.size(); ++d) {
     const DimMap& dim = source.dims[d];
     int64_t low = dim.offset == kNoRegister ? 0 : frame.size(dim.offset);
@@ -331,7 +331,8 @@ void run_view_step(Frame& frame, const Step& step) {
             frame.call.op->schema.name.c_str(), static_cast<long long>(low < 0 ? low : high), d,
             static_cast<long long>(tensor.sizes[d]));
   }
-  for (size_t a = rank; a--;)  // a new dim of size 1 has the stride of a dim around those behind it, as in PyTorch
+  for (size_t a = rank;
+       a--;)  // a new dim of size 1 has the stride that PyTorch gives it, which spans the dims after it
     if (sizes[a] == 1 && !(moving >> a & 1)) strides[a] = a + 1 < rank ? sizes[a + 1] * strides[a + 1] : 1;
   const bool detached = frame.call.op->kind != OpKind::View;
   Tensor view = make_view(tensor, {sizes, rank}, {strides, rank}, offset, detached);
@@ -351,7 +352,7 @@ void run_reshape_step(Frame& frame, const Step& step) {
   } else {
     if (!detached)
       raise(ErrorKind::Runtime,
-            "%s(): view size is not compatible with the strides of this tensor: dimensions that are to be one are not "
+            "%s(): view size is not compatible with the strides of this tensor: dimensions to be merged are not "
             "adjacent in memory; call reshape(), or contiguous() first",
             frame.call.op->schema.name.c_str());
     const int64_t* const wanted = frame.layout_of(step.outputs[0].value);
@@ -425,7 +426,7 @@ void run_step_here(Frame& frame, const Step& step) {
     case StepKind::Copy: {
       TensorImpl* copy = frame.make(step.outputs[0].value);
       TensorImpl& source = *frame.value(step.inputs[0].value);
-      if (!frame.meta && copy != &source) copy_elements(*copy, source);  // the same: offered to be updated
+      if (!frame.meta && copy != &source) copy_elements(*copy, source);  // the same: offered for in-place update
       break;
     }
     case StepKind::Library: run_library_step(frame, step); break;

@@ -1,4 +1,4 @@
-// Runs tile programs in the place of kernels: same arguments, same results, more calls.
+// Runs tile programs in place of kernels: same arguments, same results, more calls.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -19,7 +19,7 @@ namespace pellucid {
 
 namespace {
 
-constexpr int64_t kTile = 1024;  // elements at a time, where a form does not need more at once
+constexpr int64_t kTile = 1024;  // elements per tile, unless a form needs more at once
 
 }  // namespace
 
@@ -76,7 +76,7 @@ ProgramTable& file_programs() {
 
 constinit thread_local const ProgramScope* program_scope = nullptr;
 
-// What KernelRef::program points to: whose program it is, where it is, and the program after its first use.
+// What KernelRef::program points to: the kernel's id, the encoded program, and the decoded one after first use.
 struct AttachedProgram {
   KernelId id;
   std::shared_ptr<ProgramTable> table;
@@ -93,7 +93,7 @@ struct AttachedProgram {
   }
 };
 
-// A run of elements: `stride` bytes apart, 0 where all are the same.
+// A run of elements `stride` bytes apart; stride 0: all are the same element.
 struct Elements {
   char* data = nullptr;
   int64_t stride = 0;
@@ -121,15 +121,15 @@ class Evaluation {
  public:
   int64_t count = 0;
   int64_t first = 0;                 // flat number of the first point, for statuses
-  const Elements* inputs = nullptr;  // operand -> elements at this tile
+  const Elements* inputs = nullptr;  // operand -> its elements in this tile
   const uint64_t* params = nullptr;
   const char* const* rows = nullptr;  // row results
-  const Elements* axes = nullptr;     // of a nest: int64 indices
-  char* const* operands = nullptr;    // of a nest: whole inputs
+  const Elements* axes = nullptr;     // nests: int64 indices
+  char* const* operands = nullptr;    // nests: whole inputs
   const int64_t* const* sizes = nullptr;
   const int64_t* const* strides = nullptr;
 
-  // Afterwards `values[slot]` are the elements of every slot. Returns a status.
+  // Fills `values[slot]` with the elements of every slot. Returns a status.
   int64_t run(const ScalarProgram& program) {
     values.assign(program.slots.size(), {});
     arena.clear();
@@ -234,7 +234,7 @@ struct Call {
   Elements operand(size_t k, int64_t inner, int64_t outer) const {
     return {data[k] + inner * strides[2 * k] + outer * strides[2 * k + 1], strides[2 * k]};
   }
-  // The inputs, then the outputs, as bodies number them.
+  // The inputs, then the outputs, in the numbering of bodies.
   std::vector<Elements> body_operands(int64_t inner, int64_t outer) const {
     std::vector<Elements> out;
     for (size_t k = 0; k < program.inputs.size(); ++k) out.push_back(operand(num_outputs() + k, inner, outer));
@@ -259,7 +259,7 @@ int64_t run_map_program(const Call& call) {
   return 0;
 }
 
-// All values of one run, then the pack's kernel that combines them.
+// Computes all values of one run, then calls the pack's kernel that combines them.
 int64_t run_combination(const Call& call) {
   const bool is_scan = call.program.form == TileProgram::Form::Scan;
   const int64_t length = call.sizes[is_scan ? 0 : 1], others = call.sizes[is_scan ? 1 : 0];
@@ -349,7 +349,7 @@ void combine_element(Combine combine, DType dtype, char* to, const char* from) {
     case DType::UInt32: return combine_as<uint32_t>(combine, to, from);
     case DType::UInt64: return combine_as<uint64_t>(combine, to, from);
     default:
-      raise(ErrorKind::NotImplemented, "elements of %s are not combined by a tile program",
+      raise(ErrorKind::NotImplemented, "a tile program cannot combine elements of %s",
             std::string(name(dtype)).c_str());
   }
 }
@@ -437,7 +437,7 @@ bool is_better_as(Combine combine, const char* value, const char* held) {
   return a != a || (combine == Combine::ArgMax ? a > b : a < b);
 }
 
-// Whether a value, of a compute dtype, takes the place of the one held so far: NaN beats numbers, nothing beats NaN.
+// Whether a value of a compute dtype replaces the current best: NaN beats numbers, nothing beats NaN.
 bool is_better(Combine combine, DType dtype, const char* value, const char* held) {
   switch (dtype) {
     case DType::Bool:
@@ -450,7 +450,7 @@ bool is_better(Combine combine, DType dtype, const char* value, const char* held
     case DType::Float64: return is_better_as<double>(combine, value, held);
     default: break;
   }
-  raise(ErrorKind::NotImplemented, "elements of this dtype are not ordered by a tile program");
+  raise(ErrorKind::NotImplemented, "a tile program cannot order elements of this dtype");
 }
 
 class NestRun {
@@ -537,7 +537,7 @@ class NestRun {
 
   bool is_indexed() const { return program_.combine == Combine::ArgMax || program_.combine == Combine::ArgMin; }
 
-  // The best value so far, in the second output, at the indices that begin with result `first`.
+  // Stores the best value so far in the second output, at the indices that start with result `first`.
   void store_value(const NestStore& target, int64_t i, size_t first, const char* value) {
     int64_t offset = 0, own = 0;
     for (int32_t d = 0; d < target.rank; ++d) {
@@ -552,7 +552,7 @@ class NestRun {
     combine_element(is_first ? Combine::Assign : better, program_.outputs[1], call_.data[1] + offset, value);
   }
 
-  // The points of one element follow each other: the first one's payload is stored, and that of each better one.
+  // The points of one element are consecutive: the first one's payload is stored, and that of each better one.
   void store_best(int64_t i, char* place, const char* value, DType dtype) {
     if (place == best_for_ && !is_better(program_.combine, dtype, value, best_)) return;
     best_for_ = place;
@@ -563,7 +563,7 @@ class NestRun {
 
   const Call& call_;
   const TileProgram& program_;
-  const char* best_for_ = nullptr;  // of argmax: the element that `best_` is the best value of
+  const char* best_for_ = nullptr;  // argmax: the element that `best_` is the best value of
   char best_[8] = {};
   int64_t begin_;
   std::vector<int64_t> extents_;

@@ -1,7 +1,7 @@
-// Tile programs: how a kernel runs that has no machine code here (lower/tile.py writes them).
+// Tile programs: how a kernel without machine code runs (written by lower/tile.py).
 //
-// A scalar program is straight-line: slots in order, each an operand, a number or one scalar op, whose
-// kernel the pack has. tile_interpreter.cpp runs it over tiles with the kernel's own signature.
+// A scalar program is straight-line code: slots in order, each an operand, a number, or one scalar op whose
+// kernel the pack has. tile_interpreter.cpp runs it over tiles, with the kernel's own signature.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@ struct TileSlot {
   using Kind = SlotKind;
   Kind kind;
   DType dtype;
-  int32_t number = 0;              // of Input, Parameter, Row, Axis, Check; the operand of Gather
-  int32_t mask = -1, fill = -1;    // of Gather, the mask of Check, too: slots, or -1
-  std::vector<int32_t> arguments;  // slots: of Op and Bitcast; the indices of Gather; Check's value and condition
+  int32_t number = 0;              // Input, Parameter, Row, Axis, Check; the operand of Gather
+  int32_t mask = -1, fill = -1;    // Gather, and the mask of Check: slots, or -1
+  std::vector<int32_t> arguments;  // slots: Op and Bitcast; the indices of Gather; the value and condition of Check
   alignas(16) char constant[16] = {};
-  mutable KernelRef kernel;  // of Op
+  mutable KernelRef kernel;  // Op
 };
 
 struct ScalarProgram {
@@ -38,7 +38,7 @@ struct RowPass {
   Kind kind;
   ScalarProgram program;
   int32_t output = -1;
-  mutable KernelRef first, again;  // of Reduce: values -> accumulator, partials -> accumulator
+  mutable KernelRef first, again;  // Reduce: values -> accumulator, partials -> accumulator
   DType accumulator = DType::Float32;
 };
 
@@ -51,22 +51,22 @@ struct TileProgram {
   using Form = TileForm;
   Form form;
   ScalarProgram program;    // all but Rows
-  mutable KernelRef whole;  // of Reduce and Scan: the combination of computed values
+  mutable KernelRef whole;  // Reduce and Scan: the combination of computed values
   std::deque<RowPass> passes;
-  int32_t rank = 0;  // of Nest
+  int32_t rank = 0;  // Nest
   std::vector<int32_t> operand_ranks;
   Combine combine = Combine::Assign;
   std::vector<NestStore> stores;
   std::vector<DType> outputs, inputs, params;
 };
 
-// Programs by kernel id, read when the first kernel is missing: those of the frozen file and, in a table of its own,
-// those of each answer to a trace, which lives as long as the kernels that were decoded with it.
+// Programs by kernel id, decoded when a kernel is first found missing. There is a table for the frozen file, and
+// one for each answer to a trace request, which lives as long as the kernels that were decoded with it.
 class ProgramTable;
 std::shared_ptr<ProgramTable> make_program_table(std::string_view encoded);
-void add_programs(std::span<const uint8_t> encoded);  // to those of the file; must live forever
+void add_programs(std::span<const uint8_t> encoded);  // adds to the frozen file's table; `encoded` must live forever
 
-// Where the kernels that this thread decodes find their programs before they look among those of the file.
+// Where the kernels that this thread decodes look for their programs before the frozen file's table.
 class ProgramScope {
  public:
   explicit ProgramScope(std::shared_ptr<ProgramTable> table);
@@ -80,7 +80,7 @@ class ProgramScope {
   const ProgramScope* outer_;
 };
 
-// Lets `kernel`, whose id is set, run the program of that id where there is no machine code.
+// Lets `kernel`, whose id is set, run the program of that id if there is no machine code.
 void attach_program(KernelRef& kernel);
 
 void decode_tile_program(Decoder in, TileProgram& out);

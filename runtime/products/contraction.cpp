@@ -19,7 +19,7 @@
 namespace pellucid {
 namespace {
 
-// What a driver that may refuse a product returned.
+// Records the route if the driver, which may decline the product, ran it.
 std::optional<int64_t> noted(ProductRoute route, std::optional<int64_t> status) {
   if (status) note_route(route);
   return status;
@@ -30,16 +30,16 @@ int64_t noted(ProductRoute route, int64_t status) {
   return status;
 }
 
-constexpr int64_t kFewRows = 16;              // of a product that are not worth a call of their own
+constexpr int64_t kFewRows = 16;              // a product with fewer rows is not worth a call of its own
 constexpr int64_t kCallProducts = 1 << 11;    // multiply-adds in the time of the smallest product
-constexpr int64_t kLargeProducts = 1 << 22;   // a product that is split over threads by itself
+constexpr int64_t kLargeProducts = 1 << 22;   // such a product is split over threads by itself
 constexpr int64_t kWideColumns = 256;         // columns that fill tiles well by themselves
 constexpr int64_t kDeepColumns = 64;          // products per sum that are worth moving the sum
-constexpr int64_t kPackedExtent = 64;         // where packing into panels pays off, of
-constexpr int64_t kPackedProducts = 1 << 23;  // multiply-adds
+constexpr int64_t kPackedExtent = 64;         // minimum of each extent for which packing into panels is worth it,
+constexpr int64_t kPackedProducts = 1 << 23;  // and of the multiply-adds
 
-constexpr int64_t kDeepProduct = 1 << 13;  // a depth that is cut for more threads
-constexpr int64_t kSmallResult = 1 << 14;  // where C is too small to be cut
+constexpr int64_t kDeepProduct = 1 << 13;  // such a depth is split for more threads,
+constexpr int64_t kSmallResult = 1 << 14;  // if C is too small to be split
 
 bool should_pack(int64_t m, int64_t n, int64_t k) {
   if (k >= kDeepProduct && m * n <= kSmallResult && std::min(m, n) >= kFewRows) return true;
@@ -51,13 +51,13 @@ class Contraction {
  public:
   explicit Contraction(const ContractionCall& call) : call_(call), item_(static_cast<int64_t>(item_size(call.dtype))) {
     std::copy_n(call.data, kProductOperands, data_);
-    if (call.accumulates) data_[kBias] = nullptr;  // C has it
+    if (call.accumulates) data_[kBias] = nullptr;  // C contains it already
     size_t next = 0;
     for (int group = 0; group < kProductGroups; ++group)
       for (int k = call.group_sizes[group]; k--; ++next) add_axis(groups_[group], next);
     for (int group : {kRows, kColumns})
       std::ranges::stable_sort(groups_[group], std::greater{}, [](const Axis& axis) { return axis.strides[kC]; });
-    // Kernels write contiguous rows or columns of C; otherwise each element is a product of its own.
+    // Kernels write contiguous rows or columns of C; otherwise each element is computed as a separate product.
     if (!is_contiguous(kRows) && !is_contiguous(kColumns)) loop_outside(groups_[kColumns], groups_[kColumns].size());
   }
 
@@ -102,7 +102,7 @@ class Contraction {
 
   bool is_contiguous(int group) const { return groups_[group].empty() || groups_[group].back().strides[kC] == item_; }
 
-  // Sums of nothing read neither operand.
+  // Empty sums read neither operand.
   int64_t run_empty_sums() {
     groups_[kDepth] = {{0, {}}};
     for (int group : {kRows, kColumns})
@@ -111,21 +111,22 @@ class Contraction {
     return run_products();
   }
 
-  // The axes before `first` become batch axes.
+  // Makes the axes before `first` batch axes.
   void loop_outside(AxisList& axes, size_t first) {
     const auto end = axes.begin() + static_cast<std::ptrdiff_t>(first);
     groups_[kBatch].insert(groups_[kBatch].end(), axes.begin(), end);
     axes.erase(axes.begin(), end);
   }
 
-  // Loops over outer rows of an operand rather than copy it, where enough are left.
+  // Loops over outer rows of an operand instead of copying it, if the inner product is large enough.
   void read_in_place(int operand, int group) {
     const size_t first = joint_suffix(groups_[group], operand);
     if (first == 0 || !joint_stride(groups_[kDepth], operand)) return;
     if (points(std::span(groups_[group]).subspan(first)) >= kFewRows) loop_outside(groups_[group], first);
   }
 
-  // Whether columns with gaps in C, as those of several small images, are worth gathering into one product.
+  // Whether columns that are not contiguous in C, such as those of several small images, are worth gathering into
+  // one product.
   bool should_gather_columns() const {
     const std::span<const Axis> columns(groups_[kColumns]);
     const std::span<const Axis> inner = columns.subspan(joint_suffix(columns, kC));
@@ -137,7 +138,7 @@ class Contraction {
     return joint_stride(groups_[group], operand) && joint_stride(groups_[kDepth], operand);
   }
 
-  // The first of the batch, of operands that are read in place.
+  // The first product of the batch, with operands that are read in place.
   GemmCall product() const {
     const AxisList &rows = groups_[kRows], &columns = groups_[kColumns], &depth = groups_[kDepth];
     GemmCall one{call_.kernel, points(rows), points(columns), points(depth), item_, {}, {}};
@@ -181,7 +182,7 @@ class Contraction {
     return 0;
   }
 
-  // Whether products of one row are adjacent.
+  // Whether products with one row are adjacent.
   bool has_lanes() const {
     return groups_[kRows].empty() && std::ranges::any_of(groups_[kBatch], [&](const Axis& axis) {
              return axis.strides[kB] == item_ && axis.extent > 1;
@@ -195,7 +196,7 @@ class Contraction {
     return product;
   }
 
-  // The rest of the call. Columns of C are contiguous.
+  // The call as a PackedProduct. Columns of C are contiguous.
   PackedProduct packed() {
     PackedProduct product = as_product();
     const AxisList& columns = product.groups[kColumns];
@@ -229,7 +230,7 @@ class Contraction {
   AxisList groups_[kProductGroups];
 };
 
-// One axis or none in each group, no batch: the shape of most calls, without any list of axes.
+// At most one axis in each group and no batch: the form of most calls, without building lists of axes.
 int64_t run_matrix_product(const ContractionCall& call) {
   GemmCall product{call.kernel, 1, 1, 1, static_cast<int64_t>(item_size(call.dtype)), {}, {}};
   std::copy_n(call.data, kProductOperands, product.data);

@@ -1,11 +1,10 @@
-// Contractions: sums of products over several axes, mapped onto GEMM.
+// Contractions: sums of products over several axes, mapped to GEMM.
 //
-// The axes of C, A and B form four groups: batch (all have them), rows (C and A), columns (C and B)
-// and depth (A and B). Where an operand's strides make one axis of each of its groups, the kernel
-// reads it in place. Otherwise, and where a product is large, it is copied into panels
-// (packed_product.h): this is how a convolution, whose image has rows of windows, runs as a matrix
-// product. What is cut how follows from sizes and strides alone, so the bits do not depend on the number
-// of threads.
+// The axes of C, A and B form four groups: batch (in all of them), rows (C and A), columns (C and B) and depth (A
+// and B). If an operand's strides collapse each of its groups into one axis, the kernel reads the operand in
+// place. Otherwise, and if the product is large, it is packed into panels (packed_product.h): this is how a
+// convolution, an image with rows of windows, runs as a matrix product. The splitting depends on sizes and
+// strides alone, so the bits do not depend on the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -22,19 +21,19 @@ namespace pellucid {
 struct ContractionCall {
   KernelRef& kernel;
   DType dtype;
-  std::span<const uint8_t, kProductGroups> group_sizes;  // axes of each group, in the order of `extents`
+  std::span<const uint8_t, kProductGroups> group_sizes;  // number of axes of each group, in the order of `extents`
   std::span<const int64_t> extents;
   char* data[kProductOperands];              // the bias may be null
-  const int64_t* strides[kProductOperands];  // in bytes, one per axis; 0 where it does not move
-  bool accumulates = false;                  // C holds a sum to add to; its dtype must allow it
-  Beyond beyond = {};                        // of A or B; `run_beyond` alone reads it
-  const int64_t* steps[kMaxBeyond] = {};     // per axis, how the indices of its dims grow
-  CachedPanels* panel_cache = nullptr;       // of calls that read the same B
+  const int64_t* strides[kProductOperands];  // in bytes, one per axis; 0: the operand does not move along it
+  bool accumulates = false;                  // C contains a sum to add to; its dtype must allow it
+  Beyond beyond = {};                        // of A or B; only `run_beyond` reads it
+  const int64_t* steps[kMaxBeyond] = {};     // per axis, how much the indices of its dims grow
+  CachedPanels* panel_cache = nullptr;       // shared by calls that read the same B
 };
-// Fast where rows or columns of C are contiguous; otherwise each element is a product of its own. Of a
-// group with a bias along it, the bias's axis is the only one. Returns the kernels' lowest non-zero status, or 0.
+// Fast if rows or columns of C are contiguous; otherwise each element is a separate product. If there is a bias along a
+// group, the bias's axis must be the group's only one. Returns the non-zero status of the lowest failing block, or 0.
 int64_t run_contraction(const ContractionCall& call);
-// The same with zeros beyond an operand; nothing where the caller had better copy them around it first.
+// The same for an operand that is zero-padded; nullopt if the caller should make a padded copy instead.
 std::optional<int64_t> run_beyond(const ContractionCall& call);
 
 }  // namespace pellucid

@@ -15,13 +15,13 @@ namespace pellucid {
 namespace {
 
 constexpr int64_t kMostTaps = 4096;
-constexpr int64_t kRunElements = 1 << 14;  // of k that are summed at a time
-constexpr int64_t kCopyBytes = 1 << 18;    // of a channel with the zeros around it, which stays in the L2 cache
+constexpr int64_t kRunElements = 1 << 14;  // number of k that are summed at a time
+constexpr int64_t kCopyBytes = 1 << 18;    // size of a padded channel that stays in the L2 cache
 
-// A channel of the image with the zeros around it, as one point of the batch reads it.
+// A zero-padded copy of the image channel that one point of the batch reads.
 class ChannelCopy {
  public:
-  // Whether the axes move along the zero-padded dims only. They then move in the copy.
+  // Whether the axes move along zero-padded dims only. If so, rewrites their strides for the copy.
   bool place(const Beyond& beyond, AxisList& columns, AxisList& depth, int64_t item) {
     if (beyond.operand != kB || beyond.dims > 2) return false;
     for (int d = 0; d < beyond.dims; ++d) {
@@ -53,7 +53,7 @@ class ChannelCopy {
 
   size_t bytes() const { return static_cast<size_t>(dims_[0].extent * dims_[0].to); }
 
-  // Copies what a point reads into memory whose places outside the image are zero; returns where its first place is.
+  // Copies what a point reads into memory whose padding is zero; returns the address of its first element.
   char* fill(char* to, const char* from) const {
     const Dim &down = dims_[0], &along = dims_[1];
     const Range rows = down.inside(), places = along.inside();
@@ -67,9 +67,9 @@ class ChannelCopy {
 
  private:
   struct Dim {
-    int64_t first = 0, size = 1;  // the index of the first place, of so many
-    int64_t low = 0, extent = 1;  // of the copy: its first index, indices
-    int64_t from = 0, to = 0;     // bytes to the next index, in the image and in the copy
+    int64_t first = 0, size = 1;  // the first index, and the size of the dim
+    int64_t low = 0, extent = 1;  // of the copy: its first index, and its extent
+    int64_t from = 0, to = 0;     // byte strides in the image and in the copy
     Range inside() const {
       const int64_t begin = std::max<int64_t>(0, -low);
       return {begin, std::min(extent, size - low) - begin};
@@ -99,7 +99,7 @@ class SingleRow {
  private:
   bool is_step(int64_t stride) const { return stride == item_ || stride == 2 * item_; }
 
-  // `body(data)` at every point of the batch, which are `work` multiply-adds each. B is copied where a copy is given.
+  // Runs `body(data)` at every point of the batch, each of `work` multiply-adds. B is copied first if `copy` is given.
   template <class Body>
   int64_t each_point(int64_t work, const ChannelCopy* copy, Body&& body) const {
     const int64_t count = points(batch_), together = ceil_div(kGrainProducts, std::max<int64_t>(work, 1));

@@ -16,8 +16,8 @@ namespace {
 
 constexpr int64_t kLeastLanes = 8;
 constexpr int64_t kMostTaps = 1024;
-constexpr int64_t kPiece = 64;   // lanes of a sum over a long depth that one task adds up
-constexpr int64_t kSlices = 16;  // that such a depth is cut into at most
+constexpr int64_t kPiece = 64;   // lanes per task that sums over a long depth
+constexpr int64_t kSlices = 16;  // the most slices of such a depth
 constexpr int64_t kSliceDepth = 1024;
 
 class ChannelLanes {
@@ -42,7 +42,7 @@ class ChannelLanes {
   }
 
  private:
-  // ------------------------------------------------------------ few k: a line of C after the other
+  // ------------------------------------------------------------ few k: one line of C after the other
 
   std::optional<int64_t> run_taps() {
     const bool is_broadcast = std::ranges::none_of(batch_, [](const Axis& axis) { return axis.strides[kA] != 0; });
@@ -71,7 +71,7 @@ class ChannelLanes {
     });
   }
 
-  // The lanes of every k, contiguous.
+  // Packs the lanes of every k contiguously.
   void pack(char* to, std::vector<int64_t>& places) const {
     for (size_t k = 0; k < places.size(); ++k) {
       const int64_t place = static_cast<int64_t>(k) * lanes_.extent * item_;
@@ -83,7 +83,7 @@ class ChannelLanes {
 
   // ------------------------------------------------------------ many k: sums for every column
 
-  // The depth is cut into slices of whole lines; the sums of a slice are added up line by line.
+  // The depth is split into slices of whole lines; the sums of a slice are accumulated line by line.
   int64_t run_sums() {
     std::ranges::stable_sort(depth_, std::greater{}, [](const Axis& axis) { return axis.strides[kB]; });
     const Axis row = columns_.back();

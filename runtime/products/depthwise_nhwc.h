@@ -1,5 +1,5 @@
-// A batch of products with M = 1, adjacent in memory, such as the channels of a depthwise convolution of
-// images with the channels last: each lane of a vector is a product of its own.
+// A batch of adjacent products with M = 1, such as the channels of a depthwise convolution of channels-last
+// images: each lane of a vector is a product of its own.
 //
 // The kernel is a part of codegen/schedules/gemm_single.py. Called by contraction.cpp.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace pellucid {
 
-// Runs the product, or returns nothing where it is none. Its C need not have contiguous columns.
+// Runs the product; nullopt if it is not of this form. Columns of C need not be contiguous.
 std::optional<int64_t> run_channel_lanes(const PackedProduct& product);
 
 }  // namespace pellucid

@@ -11,41 +11,41 @@
 namespace pellucid {
 namespace {
 
-// Pieces of an ordinary product. Every piece of rows copies the block of B that it reads, but a small one:
-// that is read in place (kSmallBElements).
+// How an ordinary product is split. Every piece of rows packs the block of B that it reads, except a small one,
+// which is read in place (kSmallBElements).
 struct {
-  int64_t panel = 14;  // rows of the highest tile; of lower ones, a piece's last two are not full
+  int64_t panel = 14;  // rows of the tallest tile; with lower tiles, a piece's last two are not full
   int64_t rows = 84;
-  int64_t many_rows = 252;    // of a piece where rows are many,
-  int64_t from_rows = 1008;   // from here on
-  int64_t columns = 512;      // a block of columns of the kernel
+  int64_t many_rows = 252;    // rows of a piece if M is large,
+  int64_t from_rows = 1008;   // that is, at least this
+  int64_t columns = 512;      // of a block of the kernel
   int64_t column_step = 128;  // a multiple of every tile's width
-  int64_t small_tiles = 4;    // that read a small B in place: at least, of two panels or more
+  int64_t small_tiles = 4;    // the minimum that read a small B in place, for two panels or more
 } constexpr kOrdinary;
 
-// Small M, and a B contiguous along k: dot products, without packing.
+// Small M and a B contiguous along k: dot products, without packing.
 struct {
   int64_t rows = 12;
-  int64_t columns = 64;  // of a piece: the rows meet them while B is in the cache
+  int64_t columns = 64;  // of a piece: all rows use them while B is in the cache
   int64_t step = 16;
 } constexpr kDots;
 
-// M of two panels, and a B with contiguous columns: the kernel does not pack B.
+// M of two panels and a B with contiguous columns: the kernel does not pack B.
 struct {
-  int64_t one_panel = 14;  // more rows than need B once,
-  int64_t rows = 28;       // up to these
-  int64_t columns = 128;   // of a piece: both panels meet them while B is in the cache,
-  int64_t depth = 512;     // if so many rows of an ordinary piece are not
+  int64_t one_panel = 14;  // with more rows, B would be read more than once,
+  int64_t rows = 28;       // up to this many
+  int64_t columns = 128;   // of a piece: both panels use them while B is in the cache,
+  int64_t depth = 512;     // the minimum k, at which the B of an ordinary piece no longer fits it
   int64_t step = 32;
 } constexpr kTwice;
 
-// C^T = B^T A^T: A is packed rather than B, which is contiguous along k.
+// C^T = B^T A^T: A is packed instead of B, which is contiguous along k.
 struct {
   int64_t rows = 128;   // of A, at most
-  int64_t columns = 2;  // times as many columns of B, at least
-  int64_t depth = 128;  // where transposing C back costs little
+  int64_t columns = 2;  // the minimum ratio of B's columns to A's rows
+  int64_t depth = 128;  // the minimum for which transposing C back costs little
   int64_t vector = 64;  // bytes of a vector of rows of A,
-  int64_t waste = 32;   // of which the last one may miss so many
+  int64_t waste = 32;   // of which the last one may leave this many unused
   int64_t piece = 196;  // columns of C that are worth a copy of A
 } constexpr kTransposed;
 
@@ -64,12 +64,13 @@ GemmCall transposed(const GemmCall& call) {
   return result;
 }
 
-// Tiles of about `size`: a remainder below half of it is not one. Each has two steps or more.
+// Splits into tiles of about `size`: a remainder below half of it gets no tile of its own. Each tile has at least
+// two steps.
 Cut cut_by_size(int64_t extent, int64_t size, int64_t step, int64_t least = 1) {
   return {extent, std::max((extent + size - size / 2 - 1) / size, least), step};
 }
 
-// The kernel writes contiguous rows of C. A single row may have a column's stride.
+// Whether the kernel would write contiguous columns of C. A single row may have a column's stride.
 bool is_c_column_major(const GemmCall& call) {
   return call.strides[1] != call.item_size && call.n != 1 && (call.strides[0] == call.item_size || call.m == 1);
 }
@@ -105,7 +106,7 @@ int64_t run_tile(const GemmCall& call, int64_t row, int64_t column, int64_t m, i
   return call.kernel.run(data, sizes, s, params);
 }
 
-// Columns of C as rows of C^T, transposed back while they are in the cache.
+// Computes columns of C as rows of C^T, and transposes them back while they are in the cache.
 int64_t run_transposed(const GemmCall& call) {
   const int64_t row_bytes = call.m * call.item_size;
   GemmCall whole = transposed(call);

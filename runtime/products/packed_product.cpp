@@ -15,26 +15,27 @@
 namespace pellucid {
 namespace {
 
-constexpr int64_t kPackedElements = 1 << 22;  // of one operand that are copied at a time
-constexpr int64_t kRoundElements = 1 << 18;   // of both operands that a deep product copies at a time,
-constexpr int64_t kRoundProducts = 1 << 24;   // so many at least with them: threads wait for one another then,
-constexpr int64_t kDeepSums = 1 << 18;        // whose sums stay in the cache meanwhile
-constexpr int64_t kBlockColumns = 512;        // of a block of B, which stays in the L2 cache
-constexpr int64_t kLeastColumns = 128;        // of a piece of C that is cut for more threads
-constexpr int64_t kLeastWindows = 64;         // the same where a copy of B gathers places
-constexpr int64_t kLeastPanels = 2;           // of A, in a piece
-constexpr int64_t kSlicePanels = 5;           // the same where pieces that are too few make slices
-constexpr int64_t kSumPanels = 20;            // of a piece whose sums have memory of their own
-constexpr int64_t kPieces = 16;               // that a large product is cut into at least
-constexpr int64_t kRowPieces = 4;             // for fewer, every piece of rows gathers places again
+constexpr int64_t kPackedElements = 1 << 22;  // the most elements of one operand that are packed at a time
+constexpr int64_t kRoundElements = 1 << 18;   // elements of both operands that a deep product packs per round,
+constexpr int64_t kRoundProducts =
+    1 << 24;  // and the minimum of multiply-adds per round, since threads synchronise between rounds,
+constexpr int64_t kDeepSums = 1 << 18;  // if its sums stay in the cache meanwhile
+constexpr int64_t kBlockColumns = 512;  // of a block of B that stays in the L2 cache
+constexpr int64_t kLeastColumns = 128;  // of a piece when C is split for more threads
+constexpr int64_t kLeastWindows = 64;   // the same if packing B gathers
+constexpr int64_t kLeastPanels = 2;     // of A, per piece
+constexpr int64_t kSlicePanels = 5;     // the same if there are too few pieces, and the depth is sliced
+constexpr int64_t kSumPanels = 20;      // of a piece whose sums are stored separately
+constexpr int64_t kPieces = 16;         // the minimum for a large product
+constexpr int64_t kRowPieces = 4;       // if there are fewer, each piece of rows gathers B again
 constexpr int64_t kSliceDepth = 2048;
-constexpr int64_t kPanelsPerTask = 8;       // of A that are copied by one task
-constexpr int64_t kPanelsTogether = 4;      // of A that a piece copies before it uses them
-constexpr int64_t kColumnsPerTask = 128;    // of B that are copied by one task
+constexpr int64_t kPanelsPerTask = 8;       // panels of A packed by one task
+constexpr int64_t kPanelsTogether = 4;      // panels of A that a piece packs before it uses them
+constexpr int64_t kColumnsPerTask = 128;    // columns of B packed by one task
 constexpr int64_t kParallelCopy = 1 << 16;  // elements whose copy is worth a second thread
-constexpr int64_t kLeastRun = 5;            // of contiguous columns of B: a vector then has few of them
-constexpr int64_t kReadColumns = 448;       // that read A in place rather than a copy
-constexpr int64_t kAliasing = 2048;         // bytes between rows that share places in the L1 cache
+constexpr int64_t kLeastRun = 5;            // of contiguous columns of B, so that a vector consists of few runs
+constexpr int64_t kReadColumns = 448;       // the most columns for which A is read in place instead of packed
+constexpr int64_t kAliasing = 2048;         // row distance in bytes at which rows compete for L1 cache sets
 
 class Packed {
  public:
@@ -77,7 +78,7 @@ class Packed {
     return static_cast<double>(own_ * sharing_ * m_ * n_) * static_cast<double>(k_) >= kParallelProducts;
   }
 
-  // The order of a sum is free: B's memory order makes the longest runs.
+  // Sums may be reordered: B's memory order makes the longest contiguous runs.
   void order_depth() {
     AxisList& axes = product_.groups[kDepth];
     std::ranges::stable_sort(axes, std::greater{}, [](const Axis& axis) { return std::abs(axis.strides[kB]); });
@@ -96,11 +97,11 @@ class Packed {
 
   struct Block {
     Range depth;
-    int64_t place;           // of its first row in the copies that its round makes
-    bool is_first, is_last;  // of its slice
+    int64_t place;           // of its first row in the panels of its round
+    bool is_first, is_last;  // in its slice
   };
 
-  // `body(block)` for the blocks of a slice that are of the round.
+  // Runs `body(block)` for the blocks of a slice that belong to the round.
   template <class Body>
   int64_t each_block(int64_t slice, Body&& body) const {
     const Cut slices = slice_cut(), blocks = block_cut(slices.size(slice));
@@ -119,7 +120,7 @@ class Packed {
     return {begin, (round + 1) * count / rounds_ - begin};
   }
 
-  // Of a deep product only some blocks are copied at a time, where its sums outlive a round and are few.
+  // A deep product packs only some blocks at a time, if its sums outlive a round and are few.
   int64_t count_rounds() const {
     const bool lasts = !needs_sums_ || slices_ > 1, caches_b = shares_b_ && product_.panel_cache;
     const int64_t sums = own_ * sharing_ * m_ * n_;
@@ -131,7 +132,7 @@ class Packed {
     return std::clamp<int64_t>(wanted, 1, block_cut(k_ / slices_).count);
   }
 
-  // The most k of one slice that are copied in a round.
+  // The most k of one slice that are packed in a round.
   int64_t longest_round() const {
     const Cut slices = slice_cut();
     int64_t longest = 0;
@@ -144,12 +145,12 @@ class Packed {
     }
     return longest;
   }
-  int64_t copied_rows() const { return slices_ * tiling_.panel_rows(round_depth_); }  // of panels
+  int64_t copied_rows() const { return slices_ * tiling_.panel_rows(round_depth_); }  // rows of panels
 
-  // ------------------------------------------------------------ who copies what
+  // ------------------------------------------------------------ which panels are shared
 
-  // Pieces of rows before pieces of columns, for these use a panel of A less often. Places that have to
-  // be gathered are so by few pieces of rows.
+  // Pieces of rows are preferred to pieces of columns, which reuse a panel of A less often. If B must be
+  // gathered, few pieces of rows do it.
   void choose_pieces() {
     const bool gathers = !joint_stride(columns(), kB) || !joint_stride(depth(), kB);
     const int64_t products = own_ * sharing_ * slices_, panels = ceil_div(m_, height_);
@@ -161,7 +162,7 @@ class Packed {
     const int64_t fewest = needs_sums_ ? ceil_div(panels, kSumPanels) : 1;
     const int64_t tall = std::min(left(gathers ? kRowPieces : kPieces, wide_.count), panels / kLeastPanels);
     tall_ = Cut(m_, std::max(fewest, tall), height_);
-    // Where a row of memory holds a k of many rows of A, a piece would read little of it at a time.
+    // If one k of many rows of A is contiguous in memory, a piece would read little of it at a time.
     const bool rows_are_contiguous = joint_stride(rows(), kA) == item_;
     shares_a_ = wide_.count > 1 || sharing_ > 1 || rows_are_contiguous;
     row_of_a_ = reads_a() ? *joint_stride(rows(), kA) : 0;
@@ -174,7 +175,7 @@ class Packed {
         is_reused && copies_of_b_ * tiling_.panel_rows(k_) * b_row_bytes() <= kPackedElements * tiling_.element_bytes;
   }
 
-  // Whether tiles read A in place: few of them read a panel, and its rows do not evict one another.
+  // Whether tiles read A in place: if few of them read a panel, and its rows do not compete for cache sets.
   bool reads_a() const {
     if (tiling_.is_narrow || tiling_.word > 1 || n_ > kReadColumns || joint_stride(depth(), kA) != item_) return false;
     const std::optional<int64_t> row = joint_stride(rows(), kA);
@@ -187,7 +188,7 @@ class Packed {
     std::function<void(int64_t)> make;
   };
 
-  // Copies are made by all threads where there is much to copy.
+  // Copies run on all threads if there is enough to copy.
   static void make_copies(const Copies& first, const Copies& second) {
     const int64_t count = first.count + second.count;
     const auto make = [&](int64_t number) {
@@ -213,7 +214,7 @@ class Packed {
     return 0;
   }
 
-  // The items of A of `items`, of them the rows of `band`, and all products with them.
+  // Packs the rows `band` of the items `items` of A, and runs all products with them.
   int64_t run_band(Range items, Range band, const Copies& of_b) {
     const int64_t panels = ceil_div(band.size, height_);
     const int64_t item_bytes = panels * copied_rows() * tiling_.a_row_bytes(), elements[] = {items.size * item_bytes};
@@ -240,7 +241,7 @@ class Packed {
     return packed + (block.place * panels + panel * tiling_.panel_rows(block.depth.size)) * tiling_.a_row_bytes();
   }
 
-  // Copies rows of one item of A into panels.
+  // Packs rows of one item of A into panels.
   class RowsOfA {
    public:
     RowsOfA(const Packed& product, int64_t item, Range rows)
@@ -251,10 +252,10 @@ class Packed {
       places_of(product.rows(), kA, rows.begin, rows.size, places_.data());
     }
 
-    // The block of depth that the next panels are of.
+    // Sets the block of depth of the next panels.
     void start(Range block) { packer_.start(block); }
 
-    // The panels of some of the rows.
+    // Packs the panels of some of the rows.
     void pack(char* to, Range rows) {
       packer_.pack(to, from_,
                    std::span(places_).subspan(static_cast<size_t>(rows.begin), static_cast<size_t>(rows.size)));
@@ -270,7 +271,7 @@ class Packed {
 
   int64_t b_row_bytes() const { return ceil_div(n_, tiling_.width()) * tiling_.width() * tiling_.element_bytes; }
 
-  // Reuses the cached panels if they hold what this product reads of B in its own packed order.
+  // Reuses the cached panels if they contain what this product reads of B in its own packed order.
   Copies take_b() {
     CachedPanels* const panel_cache = copies_of_b_ == 1 ? product_.panel_cache : nullptr;
     blocks_.clear();
@@ -307,7 +308,7 @@ class Packed {
            column * tiling_.panel_rows(block.depth.size) * tiling_.element_bytes;
   }
 
-  // Copies columns of B into panels.
+  // Packs columns of B into panels.
   class ColumnsOfB {
    public:
     ColumnsOfB(const Packed& product, char* from, Range columns)
@@ -333,7 +334,7 @@ class Packed {
 
   // ------------------------------------------------------------ pieces of C
 
-  // `packed` is null where pieces copy their rows of A.
+  // `packed` is null if pieces pack their own rows of A.
   int64_t run_pieces(Range items, Range band, char* packed) {
     const int64_t item_bytes = ceil_div(band.size, height_) * copied_rows() * tiling_.a_row_bytes();
     const Cut tall(band.size, ceil_div(tall_.count * band.size, m_), height_);
@@ -355,14 +356,14 @@ class Packed {
     return 0;
   }
 
-  // Rows `m` of those of `band`, columns `n`; `packed` holds the panels of A of the band.
+  // Rows `m` of those of `band`, columns `n`; `packed` contains the band's panels of A.
   struct Piece {
     char* packed;
     int64_t batch, slice;
     Range band, m, n;
   };
 
-  // Where the sums of a piece are added up: in C itself, in its slice, or in memory of the thread.
+  // Where the sums of a piece are accumulated: in C itself, in its slice, or in memory of the thread.
   struct Sums {
     char* start;
     int64_t row;
@@ -433,7 +434,7 @@ class Packed {
 
   // ------------------------------------------------------------ from sums to C
 
-  // The columns `n` of C, of which `together_` at a time are contiguous; `sums` starts with them.
+  // Stores the columns `n` of C, of which `together_` at a time are contiguous; `sums` starts with them.
   int64_t finish(char* const* data, int64_t m, Range n, Sums sums, int64_t slices, int64_t slice_step) {
     const int64_t bias_column = *joint_stride(columns(), kBias);
     const int64_t strides[] = {c_row(), sums.row, *joint_stride(rows(), kBias), bias_column, slice_step};
@@ -466,17 +467,17 @@ class Packed {
   const Tiling tiling_;
   const int64_t item_, m_, n_, k_;
   int64_t height_;
-  int64_t own_, sharing_;  // points of the batch that have an A of their own, and that share it
+  int64_t own_, sharing_;  // points of the batch with an A of their own, and points that share it
   int64_t slices_;
   int64_t together_;                // contiguous columns of C
   bool needs_sums_;                 // C itself cannot hold the sums of a piece
-  int64_t rounds_ = 1, round_ = 0;  // of copies
+  int64_t rounds_ = 1, round_ = 0;  // of packing
   int64_t round_depth_ = 0;
-  std::vector<Block> blocks_;  // of B that the round copies, slice by slice
+  std::vector<Block> blocks_;  // of B, packed in this round, slice by slice
   Cut wide_{1, 1, 1}, tall_{1, 1, 1};
-  bool shares_a_, shares_b_;  // copied once; else every piece copies what it needs
-  int64_t row_of_a_;          // its stride where A is not copied at all, else 0
-  int64_t copies_of_b_;       // 1: all of the batch share it
+  bool shares_a_, shares_b_;  // packed once; otherwise every piece packs what it needs
+  int64_t row_of_a_;          // its stride if A is read in place, else 0
+  int64_t copies_of_b_;       // 1: the whole batch shares it
   std::optional<DepthPlaces> depth_of_a_, depth_of_b_;
   Tensor packed_b_;
   Tensor partial_;  // the sums of every slice

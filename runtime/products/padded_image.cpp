@@ -14,12 +14,12 @@
 namespace pellucid {
 namespace {
 
-constexpr int64_t kImageBytes = 3 << 16;  // of a copy, which stays in the L2 cache
-constexpr int64_t kGroupDepth = 192;      // of sums that are added up before they join the others
+constexpr int64_t kImageBytes = 3 << 16;  // of a copy that stays in the L2 cache
+constexpr int64_t kGroupDepth = 192;      // terms that are summed before they are added to the total
 constexpr int64_t kLeastDepth = 128;
 constexpr int64_t kLeastRows = 8;
 constexpr int64_t kLeastTaps = 3;
-// The time that copies of windows take, in rows of C, and that of this copy, in hundredths of the product's.
+// The cost of packing windows, in rows of C, and of this copy, in hundredths of the product's cost.
 constexpr int64_t kWindowRows = 8, kImageCopy = 3;
 
 class PaddedImage {
@@ -53,7 +53,7 @@ class PaddedImage {
   }
 
  private:
-  // ------------------------------------------------------------ what the axes are
+  // ------------------------------------------------------------ classifying the axes
 
   bool split_axes() {
     const int dims = product_.beyond.dims;
@@ -79,7 +79,7 @@ class PaddedImage {
     return true;
   }
 
-  // Where the windows begin and how far they reach in one dim, 0 for rows, 1 for places in a row.
+  // Where the windows start and how far they reach in one dim: 0 for rows, 1 for pixels in a row.
   void place_dim(int number, int dim) {
     int64_t high = 0;
     low_[dim] = 0;
@@ -95,10 +95,10 @@ class PaddedImage {
   // ------------------------------------------------------------ the copy: rows of every channel
 
   int64_t row_places() const { return width_ + reach_[1]; }
-  // The places of some rows of C, with those between them.
+  // The pixels of some rows of C, including the padding between them.
   int64_t places_of_rows(int64_t rows) const { return (rows - 1) * row_places() + width_; }
 
-  // Bytes of a channel. An odd number of lines: else channels would take each other's place in the cache.
+  // Bytes of a channel: an odd number of cache lines, so that channels do not compete for cache sets.
   int64_t channel_bytes(int64_t rows) const {
     const int64_t tile = ceil_div(places_of_rows(rows), tiling_.width()) * tiling_.width();
     const int64_t places = tile + reach_[0] * row_places() + reach_[1];
@@ -122,7 +122,7 @@ class PaddedImage {
   void copy_rows(char* to, const char* from, Range rows) const {
     const int64_t channel = channel_bytes(rows.size), count = rows.size + reach_[0];
     std::memset(to, 0, static_cast<size_t>(channels_.extent * channel));
-    const int64_t top = rows.begin + low_[0], left = low_[1];  // from the first point of all axes
+    const int64_t top = rows.begin + low_[0], left = low_[1];  // at the first point of all axes
     const int64_t begin = std::max<int64_t>(0, -(first_[0] + top)), end = std::min(count, size_[0] - (first_[0] + top));
     const int64_t before = std::max<int64_t>(0, -(first_[1] + left));
     const int64_t inside = std::min(row_places(), size_[1] - (first_[1] + left)) - before;
@@ -222,7 +222,7 @@ class PaddedImage {
     return 0;
   }
 
-  // The sums that are elements of C: one row of A after the other, which is an image in C.
+  // Stores the sums that are elements of C: one row of A after the other, which is an image in C.
   int64_t finish(char* const* data, Range rows, Sums sums) const {
     const int64_t m_c = *joint_stride(product_.groups[kRows], kC),
                   m_bias = *joint_stride(product_.groups[kRows], kBias);
@@ -248,11 +248,11 @@ class PaddedImage {
   Axis channels_{};
   int64_t width_ = 1, height_ = 1, c_row_ = 0;  // of C
   int64_t strides_[2] = {}, low_[2] = {}, reach_[2] = {}, first_[2] = {},
-          size_[2] = {1, 1};  // of B: rows, places in one
+          size_[2] = {1, 1};  // of B: rows, pixels in a row
   int64_t rows_together_ = 1;
   int64_t height_of_panel_ = 1, panels_ = 1, items_ = 1;
   Cut groups_{1, 1, 1};              // of taps
-  std::vector<int64_t> tap_places_;  // in the copy
+  std::vector<int64_t> tap_places_;  // offsets in the copy
   Tensor packed_a_;
 };
 

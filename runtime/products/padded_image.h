@@ -1,17 +1,16 @@
-// Products whose B are the windows of a zero-padded image, without materialising im2col: a convolution with few
-// output channels, and the gradient of its image.
+// Products whose B consists of the windows of a zero-padded image, without materialising im2col: a convolution
+// with few output channels, and the gradient of its image.
 //
-// Some rows of all channels are copied with their padding; rows are contiguous, so that
-// neighbouring columns of C are neighbouring places, whatever the tap. The places around the image, between the
-// end of a row and the start of the next, are computed and left out. The kernels are the parts of
-// codegen/schedules/gemm_runs.py. Called by contraction.cpp.
+// A few rows of all channels are copied with their padding. Rows are contiguous, so that for every tap neighbouring
+// columns of C read neighbouring pixels. The pixels in the padding, between the end of a row and the start of the next,
+// are computed and discarded. The kernels are the parts of codegen/schedules/gemm_runs.py. Called by contraction.cpp.
 #pragma once
 
 #include "products/packed_product.h"
 
 namespace pellucid {
 
-// Whether B is one, and this takes less time than copies of the windows.
+// Whether B has this form, and this takes less time than packing the windows.
 bool reads_padded_image(const PackedProduct& product);
 int64_t run_padded_image(const PackedProduct& product);
 

@@ -15,16 +15,16 @@
 namespace pellucid {
 namespace {
 
-constexpr int64_t kTaskRows = 224;     // of C, that meet a block of B while it is in the L2 cache
+constexpr int64_t kTaskRows = 224;     // of C, which use a block of B while it is in the L2 cache
 constexpr int64_t kTaskColumns = 256;  // of that block
-constexpr int64_t kTasks = 16;         // that a product is cut into at least, if its rows allow
+constexpr int64_t kTasks = 16;         // the minimum for a product, if its rows allow
 constexpr int64_t kLeastTaskRows = 56;
-constexpr int64_t kLeastLine = 5;  // rows that are equally far apart
-constexpr int64_t kLeastRun = 12;  // of the depth
+constexpr int64_t kLeastLine = 5;  // minimum of equally spaced rows
+constexpr int64_t kLeastRun = 12;  // minimum along the depth
 constexpr int64_t kLeastColumns = 12;
-constexpr int64_t kColumnsPerTask = 64;  // of B that are copied by one task
+constexpr int64_t kColumnsPerTask = 64;  // columns of B packed by one task
 
-// Puts axes that are one axis to the given operands together.
+// Collapses axes that are contiguous for the given operands.
 AxisList joined(AxisList axes, std::initializer_list<int> operands) {
   for (size_t k = axes.size(); k-- > 1;) {
     Axis &outer = axes[k - 1], &inner = axes[k];
@@ -82,7 +82,7 @@ class PixelProduct {
  private:
   std::span<const Axis> columns() const { return product_.groups[kColumns]; }
 
-  // The order of a sum is free: forwards through A, the longest run innermost.
+  // Sums may be reordered: forwards through A, the longest run innermost.
   void order_depth() {
     for (Axis& axis : depth_) {
       if (axis.strides[kA] >= 0) continue;
@@ -100,7 +100,7 @@ class PixelProduct {
 
   struct Block {
     Range depth;
-    int64_t place;  // in A
+    int64_t place;  // offset in A
   };
 
   void cut_depth() {
@@ -174,11 +174,11 @@ class PixelProduct {
   const PackedProduct& product_;
   const Tiling tiling_;
   const int64_t item_;
-  char* data_[kProductOperands];  // at the first of a depth that goes forwards
-  AxisList lines_;                // of the rows, but for the last axis:
+  char* data_[kProductOperands];  // at the start of a depth that runs forwards
+  AxisList lines_;                // of the rows, without the last axis:
   Axis line_{};
   AxisList depth_;
-  size_t outer_ = 0;  // axes of the depth around a run
+  size_t outer_ = 0;  // axes of the depth outside a run
   int64_t run_ = 1;
   int64_t n_ = 0, height_ = 0, copies_ = 1;
   std::vector<Block> blocks_;

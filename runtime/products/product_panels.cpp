@@ -4,9 +4,9 @@ namespace pellucid {
 namespace {
 
 constexpr int kMaxLanes = 16;
-constexpr int kMaxSegments = 4;  // runs of columns in one vector, else it is transposed
+constexpr int kMaxSegments = 4;  // contiguous runs per vector of columns; with more it is transposed
 
-// How many elements are contiguous along the innermost of the axes.
+// The number of contiguous elements along the innermost axis.
 int64_t inner_run(std::span<const Axis> axes, int operand, int64_t item) {
   return !axes.empty() && axes.back().strides[operand] == item ? axes.back().extent : 1;
 }
@@ -80,7 +80,7 @@ void Packer::pack_panel(char* to, char* from, std::span<const int64_t> columns) 
                 &columns[static_cast<size_t>(column)], std::min(tiling_.lanes, count - column));
 }
 
-// `count` columns at `columns` into a vector per k of the block, `step` bytes apart.
+// Packs `count` columns at `columns`: a vector per k of the block, `step` bytes apart.
 void Packer::pack_vector(char* to, int64_t step, char* from, const int64_t* columns, int64_t count) {
   if (lanes_) return pack_windows(to, step, from, columns, count);
   int ends[kMaxSegments];
@@ -107,7 +107,7 @@ void Packer::pack_windows(char* to, int64_t step, char* from, const int64_t* col
   }
 }
 
-// Where runs of contiguous columns end; 0 if there are too many runs.
+// The ends of runs of contiguous columns; 0 if there are too many runs.
 int Packer::cut_segments(const int64_t* columns, int64_t count, int* ends) const {
   int segments = 0;
   for (int64_t i = 1; i <= count; ++i) {

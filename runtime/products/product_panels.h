@@ -1,9 +1,8 @@
-// Panels: the copies of blocks of A and B that register tiles read fast.
+// Panels: packed copies of blocks of A and B that register tiles read efficiently.
 //
-// An operand is read through lists of places, so that im2col is never materialised as
-// a matrix; where it is a matrix, the kernel copies it by itself. The layout is that of
-// codegen/schedules/gemm_pack.py, the calls are those of gemm_parts.py and gemm_runs.py. Used by packed_product.cpp,
-// weight_gradient_panels.cpp and padded_image.cpp.
+// An operand is read through lists of offsets, so that im2col is never materialised as a matrix; if it is a matrix, the
+// kernel packs it by itself. The layout is that of codegen/schedules/gemm_pack.py; the calls are those of gemm_parts.py
+// and gemm_runs.py. Used by packed_product.cpp, weight_gradient_panels.cpp and padded_image.cpp.
 #pragma once
 
 #include <algorithm>
@@ -22,23 +21,23 @@
 
 namespace pellucid {
 
-constexpr int64_t kLine = 64;  // bytes of a line of the caches
+constexpr int64_t kLine = 64;  // bytes of a cache line
 
-// What a driver must know to lay out panels.
+// What a driver must know to arrange panels.
 struct Tiling : Described {
   int64_t width() const { return lanes * vectors; }
   int64_t vector_bytes() const { return lanes * element_bytes; }
-  // Rows of panels that hold `k` elements.
+  // The number of panel rows for `k` elements.
   int64_t panel_rows(int64_t k) const { return ceil_div(k, word); }
   int64_t a_row_bytes() const { return vectors_of_a * vector_bytes(); }
-  // Of equal panels of `m` rows: a short last one would leave the processor waiting for its few sums.
+  // The height of panels for `m` rows, made equal: a short last panel has too few sums to keep the processor busy.
   int64_t panel_height(int64_t m) const { return ceil_div(m, ceil_div(m, rows)); }
 };
 
-// An array that a kernel only reads, as its argument.
+// A read-only array as a kernel argument.
 inline char* bytes(const void* array) { return static_cast<char*>(const_cast<void*>(array)); }
 
-// Runs one part. Its arguments are listed where it is written.
+// Runs one part of the kernel. The part's arguments are listed at its definition.
 int64_t run_part(KernelRef& kernel, Part part, char* const* data, const int64_t* sizes,
                  const int64_t* strides = nullptr, bool accumulates = false);
 Tiling describe(KernelRef& kernel);
@@ -47,27 +46,27 @@ struct Range {
   int64_t begin, size;
 };
 
-// The depth as one operand sees it, which all panels of the operand share: the place of every k and, where
-// the operand is zero-padded, the place of its mask. Empty where the operand is a matrix.
+// The depth as one operand sees it, shared by all panels of the operand: the offset of every k and, if the
+// operand is zero-padded, the index of its mask. Empty if the operand is a matrix.
 struct DepthPlaces {
   DepthPlaces(std::span<const Axis> outer, std::span<const Axis> depth, int operand, bool has_masks);
 
   std::vector<int64_t> places;
-  std::vector<std::array<int64_t, 2>> windows;  // place of k, of its mask
+  std::vector<std::array<int64_t, 2>> windows;  // offset of k, index of its mask
 };
 
-// Copies blocks of one operand into panels of `vectors` vectors, of which `width` columns are used: of B, or
-// of A transposed.
+// Packs blocks of one operand into panels of `vectors` vectors, of which `width` columns are used: of B, or of A
+// transposed.
 class Packer {
  public:
   Packer(KernelRef& kernel, const Tiling& tiling, int operand, std::span<const Axis> outer, std::span<const Axis> depth,
          const DepthPlaces& places, int64_t item, int64_t vectors, int64_t width);
 
-  // Padding is zero: `lanes` knows the columns that `pack` will be given.
+  // The padding is zero: `lanes` knows the columns that `pack` will receive.
   void mask(WindowLanes lanes) { lanes_ = std::move(lanes); }
-  // The block of depth that the next panels are of.
+  // Sets the block of depth of the next panels.
   void start(Range block);
-  // All panels of the columns at `columns`.
+  // Packs all panels of the columns at `columns`.
   void pack(char* to, char* from, std::span<const int64_t> columns);
 
  private:
@@ -83,13 +82,13 @@ class Packer {
   KernelRef& kernel_;
   const Tiling& tiling_;
   const int64_t item_, vectors_, width_;
-  const std::optional<int64_t> column_, row_;  // strides, where there is one
+  const std::optional<int64_t> column_, row_;  // strides, if there is one
   const bool along_depth_;
   Range block_{};
   const DepthPlaces& depth_;
-  std::vector<std::array<int64_t, 2>> runs_;  // of the block's contiguous k: place, length
+  std::vector<std::array<int64_t, 2>> runs_;  // contiguous k of the block: offset, length
   std::optional<WindowLanes> lanes_;
-  const int64_t* first_column_ = nullptr;  // of those that are packed
+  const int64_t* first_column_ = nullptr;  // of those being packed
 };
 
 }  // namespace pellucid

@@ -18,14 +18,14 @@
 namespace pellucid {
 namespace {
 
-constexpr int64_t kBlockDepth = 384;  // of a block, whose copies stay in the L2 cache
-constexpr int64_t kBandPanels = 10;   // of A, in a task
-constexpr int64_t kGroupPanels = 4;   // of channels, in a task
-constexpr int64_t kTasks = 16;        // that a product is cut into at least, if its depth allows
-constexpr int64_t kLeastBlocks = 4;   // of a task: its sums have memory of their own
+constexpr int64_t kBlockDepth = 384;  // of a block whose copies stay in the L2 cache
+constexpr int64_t kBandPanels = 10;   // of A, per task
+constexpr int64_t kGroupPanels = 4;   // of channels, per task
+constexpr int64_t kTasks = 16;        // the minimum for a product, if its depth allows
+constexpr int64_t kLeastBlocks = 4;   // per task, since its sums are stored separately
 constexpr int64_t kLeastRows = 16;
 constexpr int64_t kLeastRun = 7, kMostRun = 1024;
-constexpr int64_t kRowsTogether = 16;  // of C, that are written by one task
+constexpr int64_t kRowsTogether = 16;  // rows of C written by one task
 
 class SharedWindows {
  public:
@@ -41,7 +41,7 @@ class SharedWindows {
     cut_depth();
   }
 
-  // A last panel of channels that is almost empty would be multiplied as if it were full.
+  // A last panel of channels that is almost empty would cost as much as a full one.
   bool is_profitable() const {
     if (depth_.empty() || taps_.empty() || !moves_forward() || !has_positions() ||
         points(product_.groups[kRows]) < kLeastRows)
@@ -67,10 +67,10 @@ class SharedWindows {
   std::span<const Axis> rows() const { return product_.groups[kRows]; }
   int64_t width_bytes() const { return tiling_.width() * tiling_.element_bytes; }
 
-  // ------------------------------------------------------------ positions: places in an image, and zeros around it
+  // ------------------------------------------------------------ positions: pixels of an image, and padding around it
 
-  // The axis of the columns that is not a tap. Channels are contiguous where the depth steps over all of them, else
-  // images of a channel are.
+  // The axis of the columns that is not a tap. Channels are contiguous if the depth steps over all of them, else
+  // the images of a channel are.
   AxisList::iterator find_channels() {
     const auto stride = [](const Axis& axis) { return axis.strides[kB]; };
     const auto [least, greatest] = std::ranges::minmax_element(taps_, {}, stride);
@@ -83,10 +83,10 @@ class SharedWindows {
     return least;
   }
 
-  // Dims of the image that have zeros beyond them, with these, outermost first.
+  // The zero-padded dims of the image, including their padding, outermost first.
   struct Dim {
-    int64_t size, first;   // without zeros; the index at position 0
-    int64_t extent, step;  // with zeros; positions to the next index
+    int64_t size, first;   // without padding; the index at position 0
+    int64_t extent, step;  // with padding; positions to the next index
     int64_t stride;        // bytes to the next index in B
   };
 
@@ -110,7 +110,7 @@ class SharedWindows {
     for (size_t d = dims_.size(); d-- > 1;) dims_[d - 1].step = dims_[d].step * dims_[d].extent;
   }
 
-  // How far the axis moves; 0 where it leads to another image.
+  // How many positions the axis moves per step; 0 if it leads to another image.
   int64_t positions(const Axis& axis) const {
     if (dims_.empty()) return axis.strides[kB] / unit_;
     int64_t moved = 0;
@@ -118,7 +118,7 @@ class SharedWindows {
     return moved;
   }
 
-  // Whether the dims are those of the image, each of which one step of an axis moves along.
+  // Whether the dims are those of the image, and one step of some axis moves along each of them.
   bool has_positions() const {
     const auto fits = [&](const Axis& axis) {
       return std::ranges::count_if(axis.steps, [](int64_t step) { return step != 0; }) <= 1 &&
@@ -153,7 +153,7 @@ class SharedWindows {
     blocks_ = ceil_div(images_, images_together_) * blocks_of_image_;
   }
 
-  // From the first position that the runs of some rows of an image read to the last.
+  // The number of positions from the first to the last that the runs of some rows of an image read.
   int64_t span(int64_t rows) const {
     int64_t last = (rows - 1) * row_step_ + (run_ - 1) * run_step_;
     for (const Axis& axis : taps_) last += (axis.extent - 1) * positions(axis);
@@ -217,14 +217,14 @@ class SharedWindows {
     return 0;
   }
 
-  // Where the runs of a block begin in the copy.
+  // The starts of a block's runs in the copy.
   void find_runs(const Block& here, std::vector<int64_t>& runs) const {
     runs.clear();
     for (int64_t image = 0; image < here.images; ++image)
       for (int64_t row = 0; row < here.rows; ++row) runs.push_back((image * span() + row * row_step_) * width_bytes());
   }
 
-  // A vector of channels for every position that the block reads.
+  // Copies a vector of channels for every position that the block reads.
   void copy_channels(char* to, const Block& here, int64_t panel) const {
     const int64_t channel = panel * tiling_.width(), count = std::min(tiling_.width(), lanes_.extent - channel);
     for (int64_t image = 0; image < here.images; ++image, to += span() * width_bytes()) {
@@ -240,7 +240,7 @@ class SharedWindows {
     run_part(product_.kernel, kPackMatrix, data, sizes, strides);
   }
 
-  // `length` positions from number `begin` on, where a line of the innermost dim starts; `from` is position 0.
+  // Copies `length` positions from number `begin` on, where a line of the innermost dim starts; `from` is position 0.
   void copy_lines(char* to, char* from, int64_t begin, int64_t length, int64_t channels) const {
     const Dim& line = dims_.back();
     const auto zero = [&](int64_t first, int64_t end) {
@@ -278,7 +278,7 @@ class SharedWindows {
 
   // ------------------------------------------------------------ from sums to C
 
-  // Adds the slices, then puts the channels of each tap where C has them.
+  // Adds the slices, then stores the channels of each tap in C.
   int64_t finish() const {
     return parallel_blocks(ceil_div(m_, kRowsTogether), [&](int64_t block) -> int64_t {
       const int64_t row = block * kRowsTogether, count = std::min(kRowsTogether, m_ - row);
@@ -302,8 +302,8 @@ class SharedWindows {
   const int64_t item_;
   AxisList depth_, taps_;
   std::span<const Axis> outer_;  // of the depth: the images
-  std::vector<Dim> dims_;        // none: positions are places of B
-  int64_t unit_ = item_;         // bytes to the next of these
+  std::vector<Dim> dims_;        // empty: positions are elements of B
+  int64_t unit_ = item_;         // bytes between positions
   Axis lanes_{};                 // the channels
   int64_t run_step_ = 0, run_ = 1, row_step_ = 0, height_of_image_ = 1, images_ = 1;
   int64_t rows_together_ = 1, images_together_ = 1, blocks_of_image_ = 1, blocks_ = 0;

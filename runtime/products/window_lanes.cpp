@@ -5,7 +5,7 @@
 namespace pellucid {
 namespace {
 
-// Per point of the axes the index in one of the dims.
+// The index in one of the dims at each point of the axes.
 std::vector<int64_t> indices_of(std::span<const Axis> axes, int dim, int64_t begin, int64_t count) {
   AxisList steps(axes.begin(), axes.end());
   for (Axis& axis : steps) axis.strides[0] = axis.steps[dim];

@@ -1,8 +1,8 @@
 // Which columns of a panel are inside a zero-padded operand, such as the image of a convolution.
 //
-// What decides is the index in a few dims of the operand: a part that the column gives and a part that k
-// gives. The parts of k repeat (every channel has the same taps), so that a vector of columns needs one mask
-// for each different k, whatever the depth. Used by product_panels.cpp.
+// This depends on the index in a few dims of the operand, which is the sum of a part from the column and a part
+// from k. The parts of k repeat (every channel has the same taps), so that a vector of columns needs only one
+// mask per distinct k-part, whatever the depth. Used by product_panels.cpp.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ class WindowLanes {
  public:
   static constexpr int64_t kMaxKinds = 256;  // of k
 
-  // Whether there are few kinds of k.
+  // Whether k has few kinds.
   static bool fits(std::span<const Axis> depth);
 
   WindowLanes(const Beyond& beyond, std::span<const Axis> columns, std::span<const Axis> depth, int64_t first,
@@ -34,8 +34,8 @@ class WindowLanes {
   struct Dim {
     int64_t size;
     std::vector<int64_t> columns;    // the columns' part of the index
-    std::vector<int64_t> values;     // the different parts that k gives
-    std::vector<uint16_t> value_of;  // by kind, which of these
+    std::vector<int64_t> values;     // the distinct parts from k
+    std::vector<uint16_t> value_of;  // by kind: which of these
   };
   void add_dim(const Beyond& beyond, int dim, std::span<const Axis> columns, std::span<const Axis> moving,
                int64_t first, int64_t count);

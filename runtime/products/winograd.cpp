@@ -14,7 +14,7 @@
 namespace pellucid {
 namespace {
 
-// C are places of windows: a convolution or the gradient of its image.
+// C consists of window positions: a convolution, or the gradient of its image.
 class Convolution {
  public:
   explicit Convolution(const PackedProduct& product)
@@ -43,7 +43,7 @@ class Convolution {
         std::clamp(std::min(fitting, ceil_div(items * windows_.all_tiles(), kWinogradTasks)), kLeastTiles, kMostTiles));
     if (const int64_t status = transform_filters()) return status;
     if (is_unfit_) return std::nullopt;
-    // A few blocks are shared among more threads by panels, each of which transforms the image again.
+    // If blocks are few, they are split by panels for more threads; each part transforms the image again.
     const int64_t blocks = windows_.blocks();
     const Cut bands(panels_, std::min(ceil_div(kWinogradTasks, items * blocks), panels_ / kLeastPanels), 1);
     const int64_t status = parallel_blocks(items * blocks * bands.count, [&](int64_t number) {
@@ -54,13 +54,14 @@ class Convolution {
   }
 
  private:
-  static constexpr int64_t kLeastChannels = 8;          // of the image and of C
-  static constexpr int64_t kSumsOfFilters = 36 * 32;    // tiles by channels that are worth transforming the filters
+  static constexpr int64_t kLeastChannels = 8;  // of the image and of C
+  static constexpr int64_t kSumsOfFilters =
+      36 * 32;  // tiles times channels for which transforming the filters is worth it
   static constexpr int64_t kMostFilterBytes = 1 << 25;  // of transformed filters
-  static constexpr int64_t kLeastPanels = 4;            // of a task
-  static constexpr int64_t kMostComputed = 140;         // percent of the places of C
-  static constexpr int64_t kMostTiles = 224;            // of a block
-  static constexpr int64_t kChannels = 32;              // whose sum is added up before it joins the others
+  static constexpr int64_t kLeastPanels = 4;            // per task
+  static constexpr int64_t kMostComputed = 140;         // computed pixels in percent of those of C
+  static constexpr int64_t kMostTiles = 224;            // per block
+  static constexpr int64_t kChannels = 32;              // channels that are summed before they are added to the total
 
   bool has_bias_of_rows() const {
     const auto follows = [](const Axis& axis) { return axis.strides[kBias] != 0; };
@@ -68,9 +69,9 @@ class Convolution {
            std::ranges::none_of(windows_.images, follows);
   }
 
-  // ------------------------------------------------------------ filters: panels of A, place by place
+  // ------------------------------------------------------------ filters: panels of A, one per tile element
 
-  int64_t panel_bytes() const { return channels_.extent * tiling_.a_row_bytes(); }  // of one place
+  int64_t panel_bytes() const { return channels_.extent * tiling_.a_row_bytes(); }  // of one tile element
 
   int64_t filter_bytes() const { return points(windows_.items) * panels_ * kTilePlaces * panel_bytes(); }
   char* filters_of(int64_t item, int64_t panel) const {
@@ -179,7 +180,7 @@ class Convolution {
   Axis channels_{};
   int64_t height_ = 1, panels_ = 1;  // of A
   Tensor filters_;
-  std::atomic<bool> is_unfit_ = false;  // filters whose taps are uneven, results that are not finite
+  std::atomic<bool> is_unfit_ = false;  // filters with uneven taps, non-finite results
 };
 
 }  // namespace

@@ -1,10 +1,9 @@
-// Convolutions of 3x3 windows, and the gradients of their images and filters, by Winograd's minimal filtering, where
-// channels and tiles are many enough.
+// Winograd's minimal filtering for convolutions with 3x3 windows, and for the gradients of their images and
+// filters, if there are enough channels and tiles.
 //
-// Four elements of C take 16 multiplications instead of 36: the operands are transformed, 16 matrix products take
-// the place of one, and their sums are transformed back (codegen/schedules/winograd.py has the formulas and the
-// kernels). Filters are transformed once, some rows of tiles of the images at a time, right before their products.
-// Called by contraction.cpp.
+// Four elements of C take 16 multiplications instead of 36: the operands are transformed, 16 matrix products replace
+// one, and their sums are transformed back (codegen/schedules/winograd.py has the formulas and the kernels). Filters
+// are transformed once; images a few rows of tiles at a time, right before their products. Called by contraction.cpp.
 #pragma once
 
 #include <optional>
@@ -13,9 +12,9 @@
 
 namespace pellucid {
 
-// Nothing where the product is not such a convolution or not worth it, where some taps of a filter are zero or
-// far smaller than the others, which the transformation would not keep apart, or where what was computed is not all
-// finite: intermediate infinities are not part of the result. C is then to be computed another way.
+// nullopt if the product is not such a convolution or not worth it, if some taps of a filter are zero or far
+// smaller than the others (the transformation would lose them), or if a computed value is not finite:
+// intermediate infinities must not reach the result. C must then be computed another way.
 std::optional<int64_t> run_winograd(const PackedProduct& product);
 
 }  // namespace pellucid

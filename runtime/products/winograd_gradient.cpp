@@ -16,7 +16,7 @@
 namespace pellucid {
 namespace {
 
-// C are filters, and places of windows are added up: the gradient of a convolution's weight.
+// C consists of filters, and sums run over window positions: the gradient of a convolution's weight.
 class FilterGradient {
  public:
   explicit FilterGradient(const PackedProduct& product)
@@ -63,14 +63,14 @@ class FilterGradient {
 
  private:
   static constexpr int64_t kLeastChannels = 16;  // of the image and of C
-  static constexpr int64_t kTilesOfSums = 256;   // that are worth transforming the sums
+  static constexpr int64_t kTilesOfSums = 256;   // for which transforming the sums is worth it
   static constexpr int64_t kMostSumBytes = 1 << 25;
-  static constexpr int64_t kMostComputed = 125;  // percent of the places that are added up
-  static constexpr int64_t kMostTiles = 192;     // of a block
-  static constexpr int64_t kLeastBlocks = 4;     // of a slice: its sums have memory of their own
-  static constexpr int64_t kBandPanels = 5;      // of A, in a piece
-  static constexpr int64_t kGroupChannels = 64;  // in a piece
-  static constexpr int64_t kRowsTogether = 16;   // of C, that are written by one task
+  static constexpr int64_t kMostComputed = 125;  // computed positions in percent of those summed
+  static constexpr int64_t kMostTiles = 192;     // per block
+  static constexpr int64_t kLeastBlocks = 4;     // per slice, since its sums are stored separately
+  static constexpr int64_t kBandPanels = 5;      // of A, per piece
+  static constexpr int64_t kGroupChannels = 64;  // per piece
+  static constexpr int64_t kRowsTogether = 16;   // rows of C written by one task
 
   int64_t slice_bytes() const { return points(windows_.items) * kTilePlaces * m_ * row_bytes_; }
   char* sums_of(int64_t item, int64_t slice, int64_t place) const {
@@ -115,13 +115,13 @@ class FilterGradient {
 
   // ------------------------------------------------------------ from sums to C
 
-  // Adds the slices, transforms what comes out, and puts the channels of each tap where C has them.
+  // Adds the slices, transforms the sums, and stores the channels of each tap in C.
   int64_t finish(int64_t item, int64_t row) {
     const int64_t rows = std::min(kRowsTogether, m_ - row), place_bytes = rows * row_bytes_;
     const Scratch total(static_cast<size_t>(kTilePlaces * place_bytes)),
         taps(static_cast<size_t>(kAllTaps * place_bytes));
     std::memset(total.data(), 0,
-                static_cast<size_t>(kTilePlaces * place_bytes));  // vectors of channels end behind the last
+                static_cast<size_t>(kTilePlaces * place_bytes));  // vectors of channels extend beyond the last one
     for (int64_t place = 0; place < kTilePlaces; ++place) {
       char* data[] = {total.data() + place * place_bytes, sums_of(item, 0, place) + row * row_bytes_, nullptr};
       const int64_t sizes[] = {rows, channels_.extent, slices_.count};
@@ -150,7 +150,7 @@ class FilterGradient {
   Axis channels_{};
   int64_t height_ = 1, row_bytes_ = 0;  // of a panel of A; of the sums
   Cut bands_{1, 1, 1}, groups_{1, 1, 1}, slices_{1, 1, 1};
-  Tensor sums_;  // of every slice and place: channels of the image for each row
+  Tensor sums_;  // of every slice and tile element: the image's channels for each row
   std::atomic<bool> is_not_finite_ = false;
 };
 

@@ -10,7 +10,7 @@
 namespace pellucid {
 namespace {
 
-// Elements from the first tap of an axis to the first of a window.
+// The number of elements from an axis's first tap to a window's first element.
 int64_t before(const WindowDim& dim) { return dim.reversed ? kWindowTaps - 1 : 0; }
 
 }  // namespace

@@ -1,7 +1,7 @@
-// Tiles of Winograd's minimal filtering: the windows of an image, cut into tiles of 2x2 places.
+// Tiles of Winograd's minimal filtering: the windows of an image, grouped into tiles of 2x2 positions.
 //
-// What a convolution (winograd.cpp) and the gradient of its filters (winograd_gradient.cpp) share: which axes of a
-// product are the places and the taps of 3x3 windows, and the calls that transform tiles of the operands. The
+// Shared by a convolution (winograd.cpp) and the gradient of its filters (winograd_gradient.cpp): which axes of a
+// product are the positions and the taps of 3x3 windows, and the calls that transform tiles of the operands. The
 // kernels are the parts of codegen/schedules/winograd.py.
 #pragma once
 
@@ -10,31 +10,32 @@
 
 namespace pellucid {
 
-constexpr int64_t kWindowTaps = 3, kTile = 2;  // of a window and of a tile in one dim
+constexpr int64_t kWindowTaps = 3, kTile = 2;  // of a window and of a tile, in one dim
 constexpr int64_t kAllTaps = kWindowTaps * kWindowTaps;
-constexpr int64_t kTilePlaces = 16;      // of a transformed tile, each with a product of its own
-constexpr int64_t kTileBytes = 5 << 17;  // of the tiles of a block, which stay in the L2 cache
-constexpr int64_t kLeastTiles = 64;      // of a block, if there are as many
-constexpr int64_t kWinogradTasks = 16;   // that a product is cut into at least, if its tiles allow
+constexpr int64_t kTilePlaces = 16;      // elements of a transformed tile, each with a product of its own
+constexpr int64_t kTileBytes = 5 << 17;  // of the tiles of a block that stay in the L2 cache
+constexpr int64_t kLeastTiles = 64;      // per block, if there are as many
+constexpr int64_t kWinogradTasks = 16;   // the minimum for a product, if its tiles allow
 
-// One dim of the image: the places that windows have in it, and the taps of a window, which may go backwards.
+// One dim of the image: the positions of windows in it, and the taps of a window, which may run backwards.
 struct WindowDim {
-  int64_t extent;                     // places
-  int64_t strides[kProductOperands];  // of a place
-  int64_t taps[kProductOperands];     // of a tap, as in the image
-  int64_t size, first;                // of the image, and the index that the first tap has at the first place
+  int64_t extent;                     // positions
+  int64_t strides[kProductOperands];  // of a position
+  int64_t taps[kProductOperands];     // of a tap, in the image's direction
+  int64_t size, first;                // of the image, and the index of the first tap at the first position
   bool reversed;
 };
 
-// Channels by tiles, one such matrix for each place of a tile. Matrices and their rows begin in different lines of
-// the L1 cache; there is a vector behind the last tile.
+// Channels by tiles, one such matrix per tile element. Matrices and their rows start in different lines of the L1
+// cache; one vector of padding follows the last tile.
 struct TileLayout {
   TileLayout(int64_t channels, int64_t count, const Tiling& tiling);
   size_t bytes() const { return static_cast<size_t>(kTilePlaces * place); }
-  int64_t channel, place;  // bytes
+  int64_t channel, place;  // in bytes
 };
 
-// Some images, of them some rows of tiles, of these some tiles; all of the inner ones where there are several outer ones.
+// A block: some images, some of their rows of tiles, and some tiles of these; if there are several outer ones,
+// all of the inner ones.
 struct TileBlock {
   Range images, rows, tiles;
   int64_t count() const { return images.size * rows.size * tiles.size; }
@@ -44,14 +45,14 @@ class Windows {
  public:
   explicit Windows(const PackedProduct& product);
 
-  // Takes both dims of the image from the axes of the places, outermost first, and those of the taps. The other places
-  // are images; batch axes are, too, where `shared` stays.
+  // Takes both dims of the image from the axes of the positions, outermost first, and from those of the taps. The
+  // remaining positions are images; so are batch axes along which `shared` does not move.
   bool find(AxisList places, AxisList& taps, int shared);
   // Whether the operands are plain float32 in memory, and the rows of A and C are one axis.
   bool has_plain_rows() const;
 
   int64_t all_tiles() const { return points(images) * tile_rows * tiles; }
-  // Whether tiles have at most `percent` as many places as there are.
+  // Whether tiles cover at most `percent` of the positions that exist.
   bool fill_tiles(int64_t percent) const {
     return tile_rows * tiles * kTile * kTile * 100 <= dims[0].extent * dims[1].extent * percent;
   }
@@ -61,19 +62,20 @@ class Windows {
   TileBlock block(int64_t number) const;
   int64_t most_tiles() const { return groups_.piece * chunks_.piece * pieces_.piece; }
 
-  // Transforms tiles of B, the image, where `from` is the first tap at the first place.
+  // Transforms tiles of B, the image; `from` is the first tap at the first position.
   int64_t transform_image(char* to, const TileLayout& layout, char* from, Range channels, int64_t stride,
                           const TileBlock& block) const;
-  // Transforms tiles of A, which has the places of C's gradient.
+  // Transforms tiles of A, which has the positions of C's gradient.
   int64_t transform_gradient(char* to, const TileLayout& layout, char* from, int64_t channels, int64_t stride,
                              const TileBlock& block) const;
 
-  // Where an operand has the tap that meets element `tap` of a window, row by row, from its first tap.
+  // The offset in an operand of the tap that belongs to element `tap` of a window, row by row, from the operand's
+  // first tap.
   int64_t tap_place(int operand, int64_t tap) const;
 
-  WindowDim dims[2] = {};            // rows of the image, places in one
-  AxisList images, items;            // axes along which the other operand stays, and does not
-  int64_t tile_rows = 0, tiles = 0;  // of an image: rows of tiles, tiles in one
+  WindowDim dims[2] = {};            // rows of the image, pixels in a row
+  AxisList images, items;            // axes along which the other operand does not move, and does
+  int64_t tile_rows = 0, tiles = 0;  // of an image: rows of tiles, tiles per row
 
  private:
   bool find_dim(WindowDim& dim, const Axis& places, AxisList& taps, int& claimed) const;

@@ -14,14 +14,14 @@
 namespace pellucid {
 namespace {
 
-constexpr int64_t kWord = 4;               // bytes: elements of a factor, or one of C
-constexpr int64_t kCopiedBytes = 1 << 15;  // of a copy that are worth a block of work
-constexpr int64_t kStrip = 64;             // rows and k that are transposed together: a line of the caches
+constexpr int64_t kWord = 4;               // bytes: elements of an operand, or one of C
+constexpr int64_t kCopiedBytes = 1 << 15;  // bytes of a copy that are worth a block of work
+constexpr int64_t kStrip = 64;             // rows and k that are transposed together: a cache line
 
-// Where panels that all pieces of C share pay off: words,
+// The minimum for which panels shared by all pieces of C are worth it, in words
 constexpr int64_t kPackedExtent = 64, kPackedProducts = 1 << 21;
 
-// `count` elements `stride` bytes apart, for each of `rows` rows that are `row` bytes apart, into rows of words.
+// Copies `count` elements `stride` bytes apart, for each of `rows` rows `row` bytes apart, to rows of words.
 void copy_rows(char* to, int64_t to_row, const char* from, int64_t row, int64_t rows, int64_t stride, int64_t count) {
   if (stride == 1) {
     for (; rows--; to += to_row, from += row) {
@@ -54,7 +54,7 @@ class WordProduct {
       for (int k = call.group_sizes[group]; k--; ++next) add_axis(group, call, next);
     const AxisList& rows = groups_[kRows];
     const bool row_fits = rows.empty() || rows[0].strides[kC] == kWord;
-    if (groups_[kColumns].empty() ? !rows.empty() && row_fits : !has_contiguous_columns() && row_fits) swap_factors();
+    if (groups_[kColumns].empty() ? !rows.empty() && row_fits : !has_contiguous_columns() && row_fits) swap_operands();
     if (!has_contiguous_columns()) {
       groups_[kBatch].push_back(groups_[kColumns][0]);
       groups_[kColumns].clear();
@@ -86,7 +86,7 @@ class WordProduct {
   bool has_contiguous_columns() const { return groups_[kColumns].empty() || groups_[kColumns][0].strides[kC] == kWord; }
 
   // C^T = B^T A^T.
-  void swap_factors() {
+  void swap_operands() {
     std::swap(data_[kA], data_[kB]);
     std::swap(groups_[kRows], groups_[kColumns]);
     for (AxisList& axes : groups_)
@@ -103,7 +103,7 @@ class WordProduct {
     groups_[kDepth] = {{words_, {0, kWord, kWord, 0}}};
   }
 
-  // Visits the axes of an operand's rows of k, the innermost first, with their strides in a copy of all rows.
+  // Visits the axes of an operand's rows of k, innermost first, with their strides in a copy of all rows.
   template <class Visit>
   int64_t each_axis(int operand, Visit&& visit) {
     int64_t rows = 1;
@@ -147,7 +147,7 @@ class WordProduct {
     each_axis(operand, [&](Axis& axis, int64_t place) { axis.strides[operand] = place * row_bytes; });
   }
 
-  // What kernels add to a sum too much, times -1, for every row of A.
+  // The excess that kernels add to a sum, times -1, for every row of A.
   void add_offset() {
     const int64_t offset = describe(kernel_).offset;
     if (offset == 0) return;
@@ -208,7 +208,7 @@ class WordProduct {
   const bool accumulates_;
   char* data_[kProductOperands];
   AxisList groups_[kProductGroups];
-  int64_t words_ = 0;  // of a row of A
+  int64_t words_ = 0;  // per row of A
   Tensor copies_[kProductOperands];
 };
 

@@ -22,7 +22,7 @@ uint64_t system_nanoseconds() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-// The closest of a few pairs: the thread may be stopped between the two clocks.
+// The closest of several pairs, because the thread may be preempted between the two clocks.
 ClockReading read_clocks() {
   static const bool is_steady = has_invariant_counter();
   if (is_steady != counter_is_steady) counter_is_steady = is_steady;

@@ -1,4 +1,5 @@
-// The timeline's clock: the processor's counter where that runs at one rate on every core, else the system's.
+// The timeline's clock: the processor's time-stamp counter if it runs at a constant rate on every core, else the
+// system's clock.
 #pragma once
 
 #include <x86intrin.h>
@@ -7,7 +8,7 @@
 
 namespace pellucid {
 
-extern bool counter_is_steady;  // settled by the first read_clocks
+extern bool counter_is_steady;  // set by the first read_clocks
 uint64_t system_nanoseconds();  // CLOCK_MONOTONIC, as time.monotonic_ns and time.perf_counter_ns
 
 inline uint64_t ticks() {
@@ -16,7 +17,7 @@ inline uint64_t ticks() {
   return system_nanoseconds();
 }
 
-// The same moment on both clocks; two of them convert ticks to nanoseconds.
+// The same moment on both clocks; two readings convert ticks to nanoseconds.
 struct ClockReading {
   uint64_t ticks, nanoseconds;
 };

@@ -1,4 +1,4 @@
-// What the timeline holds: events of 64 bytes, and lists of them that one thread writes and any may read.
+// The timeline's data: events of 64 bytes, and lists of them that one thread writes and any thread may read.
 #pragma once
 
 #include <atomic>
@@ -9,27 +9,27 @@
 namespace pellucid {
 
 enum class EventKind : uint8_t {
-  Call,     // `what`: the OpRecord; `sequence`: autograd's next number when it began
+  Call,     // `what`: the OpRecord; `sequence`: autograd's next number at its start
   Node,     // the engine's work for a node: an OpRecord or a text (kTextFlag); `sequence`: the node's own; `extra`:
             // when its own computation ended and gradients were handed on; `detail`: the backward pass's number
   Step,     // of a plan: the Step; `detail`: the driver of a product (routes.h)
-  Share,    // a thread's part of a parallel region; `what`: that of the event around the region, of `detail`'s kind
+  Share,    // a thread's part of a parallel region; `what`: that of the enclosing event, which is of `detail`'s kind
   Prepare,  // traced, compiled or read: a text
   Read,     // Python read elements: a text
   Range,    // record_function: a text
-  Module,   // a module was called: a text; `extra`: its number among the session's modules
-  Collect,  // Python's garbage collector ran: a text
-  Make,     // a storage: its address in `what`, its bytes
+  Module,   // a call of a module: a text; `extra`: its number among the session's modules
+  Collect,  // a run of Python's garbage collector: a text
+  Make,     // a storage: `what` is its address, `bytes` its size
   Free,
-  TakeBlock,  // of the allocator: its address in `what`, its bytes
+  TakeBlock,  // of the allocator: `what` is its address, `bytes` its size
   GiveBlock,
 };
 
 enum EventFlag : uint8_t {
-  kRepeatedFlag = 1,    // of Call: an inline cache knew it
-  kTextFlag = 2,        // `what` is a text of `shared_text`, else a pointer that the kind names
+  kRepeatedFlag = 1,    // of Call: it hit an inline cache
+  kTextFlag = 2,        // `what` is a `shared_text`, else a pointer whose type depends on the kind
   kUnfinishedFlag = 4,  // it ended with an error
-  kOwnerFlag = 8,       // of Share: the thread that called
+  kOwnerFlag = 8,       // of Share: this is the calling thread
 };
 
 constexpr uint32_t kNoEvent = UINT32_MAX;
@@ -38,19 +38,19 @@ struct TimelineEvent {
   uint64_t begin;  // in ticks
   uint64_t end;    // 0 while it runs
   const void* what;
-  int64_t bytes;      // live bytes of the thread's storages: change from beginning to end
+  int64_t bytes;      // change of the thread's live storage bytes from start to end
   uint64_t sequence;  // of autograd
-  uint64_t extra;     // of the kind
-  uint32_t parent;    // the event of this thread around it, or kNoEvent
-  uint32_t line;      // of Python, as the bindings number them; 0: unknown
-  uint32_t facts;     // where the thread's facts tell of the arguments; 0: nowhere
+  uint64_t extra;     // depends on the kind
+  uint32_t parent;    // the enclosing event of this thread, or kNoEvent
+  uint32_t line;      // a Python line, as numbered by the bindings; 0: unknown
+  uint32_t facts;     // offset of the arguments in the thread's facts; 0: none
   EventKind kind;
   uint8_t flags;
   uint16_t detail;
 };
 static_assert(sizeof(TimelineEvent) == 64);
 
-// A list that grows by chunks, which stay where they are. The owner appends; readers see `size()` entries.
+// A list that grows by chunks, which never move. The owner appends; readers see `size()` entries.
 template <class Entry, int kChunkLog2, size_t kMostChunks>
 class ChunkedList {
  public:
@@ -60,7 +60,7 @@ class ChunkedList {
     for (auto& chunk : chunks_) std::free(chunk.load(std::memory_order_relaxed));
   }
 
-  // `count` entries in a row, at most a chunk. Null when the list is full or there is no memory.
+  // Appends `count` contiguous entries, at most a chunk. Null if the list is full or memory is exhausted.
   Entry* append(size_t count) {
     size_t size = size_.load(std::memory_order_relaxed);
     if ((size & (kChunk - 1)) + count > kChunk || !chunks_of(size)) [[unlikely]] {
@@ -73,11 +73,11 @@ class ChunkedList {
   Entry& operator[](size_t index) const { return chunks_of(index)[index & (kChunk - 1)]; }
   size_t size() const { return size_.load(std::memory_order_acquire); }
   void clear() { size_.store(0, std::memory_order_relaxed); }
-  // Frees all chunks but the first; for the owner.
+  // Frees all chunks except the first; only for the owner.
   void shrink() {
     for (size_t k = 1; k < kMostChunks && chunks_[k]; ++k) std::free(chunks_[k].exchange(nullptr));
   }
-  // Touches the memory of the first entries, so that appending meets no page faults.
+  // Touches the memory of the first entries, so that appending causes no page faults.
   bool warm_up() { return chunks_of(0) || make_room(0, 1) != SIZE_MAX; }
 
  private:

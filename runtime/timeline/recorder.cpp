@@ -24,7 +24,7 @@ struct TextHash {
   size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
 };
 
-// Marks the timeline as one whose thread has ended; the session that reads it frees it.
+// Marks the timeline of a thread that has ended; the session that reads it frees it.
 struct EndOfThread {
   ~EndOfThread() {
     if (ThreadTimeline* timeline = std::exchange(own_timeline, nullptr)) timeline->ended = true;
@@ -50,7 +50,7 @@ ThreadTimeline::ThreadTimeline()
 
 const char* shared_text(std::string_view text) {
   static std::mutex mutex;
-  static auto* texts = new std::unordered_set<std::string, TextHash, std::equal_to<>>;  // their nodes stay in place
+  static auto* texts = new std::unordered_set<std::string, TextHash, std::equal_to<>>;  // its nodes never move
   std::lock_guard lock(mutex);
   const auto found = texts->find(text);
   return (found != texts->end() ? found : texts->emplace(text).first)->c_str();

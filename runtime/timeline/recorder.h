@@ -1,7 +1,7 @@
-// Recording: a thread's timeline, and scopes that write an event of it.
+// Recording: a thread's timeline, and scopes that write its events.
 //
-// Scopes test the word of watch.h; while nothing records they do no more. A thread writes its own list
-// without locks; the list is made when the thread writes its first event. Sessions (session.h) read.
+// Scopes test the word of watch.h and do nothing else while nothing records. A thread writes its own list without
+// locks; the list is made when the thread writes its first event. Sessions (session.h) read the lists.
 #pragma once
 
 #include <string_view>
@@ -16,7 +16,7 @@ class ThreadTimeline {
  public:
   ThreadTimeline();
 
-  // Null when the list is full: the event is counted as lost. `at` is when it began; 0: now.
+  // Null if the list is full; the event is counted as lost. `at` is the start time; 0: now.
   [[gnu::always_inline]] TimelineEvent* begin(EventKind kind, const void* what, uint64_t sequence = 0,
                                               uint8_t flags = 0, uint64_t at = 0) {
     const auto place = static_cast<uint32_t>(events.size());
@@ -48,7 +48,7 @@ class ThreadTimeline {
     event.bytes = live_bytes - event.bytes;
     open = event.parent;
   }
-  // An event without a duration, at the time of the last that began or ended.
+  // An event without duration, at the time of the latest start or end.
   TimelineEvent* note(EventKind kind, const void* what) {
     const uint32_t around = open;
     TimelineEvent* event = begin(kind, what, 0, 0, last_tick ? last_tick : ticks());
@@ -56,24 +56,25 @@ class ThreadTimeline {
     if (event) event->end = event->begin;
     return event;
   }
-  // Scopes hold an event of the list, which is not cleared meanwhile. By the owner alone: no locked instruction.
+  // A scope holds an event of the list, which must not be cleared meanwhile. Only the owner calls this, so no
+  // locked instruction is needed.
   void count_scopes(int change) {
     const int count = static_cast<int>(scopes.load(std::memory_order_relaxed)) + change;
     scopes.store(static_cast<uint32_t>(count), std::memory_order_release);
   }
 
-  ChunkedList<TimelineEvent, 14, 1024> events;  // 1 MiB a chunk
+  ChunkedList<TimelineEvent, 14, 1024> events;  // 1 MiB per chunk
   ChunkedList<uint64_t, 17, 1024> facts;
   std::atomic<uint64_t> lost{0};
   std::atomic<uint32_t> scopes{0};
   uint32_t open = kNoEvent;
-  uint32_t line = 0;                     // that the thread's Python is at
-  uint32_t round = 0;                    // how often the list was cleared
-  const void* open_arguments = nullptr;  // of the innermost call, which is the same call at each of its keys
-  int64_t live_bytes = 0;                // storages made less storages freed
+  uint32_t line = 0;                     // the thread's current Python line
+  uint32_t round = 0;                    // how often the list has been cleared
+  const void* open_arguments = nullptr;  // of the innermost call, to recognise the same call at each of its keys
+  int64_t live_bytes = 0;                // bytes of storages made minus bytes of storages freed
   uint64_t last_tick = 0;
   uint32_t number = 0;             // among the threads
-  const int64_t system_thread;     // as ps shows it
+  const int64_t system_thread;     // as shown by ps
   const uint64_t python_thread;    // threading.get_ident()
   std::atomic<bool> ended{false};  // the thread has ended
 };
@@ -81,17 +82,17 @@ class ThreadTimeline {
 extern constinit thread_local ThreadTimeline* own_timeline __attribute__((tls_model("initial-exec")));
 ThreadTimeline* make_own_timeline();
 
-// This thread's, made if it has none; null without memory.
+// This thread's timeline, made if absent; null if memory is exhausted.
 inline ThreadTimeline* thread_timeline() {
   if (own_timeline) [[likely]]
     return own_timeline;
   return make_own_timeline();
 }
 
-// A text that lives forever, one copy of each.
+// Interns a text: one copy, which lives forever.
 const char* shared_text(std::string_view text);
 
-// One event from construction to destruction; none while nothing records.
+// An event that spans construction to destruction; does nothing while nothing records.
 class TimelineScope {
  public:
   TimelineScope() = default;
@@ -128,13 +129,13 @@ class TimelineScope {
   TimelineEvent* event_ = nullptr;
 };
 
-// As above; `text` outlives the session.
+// The same with a text, which must outlive the session.
 class TextScope : public TimelineScope {
  public:
   TextScope(EventKind kind, const char* text) : TimelineScope(kind, text, kTextFlag) {}
 };
 
-// Storages come and go; called where kWatchMemory was seen.
+// Records that a storage was made or freed; called when kWatchMemory is set.
 void record_storage(bool made, const void* storage, size_t nbytes);
 
 }  // namespace pellucid

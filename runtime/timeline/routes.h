@@ -1,5 +1,5 @@
-// Which driver ran a matrix product or convolution (products/contraction.h), as steps tell it in `detail`: contractions
-// note it, and prepared calls (plan/prepared.h), which start kernels without them.
+// Which driver ran a matrix product or convolution (products/contraction.h), stored in a step's `detail`.
+// Contractions note it, and so do prepared calls (plan/prepared.h), which launch kernels without them.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ inline constexpr const char* kProductRouteNames[] = {
 
 void write_route(ProductRoute route);
 
-// Tells the step's event in the timeline which driver ran.
+// Notes the driver in the timeline event of the running step.
 inline void note_route(ProductRoute route) {
   if (is_watched(kWatchSteps)) [[unlikely]]
     write_route(route);

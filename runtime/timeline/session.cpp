@@ -20,7 +20,7 @@ struct Registry {
   std::mutex mutex;
   std::vector<ThreadTimeline*> timelines;
   std::map<uint64_t, Session> sessions;
-  std::map<uint32_t, int> others;  // by bit: who watches besides sessions
+  std::map<uint32_t, int> others;  // by bit: number of watchers besides sessions
   uint64_t last_session = 0;
   uint32_t last_thread = 0;
 };
@@ -35,7 +35,7 @@ void publish(Registry& all) {
   watched.store(what, std::memory_order_relaxed);
 }
 
-// The child of a fork has nobody who would read what it recorded.
+// The child of a fork has nobody to read what its parent recorded.
 void forget_sessions() {
   Registry& all = registry();
   all.sessions.clear();
@@ -52,7 +52,7 @@ Registry& registry() {
   return *made;
 }
 
-// Before the first of the sessions: what earlier ones left goes, and so do the lists of threads that ended.
+// Before the first session: discards what earlier sessions left, and the lists of threads that have ended.
 void clear_lists(Registry& all) {
   std::erase_if(all.timelines, [](ThreadTimeline* timeline) {
     if (timeline->ended.load()) {
@@ -87,7 +87,7 @@ void copy_facts(const ThreadTimeline& from, TimelineEvent& event, std::vector<ui
 ThreadEvents events_of(const ThreadTimeline& timeline, uint64_t begin, uint64_t now) {
   ThreadEvents result{timeline.system_thread, timeline.python_thread, {}, {0}};
   size_t size = timeline.events.size();
-  while (size && !timeline.events[size - 1].begin) --size;  // being written
+  while (size && !timeline.events[size - 1].begin) --size;  // still being written
   size_t first = size;
   while (first && timeline.events[first - 1].begin >= begin) --first;
   result.events.reserve(size - first);
@@ -112,7 +112,7 @@ void register_timeline(ThreadTimeline* timeline) {
 }
 
 uint64_t start_session(uint32_t what) {
-  ThreadTimeline* own = thread_timeline();  // before the first stamp
+  ThreadTimeline* own = thread_timeline();  // before the first time stamp
   if (own && what & kWatchFacts) own->facts.warm_up();
   Registry& all = registry();
   std::lock_guard lock(all.mutex);

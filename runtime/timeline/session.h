@@ -1,4 +1,4 @@
-// Sessions: from when on and until when somebody wants events, and which. Several may run at once.
+// Sessions: the periods during which events are recorded, and which events. Several may run at once.
 #pragma once
 
 #include <memory>
@@ -8,24 +8,24 @@
 
 namespace pellucid {
 
-// Begins a session; `what` of Watch. Returns its number.
+// Starts a session; `what`: bits of Watch. Returns its number.
 uint64_t start_session(uint32_t what);
 
 struct ThreadEvents {
   int64_t system_thread;
   uint64_t python_thread;
-  std::vector<TimelineEvent> events;  // that began in the session; parents are numbers in this list or kNoEvent
-  std::vector<uint64_t> facts;        // what the events' `facts` are places of
+  std::vector<TimelineEvent> events;  // that started in the session; parents are indices in this list or kNoEvent
+  std::vector<uint64_t> facts;        // the words that the events' `facts` point into
 };
 struct SessionEvents {
   ClockReading begin, end;
   std::vector<ThreadEvents> threads;
   uint64_t lost = 0;  // events for which there was no room
 };
-// Ends a session. Events that still run end with it.
+// Ends a session. Events that are still running end with it.
 SessionEvents stop_session(uint64_t number);
 
-// A change to the words that observers and sessions share.
+// Change the watch word, which observers and sessions share.
 void watch_more(uint32_t what);
 void watch_less(uint32_t what);
 

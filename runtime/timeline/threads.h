@@ -5,6 +5,6 @@
 
 namespace pellucid {
 
-void register_timeline(ThreadTimeline* timeline);  // a thread's own, which sessions free when the thread ended
+void register_timeline(ThreadTimeline* timeline);  // a thread's own; sessions free it after the thread has ended
 
 }  // namespace pellucid

@@ -1,4 +1,4 @@
-// Who watches: one word that every fast path tests, so that watching costs nothing while nobody does.
+// The watch word: one word that every fast path tests, so that watching costs nothing while nobody watches.
 #pragma once
 
 #include <atomic>
@@ -7,15 +7,15 @@
 namespace pellucid {
 
 enum Watch : uint32_t {
-  kWatchObservers = 1,  // dispatch observers: calls take the dispatcher's long way (core/dispatcher.h)
-  kWatchCalls = 2,      // the timeline records calls, nodes, ranges and what else takes time
-  kWatchMemory = 4,     // and storages as they are made and freed
-  kWatchFacts = 8,      // and the arguments of calls
-  kWatchLines = 16,     // and which line of Python called
-  kWatchSteps = 32,     // and the steps of plans, and each thread's share of a parallel region
-  kWatchModules = 64,   // and calls of modules
-  kWatchBlocks = 128,   // and the allocator's blocks
-  kWatchStacks = 256,   // and all of Python's frames, besides the line outside of the package
+  kWatchObservers = 1,  // dispatch observers: calls take the dispatcher's slow path (core/dispatcher.h)
+  kWatchCalls = 2,      // the timeline records calls, nodes, ranges and other work
+  kWatchMemory = 4,     // also storages as they are made and freed
+  kWatchFacts = 8,      // also the arguments of calls
+  kWatchLines = 16,     // also the Python line that made a call
+  kWatchSteps = 32,     // also the steps of plans, and each thread's share of a parallel region
+  kWatchModules = 64,   // also calls of modules
+  kWatchBlocks = 128,   // also the allocator's blocks
+  kWatchStacks = 256,   // also all Python frames, not only the line outside the package
 };
 
 extern std::atomic<uint32_t> watched;

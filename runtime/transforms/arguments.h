@@ -1,4 +1,4 @@
-// A call's arguments with other tensors in the places of some, and what calls return.
+// A call's arguments with some tensors replaced; and the results of calls.
 #pragma once
 
 #include <deque>
@@ -12,12 +12,12 @@ namespace pellucid {
 
 inline const OpRecord& functional_of(const OpRecord& op) { return op.functional ? *op.functional : op; }
 
-// Copies of the argument values; tensors that `own` was given live as long.
+// Copies of the argument values; tensors passed to `own` live as long as this object.
 class Arguments {
  public:
   explicit Arguments(const OpCall& call) : values_(call.args, call.args + call.num_args) {}
 
-  // Puts change(tensor, number) in place of every tensor; numbers as in autograd/derivative.h.
+  // Replaces every tensor by change(tensor, number); numbering as in autograd/derivative.h.
   template <class Change>
   void change_tensors(const OpRecord& op, Change&& change) {
     unsigned number = 0;
@@ -39,7 +39,7 @@ class Arguments {
   TensorImpl* own(Tensor tensor) { return owned_.emplace_back(std::move(tensor)).get(); }
   Value& operator[](size_t index) { return values_[index]; }
   Value* data() { return values_.data(); }
-  // A call of `op` with these arguments, its results in `rets`.
+  // A call of `op` with these arguments, with its results in `rets`.
   OpCall call(const OpRecord& op, Value* rets) {
     return {&op, values_.data(), rets, static_cast<uint8_t>(values_.size()), {}};
   }
@@ -50,7 +50,7 @@ class Arguments {
   std::deque<Tensor> owned_;
 };
 
-// Replaces every tensor that a call returned by change(tensor, number), lists flattened.
+// Replaces every tensor that a call returned by change(tensor, number), with lists flattened.
 template <class Change>
 void change_results(OpCall& call, Change&& change) {
   unsigned number = 0;

@@ -1,7 +1,7 @@
-// One op over all examples of a batch level.
+// Runs one op over all examples of a batch level.
 //
-// Pointwise ops broadcast, so they run on the examples in place. Ops with a Graph have a batched
-// form, derived from it. What has neither (kernels written in Python or C++) runs example by example.
+// Pointwise ops broadcast, so they run on the examples in place. Ops with a Graph have a batched form derived
+// from it. Ops with neither (kernels written in Python or C++) run example by example.
 #include <optional>
 
 #include "autograd/derivative.h"
@@ -28,7 +28,7 @@ bool any_batched(const OpCall& call, const Level& level) {
   return any;
 }
 
-// Whether what the op computes is the same for all examples.
+// Whether the op computes the same result for all examples.
 bool is_uniform(const OpCall& call, const Level& level) {
   bool uniform = true;
   for_each_input(call, [&](TensorImpl* tensor) {
@@ -57,19 +57,20 @@ TensorImpl* written_tensor(const OpCall& call) {
 
 [[noreturn]] void raise_unbatched_write(const OpCall& call) {
   raise(ErrorKind::Runtime,
-        "vmap: %s writes to a tensor that is the same for all examples, but what it writes differs between them.\n"
+        "vmap: %s writes to a tensor that is shared by all examples, but the written values differ between them.\n"
         "Use the op without the underscore, or make the tensor from a batched one (x.new_zeros, zeros_like).",
         call.op->schema.name.c_str());
 }
 
 [[noreturn]] void raise_sizes_differ(const OpCall& call) {
   raise(ErrorKind::Runtime,
-        "vmap: the size of what %s computes depends on the values, so the examples may differ in shape.\n"
-        "Use an op of a fixed size (torch.where, masks that multiply), or loop over the examples.",
+        "vmap: the size of the result of %s depends on the values, so the examples may differ in shape.\n"
+        "Use an op with a result of fixed size (torch.where, multiplying by a mask), or loop over the examples.",
         call.op->schema.name.c_str());
 }
 
-// What is written must have room for what differs between examples; each has its own gradient of what does not.
+// The written tensor must have a row for each example if the values differ between examples. Uniform values also
+// need one, since each example has its own gradient.
 void require_examples(const OpCall& call, TensorImpl& written, const Level& level, bool uniform) {
   const Wrapper* wrapper = wrapper_at(&written, level.number);
   if (wrapper && (uniform || !wrapper->uniform)) return;
@@ -82,7 +83,7 @@ void wrap_all(OpCall& call, const Level& level, bool uniform) {
   change_results(call, [&](Tensor tensor, unsigned) { return make_batched(std::move(tensor), level.number, uniform); });
 }
 
-// `tensor` once for each example, without copying.
+// `tensor` repeated for each example, without copying.
 Tensor expanded(TensorImpl& tensor, const Level& level) {
   std::vector<int64_t> sizes{level.size};
   sizes.insert(sizes.end(), tensor.sizes, tensor.sizes + tensor.ndim);
@@ -92,7 +93,7 @@ Tensor expanded(TensorImpl& tensor, const Level& level) {
 
 // ------------------------------------------------------------------------- example by example
 
-// Restores the generator for every example ("same" randomness).
+// Restores the generator's state for every example ("same" randomness).
 class Rewind {
  public:
   explicit Rewind(const OpCall& call) : generator_(&default_generator()) {
@@ -108,7 +109,7 @@ class Rewind {
   uint8_t state_[Generator::kStateBytes];
 };
 
-// The results of all examples, result by result.
+// The results of all examples, in result order.
 using Examples = std::vector<std::vector<Tensor>>;
 
 void collect(OpCall& call, Examples& results) {
@@ -128,7 +129,8 @@ Tensor stacked(const std::vector<Tensor>& examples) {
   return call_op(NamedOp::Stack, {Value::of(std::span<TensorImpl* const>(list)), Value::of_int(0)});
 }
 
-// `call.rets` keep the last example's structure; its tensors become the stacks of all.
+// `call.rets` has the structure of the last example's results; their tensors are replaced by the stacks of all
+// examples.
 void run_each(OpCall& call, const Level& level, std::optional<Rewind> rewind, bool uniform) {
   Examples results;
   for (int64_t k = 0; k < level.size; ++k) {
@@ -152,7 +154,7 @@ void run_each(OpCall& call, const Level& level, std::optional<Rewind> rewind, bo
     return;
   }
   if (!level.size)
-    raise(ErrorKind::NotImplemented, "%s over a batch of no examples is not implemented", call.op->schema.name.c_str());
+    raise(ErrorKind::NotImplemented, "%s over a batch of 0 examples is not implemented", call.op->schema.name.c_str());
   unsigned number = 0;
   for (size_t i = 0; i < call.op->schema.returns.size(); ++i) {
     Value& value = call.rets[i];
@@ -168,8 +170,8 @@ void run_each(OpCall& call, const Level& level, std::optional<Rewind> rewind, bo
 
 // What PyTorch's promotion sees of the call: dims are those of single examples.
 struct Promotion {
-  int ndim = 0;                      // the most dims of an example
-  std::optional<DType> dimensioned;  // promoted dtype of the tensors that have dims
+  int ndim = 0;                      // the most dims of any example
+  std::optional<DType> dimensioned;  // promoted dtype of the tensors with dims
 
   Promotion(const OpCall& call, uint32_t promoted) {
     for (size_t i = 0; i < call.op->schema.arguments.size(); ++i) {
@@ -182,7 +184,7 @@ struct Promotion {
   }
 };
 
-// A batch of numbers has a dim that none of them has: it must not count as dimensioned.
+// A batch of scalars has a dim that the scalars do not have: it must not count as dimensioned.
 Tensor preserve_weak_dtype(Tensor value, const TensorImpl& example, bool is_promoted, const Promotion& promotion) {
   if (example.ndim || !is_promoted || !promotion.dimensioned) return value;
   const DType wanted = *promotion.dimensioned;
@@ -195,7 +197,7 @@ Tensor aligned(Tensor value, int ndim) {
   return value;
 }
 
-// The examples without a copy, dims aligned at the right.
+// Replaces tensors by their examples, without copying, with dims aligned at the right.
 void change_to_examples(Arguments& arguments, const OpCall& call, const Level& level) {
   const uint32_t promoted = frozen_op(functional_of(*call.op)).promoted;
   const Promotion promotion(call, promoted);
@@ -243,7 +245,7 @@ void run_graph(OpCall& call, const Level& level, bool uniform) {
   Arguments arguments(call);
   const uint64_t mask = batched_inputs(call, arguments, level);
   const SharedPlan plan = find_rule(Rule::Batch, call, mask);
-  if (!plan) {  // sizes depend on values: of masks and indices
+  if (!plan) {  // sizes depend on the values of masks and indices
     if (!are_masks_uniform(call, level)) raise_sizes_differ(call);
     return run_each(call, level, std::nullopt, uniform);
   }
@@ -252,7 +254,7 @@ void run_graph(OpCall& call, const Level& level, bool uniform) {
   wrap_all(batched, level, uniform);
 }
 
-// In place, by way of the functional form.
+// Runs the functional form and writes its result in place.
 void run_in_place(OpCall& call, TensorImpl& written, const Level& level) {
   Value rets[kMaxReturns];
   OpCall functional{call.op->functional, call.args, rets, call.num_args, {}};
@@ -266,14 +268,14 @@ void run_in_place(OpCall& call, TensorImpl& written, const Level& level) {
 
 // ------------------------------------------------------------------------- random ops
 
-// The argument that says the result's size, for ops without tensors.
+// The argument with the result's size, for ops without tensors.
 std::optional<size_t> size_argument(const OpCall& call) {
   for (size_t i = 0; i < call.op->schema.arguments.size(); ++i)
     if (call.op->schema.arguments[i].name == "size" && call.args[i].tag == Tag::IntList) return i;
   return std::nullopt;
 }
 
-// Words of the stream for every example: the op as it is, over the whole batch.
+// Draws for every example: runs the unchanged op over the whole batch.
 void draw_different(OpCall& call, const Level& level) {
   Arguments arguments(call);
   std::vector<int64_t> sizes{level.size};
@@ -288,7 +290,7 @@ void draw_different(OpCall& call, const Level& level) {
     if (!has_batch) return run_each(call, level, std::nullopt, false);
     if (call.op->kind_data || (call.op->functional && call.op->functional->kind_data))
       change_to_examples(arguments, call, level);
-    bool first = true;  // whose shape the result has: it must have the batch's dim
+    bool first = true;  // it determines the result's shape, and must have the batch dim
     arguments.change_tensors(*call.op, [&](TensorImpl* tensor, unsigned) {
       if (Wrapper* wrapper = wrapper_at(tensor, level.number)) tensor = wrapper->value.get();
       else if (first && !any_batched(call, level)) tensor = arguments.own(expanded(*tensor, level));
@@ -308,7 +310,7 @@ void run_random(OpCall& call, const Level& level, bool uniform) {
   switch (level.randomness) {
     case Randomness::Error:
       raise(ErrorKind::Runtime,
-            "vmap: %s is random, and vmap was called without saying what that means for the examples.\n"
+            "vmap: %s is random, and vmap was called without a setting for randomness.\n"
             "Pass randomness='different' (each example draws its own) or randomness='same' to vmap.",
             call.op->schema.name.c_str());
     case Randomness::Different:

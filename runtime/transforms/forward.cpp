@@ -1,4 +1,4 @@
-// One op of a forward level: on the primals, and its rule for tangents on them and the tangents.
+// Runs one op of a forward level: on the primals, and its tangent rule on primals and tangents.
 #include "autograd/derivative.h"
 #include "autograd/tensor_history.h"
 #include "core/error.h"
@@ -15,12 +15,12 @@ namespace {
 
 using From = ArgumentSource::From;
 
-// The inputs of a call at a forward level, by their numbers.
+// The inputs of a call at a forward level, by number.
 struct Inputs {
-  std::vector<Tensor> primals, tangents;  // null where there is none
+  std::vector<Tensor> primals, tangents;  // null: none
   uint64_t moving = 0;
 
-  // `written` is about to be changed in place: a recorded rule saves copies of its primal and tangent.
+  // `written` will be changed in place: a recorded rule saves copies of its primal and tangent.
   Inputs(const OpCall& call, const Level& level, const TensorImpl* written = nullptr) {
     for_each_input(call, [&](TensorImpl* tensor) {
       const Wrapper* wrapper = wrapper_at(tensor, level.number);
@@ -54,7 +54,7 @@ Tensor result_at(const OpCall& call, int index) {
   return Tensor::share(found);
 }
 
-// A tangent has its value's shape and dtype; a pointwise rule may not have read all that was broadcast.
+// A tangent has its value's shape and dtype; a pointwise rule may not have read every operand that was broadcast.
 Tensor fitted(Tensor tangent, const TensorImpl& primal) {
   if (!std::ranges::equal(tangent->shape(), primal.shape()))
     tangent = call_op(NamedOp::Expand, {Value::of(tangent.get()), Value::of(primal.shape()), Value::of_bool(false)});
@@ -63,7 +63,7 @@ Tensor fitted(Tensor tangent, const TensorImpl& primal) {
   return tangent;
 }
 
-// The tangents of the results, by their numbers; `primal` is the call on the primals, with its results.
+// The tangents of the results, by number; `primal` is the call on the primals, with its results.
 std::vector<Tensor> tangents_of(const DerivativePlan& plan, const OpCall& primal, const Inputs& inputs) {
   std::vector<Value> args;
   std::vector<int64_t> sizes;
@@ -84,8 +84,7 @@ std::vector<Tensor> tangents_of(const DerivativePlan& plan, const OpCall& primal
       case From::Sizes: args.push_back(Value::of(std::span<const int64_t>(sizes))); break;
       case From::Gradient:
       case From::Gradients:
-      case From::Saved:
-        raise(ErrorKind::Runtime, "a rule for tangents asks for a gradient; this is a fault of pellucid");
+      case From::Saved: raise(ErrorKind::Runtime, "a tangent rule needs a gradient; this is a fault of pellucid");
     }
   }
   Value rets[kMaxReturns];
@@ -102,7 +101,7 @@ std::vector<Tensor> tangents_of(const DerivativePlan& plan, const OpCall& primal
   return tangents;
 }
 
-// A view's tangent is the same view of the tangent, which therefore has the value's strides.
+// The tangent of a view is the same view of the tangent, and so has the value's strides.
 std::vector<Tensor> viewed_tangents(const OpCall& call, const Level& level) {
   Arguments arguments(call);
   arguments.change_tensors(*call.op, [&](TensorImpl* tensor, unsigned) {
@@ -138,8 +137,7 @@ void run_functional(OpCall& call, const Level& level, const TensorImpl* written 
     if (const SharedPlan plan = find_rule(Rule::Jvp, primal, inputs.moving))
       tangents = tangents_of(*plan, primal, inputs);
   } else if (call.op->kind != OpKind::Random) {
-    raise(ErrorKind::NotImplemented,
-          "%s has no forward derivative: it was not declared but registered with kernels alone",
+    raise(ErrorKind::NotImplemented, "%s has no forward derivative: it was not declared, only registered with kernels",
           call.op->qualified_name.c_str());
   }
   change_results(primal, [&](Tensor value, unsigned number) {
@@ -148,7 +146,7 @@ void run_functional(OpCall& call, const Level& level, const TensorImpl* written 
   });
 }
 
-// `tensor` has a new value already; `tangent` null: none of what it was computed from had one.
+// `tensor` already has its new value; null `tangent`: no operand had one.
 void write_tangent(TensorImpl& tensor, Tensor tangent, const Level& level) {
   Wrapper* wrapper = wrapper_at(&tensor, level.number);
   if (wrapper && !tangent) {
@@ -163,7 +161,7 @@ void write_tangent(TensorImpl& tensor, Tensor tangent, const Level& level) {
   }
 }
 
-// Whether reverse mode records what a call at this level runs.
+// Whether reverse mode records the ops that a call at this level runs.
 bool is_recorded(const OpCall& call, const Level& level) {
   if (!thread_state.grad_mode) return false;
   bool any = false;
@@ -189,7 +187,7 @@ void run_primal(OpCall& call, const Level& level) {
 void run_in_place(OpCall& call, const Level& level) {
   if (call.args[0].tag != Tag::Tensor)
     raise(ErrorKind::NotImplemented,
-          "%s writes a list of tensors, of which some have tangents: call it for each tensor",
+          "%s writes a list of tensors, some of which have tangents: call it for each tensor",
           call.op->schema.name.c_str());
   TensorImpl& written = *call.args[0].tensor;
   Tensor tangent;
@@ -205,7 +203,7 @@ void run_in_place(OpCall& call, const Level& level) {
   change_results(call, [&](Tensor, unsigned) { return Tensor::share(&written); });
 }
 
-// While forward mode is off: results have no tangents, what is written in place retains its own.
+// While forward mode is off: results have no tangents, and tensors written in place retain theirs.
 void run_without_tangents(OpCall& call, const Level& level) {
   const bool writes = call.op->variant == Variant::InPlace && call.args[0].tag == Tag::Tensor;
   TensorImpl* written = writes ? call.args[0].tensor : nullptr;

@@ -7,7 +7,7 @@
 namespace pellucid {
 namespace {
 
-// The innermost level among the call's tensors; random ops belong to the innermost batch level too.
+// The innermost level among the call's tensors; random ops also belong to the innermost batch level.
 const Level* level_of(const OpCall& call) {
   uint64_t number = 0;
   for_each_input(call, [&](TensorImpl* tensor) {

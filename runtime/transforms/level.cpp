@@ -10,7 +10,7 @@ namespace {
 
 struct LevelStack {
   std::vector<Level> levels;
-  size_t active = 0;  // those from here on are set aside
+  size_t active = 0;  // levels from here on are set aside
 };
 
 LevelStack& stack() {
@@ -18,8 +18,8 @@ LevelStack& stack() {
   return levels;
 }
 
-// Inside a level every op passes the transforms: a random one depends on a batch level without having a
-// tensor of it, and a plain view on what its base has become.
+// Inside a level every op passes through the transforms: a random op depends on a batch level without having one
+// of its tensors, and a plain view on what its base has become.
 void set_active(LevelStack& all, size_t active) {
   all.active = active;
   const KeySet others = thread_state.include - KeySet(Key::Transforms);
@@ -77,9 +77,9 @@ int& transformed_calls() {
 void refuse_in_transforms(const char* call) {
   if (!transformed_calls()) return;
   raise(ErrorKind::Runtime,
-        "%s() was called inside a function that a transform runs (torch.func.grad, vmap, ...), which\n"
-        "differentiates by its arguments alone. Call it outside of the transform; inside, torch.func.grad and vjp\n"
-        "take the place of backward(), requires_grad_() and torch.autograd.functional.",
+        "%s() was called inside a function that a transform runs (torch.func.grad, vmap, ...). Transforms\n"
+        "differentiate only with respect to their arguments. Call it outside of the transform; inside,\n"
+        "use torch.func.grad and vjp instead of backward(), requires_grad_() and torch.autograd.functional.",
         call);
 }
 

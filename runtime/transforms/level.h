@@ -1,8 +1,8 @@
-// The stack of function transforms that are running: one level per vmap, jvp or dual_level.
+// The stack of running function transforms: one level per vmap, jvp or dual_level.
 //
-// A level's tensors are wrappers that carry its number (wrapper.h). An op runs at the innermost level
-// among its arguments, with that level and those above it set aside. Reverse mode has no level: it
-// works on the plain tensors inside all wrappers (src/pellucid/func/_reverse.py).
+// A level's tensors are wrappers that carry its number (wrapper.h). An op runs at the innermost level among its
+// arguments, with that level and those inside it set aside. Reverse mode has no level: it works on the plain
+// tensors inside all wrappers (src/pellucid/func/_reverse.py).
 #pragma once
 
 #include <cstdint>
@@ -16,27 +16,27 @@ enum class LevelKind : uint8_t { Batch, Forward };
 enum class Randomness : uint8_t { Error, Different, Same };
 
 struct Level {
-  uint64_t number = 0;  // grows inwards; never used again
+  uint64_t number = 0;  // increases inwards; never reused
   LevelKind kind = LevelKind::Batch;
-  int64_t size = 0;  // of a Batch level: how many examples
+  int64_t size = 0;  // of a Batch level: the number of examples
   Randomness randomness = Randomness::Error;
 };
 
-// Of this thread. A level that was left is dead: its wrappers count as what they wrap.
+// Of this thread. A level that has been left is dead: its wrappers count as the tensors they wrap.
 uint64_t enter_level(LevelKind kind, int64_t size, Randomness randomness);
 void leave_level(uint64_t number);
-const Level* find_level(uint64_t number);  // null: dead
+const Level* find_level(uint64_t number);  // null: the level is dead
 const Level* innermost_batch_level();      // among those not set aside
 std::vector<Level> active_levels();        // innermost last
 // Whether ops of this thread compute tangents.
 bool& forward_mode_enabled();
 
-// How many functions of users func's transforms are calling on this thread, reverse mode among them: while
-// one runs, code that needs the graph around it is refused. Not so in a dual_level, which is not a transform.
+// How many user functions this thread's func transforms are calling, including reverse mode: while one runs, code
+// that needs the surrounding graph is refused. A dual_level does not count, as it is not a transform.
 int& transformed_calls();
-void refuse_in_transforms(const char* call);  // raises there; `call` is the name of what was called
+void refuse_in_transforms(const char* call);  // raises inside a transform; `call` is the name of the function called
 
-// Sets aside a level and those inside it, for what runs below it.
+// Sets aside a level and those inside it, for the ops that it runs.
 class BelowLevel {
  public:
   explicit BelowLevel(uint64_t number);

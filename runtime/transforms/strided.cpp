@@ -1,4 +1,4 @@
-// as_strided of wrapped tensors: it names memory, which a wrapper shares with what it wraps.
+// as_strided of wrapped tensors: it depends on memory, which a wrapper shares with the tensor that it wraps.
 #include <algorithm>
 
 #include "autograd/copy_slices.h"
@@ -35,7 +35,7 @@ void run(OpCall& call, void*) {
         as_strided(value, with_first(value.sizes[0], sizes), with_first(value.strides[0], strides), offset),
         wrapper.level, wrapper.uniform);
   } else {
-    Tensor& tangent = wrapper.tangent;  // whose views its views' tangents are
+    Tensor& tangent = wrapper.tangent;  // the tangents of views are views of it
     tangent = with_strides_of(*tangent, *wrapper.value);
     result = make_dual(as_strided(*wrapper.value, sizes, strides, offset),
                        as_strided(*tangent, sizes, strides, offset - self.offset + tangent->offset), wrapper.level);

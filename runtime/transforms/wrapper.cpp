@@ -13,7 +13,7 @@ namespace {
 
 void destroy_wrapper(Wrapper* wrapper) { delete wrapper; }
 
-// The same wrappers around a value without history. Tangents are dropped, as detach() does everywhere.
+// The same wrappers around a value without history. Tangents are dropped, as by detach() everywhere.
 TensorImpl* detach_wrapped(TensorImpl& tensor) {
   const Wrapper& wrapper = *tensor.wrapper;
   Tensor value = detach(*wrapper.value);
@@ -27,7 +27,7 @@ Tensor zeros_like_geometry(const TensorImpl& tensor) {
   return made;
 }
 
-// `tensor`'s content, history included, as another tensor; `tensor` is about to wrap something.
+// Moves the content of `tensor`, including its history, to a new tensor; `tensor` is about to wrap something.
 Tensor moved_out(TensorImpl& tensor) {
   if (tensor.wrapper) {
     Tensor shell = make_shell(tensor, tensor.shape(), tensor.stride());
@@ -66,7 +66,7 @@ Tensor make_dual(Tensor primal, Tensor tangent, uint64_t level) {
 }
 
 void make_dual_in_place(TensorImpl& tensor, Tensor tangent, uint64_t level) {
-  if (tensor.base) {  // which gets the tangent: the view's is a part of it
+  if (tensor.base) {  // the base gets the tangent, of which the view's is a part
     if (!wrapper_at(tensor.base, level)) make_dual_in_place(*tensor.base, zeros_like_geometry(*tensor.base), level);
     follow_base(tensor);
     TensorImpl& part = *tensor.wrapper->tangent;
@@ -84,7 +84,7 @@ void make_batched_in_place(TensorImpl& tensor, const Level& level, bool uniform)
   }
   const bool was_plain = !tensor.wrapper;
   const Tensor content = moved_out(tensor);
-  content->bump_version();  // who saved a view of it meant what it is about to be no more
+  content->bump_version();  // saved views of it refer to the value that it is about to lose
   const std::vector<int64_t> sizes = with_first(level.size, content->shape());
   const std::span<const int64_t> of_all = sizes;
   const Tensor rows = call_op(NamedOp::Expand, {Value::of(content.get()), Value::of(of_all), Value::of_bool(false)});
@@ -113,9 +113,7 @@ bool fell_behind_base(const TensorImpl& view) {
 
 void follow_base(TensorImpl& view) {
   if (view.dtype != view.base->dtype)
-    raise(
-        ErrorKind::NotImplemented,
-        "a write of what a transform (vmap, jvp) knows more of, to a tensor of which there is a view of another dtype");
+    raise(ErrorKind::NotImplemented, "writing a batched or dual tensor to a tensor that has a view of another dtype");
   Tensor base = Tensor::share(view.base);
   const Tensor part = as_strided(*base, view.shape(), view.stride(), view.offset);
   moved_out(view);

@@ -389,7 +389,7 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "callback outside of backward": (
         lambda: torch.autograd.Variable._execution_engine.queue_callback(print),
         RuntimeError,
-        "during a backward pass only",
+        "only during a backward pass",
     ),
     "a count of changes of a number": (
         lambda: torch.autograd.graph.increment_version(3),

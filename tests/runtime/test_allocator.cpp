@@ -133,7 +133,7 @@ TEST(out_of_memory_empties_the_caches_then_raises_and_loses_nothing) {
     CHECK_RAISES("not enough memory", empty(larger, DType::Float64));
     CHECK(refusals == 2);  // asked, emptied the caches, asked again
     CHECK(allocator_statistics().num_out_of_memory >= 1 && kept->host_as<float>()[99999] == 5);
-    CHECK_RAISES("cannot be exchanged", set_base_allocator(before));
+    CHECK_RAISES("cannot be replaced", set_base_allocator(before));
     memory_left = true;
     empty(larger, DType::Float64);
   }

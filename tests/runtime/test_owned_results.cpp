@@ -43,7 +43,7 @@ TEST(results_that_are_given_on_stay) {
   Call call;
   {
     OwnedResults results(call.get());
-    results.give_on();
+    results.pass_on();
   }
   CHECK(!call.nothing_is_shared());
   OwnedResults(call.get()).take_each([](Tensor) {});

@@ -59,7 +59,7 @@ TEST(checksums_are_zlibs) { CHECK(crc32("123456789", 9) == 0xCBF43926u); }
 TEST(damaged_packs_are_refused) {
   std::string bytes = pack_bytes();
   CHECK_RAISES("shorter than its header", open_bytes("PLCD"));
-  CHECK_RAISES("does not start as a pack does", open_bytes(std::string(100, 'x')));
+  CHECK_RAISES("does not start with a pack's magic number", open_bytes(std::string(100, 'x')));
   std::string damaged = bytes;
   damaged[8] = 9;
   CHECK_RAISES("version 9", open_bytes(damaged));

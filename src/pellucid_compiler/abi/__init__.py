@@ -1,1 +1,1 @@
-"""What Python and C++ share; README.md says what is where."""
+"""What Python and C++ share; see README.md."""

@@ -1,6 +1,6 @@
-"""The enumerations that Python and C++ share: what each member is called on both sides.
+"""The enumerations that Python and C++ share: the names of each member on both sides.
 
-A file and a request hold a member's place as its code. ``headers.py`` writes
+In files and requests a member is encoded as its index. ``headers.py`` writes
 runtime/abi/codes.h from these; a decoder refuses a code beyond the last one. Append
 members, or rebuild what was frozen (``frozen.bin`` names its format's version).
 """
@@ -12,8 +12,8 @@ from typing import Final
 
 
 class Codes:
-    """One enumeration. ``members``: the Python name of each and what it means; the C++
-    name is the same in CamelCase unless the name is given as "python=Cpp".
+    """One enumeration. ``members``: the Python name of each and its meaning; the C++
+    name is the same in CamelCase unless it is given as "python=Cpp".
     """
 
     def __init__(self, name: str, meaning: str, members: Mapping[str, str]) -> None:
@@ -25,7 +25,7 @@ class Codes:
         self.codes = {name: code for code, name in enumerate(self.names)}
 
     def __getitem__(self, name: str) -> int:
-        """The code of a member; KeyError names what is missing."""
+        """The code of a member; KeyError names the missing one."""
         if name not in self.codes:
             raise KeyError(f"{self.name} has no member {name!r} (abi/codes.py)")
         return self.codes[name]
@@ -44,7 +44,7 @@ TAG: Final = Codes(
         "none": "",
         "false": "",
         "true": "",
-        "integer": "zigzag, 7 bits a byte",
+        "integer": "zigzag, 7 bits per byte",
         "number": "a double",
         "text": "its length, UTF-8",
         "bytes": "its length, the bytes",
@@ -54,7 +54,7 @@ TAG: Final = Codes(
 )
 ERROR: Final = Codes(
     "ErrorKind",
-    "What an error is raised as at the border to Python.",
+    "The Python exception that an error becomes in the bindings.",
     {
         "RuntimeError=Runtime": "",
         "TypeError=Type": "",
@@ -64,7 +64,7 @@ ERROR: Final = Codes(
         "NotImplementedError=NotImplemented": "",
         "out of memory=OutOfMemory": "RuntimeError, as PyTorch's CPU allocator raises",
         "ZeroDivisionError=ZeroDivision": "",
-        "AssertionError=Assertion": "which PyTorch raises for devices its build lacks",
+        "AssertionError=Assertion": "as PyTorch raises for devices its build lacks",
         "raised in Python=PythonRaised": "an exception is set in the calling thread",
         "LinAlgError=LinearAlgebra": "of pellucid.linalg",
     },
@@ -77,7 +77,7 @@ STATUS: Final = Codes(
         "out_of_bounds=IndexOutOfBounds": "detail: the index",
         "zero_division": "",
         "requirement": "detail: the number of the requirement",
-        "outside_operand": "in checked mode alone; detail: the operand, outputs first,"
+        "outside_operand": "only in checked mode; detail: the operand, outputs first,"
         " then the element and the number of elements, OUTSIDE_BITS each",
     },
 )
@@ -89,17 +89,17 @@ OP_KIND: Final = Codes(
     "How an op runs.",
     {
         "view": "shares memory with its operand",
-        "factory": "makes a tensor of no operand",
+        "factory": "makes a tensor without operands",
         "pointwise": "an ElementFunction over one element of each operand",
         "reduction": "",
         "scan": "",
         "fused": "a Graph of several loops",
         "contraction": "sums of products",
-        "loop": "steps of a recurrence",
-        "data_dependent": "result sizes follow from elements",
+        "loop": "a recurrence",
+        "data_dependent": "result sizes depend on elements",
         "random": "pointwise, over random words",
         "foreach": "pointwise, over lists of tensors",
-        "join": "the tensors of a list along a dim",
+        "join": "concatenates the tensors of a list along a dim",
         "library": "a routine by name",
         "composite": "calls other ops",
     },
@@ -111,11 +111,11 @@ VARIANT: Final = Codes(
 )
 CAST: Final = Codes(
     "CastRule",
-    "What an autocast region casts the floating-point operands to.",
+    "The dtype to which an autocast region casts floating-point operands.",
     {
-        "=None": "nothing: the op runs in the dtypes that it is given",
+        "=None": "none: the op runs in the dtypes of its operands",
         "lower": "the region's dtype: products, which are faster there",
-        "float32": "float32: what loses its meaning in half precision",
+        "float32": "float32: for ops that are too inaccurate in half precision",
         "widest": "the widest among the operands",
     },
 )
@@ -125,14 +125,14 @@ LAYOUT: Final = Codes(
     {
         "=RowMajor": "",
         "operand": "that of the first operand, if it is dense",
-        "images": "channels innermost where the operands' are",
+        "images": "channels innermost if those of the operands are",
     },
 )
 LATE_BODY: Final = Codes(
     "LateBody",
     "How an overload without plans runs (declare/late_forms.py).",
     {
-        "redirect": "as another record, arguments matched by name",
+        "redirect": "calls another record, with arguments matched by name",
         "composite": "a Python body",
         "out_of": "a functional record, whose results are written to out=",
         "in_place_of": "a functional record, whose result is written to self",
@@ -147,20 +147,20 @@ RULE: Final = Codes(
     "The ops that transforms derive from an op at one key and mask of inputs.",
     {
         "vjp": "gradients of the inputs of the mask",
-        "jvp": "tangents of the outputs, where the inputs of the mask have tangents",
+        "jvp": "tangents of the outputs, given tangents of the inputs of the mask",
         "batch": "the op, with a leading dim on the inputs of the mask and all outputs",
-        "saved_vjp": "as vjp, of a call that runs as the derivative's forward op",
+        "saved_vjp": "as vjp, for a call that runs the derivative's forward op",
     },
 )
 ORIGIN: Final = Codes(
     "ArgumentOrigin",
     "Where an argument of a derivative comes from.",
     {
-        "argument": "the forward argument (saved when a tensor)",
+        "argument": "the forward argument (saved if it is a tensor)",
         "result": "the forward result (saved)",
         "saved": "extra results of the forward op, saved for backward",
         "gradient": "the gradient of a forward result; an undefined one is zeros",
-        "gradients": "those of all results, as one list",
+        "gradients": "the gradients of all results, as one list",
         "sizes": "sizes of forward tensors, as integers",
         "tangent": "the tangent of an input, by its number",
     },
@@ -175,33 +175,33 @@ STEP: Final = Codes(
         "map": "one kernel over every point",
         "reduce": "one kernel that combines along axes",
         "rows": "one kernel per row, which may read the row several times",
-        "nest": "a kernel that is handed whole values",
+        "nest": "a kernel that receives whole values",
         "gemm": "a matrix product",
-        "scan": "running combination along the last axis",
-        "recurrence": "a plan, repeated along a dim",
-        "fill": "one number everywhere",
+        "scan": "a running combination along the last axis",
+        "recurrence": "a plan, run for each element along a dim",
+        "fill": "one number in every element",
         "view": "shares memory",
-        "reshape": "shares memory where strides allow it, else copies",
-        "copy": "starts as a copy",
+        "reshape": "shares memory if the strides allow it, else copies",
+        "copy": "a value that starts as a copy",
         "library": "a routine by name",
-        "nonzero": "places of true elements",
-        "compute": "runs more of the register program",
+        "nonzero": "the indices of true elements",
+        "compute": "runs the next part of the register program",
         "block": "steps that run together, block by block",
     },
 )
 SLOT: Final = Codes(
     "SlotKind",
-    "What a slot of a tile program holds.",
+    "The contents of a slot of a tile program.",
     {
         "input": "the operand's element",
         "const=Constant": "",
         "param=Parameter": "a number of the call",
         "row": "a result of an earlier pass over the row",
         "axis": "the index along an axis",
-        "op": "one scalar op, by the kernel of it",
+        "op": "one scalar op, by its kernel",
         "bitcast": "the same bits",
         "gather": "an operand's element at computed indices",
-        "check": "the value of a slot, where another one holds",
+        "check": "the value of a slot, where another one is true",
     },
 )
 FORM: Final = Codes(
@@ -213,15 +213,15 @@ PASS: Final = Codes(
     "RowPassKind",
     "What one pass over a row does.",
     {
-        "reduce": "to one value",
-        "map": "stores, and later passes read it",
+        "reduce": "reduces to one value",
+        "map": "stores a row that later passes read",
         "store": "stores one value per row",
         "add": "adds the row to an output",
     },
 )
 COMBINE: Final = Codes(
     "Combine",
-    "How a stored value joins the one that is there.",
+    "How a stored value is combined with the existing one.",
     {
         "assign": "",
         "sum": "",
@@ -239,15 +239,15 @@ COMBINE: Final = Codes(
 
 ITEM: Final = Codes(
     "ItemKind",
-    "What begins the list that describes an argument, in keys and in requests.",
+    "The first item of the list that describes an argument, in keys and requests.",
     {
         "tensor": "its dtype, then its rank (keys) or sizes (requests)",
         "number": "a number by its kind",
-        "one=Unit": "the same, of a factor that is 1, as it is unless given",
+        "one=Unit": "the same, for a factor that is 1, its default",
         "static": "an argument of a pointwise op whose value is part of the key",
         "dtype=DType": "",
         "list": "an item per element",
-        "ignored": "a device, a layout, a generator: no plan depends on it",
+        "ignored": "a device, a layout or a generator: no plan depends on it",
     },
 )
 NUMBER: Final = Codes(
@@ -257,12 +257,12 @@ NUMBER: Final = Codes(
 )
 NUMBER_PART: Final = Codes(
     "NumberPart",
-    "What of a number a kernel's parameter takes.",
+    "The part of a number that a kernel's parameter takes.",
     {"whole": "", "real": "of a complex number", "imaginary": "of a complex number"},
 )
 GRID_ACCESS: Final = Codes(
     "GridAccess",
-    "What an access of a kernel for GPUs that runs on the CPU touches.",
+    "The accesses of a GPU kernel that runs on the CPU.",
     {"read_global": "", "write_global": "", "read_shared": "", "write_shared": ""},
 )
 

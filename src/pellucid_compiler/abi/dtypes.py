@@ -1,11 +1,11 @@
 """The dtypes: one row each, and PyTorch's promotion among them.
 
-``headers.py`` writes runtime/abi/dtypes.h from the rows, with both tables of promotion;
-``ir/dtypes.py`` adds the weak dtypes of Python numbers. A dtype's code is its place
-here: files and keys hold it in 8 bits, so a new row, behind those that have values or
-are opaque as it is, is a new format of files. A new dtype is a row, and what no row can
-say: conversions (runtime/kernels/conversion.cpp) and how kernels load and store it
-(codegen/formats.py).
+``headers.py`` writes runtime/abi/dtypes.h from the rows, with both promotion tables;
+``ir/dtypes.py`` adds the weak dtypes of Python numbers. A dtype's code is its index
+here. Files and keys store it in 8 bits, so a new row, which is added after the rows of
+its sort (with values, or opaque), changes the file format. A new dtype is a row, and
+what no row can express: conversions (runtime/kernels/conversion.cpp) and how kernels
+load and store it (codegen/formats.py).
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ from typing import Final, NamedTuple
 BOOL, INTEGRAL, FLOATING, COMPLEX, OPAQUE = range(5)
 CATEGORIES: Final = ("Bool", "Integral", "Floating", "Complex", "Opaque")
 REFUSED: Final = 255
-"""In the tables of promotion: the two have no common dtype."""
+"""In the promotion tables: the two dtypes have no common one."""
 MOST_DTYPES: Final = 253
-"""Codes of 8 bits, less those that keys use for arguments without a tensor."""
+"""8-bit codes, minus those that keys use for arguments without a tensor."""
 
-# DLPack's codes of types; 255: it has none.
+# DLPack's type codes; 255: none.
 _DL_INT, _DL_UINT, _DL_FLOAT, _DL_BFLOAT, _DL_COMPLEX, _DL_BOOL = 0, 1, 2, 4, 5, 6
 _DL_NONE: Final = 255
-# The codes of 8-bit floats are apart.
+# The codes of 8-bit floats are not contiguous with these.
 _DL_E4M3FN, _DL_E4M3FNUZ, _DL_E5M2, _DL_E5M2FNUZ, _DL_E8M0 = 10, 11, 12, 13, 14
 
-# What is done at the border of an 8-bit float's range, and what its codes mean.
+# What happens beyond an 8-bit float's range, and what its special codes mean.
 FORMS: Final = ("Infinite", "Saturating", "UnsignedZero", "Power")
 INFINITE, SATURATING, UNSIGNED_ZERO, POWER = FORMS
 
 
 class DType(NamedTuple):
-    """What a dtype is. ``size``: bytes of an element; ``word``: as in torch.ByteTensor;
-    ``element``: the C++ type, none of an *opaque* dtype, whose elements are stored,
-    viewed and copied, but have no value; ``formats``: letters of the struct module and
-    the buffer protocol, the written one first; ``shown``: the C++ name in messages of
-    PyTorch. Floats hold ``mantissa`` bits and
-    exponents up to ``exponent``; ``bias``: of the exponent's codes, where it is not
-    ``exponent``; ``form``: of 8-bit floats. ``computed``: the dtype of arithmetic,
-    where it is another one; ``parts``: of a complex dtype; ``pair``: the complex dtype
-    of the same precision.
+    """The facts of a dtype. ``size``: bytes per element; ``word``: as in
+    torch.ByteTensor; ``element``: the C++ type, empty for an *opaque* dtype, whose
+    elements are stored, viewed and copied, but have no value; ``formats``: letters of
+    the struct module and the buffer protocol, the one written first; ``shown``: the C++
+    name in PyTorch's messages. Floats have ``mantissa`` bits and exponents up to
+    ``exponent``; ``bias``: of the encoded exponent, if it differs from ``exponent``;
+    ``form``: of 8-bit floats. ``computed``: the dtype of arithmetic, if it is another
+    one; ``parts``: of a complex dtype; ``pair``: the complex dtype of the same
+    precision.
 
-    ``joins``: the categories with whose dtypes it has a common one, beside itself.
-    ``offers``: the scalar ops that compute in it, as PyTorch has them; None: all.
-    Whatever moves elements or asks whether they are equal takes every dtype.
+    ``joins``: the categories, other than its own, with whose dtypes it has a common
+    one. ``offers``: the scalar ops that compute in it, as in PyTorch; None: all. Ops
+    that move elements or compare them for equality accept every dtype.
     """
 
     name: str
@@ -70,30 +70,30 @@ class DType(NamedTuple):
 
     @property
     def opaque(self) -> bool:
-        """Whether elements have no value: they are stored, viewed and copied alone."""
+        """Whether elements have no value: they are only stored, viewed and copied."""
         return not self.element
 
     @property
     def range(self) -> tuple[int, int]:
-        """The least and the greatest value of an integer dtype."""
+        """The smallest and the largest value of an integer dtype."""
         bits = 8 * self.size - self.signed
         return (-(1 << bits) if self.signed else 0), (1 << bits) - 1
 
     @property
     def largest(self) -> float:
-        """The greatest finite number of a float dtype."""
+        """The largest finite number of a float dtype."""
         unused = 2 if self.form == SATURATING else 1  # its last code is NaN
         return (2 - unused * 2.0**-self.mantissa) * 2.0**self.exponent
 
     @property
     def smallest_normal(self) -> float:
-        """The smallest positive number of full precision of a float dtype."""
+        """The smallest positive normal number of a float dtype."""
         least = 0 if self.form == POWER else 1
         return 2.0 ** (least - (self.bias or self.exponent))
 
     @property
     def digits(self) -> int:
-        """How many decimal digits every number of a float dtype holds."""
+        """How many decimal digits a float dtype represents exactly."""
         return int(self.mantissa * math.log10(2))
 
 
@@ -116,7 +116,7 @@ def _whole(
 def _eighth(
     name: str, form: str, mantissa: int, exponent: int, bias: int, code: int
 ) -> DType:
-    """A float of 8 bits, which is a format of storage."""
+    """An 8-bit float, which is a storage format."""
     word = name.capitalize()
     element = f"Float8<{mantissa}, {bias}, Float8Form::{form}>"
     return DType(
@@ -129,7 +129,7 @@ def _eighth(
 def _opaque(
     name: str, word: str, category: int = OPAQUE, size: int = 1, *, signed: bool = True
 ) -> DType:
-    """A dtype without arithmetic, conversions or elements that Python reads."""
+    """A dtype without arithmetic or conversions, whose elements Python cannot read."""
     joins = (FLOATING,) if category == INTEGRAL and not signed else ()
     shown = f"c10::{word.rpartition('.')[2]}"
     return DType(
@@ -197,7 +197,7 @@ assert len(DTYPES) <= MOST_DTYPES
 
 
 def complex_of(name: str) -> str:
-    """The least complex dtype whose parts hold what the float dtype ``name`` does."""
+    """The smallest complex dtype whose parts represent every value of ``name``."""
     rows = [r for r in DTYPES if r.category == COMPLEX]
     fitting = (r for r in rows if _holds(BY_NAME[r.parts], BY_NAME[name]))
     return min(fitting, key=lambda row: row.size).name
@@ -214,8 +214,9 @@ def _holds(wide: DType, row: DType) -> bool:
 
 @functools.cache
 def promote(first: str, second: str) -> str | None:
-    """The common dtype of two operands of one kind (symmetric): that of the higher
-    category; of one category the least one that holds both. None: they have none.
+    """The common dtype of two operands of the same rank (symmetric): that of the higher
+    category, or within one category the smallest that represents both. None: there is
+    none.
     """
     low, high = sorted((BY_NAME[first], BY_NAME[second]), key=lambda r: r.category)
     if low == high:
@@ -232,8 +233,8 @@ def promote(first: str, second: str) -> str | None:
 
 
 def raise_category(deciding: str, other: str) -> str | None:
-    """The common dtype where ``other`` counts by its category alone: a number beside
-    tensors, or a tensor without dims beside those that have some. None: it has none.
+    """The common dtype if ``other`` counts only by its category: a number with tensors,
+    or a 0-d tensor with tensors that have dims. None: there is none.
     """
     row, raising = BY_NAME[deciding], BY_NAME[other]
     if raising.category <= row.category:

@@ -1,10 +1,10 @@
 """The tagged binary encoding of the frozen file, of plans and of trace requests.
 
-One value is one tag byte and its payload; lists nest. It is the only format that
-crosses between Python and the runtime: ``tools/freeze.py`` and
-``pellucid._C._runtime.tracing`` write it, ``runtime/plan/decode.h`` reads and writes
-the same bytes. A part that should be decoded later is encoded on its own and stored as
-bytes. Read next: fields.py and plan.py (what is written in it).
+A value is one tag byte and its payload; lists nest. It is the only format that passes
+between Python and the runtime: ``tools/freeze.py`` and ``pellucid._C._runtime.tracing``
+write it, ``runtime/plan/decode.h`` reads and writes the same bytes. A part to be
+decoded later is encoded on its own and stored as bytes. Read next: fields.py and
+plan.py (the encoded records).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NONE, FALSE, TRUE, INTEGER, NUMBER, TEXT, BYTES, LIST, COMPLEX = (
 
 
 def encode(value: Encodable) -> bytes:
-    """The bytes of ``value``; tuples become lists."""
+    """Encode ``value``; tuples become lists."""
     out = bytearray()
     _write(value, out)
     return bytes(out)
@@ -50,7 +50,7 @@ def _write(value: Encodable, out: bytearray) -> None:
         out.append(LIST)
         out += _unsigned(len(value))
         for item in value:
-            if type(item) is int:  # most items are: without a call
+            if type(item) is int:  # the common case, without a call
                 out += _integer(item)
             else:
                 _write(item, out)
@@ -68,7 +68,7 @@ def _write(value: Encodable, out: bytearray) -> None:
         raise TypeError(f"{value!r} has no encoding")
 
 
-# The same few numbers and words occur many thousand times.
+# The same few numbers and words occur many thousands of times.
 @lru_cache(4096)
 def _integer(value: int) -> bytes:
     if not -(1 << 63) <= value < 1 << 63:
@@ -93,7 +93,7 @@ def _unsigned(value: int) -> bytes:
 
 
 def decode(data: bytes) -> Decoded:
-    """The value that ``data`` encodes; ValueError where it is damaged."""
+    """Decode ``data``; ValueError if it is damaged."""
     try:
         value, end = _read(data, 0)
     except (IndexError, struct.error, UnicodeDecodeError) as error:

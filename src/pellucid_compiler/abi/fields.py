@@ -1,12 +1,12 @@
 """Records: dataclasses whose annotations say how each field is encoded and decoded.
 
-The annotation of a field says how Python writes and reads it (``encoded``,
+A field's annotation determines how Python writes and reads it (``encoded``,
 ``decoded``), the C++ type in the generated struct, the expression that reads it there,
-the statement that writes it (``headers.py``), and what the page of the format says
-(``pages.py``). ``str``, ``bool`` and ``bytes`` speak
-for themselves; ``tuple[X, ...]`` is a list, ``tuple[X, Y]`` a list of two, ``X | None``
-may be absent, a dataclass is a list of its fields. Everything else is
-``Annotated[type, Field]`` with one of the fields below. Read next: ``plan.py``.
+the statement that writes it (``headers.py``), and the description on the format's page
+(``pages.py``). ``str``, ``bool`` and ``bytes`` are self-explanatory; ``tuple[X, ...]``
+is a list, ``tuple[X, Y]`` a list of two, ``X | None`` may be absent, and a dataclass is
+a list of its fields. Everything else is ``Annotated[type, Field]`` with one of the
+fields below. Read next: ``plan.py``.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ Record = TypeVar("Record")
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Field:
-    """One kind of field: its C++ type, what reads it there, its name on the page, how
-    Python writes and reads it (None: the value is encodable as it is), and the C++
-    statement that writes what has a name, of fields in records that the runtime writes.
+    """One kind of field: its C++ type, the expression that reads it there, its name on
+    the page, how Python writes and reads it (None: the value is encoded unchanged),
+    and, for records that the runtime writes, the C++ statement that writes it.
     """
 
     cpp: str
@@ -52,12 +52,12 @@ class Field:
 
 
 def writer(function: str) -> Callable[[str], str]:
-    """The statement by a function of the encoder."""
+    """The statement that calls a function of the encoder."""
     return lambda name: f"out.{function}({name});"
 
 
 def integer(cpp: str) -> Field:
-    """An integer; a decoder refuses what does not fit into ``cpp``."""
+    """An integer; a decoder refuses one that does not fit into ``cpp``."""
     return Field(
         cpp,
         f"in.integer_as<{cpp}>()",
@@ -80,9 +80,9 @@ def code(codes: Codes) -> Field:
 
 
 KIND = Field("", "", "")
-"""Not encoded: it is the code in front of the record."""
+"""Not encoded: it is the code before the record."""
 FLAT = Field("", "", "")
-"""Marks ``tuple[tuple[X, Y], ...]`` whose pairs follow each other in one list."""
+"""Marks ``tuple[tuple[X, Y], ...]`` whose pairs are flattened into one list."""
 NESTED = Field("", "", "")
 """Marks a record that is encoded on its own, to be decoded later."""
 
@@ -111,7 +111,7 @@ DTypeName = Annotated[
     ),
 ]
 Nested = Annotated[bytes, Field("std::string_view", "", "bytes", write=writer("bytes"))]
-"""What was encoded on its own, in a record that the runtime writes."""
+"""A value encoded on its own, in a record that the runtime writes."""
 LITERAL = Field("Literal", "in.literal()", "none, bool, integer, number, complex, text")
 
 
@@ -123,7 +123,7 @@ class NamedField:
 
 @functools.cache
 def fields_of(record: type) -> tuple[NamedField, ...]:
-    """The encoded fields of a record, in their order."""
+    """The encoded fields of a record, in order."""
     hints = get_type_hints(record, include_extras=True)
     names = (field.name for field in dataclasses.fields(record))
     found = (NamedField(name, field_of(hints[name])) for name in names)
@@ -131,7 +131,7 @@ def fields_of(record: type) -> tuple[NamedField, ...]:
 
 
 def field_of(hint: Any) -> Field:
-    """The field that an annotation means."""
+    """The field of an annotation."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         (field,) = (f for f in hint.__metadata__ if isinstance(f, Field))
@@ -191,7 +191,7 @@ def _flat(hint: Any) -> Field:
     return Field(
         f"std::vector<{type_}>",
         f"in.flat_pairs<{type_}>({read})",
-        f"list of {first.shown}, {second.shown}, one behind the other",
+        f"list of {first.shown}, {second.shown}, flattened",
         lambda pairs: [number for pair in pairs for number in pair],
     )
 
@@ -229,7 +229,7 @@ def _nested(record: type) -> Field:
 
 
 class Alternatives:
-    """Records of which a code in front says which one follows.
+    """Records distinguished by a code that precedes them.
 
     ``name``: of the generated struct; ``records``: by the names of ``codes``.
     """
@@ -243,7 +243,7 @@ class Alternatives:
         return [self.codes[kind], *encode_record(record)]
 
     def list(self, kind_of: Callable[[Any], str]) -> Field:
-        """A list of them, whose kinds ``kind_of`` tells."""
+        """A list of them, whose kinds ``kind_of`` returns."""
         return Field(
             f"std::vector<{self.name}>",
             f"in.list_of<{self.name}>([&] {{ return {self.name}::read(in); }})",
@@ -257,8 +257,8 @@ def _itself(value: Encodable) -> Encodable:
 
 
 def read_record(record: type[Record], values: Any) -> Record:
-    """The record whose fields were encoded as ``values``; ValueError if their number
-    is another one.
+    """The record whose fields were encoded as ``values``; ValueError for a wrong number
+    of fields.
     """
     kind: type = record
     pairs = zip(_readers(kind), values, strict=True)
@@ -277,7 +277,7 @@ def _writers(record: type) -> tuple[tuple[Callable[[Any], Any], Encoder | None],
 
 
 def encode_record(value: Any) -> list[Encodable]:
-    """The fields of a record as the generated struct of its name reads them."""
+    """The fields of a record, as read by the generated struct of the same name."""
     record: type = type(value)
     return [
         get(value) if write is None else write(get(value))

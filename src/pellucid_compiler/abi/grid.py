@@ -1,7 +1,7 @@
-"""What kernels for GPUs find beside their arguments when they run on the CPU.
+"""What GPU kernels receive besides their arguments when they run on the CPU.
 
 ``headers.py`` writes runtime/device/grid_machine.h from this; gpu/builder.py prints
-kernels that read ``MACHINE`` at ``OFFSETS``. What an access is: ``codes.py``.
+kernels that read ``MACHINE`` at ``OFFSETS``. The kinds of accesses are in ``codes.py``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Member(NamedTuple):
 
 _SELF = "GridMachine*"
 MACHINE: Final = (
-    Member("thread", "int64_t thread", "of its block"),
+    Member("thread", "int64_t thread", "its number in its block"),
     Member("block", "int64_t block"),
     Member("blocks", "int64_t blocks"),
     Member("barrier", f"void (*barrier)({_SELF})"),
@@ -31,8 +31,8 @@ MACHINE: Final = (
     Member(
         "touch",
         f"void (*touch)({_SELF}, char* address, int64_t nbytes, int64_t access)",
-        "before an access",
+        "called before an access",
     ),
-    Member("shared", "char* shared", "the memory that a block shares"),
+    Member("shared", "char* shared", "the block's shared memory"),
 )
 OFFSETS: Final = {member.name: 8 * place for place, member in enumerate(MACHINE)}

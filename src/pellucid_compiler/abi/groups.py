@@ -1,9 +1,9 @@
 """Descriptions of groups of recorded ops, and the answers to them.
 
 ``headers.py`` writes runtime/record/group_records.h from these: descriptions, which C++
-writes (``WRITTEN``) and specialise/{groups,anchored}.py read, and the answer, the other
-way round. A *place* is an input of the group, or from ``FIRST_VALUE`` on a value that a
-member gives.
+writes (``WRITTEN``) and specialise/{groups,anchored}.py read, and answers, which go the
+other way. A *place* is an input of the group, or from ``FIRST_VALUE`` on a value that a
+member computes.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class MemberNumber:
 
 @dataclass(frozen=True)
 class Member:
-    """An op of a group, by the request that found what runs it. ``numbers``: none for
-    the anchor, the op in passes over whole tensors.
+    """An op of a group, given by the request that found its implementation.
+    ``numbers``: empty for the anchor, the op in passes over whole tensors.
     """
 
     request: Nested
@@ -58,7 +58,7 @@ class Member:
 
 @dataclass(frozen=True)
 class InputExample:
-    """An input of a group with an anchor, as it was met first."""
+    """An input of a group with an anchor, as first seen."""
 
     dtype: DTypeName
     sizes: tuple[Int64, ...]
@@ -66,8 +66,8 @@ class InputExample:
 
 @dataclass(frozen=True)
 class GroupDescription:
-    """The members in order and the values that the group gives; ``inputs``: of a group
-    with an anchor.
+    """The members in order and the values that the group returns; ``inputs``: for a
+    group with an anchor.
     """
 
     members: tuple[Member, ...]
@@ -77,7 +77,9 @@ class GroupDescription:
 
 @dataclass(frozen=True)
 class GroupInput:
-    """An operand of the kernel: an input of the group in the dtype that it reads."""
+    """An operand of the kernel: an input of the group in the dtype that the kernel
+    reads.
+    """
 
     number: UInt16
     dtype: DTypeName

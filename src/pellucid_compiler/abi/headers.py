@@ -1,9 +1,9 @@
-"""The C++ side of the border: headers written from the tables of this folder.
+"""The C++ side: headers written from the tables of this folder.
 
-``tools/build.py`` writes them before it compiles; the files are checked in, so that
-editors and reviewers see them, and a test holds that they are current. The header of
-the opcodes is ``ir/register_code.py``'s. Read next: ``pages.py``, which writes the page
-of the formats.
+``tools/build.py`` writes them before it compiles. They are checked in, so that editors
+and reviewers see them, and a test checks that they are current. The header of the
+opcodes is written by ``ir/register_code.py``. Read next: ``pages.py``, which writes the
+page of the formats.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ namespace pellucid {{
 
 
 def headers() -> dict[str, str]:
-    """Every header of this folder's tables: its path in ``runtime`` and its text."""
+    """All headers of this folder's tables: path in ``runtime`` -> text."""
     return {
         "abi/dtypes.h": _dtypes(),
         "abi/codes.h": _codes(),
@@ -59,7 +59,7 @@ def headers() -> dict[str, str]:
 
 
 def header(summary: str, source: str, includes: str, body: Iterable[str]) -> str:
-    """The text of a header; ``source``: the file in the engine that it is made from."""
+    """The text of a header; ``source``: its source file in the engine."""
     lines = "".join(f"#include {name}\n" for name in includes.split())
     return _TOP.format(
         summary=summary, source=source, includes=lines, body="\n".join(body)
@@ -77,7 +77,9 @@ def _codes() -> str:
     body = ["template <class E>", "constexpr int kNumCodes = 0;  // members of E"]
     for enumeration in codes.ALL:
         body += ["", *_enumeration(enumeration)]
-    summary = "The enumerations that Python and C++ share; a place is a code."
+    summary = (
+        "The enumerations that Python and C++ share; a member's index is its code."
+    )
     return header(summary, "abi/codes.py", "<cstdint> <string_view>", body)
 
 
@@ -100,14 +102,14 @@ def _dtypes() -> str:
     rows, count = dtypes.DTYPES, len(dtypes.DTYPES)
     symbols = [row.symbol for row in rows if not row.opaque]
     body = [
-        "// Opaque dtypes have codes behind these, and no names: nothing asks for one.",
+        "// Opaque dtypes have the codes after these, and no names: nothing needs one.",
         f"enum class DType : uint8_t {{ {', '.join(symbols)} }};",
         f"constexpr int kNumDTypes = {count}, kNumValued = {len(symbols)};",
         "template <>",
         "inline constexpr int kNumCodes<DType> = kNumDTypes;",
         f"enum class DTypeCategory : uint8_t {{ {', '.join(dtypes.CATEGORIES)} }};",
         "",
-        "// What elements are in memory; core/element.h defines the types.",
+        "// The types of elements in memory; core/element.h defines them.",
         "struct Boolean;",
         "struct Half;",
         "struct BFloat;",
@@ -121,9 +123,9 @@ def _dtypes() -> str:
         *(_element(row) for row in rows if not row.opaque),
         "",
         "// `highest`: of integers; `largest`: of floats and of the parts of complex",
-        "// numbers; `mantissa`: bits of these. `real`: the dtype of the parts;",
-        "// `complex`: the least complex dtype that holds its values; `pair`: the one",
-        "// of its precision, if there is one; `dlpack`: the code of the type there.",
+        "// numbers; `mantissa`: its bits. `real`: the dtype of the parts;",
+        "// `complex`: the smallest complex dtype for its values; `pair`: the one",
+        "// of its precision, if there is one; `dlpack`: DLPack's type code.",
         "struct DTypeFacts {",
         "  const char *torch_name, *word, *formats[2];",
         "  uint8_t dlpack, mantissa;",
@@ -138,14 +140,14 @@ def _dtypes() -> str:
         _bytes("uint8_t kItemSizes", (str(row.size) for row in rows)),
         _bytes("DTypeCategory kCategories", map(_category, rows)),
         "",
-        "// Bits over dtypes: those of category floating or complex.",
+        "// A bit per dtype: set for categories floating and complex.",
         f"constexpr uint64_t kDifferentiableDTypes = {_differentiable()};",
         "",
-        "// The code of the common dtype: of two tensors with dims, of two without,",
-        "// of two numbers; kNoDType where they have none.",
+        "// The code of the common dtype of two tensors with dims, two without,",
+        "// or two numbers; kNoDType: there is none.",
         f"constexpr uint8_t kNoDType = {dtypes.REFUSED};",
         *_table("kPromoted", dtypes.promote),
-        "// That of operands of which the second counts by its category alone.",
+        "// The same if the second operand counts only by its category.",
         *_table("kRaised", dtypes.raise_category),
     ]
     summary = "The dtypes: names, sizes, categories, formats, PyTorch's promotion."
@@ -241,7 +243,7 @@ def _parts() -> str:
     )
     fields = ", ".join(parts.DESCRIBED)
     body = [
-        "// A mode of the kernel; its arguments are listed where it is written.",
+        "// A mode of the kernel; its arguments are listed at its definition.",
         "enum Part : uint64_t {",
         *members,
         "};",
@@ -298,7 +300,7 @@ def _records() -> str:
         else:
             body += ["", *_struct(record), *_reader(record)]
     body.append("}  // namespace encoded")
-    summary = "The records of plans and of frozen.bin, as they are encoded."
+    summary = "The encoded records of plans and of frozen.bin."
     included = '<optional> <utility> <variant> <vector> "abi/opcodes.h" "plan/decode.h"'
     return header(summary, "abi/plan.py and abi/records.py", included, body)
 
@@ -324,7 +326,7 @@ def _reader(record: type) -> Iterator[str]:
 
 
 def _alternatives(group: Alternatives) -> Iterator[str]:
-    """The records of the group, which may hold lists of it, and what reads it."""
+    """The records of the group, which may contain lists of it, and its reader."""
     kinds, found = group.codes, list(dict.fromkeys(group.records.values()))
     yield f"\nstruct {group.name};"
     for record in found:
@@ -381,7 +383,7 @@ def _written_struct(record: type) -> Iterator[str]:
 
 def _grid_machine() -> str:
     body = [
-        "// What an emulated kernel is given besides its arguments.",
+        "// What an emulated kernel receives besides its arguments.",
         "struct GridMachine {",
         *(f"  {m.cpp};{_comment(m.meaning)}" for m in grid.MACHINE),
         "};",
@@ -390,7 +392,7 @@ def _grid_machine() -> str:
             for m in grid.MACHINE
         ),
     ]
-    summary = "What kernels for GPUs that run on the CPU call."
+    summary = "The callbacks of GPU kernels that run on the CPU."
     return header(summary, "abi/grid.py", "<cstddef> <cstdint>", body)
 
 
@@ -405,7 +407,7 @@ def _requests() -> str:
     ]
     for record in requests.REQUESTS:
         body += ["", *_request(record)]
-    summary = "Requests: what the runtime asks Python for, encoded."
+    summary = "Requests of the runtime to Python, encoded."
     included = '<concepts> <string> "abi/dtypes.h" "plan/decode.h"'
     return header(summary, "abi/requests.py", included, body)
 

@@ -1,7 +1,7 @@
-"""The ops that C++ calls by name, each with what needs it.
+"""The ops that C++ calls by name, each with the reason.
 
-The runtime knows kinds of ops, never ops; these, and the routines of libraries, are the
-exceptions. ``headers.py`` writes runtime/abi/named_ops.h from the rows.
+The runtime knows kinds of ops, never individual ops; these and the library routines are
+the exceptions. ``headers.py`` writes runtime/abi/named_ops.h from the rows.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 
 class NamedOp(NamedTuple):
-    """``symbol``: the C++ name; ``name``: the full name; ``why``: what needs it."""
+    """``symbol``: the C++ name; ``name``: the full name; ``why``: its uses."""
 
     symbol: str
     name: str
@@ -21,12 +21,12 @@ NAMED_OPS: Final = (
     NamedOp(
         "Add",
         "add.Tensor",
-        "gradients of several uses of a value are added up, recorded",
+        "gradients of several uses of a value are summed, recorded",
     ),
     NamedOp(
         "AddInPlace",
         "add_.Tensor",
-        "gradients are added up in memory that nobody else has",
+        "gradients are summed in memory that is not shared",
     ),
     NamedOp(
         "Alias",
@@ -36,7 +36,7 @@ NAMED_OPS: Final = (
     NamedOp(
         "AsStrided",
         "as_strided",
-        "a view's history after a write in place is as_strided of its base",
+        "a view's history after an in-place write is as_strided of its base",
     ),
     NamedOp(
         "AsStridedGeometry",
@@ -44,18 +44,22 @@ NAMED_OPS: Final = (
         "as_strided itself, with the base's geometry for the gradient",
     ),
     NamedOp(
-        "BoxMuller", "pellucid::_box_muller", "normal draws are made of uniform ones"
+        "BoxMuller",
+        "pellucid::_box_muller",
+        "normal draws are computed from uniform ones",
     ),
     NamedOp(
         "Clone",
         "clone",
         "a leaf's gradient must not share memory; tangents are not shared",
     ),
-    NamedOp("Copy", "copy_", "writes into destinations, gradients and indexed places"),
+    NamedOp(
+        "Copy", "copy_", "writes into destinations, gradients and indexed elements"
+    ),
     NamedOp(
         "Detach",
         "detach",
-        "modes and subclasses see saved results and gradients leave the graph",
+        "modes and subclasses see saved results and gradients being detached",
     ),
     NamedOp(
         "Expand",
@@ -64,26 +68,26 @@ NAMED_OPS: Final = (
     ),
     NamedOp("FillScalar", "fill_.Scalar", "assignment of a number by index"),
     NamedOp("Index", "index.Tensor", "indexing by tensors"),
-    NamedOp("IndexPut", "index_put_", "assignment by tensors of indices"),
+    NamedOp("IndexPut", "index_put_", "assignment by index tensors"),
     NamedOp("Narrow", "narrow", "the parts of split"),
-    NamedOp("OnesLike", "ones_like", "modes and subclasses see where backward begins"),
+    NamedOp("OnesLike", "ones_like", "modes and subclasses see where backward starts"),
     NamedOp(
         "Select",
         "select.int",
         "indexing by a number; examples of a batch; the parts of unbind",
     ),
     NamedOp("Slice", "slice.Tensor", "indexing by a slice"),
-    NamedOp("SplitEven", "split.Tensor", "chunk is split"),
+    NamedOp("SplitEven", "split.Tensor", "chunk is a split"),
     NamedOp(
         "SplitWithSizes",
         "split_with_sizes",
         "split and chunk with parts of several sizes",
     ),
-    NamedOp("Stack", "stack", "results of examples become a batch"),
+    NamedOp("Stack", "stack", "results of examples are stacked into a batch"),
     NamedOp(
         "Sum",
         "sum.dim_IntList",
-        "a gradient is summed where its input was broadcast",
+        "a gradient is summed over the dims in which its input was broadcast",
     ),
     NamedOp(
         "ToCopy",
@@ -94,8 +98,8 @@ NAMED_OPS: Final = (
     NamedOp(
         "View",
         "view",
-        "reshape where strides allow it; summed gradients lose their leading dims",
+        "reshape if strides allow it; summed gradients lose their leading dims",
     ),
-    NamedOp("Zero", "zero_", "a tangent of what is overwritten"),
+    NamedOp("Zero", "zero_", "the tangent of an overwritten value"),
     NamedOp("ZerosLike", "zeros_like", "tangents of operands that have none"),
 )

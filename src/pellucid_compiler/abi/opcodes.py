@@ -1,9 +1,9 @@
-"""The instructions of register programs: what plans compute of sizes and numbers.
+"""The instructions of register programs: what plans compute from sizes and numbers.
 
-Registers hold 64 bits: an integer (bools are 0 and 1) or a number (a double). ``takes``
+Registers hold 64 bits: an integer (bools are 0 and 1) or a number (a double); ``takes``
 and ``gives`` say which. The first instructions belong to programs as such and are
-listed here. Those of scalar ops follow in the order of the rows that say in C++ what
-they compute (``ir/scalar_ops.py``), under their names; the form on numbers ends in
+listed here. Those of scalar ops follow, under the ops' names, in the order of the rows
+that have a definition in C++ (``ir/scalar_ops.py``); the form on numbers ends in
 ".number". The whole table is in ``ir/opcodes.py``. ``lower/registers.py`` writes
 programs, runtime/plan/register_program.cpp runs them.
 """
@@ -16,8 +16,8 @@ INTEGER, NUMBER, NOTHING, SAME = "integer", "number", "nothing", "the second ope
 
 
 class Opcode(NamedTuple):
-    """``operands``: what a, b and c are; the first ``registers`` of them are registers
-    that earlier instructions set. ``code``: the place in the table.
+    """``operands``: the meaning of a, b and c; the first ``registers`` of them are
+    registers that earlier instructions set. ``code``: the index in the table.
     """
 
     name: str

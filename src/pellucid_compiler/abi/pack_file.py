@@ -26,7 +26,7 @@ HEADER: Final = (
     Member("I", "uint32_t count", "of kernels"),
     Member("Q", "uint64_t index_offset", "from the start of the file"),
     Member("Q", "uint64_t blobs_offset", "a multiple of PACK_ALIGNMENT"),
-    Member("32s", "uint8_t sha256[32]", "of everything behind the header"),
+    Member("32s", "uint8_t sha256[32]", "of everything after the header"),
 )
 ENTRY: Final = (
     Member(f"{KERNEL_ID_BYTES}s", "KernelId id", "the index is sorted by it"),

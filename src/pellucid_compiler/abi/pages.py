@@ -1,6 +1,6 @@
 """docs/file-formats.md, written from the tables of this folder.
 
-``tools/build.py`` writes it, and a test holds that it is current.
+``tools/build.py`` writes it, and a test checks that it is current.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ _START: Final = f"""\
 
 Generated from `src/pellucid_compiler/abi` by `tools/build.py`: change it there.
 
-`frozen.bin` holds the ops and their plans, `kernels-<level>.pack` the machine code of
-the kernels that the plans name. Plans and derivatives that the runtime asks Python for
-have the same encoding. Files belong to one build: another magic number or version is
-refused, and nothing is converted.
+`frozen.bin` contains the ops and their plans, `kernels-<level>.pack` the machine code
+of the kernels that the plans name. Plans and derivatives that the runtime requests from
+Python have the same encoding. Files belong to one build: another magic number or
+version is refused, and nothing is converted.
 
 ## Encoding
 
-`frozen.bin` is the magic number `{FROZEN_MAGIC.decode()}`, eight digits that tell the
-table of instructions, and one value, a `FrozenFile`. A value is a tag byte and its
-payload. An unsigned integer has 7 bits in each byte, the low ones first, and the top
-bit set in all bytes but the last. Integers are zigzag: 0, -1, 1, -2 are written as 0,
-1, 2, 3. A *record* is a list of its fields, in order. A *code* is an integer, the place
-of a member in its table. *Bytes of X* are an X that was encoded on its own, to be
-decoded when it is needed.
+`frozen.bin` is the magic number `{FROZEN_MAGIC.decode()}`, eight digits that identify
+the table of instructions, and one value, a `FrozenFile`. A value is a tag byte and its
+payload. An unsigned integer has 7 bits per byte, low bits first, and the top bit set in
+all bytes but the last. Integers are zigzag-encoded: 0, -1, 1, -2 are written as 0, 1,
+2, 3. A *record* is a list of its fields, in order. A *code* is an integer, the index of
+a member in its table. *Bytes of X* are an X encoded on its own, to be decoded when it
+is needed.
 
 The reader (`runtime/plan/decode.h`) checks every tag, length, range and code, and that
-numbers of registers, values and slots are within their tables; damaged data raises
+the numbers of registers, values and slots are within their tables; damaged data raises
 ValueError.
 """
 
@@ -79,7 +79,7 @@ def page(instructions: Iterable[Opcode]) -> str:
 
 
 def _about(module: object) -> str:
-    """The docstring of a module behind its first sentence."""
+    """The docstring of a module after its first sentence."""
     text = inspect.getdoc(module) or ""
     _, _, rest = text.partition("\n\n")
     return rest.replace("``", "`")

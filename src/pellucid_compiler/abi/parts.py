@@ -1,8 +1,8 @@
 """The parts of a matrix product's kernel, which drivers call one by one.
 
-A part is a mode of the kernel, given in ``params[2]``. Its arguments are listed where
-it is written: ``codegen/schedules/gemm_parts.py``, ``gemm_single.py``,
-``gemm_runs.py``, ``winograd.py``. The drivers are in runtime/products.
+A part is a mode of the kernel, given in ``params[2]``. Its arguments are listed at its
+definition: ``codegen/schedules/gemm_parts.py``, ``gemm_single.py``, ``gemm_runs.py``,
+``winograd.py``. The drivers are in runtime/products.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ PART: Final = Codes(
         "pack_depth": "",
         "finish": "C from its slices of sums",
         "pack_matrix": "",
-        "taps": "C of one row, by rows of columns",
-        "dots": "C of one row, by rows of k",
+        "taps": "one row of C, along the columns",
+        "dots": "one row of C, along k",
         "pack_windows": "",
         "multiply_runs": "",
         "lanes": "",
@@ -36,7 +36,7 @@ PART: Final = Codes(
     },
 )
 
-# What ``describe`` writes, an int64 each: what a driver must know to lay out panels.
+# What ``describe`` writes, an int64 each: what a driver must know to arrange panels.
 DESCRIBED: Final = (
     "rows",
     "lanes",

@@ -1,9 +1,9 @@
-"""The records of a plan, as they are built, encoded and read.
+"""The records of a plan: built, encoded and decoded.
 
-``lower`` builds them, ``encode_plan`` writes them; runtime/plan/records.h holds the
-same structs, with what reads them, and docs/file-formats.md lists their fields: both
-are generated from here. runtime/plan/plan.cpp makes of them what runs. Values are
-numbered: the inputs first, then what the steps make. Registers are numbered by the
+``lower`` builds them, ``encode_plan`` writes them. runtime/plan/records.h has the same
+structs with their readers, and docs/file-formats.md lists their fields: both are
+generated from here. runtime/plan/plan.cpp converts them to the executable form. Values
+are numbered, inputs first, then the results of the steps. Registers are numbered by the
 instruction that sets them.
 """
 
@@ -56,8 +56,8 @@ class Instruction:
     """One register: ``op`` over earlier registers, or a leaf with a literal ``value``.
 
     Leaves: ``const`` (value), ``size`` (a = input, b = dim), ``number`` and
-    ``imaginary`` (a = argument, b = element of a list argument or -1), of which the
-    latter takes the imaginary part. ``guard`` (a = condition, value = expected) and
+    ``imaginary`` (a = argument, b = element of a list argument or -1); ``imaginary``
+    takes the imaginary part. ``guard`` (a = condition, value = expected) and
     ``require`` (a = condition, b = message number) check a register and set none.
     """
 
@@ -70,7 +70,9 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Message:
-    """Why a requirement failed: the exception's name; text and registers to join."""
+    """Why a requirement failed: the exception's name; text and registers to
+    concatenate.
+    """
 
     error: ErrorName
     parts: tuple[MessagePart, ...]
@@ -78,7 +80,7 @@ class Message:
 
 @dataclass(frozen=True)
 class PlanValue:
-    """The dtype and the sizes of a value."""
+    """The dtype and sizes of a value."""
 
     dtype: DTypeName
     sizes: tuple[Register, ...]
@@ -86,7 +88,7 @@ class PlanValue:
 
 @dataclass(frozen=True)
 class DimMap:
-    """Index along one dim of a value: ``offset + sum(coefficient * axis)``.
+    """The index along one dim of a value: ``offset + sum(coefficient * axis)``.
 
     ``NO_REGISTER`` means offset 0 or coefficient 1.
     """
@@ -105,8 +107,8 @@ class Operand:
 
 @dataclass(frozen=True)
 class KernelUse:
-    """A kernel by id and the registers of its 64-bit params. ``messages``: of what its
-    body checks of elements, by the detail of its status.
+    """A kernel by id and the registers of its 64-bit params. ``messages``: for its
+    checks of elements, by the detail of its status.
     """
 
     id: KernelId
@@ -119,12 +121,12 @@ class KernelUse:
 class NestStep:
     """Forms ``map``, ``reduce`` and ``rows`` over affine operands.
 
-    The first ``num_stored`` axes are stored ones. The others are reduced (``reduce``),
-    are the columns of a row (``rows``), or run sequentially (``map``), since the stores
-    of their points collide. Of a ``reduce``, ``combine`` is the kernel that
-    combines partial results held in the ``accumulator`` dtype; ``indexed``: it is an
+    The first ``num_stored`` axes are the stored ones. The others are reduced
+    (``reduce``), are the columns of a row (``rows``), or run sequentially (``map``),
+    because the stores of their points collide. For a ``reduce``, ``combine`` is the
+    kernel that combines partial results of dtype ``accumulator``; ``indexed``: it is an
     argmax or argmin, whose outputs are (value, index). ``sums``: the outputs of a
-    ``rows`` to which every row adds; their first dim is over groups of rows.
+    ``rows`` into which every row accumulates; their first dim runs over groups of rows.
     """
 
     form: Annotated[str, KIND]
@@ -141,12 +143,13 @@ class NestStep:
 
 @dataclass(frozen=True)
 class GeneralStep:
-    """Form ``nest``: a kernel that is handed whole values, their sizes and strides.
+    """Form ``nest``: a kernel that receives whole values with their sizes and strides.
 
     ``parallel``: points that differ in the first axis write different elements.
-    ``identity``: what the outputs hold before (None: the kernel writes every element).
-    ``channels_innermost``: the kernel also serves NHWC outputs. ``begins``: its
-    machine code needs no identity there; where it has none they are filled.
+    ``identity``: the initial contents of the outputs (None: the kernel writes every
+    element). ``channels_innermost``: the kernel also serves NHWC outputs. ``begins``:
+    its machine code does not need the identity in the outputs; without machine code
+    they are filled.
     """
 
     kernel: KernelUse
@@ -163,8 +166,8 @@ class GeneralStep:
 class GemmStep:
     """Form ``gemm``: C = A B (+ bias) for each point of the batch axes.
 
-    ``groups``: how many axes are batch, rows, columns and depth, in this order.
-    ``padded``: the inputs, by number, beyond which there are zeros.
+    ``groups``: the number of axes that are batch, rows, columns and depth, in this
+    order. ``padded``: the numbers of the inputs that are zero-padded.
     """
 
     kernel: KernelUse
@@ -187,7 +190,7 @@ class ScanStep:
 
 @dataclass(frozen=True)
 class LocalValue:
-    """A value of which only one block exists, in memory that others of ``slot`` use."""
+    """A value of which only one block exists, in memory shared by its ``slot``."""
 
     value: ValueNumber
     slot: UInt16
@@ -195,13 +198,13 @@ class LocalValue:
 
 @dataclass(frozen=True)
 class BlockStep:
-    """``steps`` run together on one block of the axes that they share, then the next.
+    """``steps`` run together on one block of their shared axes, then on the next.
 
     ``axes``: per step the class of each of its axes; ``extents``: of the classes. The
     first ``parallel`` classes run in any order, the next ``sequential`` ones in order.
-    Then comes the class that is cut into blocks (``cut_is_sequential``: in order). A
+    Next is the class that is split into blocks (``cut_is_sequential``: in order). A
     product whose depth is among them accumulates. ``triangle``: the class of columns of
-    which a block needs no more than its own last row's number; -1 without one.
+    which a block needs only those up to the number of its own last row; -1: none.
     """
 
     steps: Annotated[tuple[NestStep | GemmStep, ...], steps_field()]
@@ -217,15 +220,15 @@ class BlockStep:
 @dataclass(frozen=True)
 class RecurrenceStep:
     """``carries, extras = body(carries, sequences[t], constants)`` for every t; the
-    outputs stack them. ``orders``: per constant, its dims from the outermost in memory
-    to the innermost as the body reads it best; empty if that does not matter.
+    outputs stack them. ``orders``: per constant, its dims, outermost in memory first,
+    in the order that suits the body's reads; empty if that does not matter.
 
     ``bound``: pairs of a register of the body and the register here that it takes.
-    ``stacked``: per output; of the others, which are carries, only the last is given.
-    ``lanes``: per input and then per output of the body the dim where its lanes
-    are (lower/lanes.py); empty if there are none.
-    ``shifts``: per sequence 0, or -1 or 1: the body reads the element so far from t,
-    and the next one of ``edges`` where there is none.
+    ``stacked``: per output; of the others, which are carries, only the last value is
+    returned. ``lanes``: per input and then per output of the body, the dim of its lanes
+    (lower/lanes.py); empty if there are none. ``shifts``: per sequence 0, -1 or 1: the
+    body reads the element at that distance from t, and beyond the sequence the next one
+    of ``edges``.
     """
 
     body: Annotated[Plan, NESTED]
@@ -261,7 +264,7 @@ class ViewStep:
 
 @dataclass(frozen=True)
 class ReshapeStep:
-    """Row-major reshape: a view where strides allow it, otherwise a copy."""
+    """Row-major reshape: a view if the strides allow it, otherwise a copy."""
 
     output: ValueNumber
     source: ValueNumber
@@ -269,7 +272,7 @@ class ReshapeStep:
 
 @dataclass(frozen=True)
 class CopyStep:
-    """The output starts as a copy of ``source``, or at its last use is its memory."""
+    """The output is a copy of ``source``, or takes over its memory at its last use."""
 
     output: ValueNumber
     source: ValueNumber
@@ -277,7 +280,7 @@ class CopyStep:
 
 @dataclass(frozen=True)
 class LibraryStep:
-    """Calls the routine ``name``; ``numbers`` are options that the call gives."""
+    """Calls the routine ``name``; ``numbers`` are options from the call."""
 
     name: str
     outputs: tuple[ValueNumber, ...]
@@ -297,7 +300,7 @@ class NonzeroStep:
 
 @dataclass(frozen=True)
 class ComputeStep:
-    """Runs the register program up to ``end``: sizes known from earlier steps."""
+    """Runs the register program up to ``end``: for sizes known after earlier steps."""
 
     end: UInt16
 
@@ -345,11 +348,11 @@ RECORDS: Final = (
     STEPS,
     Plan,
 )
-"""All records of a plan, each behind those that it holds."""
+"""All records of a plan, each after those that it contains."""
 
 
 def kind_of(step: Step) -> str:
-    """The kind of a step, as STEP names it."""
+    """The kind of a step, as named in STEP."""
     return step.form if isinstance(step, NestStep) else _KIND_OF[type(step)]
 
 
@@ -358,5 +361,5 @@ def steps_field() -> Field:
 
 
 def encode_plan(plan: Plan) -> bytes:
-    """The bytes that runtime/plan/plan.cpp decodes."""
+    """Encode a plan; runtime/plan/plan.cpp decodes it."""
     return encode(encode_record(plan))

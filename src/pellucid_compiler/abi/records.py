@@ -1,10 +1,10 @@
-"""The records of ``frozen.bin`` and of answers to the runtime, around the plans.
+"""The records of ``frozen.bin`` and of answers to the runtime, besides plans.
 
 ``frozen.bin`` is an 8-byte magic number and one encoded ``FrozenFile``.
-``tools/freeze.py`` and ``specialise`` write these, runtime/ops reads them by the
+``tools/freeze.py`` and ``specialise`` write these; runtime/ops reads them with the
 structs of runtime/plan/records.h, which is generated from here. Blocks of bytes are
-decoded when an op first needs them. A *key* lists an item per argument: none where it
-is not given, a static value as it is, else a list that ``ItemKind`` begins.
+decoded when an op first needs them. A *key* has one item per argument: none if it is
+not given, a static value itself, else a list that starts with an ``ItemKind``.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ KeyItems: TypeAlias = Annotated[Any, Field("Decoder", "in.nested()", "key")]
 
 @dataclass(frozen=True)
 class OpRow:
-    """An op overload. ``functional``: the position of the record that it is a variant
-    of, or -1; ``promoted``: bits of the arguments that join promotion; ``inverse``: the
-    view that takes a join apart; ``saves``: the declaration saves values for its
-    gradient; ``tags``: PyTorch's, between spaces, as in other rows. ``keys``: bytes of
+    """An op overload. ``functional``: the index of the record that it is a variant of,
+    or -1; ``promoted``: one bit per argument that takes part in promotion; ``inverse``:
+    the view that is a join's inverse; ``saves``: the declaration saves values for
+    backward; ``tags``: PyTorch's, space-separated, as in other rows. ``keys``: bytes of
     a list of KeyedPlan or KeyedFunction; ``derivatives``: of a list of KeyedDerivative;
     both empty for variants.
     """
@@ -96,7 +96,7 @@ class Program:
 
 @dataclass(frozen=True)
 class BindingRow:
-    """Where Python finds a name; ``original`` is what an alias names."""
+    """Where Python exposes a name; ``original``: the name of the aliased op."""
 
     module: str
     original: str
@@ -117,9 +117,10 @@ class LateOpRow:
 
 @dataclass(frozen=True)
 class LateRow:
-    """An overload without plans; ``named`` is the other record, or the body's place.
-    ``is_seen``: modes see it; ``is_variadic``: its last list may come loose;
-    ``gives_view``: its result stays a view of what the body computed.
+    """An overload without plans; ``named`` is the other record, or the location of the
+    body. ``is_seen``: modes see it; ``is_variadic``: its last list may be given as
+    separate arguments; ``gives_view``: its result remains a view of what the body
+    computed.
     """
 
     schema: str
@@ -138,11 +139,12 @@ class LateRow:
 
 @dataclass(frozen=True)
 class SeenRow:
-    """What dispatch modes see in place of an op. ``gradient``: the op that gives its
-    gradient; ``given``: what the declared gradients read, and by ``name=`` what that op
-    is given beside the op's arguments. ``composed``, ``composed_gradients``: whether
-    there are bodies for the op and for gradients; ``numbers``: whether a number is an
-    argument of another overload, ``gt.Scalar`` (declare/seen.py).
+    """The op that dispatch modes see instead of an op. ``gradient``: the op that
+    computes its gradient; ``given``: what the declared gradients read, and after
+    ``name=`` what that op receives besides the op's arguments. ``composed``,
+    ``composed_gradients``: whether there are bodies for the op and for gradients;
+    ``numbers``: whether another overload takes a number there, ``gt.Scalar``
+    (declare/seen.py).
     """
 
     op: str
@@ -164,9 +166,10 @@ class SourceRow:
 
 @dataclass(frozen=True)
 class IntrinsicRow:
-    """An op that C++ carries out. ``is_seen``: modes see it; ``is_transparent``:
-    function transforms let it run; ``instead``: the op that they run in its place;
-    ``gradient``: the op that computes it, of ``sources``. Texts may be empty.
+    """An op implemented in C++. ``is_seen``: modes see it; ``is_transparent``: function
+    transforms do not intercept it; ``instead``: the op that they run instead;
+    ``gradient``: the op that computes its gradient, from ``sources``. Strings may be
+    empty.
     """
 
     schema: str
@@ -186,7 +189,7 @@ class IntrinsicRow:
 
 @dataclass(frozen=True)
 class DocumentationRow:
-    """Where the texts of an op's name begin: as a function, and as a method."""
+    """The offsets of an op name's texts: as a function, and as a method."""
 
     name: str
     function: UInt32
@@ -196,7 +199,7 @@ class DocumentationRow:
 @dataclass(frozen=True)
 class FrozenFile:
     """``programs``: bytes of a list of Program; ``late``: of a list of LateOpRow.
-    ``documentation`` is sorted by name; its texts end with a zero byte each.
+    ``documentation`` is sorted by name; its texts are null-terminated.
     """
 
     ops: tuple[OpRow, ...]
@@ -222,8 +225,8 @@ class KeyedPlan:
 
 @dataclass(frozen=True)
 class PointwiseKey:
-    """A pointwise key behind promotion: none, [tensor, DType code], [number] or
-    [static, item] per argument.
+    """A pointwise key after promotion: none, [tensor, DType code], [number] or [static,
+    item] per argument.
     """
 
     common: DTypeName
@@ -240,7 +243,7 @@ class KeyedFunction:
 
 @dataclass(frozen=True)
 class KeyedDerivative:
-    """``mask``: bits of inputs; ``derivative``: bytes of a GuardedDerivative."""
+    """``mask``: one bit per input; ``derivative``: bytes of a GuardedDerivative."""
 
     rule: Annotated[str, code(RULE)]
     mask: Bits
@@ -261,9 +264,9 @@ class FunctionInput:
 
 @dataclass(frozen=True)
 class FunctionParameter:
-    """A number in a 64-bit slot of int64 or float64. ``exact``: no float where integers
-    are computed, no bool but for bools; ``nonnegative``: no negative number where
-    integers are computed; ``range``: the dtype that must hold it.
+    """A number in a 64-bit slot of int64 or float64. ``exact``: refuses floats if
+    integers are computed, and bools unless bools are; ``nonnegative``: refuses negative
+    numbers if integers are computed; ``range``: the dtype that must represent it.
     """
 
     argument: UInt8
@@ -276,7 +279,7 @@ class FunctionParameter:
 
 @dataclass(frozen=True)
 class NumberChecks:
-    """What is required of numbers, before the kernel runs."""
+    """Requirements on numbers, checked before the kernel runs."""
 
     program: tuple[Instruction, ...]
     messages: tuple[Message, ...]
@@ -285,7 +288,7 @@ class NumberChecks:
 @dataclass(frozen=True)
 class Function:
     """What a pointwise op computes at one key. ``draws``: random words per element;
-    ``requirements``: of elements, by the detail of the kernel's status.
+    ``requirements``: on elements, by the detail of the kernel's status.
     """
 
     kernel: KernelId
@@ -302,8 +305,8 @@ class Function:
 
 @dataclass(frozen=True)
 class DerivedOp:
-    """An op without a name of its own. ``origin``: how Python derives it again, as a
-    request says it; ``keys``: as those of OpRow.
+    """An op without a name of its own. ``origin``: how Python derives it again, in the
+    form of a request; ``keys``: as in OpRow.
     """
 
     schema: str
@@ -315,7 +318,7 @@ class DerivedOp:
 
 @dataclass(frozen=True)
 class SizeRow:
-    """One integer of the ``sizes`` argument: of a tensor argument, along ``dim``."""
+    """One integer of the ``sizes`` argument: a tensor argument's size along ``dim``."""
 
     argument: Int16
     element: Int16
@@ -324,7 +327,7 @@ class SizeRow:
 
 @dataclass(frozen=True)
 class PassedRow:
-    """A gradient that goes on as it came: of a result to an input."""
+    """A gradient that is passed on unchanged, from a result to an input."""
 
     gradient: Int16
     input: Int16
@@ -333,9 +336,9 @@ class PassedRow:
 @dataclass(frozen=True)
 class DerivativeRow:
     """How gradients or tangents are computed. ``results``: the input of each gradient,
-    the output of each tangent; ``broadcasts``: results have the broadcast shape;
+    or the output of each tangent; ``broadcasts``: results have the broadcast shape;
     ``saved_...``: bits over inputs and results; ``node``: the name of autograd's node;
-    ``forward``: what runs in place of the op, to give what is saved.
+    ``forward``: the op that runs instead of the op, to return the values to save.
     """
 
     op: DerivedOp | None
@@ -352,7 +355,7 @@ class DerivativeRow:
 
 @dataclass(frozen=True)
 class GuardedDerivative:
-    """A derivative for the calls that pass the guards; none: not differentiable."""
+    """A derivative for calls that pass the guards; none: not differentiable."""
 
     guards: tuple[Instruction, ...]
     derivative: DerivativeRow | None
@@ -396,7 +399,7 @@ class BitcastSlot:
 
 @dataclass(frozen=True)
 class GatherSlot:
-    """``mask`` and ``fill`` are slots or -1: where it reads, what it is elsewhere."""
+    """``mask``, ``fill``: slots or -1: where it reads, and the value elsewhere."""
 
     dtype: DTypeName
     operand: Int32
@@ -407,8 +410,8 @@ class GatherSlot:
 
 @dataclass(frozen=True)
 class CheckSlot:
-    """The value of slot ``value``, where slot ``condition`` holds: elsewhere check
-    ``number`` fails, but for elements that slot ``mask`` (or -1) does not need.
+    """The value of slot ``value``, if slot ``condition`` is true; otherwise check
+    ``number`` fails, except for elements that slot ``mask`` (or -1) excludes.
     """
 
     dtype: DTypeName
@@ -436,7 +439,7 @@ SLOTS: Final = Alternatives(
 
 
 def _encoded(kind: str, cpp: str) -> Field:
-    """A list of alternatives that were encoded one by one."""
+    """A list of alternatives that are encoded one by one."""
     return Field(
         f"std::vector<{cpp}>",
         f"in.list_of<{cpp}>([&] {{ return {cpp}::read(in); }})",
@@ -454,7 +457,7 @@ class ScalarProgram:
 
 @dataclass(frozen=True)
 class ReducePass:
-    """``first``: the kernel from values to accumulators, ``again``: of these."""
+    """Kernels: ``first`` from values to accumulators, ``again`` from accumulators."""
 
     program: ScalarProgram
     first: KernelId
@@ -464,7 +467,7 @@ class ReducePass:
 
 @dataclass(frozen=True)
 class StoringPass:
-    """To output ``output``."""
+    """Stores to output ``output``."""
 
     program: ScalarProgram
     output: Int32
@@ -484,7 +487,9 @@ PASSES: Final = Alternatives(
 
 @dataclass(frozen=True)
 class StoreRow:
-    """A store of a nest: the rank of its index; whether it drops what is outside."""
+    """A store of a nest: the rank of its index; whether it drops elements out of
+    bounds.
+    """
 
     rank: Int32
     drops: bool
@@ -499,7 +504,7 @@ class MapProgram:
 
 @dataclass(frozen=True)
 class CombiningProgram:
-    """``whole``: the kernel that combines computed values."""
+    """``whole``: the kernel that combines the computed values."""
 
     program: ScalarProgram
     whole: KernelId
@@ -538,7 +543,7 @@ FORMS: Final = Alternatives(
 
 @dataclass(frozen=True)
 class TileProgram:
-    """How a kernel runs without machine code: over tiles, one scalar op at a time."""
+    """How a kernel runs without machine code: tile by tile, one scalar op at a time."""
 
     body: Annotated[
         Any,
@@ -557,4 +562,4 @@ RECORDS: Final = (
     *(DerivedOp, SizeRow, PassedRow, DerivativeRow, GuardedDerivative),
     *(SLOTS, ScalarProgram, PASSES, StoreRow, FORMS, TileProgram),
 )
-"""All records beside those of plans, each behind those that it holds."""
+"""All records except those of plans, each after those that it contains."""

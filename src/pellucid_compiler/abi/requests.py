@@ -1,8 +1,8 @@
-"""What the runtime asks Python for: requests, which C++ writes and Python reads.
+"""Requests of the runtime to Python: C++ writes them, Python reads them.
 
-``headers.py`` writes runtime/plan/requests.h from these: a function per record, whose
-parameters are the fields; what is ``Spliced`` a function of the encoder writes.
-``read_request`` is the other side.
+``headers.py`` writes runtime/plan/requests.h from these: one function per record, whose
+parameters are the fields; a function of the encoder writes what is ``Spliced``.
+``read_request`` is the reader.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ Items: TypeAlias = Annotated[
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """For a plan, or the derivative by the inputs of ``mask``. Items are none, numbers,
-    texts, [tensor, DType code, sizes], [dtype, DType code], [list, items] or [ignored].
+    """Requests a plan, or the derivative with respect to the inputs of ``mask``. Items
+    are none, numbers, texts, [tensor, DType code, sizes], [dtype, DType code], [list,
+    items] or [ignored].
     """
 
     op: OpReference
@@ -36,8 +37,8 @@ class PlanRequest:
 
 @dataclass(frozen=True)
 class FunctionRequest:
-    """For the ElementFunction of a pointwise op behind promotion: none, [tensor, DType
-    code], [number] or [static, item] per argument.
+    """Requests the ElementFunction of a pointwise op after promotion: none, [tensor,
+    DType code], [number] or [static, item] per argument.
     """
 
     op: OpReference
@@ -48,9 +49,9 @@ class FunctionRequest:
 
 REQUESTS: Final = (PlanRequest, FunctionRequest)
 SPLICED: Final = ""
-"""The C++ type of fields that a function of the encoder writes."""
+"""The C++ type of fields written by a function of the encoder."""
 
 
 def read_request(kind: type[Record], request: bytes) -> Record:
-    """The fields of an encoded request."""
+    """Decode a request."""
     return read_record(kind, decode(request))

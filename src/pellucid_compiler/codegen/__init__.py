@@ -1,1 +1,3 @@
-"""Kernels to LLVM text; see README.md. Importing the package imports none of it."""
+"""Kernels to LLVM text; see README.md. Importing the package imports none of its
+modules.
+"""

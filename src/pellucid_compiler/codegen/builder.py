@@ -1,10 +1,10 @@
 """A small builder of LLVM assembly text: typed values, loops, masks, functions.
 
 Every generator of machine code writes through this module: ``emit`` for scalar
-expressions, ``elementary`` for exp and its kin, ``schedules`` for whole kernels. It
-knows LLVM's text format and nothing about tensors. A ``Value`` carries its function, so
-formulas read as formulas: ``x * x + 1.0``. Python numbers take the type of the operand
-they meet and a scalar meeting a vector is broadcast.
+expressions, ``elementary`` for exp and the like, ``schedules`` for whole kernels. It
+knows LLVM's text format and nothing about tensors. A ``Value`` refers to its function,
+so formulas read like formulas: ``x * x + 1.0``. Python numbers take the type of the
+other operand, and a scalar operand is broadcast to a vector.
 
 No instruction carries fast-math flags: what the caller writes is what the machine
 computes, bit for bit. Read next: ``targets/x86.py`` and ``jit.py``.
@@ -69,7 +69,8 @@ Number = int | float
 
 class Value:
     """One SSA value or constant of a function. ``literal`` is the Python number of a
-    constant (of every lane), ``None`` for anything computed at run time."""
+    constant (of every lane), ``None`` for anything computed at run time.
+    """
 
     __slots__ = ("function", "literal", "text", "type")
 
@@ -262,7 +263,7 @@ class Function:
         )
 
     def unify(self, *operands: Operand) -> tuple[Value, ...]:
-        """Operands brought to the widest type among them."""
+        """Operands converted to the widest type among them."""
         values = [x for x in operands if isinstance(x, Value)]
         type_ = max((x.type for x in values), key=lambda t: t.lanes)
         result = []
@@ -404,12 +405,12 @@ class Function:
         return self.compare("uno", value, value)
 
     def minimum(self, left: Operand, right: Operand) -> Value:
-        """``left < right ? left : right``: one instruction; NaN gives ``right``."""
+        """``left < right ? left : right``: one instruction; ``right`` for NaN."""
         a, b = self.unify(left, right)
         return self.select(a < b, a, b)
 
     def maximum(self, left: Operand, right: Operand) -> Value:
-        """``left > right ? left : right``: one instruction; NaN gives ``right``."""
+        """``left > right ? left : right``: one instruction; ``right`` for NaN."""
         a, b = self.unify(left, right)
         return self.select(a > b, a, b)
 
@@ -434,7 +435,7 @@ class Function:
         )
 
     def shuffle(self, a: Value, b: Value | None, lanes: Sequence[int]) -> Value:
-        """Lanes picked from ``a`` followed by ``b``; a scalar result for one lane."""
+        """Lanes selected from ``a`` followed by ``b``; a scalar for a single lane."""
         if len(lanes) == 1:
             return self.extract(a, lanes[0])
         indices = ", ".join(f"i32 {lane}" for lane in lanes)
@@ -478,8 +479,9 @@ class Function:
     # ------------------------------------------------------------------ memory
 
     def bounded(self, pointer: Value, operand: int, item: int, box: Box) -> Value:
-        """The pointer to an operand's first element, of ``item`` bytes; ``box()`` gives
-        size and stride (in bytes) of each of its axes. For ``checked.py``."""
+        """The pointer to an operand's first element, of ``item`` bytes; ``box()``
+        returns the size and stride (in bytes) of each of its axes. For ``checked.py``.
+        """
         return pointer
 
     def offset(self, pointer: Value, num_bytes: Operand) -> Value:
@@ -493,7 +495,7 @@ class Function:
         )
 
     def load(self, pointer: Value, type_: Type, align: int | None = None) -> Value:
-        """Load ``type_``; aligned to one element unless told otherwise."""
+        """Load ``type_``; aligned to one element by default."""
         align = align or type_.element_bytes
         return self._emit(type_, f"load {type_}, ptr {pointer.text}, align {align}")
 
@@ -546,7 +548,7 @@ class Function:
         )
 
     def _places(self, pointer: Value, offsets: Value) -> Value:
-        """One address a lane."""
+        """One address per lane."""
         return self._emit(
             PTR.with_lanes(offsets.type.lanes),
             f"getelementptr i8, ptr {pointer.text}, {offsets.type} {offsets.text}",
@@ -591,10 +593,10 @@ class Function:
     ) -> list[Value]:
         """``for index in range(start, stop, step)``; returns the carried values.
 
-        ``body(index, carried)`` returns their next values. ``at_least_once`` leaves
-        out the test before the first iteration. ``aligned`` lets the code begin at a
-        multiple of 32 bytes: what is around it then does not decide whether the branch
-        at its end crosses one, which takes some processors cycles each time.
+        ``body(index, carried)`` returns their next values. ``at_least_once`` omits the
+        test before the first iteration. ``aligned`` aligns the code to 32 bytes, so
+        that surrounding code does not decide whether the branch at its end crosses such
+        a boundary, which costs some processors cycles in every iteration.
         """
         low, high, increment = (
             x if isinstance(x, Value) else self.integer(int(x))
@@ -642,9 +644,9 @@ class Function:
         carried: Sequence[Value],
         body: Callable[[list[Value]], tuple[Value, Sequence[Value]]],
     ) -> list[Value]:
-        """Run ``body`` once and again while the first value it returns is true.
+        """Run ``body`` once, and repeat it while the first value it returns is true.
 
-        The second is the carried values' next values, the last of which come out."""
+        The second are the next carried values; the final ones are returned."""
         label = self._fresh()
         before = self._block
         self._line(f"br label %loop{label}")
@@ -710,8 +712,8 @@ class Function:
 class Module:
     """The functions and constant tables of one object file.
 
-    ``has_avx512``: elementary functions may use its instructions that LLVM does not
-    find on its own.
+    ``has_avx512``: elementary functions may use AVX-512 instructions that LLVM does not
+    select on its own.
     """
 
     function_class = Function
@@ -751,7 +753,7 @@ class Module:
         self._declarations[declaration] = None
 
     def aligned_loops(self) -> str:
-        """What marks the branch at the end of a loop whose code is to be aligned."""
+        """The metadata that marks the back edge of a loop whose code is aligned."""
         self._metadata = [
             "!0 = distinct !{!0, !1}",
             '!1 = !{!"llvm.loop.align", i32 32}',

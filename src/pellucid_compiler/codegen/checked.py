@@ -1,13 +1,13 @@
-"""Checked mode: every access to memory in a kernel is held against its operand.
+"""Checked mode: every memory access of a kernel is checked for its operand's bounds.
 
-A ``CheckedModule`` replaces the builder's ``Module`` (``generate.py`` chooses), so
-the schedules of all forms are checked alike and know nothing of it. A pointer carries
-the region that it may touch: an operand's, from the call's sizes and strides
-(``Function.bounded``), or a piece of the stack's. Whatever makes a pointer of a pointer
-hands the region on. An access outside goes to a dummy instead, and the kernel returns
-the first one's status (``status.py``): operand, element and number of elements.
+A ``CheckedModule`` replaces the builder's ``Module`` (``generate.py`` chooses), so the
+schedules of all forms are checked alike without knowing it. A pointer carries the
+region that it may access: an operand's, from the call's sizes and strides
+(``Function.bounded``), or a part of the stack. Pointers derived from a pointer inherit
+its region. An access outside is redirected to a dummy, and the kernel returns the
+status of the first one (``status.py``): operand, element and number of elements.
 
-Lanes that a mask leaves out do not count. Read next: ``docs/checked-mode.md``.
+Lanes excluded by a mask are not checked. Read next: ``docs/checked-mode.md``.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _DUMMY_BYTES = 1024  # more than any vector has
 
 
 class Region(NamedTuple):
-    """The addresses from ``low`` to below ``high``, as integers.
+    """The addresses from ``low`` up to, but not including, ``high``, as integers.
 
-    ``tag``: the status without element and extent, shifted left by eight, with the
-    binary logarithm of an element's bytes below.
+    ``tag``: the status without element and extent, shifted left by eight, with log2 of
+    an element's bytes in the low bits.
     """
 
     low: Value
@@ -49,8 +49,8 @@ class Region(NamedTuple):
 class CheckedFunction(Function):
     """A function whose pointers know their regions.
 
-    Internal functions take the regions of their pointers, and where to report, as
-    further parameters.
+    Internal functions receive the regions of their pointers, and where to report, as
+    additional parameters.
     """
 
     def __init__(
@@ -101,8 +101,9 @@ class CheckedFunction(Function):
         return self._emit(I64, f"ptrtoint ptr {pointer.text} to i64")
 
     def bounded(self, pointer: Value, operand: int, item: int, box: Box) -> Value:
-        """An operand has one element at least: one broadcast along a row is read also
-        of a row of no elements."""
+        """An operand has at least one element: one broadcast along a row is read even
+        if the row is empty.
+        """
         low = self._address(pointer)
         high = low + item
         for size, stride in box():
@@ -149,7 +150,7 @@ class CheckedFunction(Function):
         at_least_once: bool = False,
         aligned: bool = False,
     ) -> list[Value]:
-        """A pointer that a loop carries stays in its region."""
+        """A loop-carried pointer keeps its region."""
 
         def inside(index: Value, values: list[Value]) -> Sequence[Value] | None:
             return body(index, self._follow(carried, values))
@@ -185,7 +186,7 @@ class CheckedFunction(Function):
         yes: Callable[[], Sequence[Value] | None],
         no: Callable[[], Sequence[Value] | None] | None = None,
     ) -> list[Value]:
-        """Bodies return their pointers' regions after all else."""
+        """Bodies also return their pointers' regions, last."""
 
         def with_regions(
             body: Callable[[], Sequence[Value] | None],
@@ -218,7 +219,7 @@ class CheckedFunction(Function):
         return super().call(function, *args, *hidden)
 
     def ret(self, result: Value | None = None) -> None:
-        """A kernel's own failure gives way to an access outside."""
+        """An access outside takes precedence over the kernel's own status."""
         if result is not None and not self.internal:
             found = super().load(self._report, I64)
             outside = super().compare("ne", found, 0)
@@ -258,8 +259,9 @@ class CheckedFunction(Function):
     def _inside_lanes(
         self, pointer: Value, offsets: Value, mask: Value, width: int
     ) -> Value:
-        """The lanes of ``mask`` that are in the region; complains of the first other
-        one."""
+        """The lanes of ``mask`` that are in the region; reports the first lane that is
+        not.
+        """
         region = self._region(pointer)
         if region is None:
             return mask
@@ -279,7 +281,7 @@ class CheckedFunction(Function):
         return mask & good
 
     def _inside_mask(self, pointer: Value, mask: Value, width: int) -> Value:
-        """As ``_inside``, from the first lane that counts to the last."""
+        """Like ``_inside``, from the first active lane to the last."""
         if self._region(pointer) is None:
             return pointer
         bits = self.bitcast(mask, Type(f"i{mask.type.lanes}"))

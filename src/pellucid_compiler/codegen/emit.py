@@ -1,9 +1,9 @@
 """Scalar expressions to instructions: one ``Emitter`` per place in a kernel.
 
-The emitter walks an Expr once, sharing common subexpressions. What depends on no load
-and no axis is *uniform*: it is computed with one lane, in the emitter that ``outer``
-names, which a schedule creates before its loop. How a load happens is the schedule's
-business: it passes a function. Read next: ``lowerings.py``, ``schedules/map.py``.
+The emitter walks an Expr once, sharing common subexpressions. Expressions without loads
+and axes are *uniform*: they are computed with one lane, in the emitter that ``outer``
+names, which a schedule creates before its loop. The schedule passes a function that
+emits loads. Read next: ``lowerings.py``, ``schedules/map.py``.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Emitter:
         return known
 
     def prepare(self, e: Expr) -> None:
-        """Compute the uniform parts of ``e`` here, for emitters inside to use."""
+        """Compute the uniform parts of ``e`` here, for use by inner emitters."""
         if e in self._prepared:
             return
         self._prepared.add(e)

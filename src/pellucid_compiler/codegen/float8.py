@@ -1,6 +1,6 @@
-"""Floats of 8 bits in kernels: codes in memory, float32 in registers.
+"""8-bit floats in kernels: codes in memory, float32 in registers.
 
-What ``ir/float8.py`` says with numbers, with bits. Called by ``formats.py``.
+The bitwise form of ``ir/float8.py``. Called by ``formats.py``.
 """
 
 from __future__ import annotations
@@ -67,12 +67,13 @@ def encode(f: Function, value: Value, dtype: str) -> Value:
 
 
 def _rounded(f: Function, magnitude: Value, row: DType) -> Value:
-    """The code of a magnitude without an upper end."""
+    """The code of a magnitude, ignoring overflow."""
     shift = _MANTISSA - row.mantissa
     odd = f.binary("lshr", magnitude, shift) & 1
     rounded = f.binary("lshr", magnitude + odd + ((1 << shift - 1) - 1), shift)
     normal = rounded - (_BIAS - row.bias << row.mantissa)
-    # Added to this, what is below the normal numbers is rounded to the step's multiple.
+    # Adding this rounds numbers below the normal ones to a multiple of the subnormal
+    # step.
     anchor_bits = (_BIAS + 1 - row.bias - row.mantissa + _MANTISSA) << _MANTISSA
     as_float = f.bitcast(magnitude, magnitude.type.with_element("float"))
     anchor = 2.0 ** (1 - row.bias - row.mantissa + _MANTISSA)

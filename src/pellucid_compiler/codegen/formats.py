@@ -1,12 +1,11 @@
 """The formats of dtypes in memory and in registers, and the conversions between them.
 
-A bool is a byte in memory and an ``i1`` in a register; float16, bfloat16 and the floats
-of 8 bits are narrow in memory and a float32 in a register; weak numbers are 64 bits
-wide; a complex number is one integer, the bits of its real part below those of the
-imaginary one, of which kernels take the parts and which they put together; complex32 is
-complex64 in a register. Conversions are total: NaN and out-of-range floats become the
-lowest integer, as x86 converts them. Called by ``emit.py`` and the schedules. Read
-next: ``lowerings.py``.
+A bool is a byte in memory and an ``i1`` in a register; float16, bfloat16 and the 8-bit
+floats are narrow in memory and float32 in a register; weak numbers are 64 bits wide; a
+complex number is one integer, with the bits of its real part below those of the
+imaginary one, which kernels split and combine; complex32 is complex64 in a register.
+Conversions are total: NaN and out-of-range floats become the lowest integer, as on x86.
+Called by ``emit.py`` and the schedules. Read next: ``lowerings.py``.
 """
 
 from __future__ import annotations
@@ -40,12 +39,12 @@ _UNSIGNED = frozenset(
 
 
 def memory_type(dtype: str, lanes: int = 1) -> Type:
-    """The type an element of ``dtype`` has in memory."""
+    """The type of an element of ``dtype`` in memory."""
     return Type(_known(_MEMORY, dtype), lanes)
 
 
 def register_type(dtype: str, lanes: int = 1) -> Type:
-    """The type a value of ``dtype`` has in the middle of a computation."""
+    """The type of a value of ``dtype`` in a register."""
     return Type(_known(_REGISTER, dtype), lanes)
 
 
@@ -66,7 +65,7 @@ def is_unsigned(dtype: str) -> bool:
 
 
 def from_memory(f: Function, raw: Value, dtype: str) -> Value:
-    """A value as loaded, brought to its register type."""
+    """Convert a loaded value to its register type."""
     if dtype == "bool":
         return raw.differs(0)
     if dtype == "float16":
@@ -84,7 +83,7 @@ def from_memory(f: Function, raw: Value, dtype: str) -> Value:
 
 
 def to_memory(f: Function, value: Value, dtype: str) -> Value:
-    """A value in its register type, brought to the type that is stored."""
+    """Convert a value from its register type to the stored type."""
     if dtype == "bool":
         return f.convert("zext", value, "i8")
     if dtype == "float16":
@@ -109,7 +108,7 @@ def _bfloat16_bits(f: Function, value: Value) -> Value:
 
 
 def constant(f: Function, number: complex, dtype: str, lanes: int) -> Value:
-    """A number of the IR in every lane."""
+    """A number in every lane."""
     if not isinstance(number, complex):
         return f.constant(number, register_type(dtype, lanes))
     parts = (
@@ -178,7 +177,7 @@ def _to_float(f: Function, value: Value, source: str, dtype: str) -> Value:
 def _float_to_integer(f: Function, value: Value, element: str) -> Value:
     wide = "i64" if element == "i64" else "i32"
     limit = 2.0 ** (Type(wide).element_bits - 1)
-    # -limit - 1 has no float32, where the least value that converts is -limit itself.
+    # -limit - 1 is not a float32; the smallest value that converts is -limit itself.
     above = (
         value >= -limit
         if wide == "i64" or value.type.element == "float"
@@ -191,7 +190,7 @@ def _float_to_integer(f: Function, value: Value, element: str) -> Value:
 
 
 def _float_to_uint64(f: Function, value: Value) -> Value:
-    """As x86 does it: from 2**63 on, what is above it converts, and the bit is set."""
+    """As on x86: from 2**63 on, the excess is converted and the top bit is set."""
     limit = 2.0**63
     above = value >= limit
     low = _float_to_integer(f, f.select(above, value - limit, value), "i64")
@@ -208,5 +207,5 @@ def _resize(f: Function, value: Value, element: str, *, unsigned: bool) -> Value
 
 
 def widest_bits(dtypes: list[str]) -> int:
-    """Bits of the widest register type among ``dtypes``: it decides the lanes."""
+    """Bits of the widest register type among ``dtypes``: it determines the lanes."""
     return max((register_bits(dtype) for dtype in dtypes), default=8)

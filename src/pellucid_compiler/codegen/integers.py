@@ -1,8 +1,9 @@
 """Integer division, remainder and power in vectors: total, exact, without a trap.
 
 The processor has no vector division of integers and traps on a zero divisor. Up to 32
-bits the quotient of two doubles (of two floats up to 16) is exact after truncation; 64
-bits divide lane by lane with a divisor made safe. Called by ``lowerings.py``.
+bits the quotient of two doubles (up to 16 bits, of two floats) is exact after
+truncation; 64-bit integers are divided lane by lane, with a divisor made safe. Called
+by ``lowerings.py``.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def _quotient(f: Function, a: Value, b: Value, *, signed: bool) -> Value:
         to_float = "sitofp" if signed else "uitofp"
         x, y = (f.convert(to_float, value, element) for value in (a, b))
         ratio = x / f.select(zero, 1.0, y)
-        # The lowest integer / -1 fits 64 bits, and keeps its low bits when it wraps.
+        # The lowest integer / -1 fits 64 bits; wrapping keeps its low bits.
         wide = f.convert("fptosi", ratio, "i64" if bits == 32 else "i32")
         quotient = f.convert("trunc", wide, a.type.element)
     return f.select(zero, 0, quotient)
@@ -49,7 +50,9 @@ def remainder(f: Function, a: Value, b: Value, *, signed: bool, floor: bool) -> 
 
 
 def power(f: Function, base: Value, exponent: Value, *, signed: bool) -> Value:
-    """``base ** exponent`` modulo 2**bits by squaring; below 0 only powers of 1, -1."""
+    """``base ** exponent`` modulo 2**bits by squaring; negative exponents only for 1
+    and -1.
+    """
     one = f.constant(1, base.type)
     negative = exponent < 0 if signed else None
     left = exponent if negative is None else f.select(negative, 0, exponent)

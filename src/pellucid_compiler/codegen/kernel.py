@@ -7,12 +7,12 @@ parameter 3, a number. Sizes and strides are arguments of the machine code, neve
 of the Kernel.
 
 Every kernel has one C signature, ``int64_t kernel(char* const* data, const int64_t*
-sizes, const int64_t* strides, const uint64_t* params)``: ``data`` holds the outputs'
-pointers, then the inputs'; strides are in bytes; each parameter fills 64 bits. It
+sizes, const int64_t* strides, const uint64_t* params)``: ``data`` has the outputs'
+pointers, then the inputs'; strides are in bytes; each parameter takes 64 bits. It
 returns 0 or a status, ``code << 48 | detail`` (``status.py``). The layout of ``sizes``
-and ``strides`` is the form's: see its class. The bodies of maps, reductions and nests
-may check their elements: where check number n fails the status says so, and the outputs
-may have been written.
+and ``strides`` depends on the form: see its class. The bodies of maps, reductions and
+nests may check their elements: if check number n fails, the status says so, and the
+outputs may have been written.
 
 Read next: ``emit.py`` (bodies), ``schedules/`` (one module per form).
 """
@@ -33,7 +33,7 @@ BLOCK = 4096
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """Each output element from the input elements at the same place.
+    """Each output element is computed from the input elements at the same place.
 
     sizes = {inner, outer}; strides per operand {inner, outer}. A load of operand
     ``k >= len(inputs)`` is not allowed: an output is only written, but it may be the
@@ -47,8 +47,8 @@ class Map:
 
 
 class Tree(NamedTuple):
-    """The order in which a kernel combines, where it is that of another kernel: lanes
-    of ``bits``, and so many vectors at a time in each loop that combines.
+    """The order in which a kernel combines, if it is that of another kernel: lanes of
+    ``bits``, and the number of vectors at a time in each loop that combines.
     """
 
     bits: int
@@ -60,7 +60,7 @@ class Tree(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Reduce:
-    """One output element from a run of at most ``BLOCK`` input elements.
+    """Each output element is computed from a run of at most ``BLOCK`` input elements.
 
     ``combine`` is sum prod max min and or argmax argmin. sizes = {stored, reduced};
     strides per operand {stored, reduced}. Values are computed, then combined in the
@@ -108,8 +108,9 @@ class RowStore:
 
 @dataclass(frozen=True, eq=False)
 class RowAdd:
-    """A pass over a row that adds to output ``output``, a number per column: whoever
-    calls clears it before the first row."""
+    """A pass over a row that accumulates into output ``output``, a number per column,
+    which the caller clears before the first row.
+    """
 
     value: Expr
     output: int
@@ -124,8 +125,8 @@ class Rows:
     """Several passes over each row: softmax, layer_norm, their backwards.
 
     sizes = {columns, rows}; strides per operand {column, row}. A per-row operand has
-    column stride 0, a per-column operand has row stride 0. ``per_row``: the inputs that
-    are known to give one number per row.
+    column stride 0, a per-column operand has row stride 0. ``per_row``: the inputs
+    known to be one number per row.
     """
 
     passes: tuple[Pass, ...]
@@ -146,7 +147,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """Running combination along the first size. ``combine``: sum prod max min.
+    """A running combination along the first size. ``combine``: sum prod max min.
 
     sizes = {length, outer}; strides per operand {along, outer}. The carry has
     the ``accumulator`` dtype, sums and products of float32 in float64.
@@ -164,7 +165,7 @@ class Scan:
 class Store:
     """``out[index] <- value`` at every point; ``drop`` ignores places out of bounds.
 
-    ``payload``, of argmax and argmin: what is stored for the point of the best value.
+    ``payload``, for argmax and argmin: what is stored for the best value's point.
     """
 
     index: tuple[Expr, ...]
@@ -183,18 +184,18 @@ class Nest:
     """Any loop nest: checked gathers and stores at computed indices.
 
     ``axis(d)`` runs over the extents, ``axis(0)`` from the call's own begin.
-    ``combine`` is assign, or what a store combines with what is there: sum prod max min
-    and or; or argmax or argmin: of an element's points, which the innermost axes run
-    over, the first best one's payload is stored, NaN being better than any number. A
-    second output, of the same shape, takes the best values.
+    ``combine`` is assign, or how a store is combined with the existing value: sum prod
+    max min and or. For argmax or argmin, the payload of the first best one of an
+    element's points is stored; the innermost axes run over these points, and NaN is
+    better than any number. A second output of the same shape receives the best values.
     sizes = {begin, end, the other extents, then each operand's shape, outputs first};
     strides = one per dimension of each operand, in the same order. The index of a load
-    or store is checked, but for those dims of operands (inputs first, then the output)
-    that are in ``proved``: the maker of the Kernel has shown their indices inside.
-    Padded loads are checked in any case. ``channels_last_order``: the order of the axes
-    for a channels-last output; empty if they run as numbered in any case. ``begins``:
-    each element, whose points the innermost axes run over, begins as the identity of
-    ``combine``, whatever is there.
+    or store is checked, except for the dims of operands (inputs first, then the output)
+    in ``proved``: the maker of the Kernel has proved their indices in bounds. Padded
+    loads are always checked. ``channels_last_order``: the order of the axes for a
+    channels-last output; empty if it is always the numbering. ``begins``: each element,
+    whose points the innermost axes run over, starts as the identity of ``combine``,
+    whatever its memory contains.
     """
 
     rank: int
@@ -232,10 +233,10 @@ Form: TypeAlias = Map | Reduce | Rows | Scan | Nest | Gemm
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """A form with the dtypes of its operands and parameters, in their order.
+    """A form with the dtypes of its operands and parameters, in order.
 
-    Kernels are equal if their texts are; forms and passes are not compared, for ``==``
-    of the Exprs in them builds a comparison.
+    Kernels are equal if their texts are; forms and passes are not compared, because
+    ``==`` of their Exprs builds a comparison.
     """
 
     form: Form
@@ -253,7 +254,7 @@ class Kernel:
 
     @functools.cached_property
     def text(self) -> str:
-        """The canonical text, which names the kernel and is what it is compared by."""
+        """The canonical text, by which kernels are named and compared."""
         operands = [
             "(" + ", ".join(map(short_dtype, group)) + ")"
             for group in (self.inputs, self.params, self.outputs)
@@ -268,9 +269,9 @@ class Kernel:
 
 
 def canonical_lines(roots: tuple[Expr, ...] | list[Expr]) -> list[str]:
-    """The expressions as numbered instructions, shared subexpressions once.
+    """The expressions as numbered instructions; shared subexpressions occur once.
 
-    The numbering follows from the structure alone, so the text can name a kernel.
+    The numbering depends only on the structure, so the text can name a kernel.
     """
     bare = [without_partials(root) for root in roots]
     numbers: dict[Expr, int] = {}
@@ -304,7 +305,7 @@ def parameter_number(e: Expr) -> int:
 
 
 def check_kernel(kernel: Kernel, roots: list[Expr], results: int = 0) -> None:
-    """Raise ``ValueError`` for a body that names operands or parameters it lacks."""
+    """Raise ``ValueError`` if a body refers to missing operands or parameters."""
     operands = len(kernel.inputs) + len(kernel.outputs)
     for e in walk(*roots):
         if e.op in ("load", "padded_load") and not 0 <= e.attr < operands:

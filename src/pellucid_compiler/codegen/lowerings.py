@@ -1,9 +1,9 @@
-"""How scalar ops become instructions, each as its row in ``ir/scalar_ops.py`` names.
+"""Lowering of scalar ops to instructions, as named by rows of ``ir/scalar_ops.py``.
 
-Operands arrive in the register type of their dtype (``formats.py``), already of one
-dtype. Lowerings are total where the machine is not: a division by zero or an over-wide
-shift has the value the interpreter gives it. ``LOWERINGS`` has one for every row, by
-the op's name. Called by ``emit.py``; elementary functions are in ``elementary``.
+Operands are in the register type of their dtype (``formats.py``) and have one dtype.
+Lowerings are total where the machine is not: a division by zero or an over-wide shift
+has the interpreter's value. ``LOWERINGS`` has one for every row, by the op's name.
+Called by ``emit.py``; elementary functions are in ``elementary``.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def _sign(f: Function, dtype: str, a: Value) -> Value:
 
 @_lowers("unary")
 def _unary(instruction: str, f: Function, dtype: str, a: Value) -> Value:
-    """An instruction on floats, of which integers are fixed points."""
+    """An instruction on floats that leaves integers unchanged."""
     return f.unary(instruction, a) if is_real_float(dtype) else a
 
 

@@ -1,4 +1,4 @@
-"""The declaration language: what an op body may say, and how a body becomes a Graph.
+"""The declaration language: what an op body may use, and how it becomes a Graph.
 
 Op files import everything they need from here. Read op.py, then tensor.py, loops.py,
 functions.py and helpers.py; docs/add-an-op.md walks through one op.

@@ -1,17 +1,17 @@
 """The decorators that declare ops: one per kind.
 
-The schema is PyTorch's. That of an op that PyTorch does not have begins with
-``pellucid::``, its namespace in ``torch.ops``: no form of it is a method, and functions
-are in ``_C._pellucid`` unless ``namespace`` says where.
+The schema is PyTorch's. The schema of an op that PyTorch does not have begins with
+``pellucid::``, its namespace in ``torch.ops``: none of its forms is a method, and
+functions are in ``_C._pellucid`` unless ``namespace`` says otherwise.
 
-A kind says how an op is run and is checked against its loops; it never changes what the
-op means. Keyword options of every decorator:
+A kind determines how an op runs and is checked against its loops; it never changes the
+op's semantics. Keyword options of every decorator:
 
 ``int_to_float``   integers compute in the default float dtype (``sin``, ``div``)
-``refuses_bools``  RuntimeError where any promoted argument is a bool, before promotion
+``refuses_bools``  RuntimeError if any promoted argument is a bool, before promotion
 ``unpromoted``     tensor arguments that keep their dtype (``where``'s condition)
 ``numbers``        tensor arguments that also take a Python number (``other``);
-                   of a foreach op: lists of scalar tensors, numbers to the body
+                   for a foreach op: lists of scalar tensors, numbers in the body
 ``numbers_as_tensors``  dispatch modes see this overload for them too, as of PyTorch's
                    ``mul.Tensor``; else the one whose schema says so, ``gt.Scalar``
 ``symbolic``       arguments that PyTorch's schema calls ``int`` and the body takes as
@@ -19,15 +19,15 @@ op means. Keyword options of every decorator:
 ``exact``          numbers that an integer result refuses as floats (``alpha``);
                    others lose their fraction
 ``nonnegative``    numbers that an integer result refuses below 0 (``exponent``)
-``inplace``, ``out``, ``method``, ``function``    which forms derive; the first two may
-                   be the overload's name where PyTorch's does not follow the rule,
-                   ``out`` its whole schema where the results' names do not, either
+``inplace``, ``out``, ``method``, ``function``    which forms exist; the first two may
+                   be the overload's name if PyTorch's does not follow the rule,
+                   ``out`` its whole schema if the results' names do not either
 ``forms``          schemas of further overloads, in-place and ``out=`` ones too, whose
                    arguments are the declared ones by name
-``aliases``        second names of the op and of all its forms (``arccos``);
-                   ``special_expit`` is a function of the namespace it begins with
-``backward``       the schema of the op that PyTorch computes the gradient by: it runs
-                   the op's own derivative, and dispatch modes see it in its place. Its
+``aliases``        aliases of the op and of all its forms (``arccos``);
+                   ``special_expit`` is a function of the namespace in its prefix
+``backward``       the schema of the op that computes the gradient in PyTorch: it runs
+                   the op's own derivative, and dispatch modes see it instead. Its
                    arguments are those of the op by name, ``grad...`` and the op's
                    results; see pellucid/_C/_runtime/gradients.py. Or a call of a
                    gradient op that another op declares: see seen.py
@@ -37,27 +37,27 @@ op means. Keyword options of every decorator:
                    where the op is one; as a function, too, if the op is pointwise and
                    of one tensor. Or the names of the forms that are functions, where
                    those of aliases are not
-``node``           the name of its node in the backward graph where PyTorch's is not
-                   the op's name and 0; or a function that names it by the call's key
+``node``           the name of its node in the backward graph if PyTorch's is not
+                   the op's name and 0; or a function of the call's key
 ``namespace``      where the function appears: ``"special"``; ``"nn"`` is ``_C._nn``,
                    on which nn.functional is built
-``also``           second places of functions: ``"nn.functional.relu_"``
-``draws``          of a random op: 32-bit words per element, or a function of the
-                   tensors' dtypes; the body gets them, a tuple, as one more argument
-``inverse``        of a join: the view that takes the result apart again
+``also``           additional places of functions: ``"nn.functional.relu_"``
+``draws``          for a random op: 32-bit words per element, or a function of the
+                   tensors' dtypes; the body gets them as one more argument, a tuple
+``inverse``        for a join: the inverse view
 ``layout``         results' memory layout, row-major by default: ``"operand"``, those
                    of its shape as the first tensor; ``"images"``, channels last if one
                    of the first two tensors is
-``autocast``       what an autocast region casts operands to: ``"lower"``, the region's
+``autocast``       operands' dtype in an autocast region: ``"lower"``, the region's
                    dtype; ``"float32"``; or ``"widest"``, the widest of them
-``copy_method``    of a view: its ``name_copy`` is a method too, not only a function
+``copy_method``    for a view: its ``name_copy`` is also a method
 ``index_error``    the error type of an index out of bounds (IndexError)
-``rare``           the build prepares the commonest dtypes and forms alone; the others
-                   are traced and compiled when they are first met
+``rare``           the build prepares only the commonest dtypes and forms; the others
+                   are traced and compiled at first use
 ``ranks``          of its tensors that the build prepares, where programs use no others;
                    the last one in all dtypes
 ``refuses``        dtypes of the first tensor that PyTorch has no kernel for, though
-                   the body would give something: names, or "integers", "complex"
+                   the body would compute something: names, or "integers", "complex"
 ``core``           whether the op is of Core ATen, which PyTorch has backends implement;
                    or the names of those among all that the declaration makes
 ``tags``           PyTorch's tags that do not follow, between spaces: see tags.py

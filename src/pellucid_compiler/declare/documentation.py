@@ -1,8 +1,8 @@
-"""What the documentation says of each op: ``torch.add.__doc__``, stubs, docs/ops.md.
+"""The documentation of each op: ``torch.add.__doc__``, stubs, docs/ops.md.
 
-All of it follows from declarations: schemas, docstrings, and how each overload came to
-be. The frozen file has the texts of all names, and the runtime maps it, so that no text
-is read before somebody asks for it. Called by ``tools/freeze.py``,
+All of it follows from declarations: schemas, docstrings, and the origin of each
+overload. The frozen file has the texts of all names, and the runtime maps it, so that
+no text is read before it is requested. Called by ``tools/freeze.py``,
 ``tools/make_stubs.py`` and ``tools/ops_page.py``, after all declarations are imported.
 """
 
@@ -29,8 +29,8 @@ from pellucid_compiler.declare.op import REGISTRY, Op
 from pellucid_compiler.declare.schema import Argument, Schema
 from pellucid_compiler.declare.variants import inplace_schema, out_schema
 
-# Where an overload comes from, and what its text says of that. A form is another
-# overload of a declared name, as with ``out=``.
+# The origin of an overload, and what its text says about it. A form is another overload
+# of a declared name, as with ``out=``.
 DECLARED, FORM, IN_PLACE, ALIAS, COPY, GRADIENT = (
     "",
     "{}",
@@ -44,7 +44,7 @@ _FACTORY_WORDS: Final = {"dtype", "device", "pin_memory"}
 
 
 class Overload(NamedTuple):
-    """An overload; ``of``: the op whose declaration gives it, in ``family`` (a file),
+    """An overload; ``of``: the op whose declaration defines it, in ``family`` (a file),
     with the docstring ``text``.
     """
 
@@ -65,7 +65,7 @@ class Overload(NamedTuple):
 
     @property
     def described(self) -> str:
-        """What it is of the declared op, and the declaration's docstring."""
+        """Its relation to the declared op, and the declaration's docstring."""
         if self.origin in (DECLARED, FORM):
             return self.text
         relation = self.origin.format(self.of)
@@ -74,7 +74,7 @@ class Overload(NamedTuple):
 
 class Documentation:
     """The overloads of every op by its name, in the order in which calls try them, and
-    what is said of them.
+    their texts.
     """
 
     def __init__(self) -> None:
@@ -109,11 +109,11 @@ class Documentation:
             add(name)
 
     def related(self, name: str, origin: str) -> list[str]:
-        """The ops that come from the one of this name so."""
+        """The ops derived from the one of this name in this way."""
         return self._related[name, origin]
 
     def text(self, name: str) -> str:
-        """The schemas of an op, what it does, and what else there is of it."""
+        """The schemas of an op, its docstring, and related ops."""
         overloads = self.overloads[name]
         shown = [o for o in overloads if o.origin == DECLARED]
         if not shown:
@@ -136,9 +136,7 @@ class Documentation:
         return "\n\n".join([*parts, *(["\n".join(lines)] if lines else [])])
 
     def signature(self, name: str, *, method: bool) -> str:
-        """The signature in Python's words; empty where no single one covers the
-        overloads.
-        """
+        """The signature in Python syntax; empty if none covers all overloads."""
         forms = [
             overload
             for overload in self.overloads[name]
@@ -218,7 +216,7 @@ def _of_composite(record: LateRecord, composite: Composite) -> Overload:
 
 
 def _of_other(record: LateRecord, other: Overload) -> Overload:
-    """The overload of a record that runs another one, or computes its gradient."""
+    """The overload of a record that runs another one or computes its gradient."""
     name, base = record.schema.op_name, other.schema.op_name
     origin, of = ALIAS, base
     if record.body == COMPOSITE:
@@ -246,8 +244,8 @@ def _family(function: Any) -> str:
 
 
 def _parameters(overload: Overload, *, method: bool) -> list[tuple[str, bool]] | None:
-    """(text, whether it is keyword-only) of each parameter; None where Python has no
-    words for the default of one, or a list may come as loose arguments.
+    """(text, whether it is keyword-only) of each parameter; None if a default cannot be
+    written in Python, or a list may be given as separate arguments.
     """
     arguments = [a for a in overload.schema.arguments if not method or a.name != "self"]
     listed = [a for a in arguments if not a.keyword_only and a.name != "self"]
@@ -270,7 +268,7 @@ def _is_loose(argument: Argument) -> bool:
 
 
 def _is_literal(argument: Argument) -> bool:
-    """Whether the default is written in Python as it is."""
+    """Whether the default can be written unchanged in Python."""
     value, text = argument.default, argument.text.rpartition("=")[2]
     if isinstance(value, float):
         return isfinite(value)
@@ -281,8 +279,8 @@ def _is_literal(argument: Argument) -> bool:
 
 
 def encode_texts() -> tuple[list[DocumentationRow], bytes]:
-    """The texts of all ops, and where each begins. CPython reads the signature off the
-    first line of a text that ends so: ``)\\n--\\n\\n``.
+    """The texts of all ops, and where each begins. CPython reads the signature from the
+    first line of a text that ends with ``)\\n--\\n\\n``.
     """
     documentation = Documentation()
     texts = bytearray()

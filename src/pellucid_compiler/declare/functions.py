@@ -1,8 +1,7 @@
 """Scalar functions for op bodies; on a Tensor they apply to every element.
 
-Those of one scalar op are named in its row, in ``ir/scalar_ops.py``; the others are
-short compositions. ``where``, ``to``
-and ``detach`` are the ones to know first.
+Those of a single scalar op are named in its row in ``ir/scalar_ops.py``; the others are
+short compositions. Start with ``where``, ``to`` and ``detach``.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ globals().update(
 if TYPE_CHECKING:
 
     def __getattr__(name: str) -> Callable[..., Any]:
-        """The function that a row names."""
+        """The function named in a row."""
 
 
 def where(condition: Operand, first: Operand, second: Operand) -> Any:
@@ -46,7 +45,7 @@ def where(condition: Operand, first: Operand, second: Operand) -> Any:
 
 
 def to(x: Any, dtype: str | None) -> Any:
-    """``x`` converted to ``dtype``; None leaves it as it is."""
+    """``x`` converted to ``dtype``; None leaves it unchanged."""
     if dtype is None or (isinstance(x, (Tensor, Expr)) and x.dtype == dtype):
         return x
     return lift(lambda e: ir.cast(e, dtype), x)
@@ -63,5 +62,5 @@ def detach(x: Any) -> Any:
 
 
 def is_finite(x: Any) -> Any:
-    """Neither infinite nor NaN."""
+    """Whether it is neither infinite nor NaN."""
     return lift(lambda e: ~(make("isinf", e) | make("isnan", e)), x)

@@ -40,7 +40,7 @@ def wrap_dim(dim: int, rank: int) -> int:
 
 
 def sizes_text(x: Tensor) -> str:
-    """What a message says of a shape, whose sizes fill the places: ``[{}, {}]``."""
+    """The format of a shape in a message, to be filled with sizes: ``[{}, {}]``."""
     return f"[{', '.join(['{}'] * x.rank)}]"
 
 
@@ -142,12 +142,12 @@ def permute(x: Tensor, order: Sequence[int]) -> Tensor:
 
 
 def transpose_last(x: Tensor) -> Tensor:
-    """``x`` with its last two dims exchanged."""
+    """``x`` with its last two dims swapped."""
     return permute(x, [*range(x.rank - 2), x.rank - 1, x.rank - 2])
 
 
 def unsqueeze(x: Tensor, dim: int) -> Tensor:
-    """``x`` with a dim of size 1 put in at ``dim``."""
+    """``x`` with a dim of size 1 inserted at ``dim``."""
     shape = [*x.shape[:dim], const(1), *x.shape[dim:]]
     return tabulate(shape, lambda *p: x[[*p[:dim], *p[dim + 1 :]]])
 
@@ -164,7 +164,7 @@ def squeeze_dims(x: Tensor, dims: Sequence[int]) -> Tensor:
 
 
 def restore_dims(x: Tensor, dims: Sequence[int], rank: int) -> Tensor:
-    """The inverse of ``squeeze_dims``: ``x`` with ``dims`` back, with size 1."""
+    """The inverse of ``squeeze_dims``: ``x`` with ``dims`` restored, with size 1."""
     remaining = [d for d in range(rank) if d not in dims]
     shape: list[Expr] = [const(1)] * rank
     for k, d in enumerate(remaining):
@@ -178,7 +178,7 @@ def expand_to(x: Tensor, shape: Sequence[Expr]) -> Tensor:
 
 
 def full(shape: Sequence[ExprLike], fill: ExprLike, dtype: str) -> Tensor:
-    """A tensor of one value."""
+    """A tensor filled with one value."""
     return tabulate(shape, lambda *p: cast(fill, dtype))
 
 
@@ -188,8 +188,8 @@ _UNBOUNDED: Final = ("float64", "float8_e4m3fn")  # which saturates
 def require_fits(name: str, number: ExprLike, dtype: str) -> None:
     """Refuse a number whose conversion to ``dtype`` overflows.
 
-    As in PyTorch uint8 takes the negative integers down to -255, which wrap, as other
-    unsigned dtypes do; floats take infinities and NaN.
+    As in PyTorch, uint8 accepts negative integers down to -255, which wrap, and so do
+    other unsigned dtypes; floats accept infinities and NaN.
     """
     value = as_expr(number)
     message = (
@@ -200,7 +200,7 @@ def require_fits(name: str, number: ExprLike, dtype: str) -> None:
         low, high = lowest(dtype), highest(dtype)
         if not is_signed(dtype) and not is_float(value.dtype):
             low = -high
-        if dtype == "uint64":  # holds every number that a call can pass
+        if dtype == "uint64":  # represents every number that a call can pass
             return
         require(make("le", low, value), message, value)
         require(make("le", value, high), message, value)
@@ -213,7 +213,7 @@ def require_fits(name: str, number: ExprLike, dtype: str) -> None:
 
 
 def wrap_index(i: Any, size: ExprLike) -> Any:
-    """A possibly negative index counted from the front."""
+    """A possibly negative index, counted from the front."""
     return where(i < 0, i + size, i)
 
 
@@ -223,8 +223,8 @@ def float_or(dtype: str, otherwise: str = "float32") -> str:
 
 
 def declared_dtype(x: Any) -> str:
-    """The dtype of an operand as it is stored: a scalar function reads half operands
-    in float32.
+    """The dtype of an operand as stored: a scalar function reads half operands in
+    float32.
     """
     if isinstance(x, Expr) and x.op == "cast" and x.args[0].op == "load":
         return x.args[0].dtype

@@ -1,8 +1,8 @@
-"""Ops that C++ carries out: what is declared of them, since nothing can be traced.
+"""Ops implemented in C++: their declarations, since nothing can be traced.
 
-An intrinsic's meaning is memory or the order of random draws. The declaration has all
-that an op's has but the body, for which it names a C++ function: ``kernel_table`` makes
-``runtime/module/intrinsic_kernels.h`` of these. Called by
+An intrinsic depends on memory or on the order of random draws. Its declaration has
+everything that an op's has except the body; instead it names a C++ function:
+``kernel_table`` writes ``runtime/module/intrinsic_kernels.h`` from these. Called by
 ``catalogue/intrinsics.py``; written to the frozen file by ``tools/freeze.py``.
 """
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from pellucid_compiler.abi.records import IntrinsicRow
 
 KINDS: Final = ("composite", "view", "random", "loop")
-# Namespaces of forms that Python alone calls, in front of the schema.
+# The namespace of forms that only Python calls, before the schema.
 _NAMESPACE: Final = "python::"
 
 
 class Intrinsic(NamedTuple):
-    """One op overload that C++ carries out.
+    """One op overload implemented in C++.
 
-    ``kernel``: the function in C++, ``"composite::reshape"``.
-    ``kind``: a composite calls other ops, which record gradients; a random op draws.
-    ``gradient``: the op that computes it and its arguments: ``grad``, ``grads`` (those
-    of all results) and arguments by name. ``is_seen``: dispatch modes see the op, else
-    the ops that it calls. ``within``: whether function transforms run it on wrapped
-    tensors, as they would any function; ``instead``: the op that they run in its place.
-    ``core``: it is of Core ATen, which PyTorch has backends implement; ``core_as``: by
-    which ops of it a view is made, where no Graph says it; ``tags``: see tags.py.
+    ``kernel``: the C++ function, ``"composite::reshape"``. ``kind``: a composite calls
+    other ops, which record gradients; a random op draws. ``gradient``: the op that
+    computes its gradient, and its arguments: ``grad``, ``grads`` (those of all results)
+    and arguments by name. ``is_seen``: dispatch modes see the op, else the ops that it
+    calls. ``within``: whether function transforms run it on wrapped tensors, like any
+    function; ``instead``: the op that they run instead. ``core``: it is in Core ATen,
+    which PyTorch has backends implement; ``core_as``: the Core ATen ops that make a
+    view, if no Graph says so; ``tags``: see tags.py.
     """
 
     text: str
@@ -57,11 +57,11 @@ class Intrinsic(NamedTuple):
 
     @property
     def module(self) -> str:
-        """Whose function it is: of the package, or of its namespace's module."""
+        """The module of the function: the package, or its namespace's module."""
         return self.schema.name_space
 
     def row(self) -> IntrinsicRow:
-        """What the frozen file has of it."""
+        """Its record in the frozen file."""
         # Only freezing needs records: tracing does not import their dataclasses.
         from pellucid_compiler.abi.records import IntrinsicRow, SourceRow
         from pellucid_compiler.declare.late_forms import variant_of
@@ -104,12 +104,11 @@ def intrinsic(
     tags: str = "",
     core_as: Callable[..., Any] | None = None,
 ) -> Intrinsic:
-    """Declare an op of C++, and what it does; composites are run by transforms and
-    modes as the ops that they call unless ``within=False`` or ``seen=True`` say
-    otherwise.
+    """Declare an op of C++, and what it does. Transforms and modes run a composite as
+    the ops that it calls, unless ``within=False`` or ``seen=True``.
     """
     if kind not in KINDS:
-        raise ValueError(f"{schema}: {kind} is none of {', '.join(KINDS)}")
+        raise ValueError(f"{schema}: {kind} is not one of {', '.join(KINDS)}")
     is_composite = kind == "composite"
     declared = parse_schema(schema.removeprefix(_NAMESPACE))
     made = Intrinsic(

@@ -1,9 +1,8 @@
-"""Specialisation keys: what of a call's arguments decides its Graph.
+"""Specialisation keys: the facts of a call's arguments that determine its Graph.
 
-A key holds, per argument, the dtype and rank of a tensor, the length of a list,
-None-ness and static values; numbers appear by their kind alone. ``specialise`` takes a
-call apart into its key, its arrays and its numbers; ``traced_argument`` builds what the
-body sees.
+Per argument a key has the dtype and rank of a tensor, the length of a list, whether it
+is None, and static values; numbers appear only by kind. ``specialise`` splits a call
+into its key, arrays and numbers; ``traced_argument`` builds what the body sees.
 
 Names: the d-th size of tensor ``self`` is the symbol ``self.d``; the k-th element of a
 list argument ``size`` is ``size[k]``, and the sizes of a tensor there ``tensors[k].d``.
@@ -49,8 +48,8 @@ Key: TypeAlias = "tuple[ArgumentKey, ...]"
 
 
 class Call(NamedTuple):
-    """A call taken apart: its key, its arrays in order, its sizes and numbers
-    by name.
+    """A call split into its key, its arrays in order, and its sizes and numbers by
+    name.
     """
 
     key: Key
@@ -80,7 +79,7 @@ def bind_arguments(
             values.append(argument.default)
         else:
             raise TypeError(
-                f"{schema.name}() misses the argument {argument.name!r}: {schema.text}"
+                f"{schema.name}() lacks the argument {argument.name!r}: {schema.text}"
             )
     return values
 
@@ -91,7 +90,7 @@ def specialise(
     kwargs: Mapping[str, Any],
     numbers: Sequence[str] = (),
 ) -> Call:
-    """Take a call with arrays in place of tensors apart.
+    """Split a call with arrays in place of tensors.
 
     ``numbers`` are the tensor arguments that also take a number.
     """
@@ -158,8 +157,8 @@ def _number_dtype(argument: Argument, value: Any) -> str:
 
 
 def numbered(stem: str, *, tensor: int, number: int) -> Callable[..., str]:
-    """A ``node=`` for ops of two operands: its number says whether the second one,
-    ``other``, is a tensor or a number.
+    """A ``node=`` for ops of two operands: its number depends on whether the second
+    one, ``other``, is a tensor or a number.
     """
 
     def node_name(_: ArgumentKey, other: ArgumentKey, *rest: ArgumentKey) -> str:
@@ -169,7 +168,7 @@ def numbered(stem: str, *, tensor: int, number: int) -> Callable[..., str]:
 
 
 def traced_argument(graph: Graph, key: ArgumentKey, name: str) -> Any:
-    """What an op's body gets for an argument of this key; tensors become inputs."""
+    """What an op's body receives for an argument of this key; tensors become inputs."""
     if isinstance(key, StaticKey):
         return key.value
     if isinstance(key, ListKey):

@@ -1,9 +1,8 @@
 """The check that a declaration's kind fits its loops.
 
-A kind decides which handler and which kernel shape runs an op, so a wrong one would be
-slow or refused late. ``check_kind`` runs once per traced key. What a loop needs is
-inferred by ``ir/kinds.py``; this is the table of what each declared kind may consist
-of.
+A kind determines which handler and which kernel form runs an op, so a wrong one would
+be slow or refused late. ``check_kind`` runs once per traced key. ``ir/kinds.py`` infers
+what a loop needs; this is the table of what each declared kind may consist of.
 """
 
 from __future__ import annotations

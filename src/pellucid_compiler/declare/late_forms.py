@@ -1,9 +1,9 @@
 """The overloads that the runtime defines when they are first looked up.
 
-An op has more overloads than plans: second names (``arccos``), further schemas of one
+An op has more overloads than plans: aliases (``arccos``), additional schemas of one
 declaration (``mul.Scalar``), in-place and ``out=`` forms without a kernel of their own,
-and composites. Each is a record that calls another one or a Python body. The file
-lists them by op name. Called by the freezer; read by ``runtime/ops/late_ops.cpp``.
+and composites. Each is a record that calls another one or a Python body. The file lists
+them by op name. Called by the freezer; read by ``runtime/ops/late_ops.cpp``.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from pellucid_compiler.declare.variants import (
 )
 
 FUNCTIONAL, IN_PLACE, OUT = VARIANT.names
-# An alias or a form whose name begins so is a function of this module.
+# An alias or a form whose name has such a prefix is a function of this module.
 _NAMESPACES = ("linalg", "special", "fft")
-# What makes the bodies of gradient ops: by the derivative that an op has, or by what
+# What makes the bodies of gradient ops: from the derivative of an op, or from what
 # autograd records of it.
 _DERIVED = "pellucid._C._runtime.gradients:derived"
 _RECORDED = "pellucid._C._runtime.gradients:recorded"
 
 
-# How a late record runs: LATE_BODY says what each means.
+# How a late record runs: LATE_BODY defines each.
 REDIRECT, COMPOSITE, OUT_OF, IN_PLACE_OF, COPY_OF = LATE_BODY.names
 
 
 class LateRecord(NamedTuple):
-    """One overload; ``named`` is the other record, or the body's place."""
+    """One overload; ``named`` is the other record, or the location of the body."""
 
     schema: Schema
     body: str
@@ -82,7 +82,7 @@ class LateRecord(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where a form is public: the module of its function, and as what."""
+    """Where a form is public: the module of its function, and in which role."""
 
     module: str
     is_method: bool
@@ -90,8 +90,8 @@ class Places(NamedTuple):
 
 
 class Binding(NamedTuple):
-    """Where Python finds a name; ``original`` is what an alias names, or the function
-    itself, which is in a second module too.
+    """Where Python exposes a name; ``original``: the aliased op, or the function itself
+    if it is also in a second module.
     """
 
     module: str
@@ -101,7 +101,7 @@ class Binding(NamedTuple):
 
 
 class LateOp:
-    """The late records of one op name, and where its name is bound."""
+    """The late records of one op name, and where the name is bound."""
 
     def __init__(self) -> None:
         self.records: list[LateRecord] = []
@@ -182,7 +182,7 @@ def _add_gradient(
 
 
 def _add_copies(table: dict[str, LateOp], op: Op) -> None:
-    """``name_copy`` of a view; its ``out`` form copies what the view shows."""
+    """``name_copy`` of a view; its ``out`` form copies the view."""
     schema = copy_schema(op)
     if schema is None:
         return
@@ -198,7 +198,7 @@ def _add_copies(table: dict[str, LateOp], op: Op) -> None:
 
 
 def _form(form: Schema, schemas: list[Schema]) -> LateRecord:
-    """``form`` by one of the op's own records: that of its variant, else the first."""
+    """``form`` as a call of one of the op's records: its variant's, else the first."""
     variant = variant_of(form)
     bodies = {OUT: OUT_OF, IN_PLACE: IN_PLACE_OF}
     for schema in schemas:
@@ -245,7 +245,7 @@ def _add_composite(table: dict[str, LateOp], composite: Composite) -> None:
     backward = options.pop("backward", "")
     backward_out = options.pop("backward_out", "grad_input")
     known = Known(schema, "", options.pop("tags", ""), options.pop("core", False))
-    options.pop("core_as", None)  # of programs that are brought to Core ATen alone
+    options.pop("core_as", None)  # only for programs that are lowered to Core ATen
     if options:
         raise TypeError(f"{schema.full_name}: no options {', '.join(options)}")
     records = [_record(schema, COMPOSITE, composite.place)]
@@ -297,7 +297,7 @@ def _add_second_places(
 
 
 def _namespace(name: str) -> str:
-    """The module that a name says to be a function of: "special" for special_erf."""
+    """The module in a function name's prefix: "special" for special_erf."""
     found, _, _ = name.partition("_")
     return found if found in _NAMESPACES else ""
 

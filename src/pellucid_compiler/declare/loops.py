@@ -2,8 +2,8 @@
 
     tabulate([n, m], lambda i, j: total([k], lambda t: a[i, t] * b[t, j]))
 
-is a matrix product. A body gets loop indices and returns an element, or a reduction of
-elements. Read next: functions.py, helpers.py.
+is a matrix product. A body receives loop indices and returns an element, or a reduction
+of elements. Read next: functions.py, helpers.py.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Body = Callable[..., Any]
 
 
 class Reduction(NamedTuple):
-    """What a body returns when its element combines many: ``total(extents, body)``."""
+    """What a body returns if its element combines many: ``total(extents, body)``."""
 
     combine: str
     extents: tuple[Expr, ...]
@@ -112,7 +112,7 @@ def _loop(
 
 
 def reshape(x: Tensor, shape: Sequence[ExprLike]) -> Tensor:
-    """The elements of ``x`` in row-major order under another shape of as many
+    """The elements of ``x`` in row-major order under another shape with as many
     elements.
     """
     return Tensor(emit_reshape(tracer().graph, x.value, shape))
@@ -129,8 +129,8 @@ def scan(
     carries.
 
     ``init`` is one carry or several; the step returns as many, and may return more:
-    tensors that are stacked too and that the next step does not get. What such a
-    tensor holds, derivatives read instead of computing it again.
+    tensors that are stacked too but not passed to the next step. Derivatives read such
+    tensors instead of recomputing them.
     """
     carries = [init] if isinstance(init, Tensor) else list(init)
     graph = Graph("step")
@@ -140,7 +140,7 @@ def scan(
     with tracing(graph):
         out = step(*args)
         graph.outputs = [t.value for t in (out if isinstance(out, tuple) else (out,))]
-    for requirement in graph.requirements:  # of sizes, which no step changes
+    for requirement in graph.requirements:  # on sizes, which no step changes
         tracer().graph.require(requirement)
     graph.requirements = []
     attrs = ScanAttrs(

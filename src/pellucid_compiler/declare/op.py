@@ -5,8 +5,8 @@ key.
     def softsign(x):
         return x / (1 + abs(x))
 
-makes an Op and enters it in ``REGISTRY`` under its full name. Its Python function is
-its meaning; Graphs of tensors and of elements, derivatives and in-place forms follow
+creates an Op and enters it in ``REGISTRY`` under its full name. Its Python function
+defines it; Graphs of tensors and of elements, derivatives and in-place forms follow
 from it. Read next: decorators.py, key.py, ir/elements.py.
 """
 
@@ -46,20 +46,20 @@ from pellucid_compiler.ir.verify import verify
 
 REGISTRY: Final[dict[str, Op]] = {}
 
-MOST_TRACED: Final = 1024  # keys of an op whose Graphs are remembered
+MOST_TRACED: Final = 1024  # keys of an op whose Graphs are cached
 
 SCALAR_KINDS: Final = ("pointwise", "random", "foreach")
 
 
 class HandRule(NamedTuple):
-    """A derivative written by hand, and why the derived one does not do."""
+    """A derivative written by hand, and why the derived one does not suffice."""
 
     function: Callable[..., Any]
     reason: str
 
 
 class Traced(NamedTuple):
-    """The Graph of a key, and the guards under which it serves.
+    """The Graph of a key, and the guards under which it is valid.
 
     ``nominal`` names half dtypes as the body does; ``graph`` is what runs: the same
     with half precision made explicit. Derivatives are taken of ``nominal``.
@@ -89,7 +89,7 @@ class Traced(NamedTuple):
 
 
 class Options(NamedTuple):
-    """What a declaration says beside its schema and body; see decorators.py."""
+    """The options of a declaration besides its schema and body; see decorators.py."""
 
     int_to_float: bool = False
     refuses_bools: bool = False
@@ -127,8 +127,8 @@ class Options(NamedTuple):
     tags: str = ""
 
     def within(self, name_space: str) -> Options:
-        """Of an op of this namespace, where it is not PyTorch's: functions are in its
-        module unless another one is declared, and no form is a method.
+        """The options for an op of this namespace, if it is not PyTorch's: functions
+        are in its module unless another one is declared, and no form is a method.
         """
         if not name_space:
             return self
@@ -176,8 +176,8 @@ class Op:
     def partials(self, reason: str) -> Callable[[Callable[..., Any]], Op]:
         """Declare the slopes of a pointwise op: ``rule(*args, y)``, one per operand.
 
-        Static arguments are among ``args`` but have no slope, and numbers may come last
-        without one. Written in the result ``y`` the rule holds at every order.
+        Static arguments are among ``args`` but have no slope, and trailing numbers may
+        have none. If the rule uses the result ``y``, it holds at every order.
         """
 
         def declare(rule: Callable[..., Any]) -> Op:
@@ -190,8 +190,8 @@ class Op:
         """Declare ``rule(*args, *outputs, *saved, *grads, derived)``: grads of the
         float tensors.
 
-        ``saved`` are the body's ``save_for_backward``. ``derived(*grads)`` gives what
-        transposition gives, to be amended or ignored.
+        ``saved`` are the body's ``save_for_backward``. ``derived(*grads)`` returns the
+        gradients from transposition, to be amended or ignored.
         """
 
         def declare(rule: Callable[..., Any]) -> Op:
@@ -213,8 +213,8 @@ class Op:
         return self
 
     def core_as(self, body: Callable[..., Any]) -> Op:
-        """Declare by which ops of Core ATen the op is computed, where its Graph would
-        give too many.
+        """Declare which Core ATen ops compute the op, if its Graph would yield too
+        many.
         """
         self.seen = self.seen._replace(core=body)
         return self
@@ -245,9 +245,7 @@ class Op:
         return with_partials(value, operands, self._partials_rule(args))
 
     def _partials_rule(self, args: Sequence[Any]) -> Callable[..., Any]:
-        """The hand rule as a function of the operands: static arguments are
-        filled in.
-        """
+        """The hand rule as a function of the operands, with static arguments bound."""
         assert self.hand_partials is not None
         rule = self.hand_partials.function
         if all(isinstance(a, Expr) for a in args):
@@ -262,8 +260,9 @@ class Op:
         return of_operands
 
     def num_draws(self, *dtypes: str) -> int:
-        """How many words of the random stream each element draws, by the dtypes of the
-        tensors."""
+        """How many words of the random stream each element draws, given the dtypes of
+        the tensors.
+        """
         draws = self.options.draws
         return draws(*dtypes) if callable(draws) else draws
 
@@ -310,10 +309,10 @@ class Op:
         return results if isinstance(out, tuple) else results[0]
 
     def _hand_graph(self, values: list[Any], body: Graph, num_outputs: int) -> Graph:
-        """The rule over what ``body`` gives: outputs, and behind them what it keeps."""
+        """The rule over the results of ``body``: outputs, then saved values."""
         assert self.hand_vjp is not None
         hand = Graph(f"{self.full_name}.vjp")
-        hand.sizes.merge(body.sizes)  # it runs where the body did
+        hand.sizes.merge(body.sizes)  # it runs under the same conditions as the body
         floats = [k for k, v in enumerate(body.inputs) if v.differentiable]
         with tracing(hand):
             mine = _map_tensors(values, lambda t: Tensor(hand.input_like(t.value)))
@@ -340,7 +339,7 @@ class Op:
             result = rule(*mine, *known, *grads[:num_grads], derived=derived)
             results = result if isinstance(result, tuple) else (result,)
             hand.outputs = [t.value for t in results]
-            if len(grads) > num_grads:  # of what is saved: second derivatives need them
+            if len(grads) > num_grads:  # of saved values: second derivatives need them
                 more = transposed(saved, grads[num_grads:])
                 hand.outputs = [
                     (Tensor(value) + Tensor(term)).value
@@ -355,9 +354,9 @@ class Op:
         return specialise(self.schema, args, kwargs, self.options.numbers)
 
     def trace(self, key: Key, hints: Mapping[str, Any]) -> Traced:
-        """The Graph for ``key``; ``hints`` are the sizes and numbers it may ask about.
+        """The Graph for ``key``; ``hints``: the sizes and numbers for ``ask``.
 
-        Traced once per key, default dtype and set of answers.
+        Traced once per key, default dtype and set of guards.
         """
         place = (default_dtype(), key)
         known = self.traces.setdefault(place, [])
@@ -400,20 +399,18 @@ class Op:
 
     @property
     def mutated(self) -> list[str]:
-        """The arguments that the op writes, in the order of a foreach body's
-        results.
-        """
+        """The arguments that the op writes, in a foreach body's result order."""
         return [a.name for a in self.schema.arguments if a.mutated]
 
     def element_graph(self, key: Key) -> Graph:
-        """What a pointwise, random or foreach op computes of single elements, for
-        dtypes, numbers and statics.
+        """The Graph of elements of a pointwise, random or foreach op, for dtypes,
+        numbers and statics.
 
-        Ranks in ``key`` are ignored. Of a list of tensors only its first item counts,
-        for all have one dtype, and an empty list is None to the body; the words that a
-        random op draws are its last operands. Half operands are computed in float32 and
-        the results rounded to the dtype that the body gives them. Traced once per key
-        and default dtype.
+        Ranks in ``key`` are ignored. For a list of tensors only the first item counts,
+        because all have one dtype, and an empty list is None in the body; the words
+        that a random op draws are its last operands. Half operands are computed in
+        float32 and the results rounded to the dtype that the body returns. Traced once
+        per key and default dtype.
         """
         place = (default_dtype(), key)
         known = self.elements.get(place)
@@ -478,7 +475,7 @@ class _ScalarOperands:
         return cast(element_of(len(self.inputs) - 1, dtype), self.compute(dtype))
 
     def argument(self, name: str, item: ArgumentKey, as_number: bool) -> Any:
-        """What the scalar body gets: an element, a number, or a static value."""
+        """What the scalar body receives: an element, a number, or a static value."""
         if isinstance(item, ListKey):
             if not item.items:
                 return None

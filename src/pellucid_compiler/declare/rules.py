@@ -19,8 +19,8 @@ from pellucid_compiler.ir.primitives.library import (
 
 
 def graph_rule(function: Callable[..., tuple[Tensor | None, ...]]) -> JvpRule:
-    """A routine's JVP: ``function(*inputs, *outputs, *tangents)`` -> output
-    tangents. An input or output that does not move has the tangent None.
+    """A routine's JVP: ``function(*inputs, *outputs, *tangents)`` -> output tangents. A
+    constant input or output has the tangent None.
     """
 
     def rule(
@@ -46,8 +46,8 @@ def linear_routine(
 ) -> None:
     """Register a routine that is linear in its only operand, which is its own tangent.
 
-    ``transposed(cotangent, shape, **options)`` gives the operand's cotangent, of
-    ``shape``.
+    ``transposed(cotangent, shape, **options)`` returns the operand's cotangent, of
+    shape ``shape``.
     """
 
     def jvp(

@@ -1,9 +1,10 @@
 """PyTorch's schema language: ``add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1)
 -> Tensor``.
 
-``parse_schema`` gives the arguments with their types and defaults. ``int``, ``bool``,
-``str``, ``ScalarType`` and None-ness are *static*: part of the specialisation key.
-``SymInt``, ``float`` and ``Scalar`` are *symbolic*: numbers known when the op runs.
+``parse_schema`` returns the arguments with their types and defaults. ``int``, ``bool``,
+``str``, ``ScalarType`` and whether an argument is None are *static*: part of the
+specialisation key. ``SymInt``, ``float`` and ``Scalar`` are *symbolic*: numbers known
+when the op runs.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Argument(NamedTuple):
     """One argument of an op.
 
     ``length`` is None for a single value, 0 for a list of any length, n for ``T[n]``,
-    where one value gives n equal ones. ``mutated``: the op writes it
+    where one value means n equal ones. ``mutated``: the op writes it
     (``Tensor(a!)``).
     """
 
@@ -74,7 +75,7 @@ class Return(NamedTuple):
 
 
 class Schema(NamedTuple):
-    """``name_space`` is empty of PyTorch's ops, which the runtime has in ``aten``."""
+    """``name_space`` is empty for PyTorch's ops, which are in ``aten`` at run time."""
 
     text: str
     name_space: str
@@ -85,7 +86,7 @@ class Schema(NamedTuple):
 
     @property
     def op_name(self) -> str:
-        """What the overloads share: ``add``, ``pellucid::_gru``."""
+        """The name that the overloads share: ``add``, ``pellucid::_gru``."""
         return f"{self.name_space}::{self.name}" if self.name_space else self.name
 
     @property
@@ -93,7 +94,7 @@ class Schema(NamedTuple):
         return f"{self.op_name}.{self.overload}" if self.overload else self.op_name
 
     def with_symbolic(self, names: tuple[str, ...]) -> Schema:
-        """The schema with these ``int`` arguments symbolic; its text stays."""
+        """The schema with these ``int`` arguments symbolic; its text is unchanged."""
         for name in names:
             if self.argument(name).type != "int":
                 raise ValueError(f"{self.full_name}: {name} is not an int")

@@ -1,24 +1,24 @@
-"""What dispatch modes see in place of an op, where that is not the op itself.
+"""What dispatch modes see instead of an op.
 
 PyTorch's modes see ``linear`` as ``addmm``, and the gradient of ``mm`` as two more
-``mm``; programs count and choose by these names. A declaration says so beside its op:
+``mm``; programs count and select by these names. A declaration says so next to its op:
 
     @linear.seen_as
     def _(x, weight, bias): ...
 
     mm.gradients_seen_as(self=lambda grad, mat2: grad.mm(mat2.t()), ...)
 
-Both are functions of tensors of the framework, ``composites.api``, as the bodies of
-composites are; they run only where a mode watches. A body gets every argument of the
-op, and may give more results than the op: those that its gradient op reads. A rule
+Both are functions of the framework's tensors, ``composites.api``, like the bodies of
+composites; they run only while a mode is active. A body receives every argument of the
+op, and may return more results than the op: those that its gradient op reads. A rule
 names what it reads: ``grad``, ``size`` (of the gradient), the op's arguments,
-``result``, and ``indices``, its second one; a default is taken for what the derivative
-does not read. NotImplemented, of either, leaves the op as itself.
+``result``, and ``indices``, the second result; a default is used for what the
+derivative does not read. If either returns NotImplemented, the op is seen itself.
 
-A gradient that PyTorch computes by one op is declared by ``backward=`` instead, by the
-op's schema or by ``"threshold_backward(self=result, threshold=0)"`` where another op
-declares it: a call that says what the forward op's arguments do not. Called by
-``pellucid/_decomp``.
+A gradient that PyTorch computes with one op is declared by ``backward=`` instead, with
+the op's schema, or with ``"threshold_backward(self=result, threshold=0)"`` if another
+op declares it: a call that names the values of arguments that the forward op lacks.
+Called by ``pellucid/_decomp``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NO_RULES: Mapping[str, Callable[..., Any]] = MappingProxyType({})
 
 class Seen(NamedTuple):
     """``body`` for the op, ``gradients`` by argument, ``core`` for the op in programs
-    that are brought to Core ATen (``pellucid/_decomp/core_aten.py``).
+    that are lowered to Core ATen (``pellucid/_decomp/core_aten.py``).
     """
 
     body: Callable[..., Any] | None = None
@@ -47,7 +47,7 @@ class Seen(NamedTuple):
 
 
 def named_gradient(backward: str) -> tuple[str, str]:
-    """(name, what it is given) of the gradient op that ``backward=`` says."""
+    """(name, arguments) of the gradient op that ``backward=`` names."""
     name, _, given = backward.partition("(")
     return name, "" if declares_gradient(backward) else given.removesuffix(")")
 
@@ -58,8 +58,8 @@ def declares_gradient(backward: str) -> bool:
 
 
 def seen_rows(ops: Iterable[Op]) -> Iterator[SeenRow]:
-    """The rows of ops that modes see otherwise, or whose gradients."""
-    # Programs import this file when they trace, the build alone needs these.
+    """The rows of ops that modes see as others, or whose gradients they do."""
+    # Programs import this file when they trace; only the build needs these.
     from inspect import signature
 
     from pellucid_compiler.abi.records import SeenRow

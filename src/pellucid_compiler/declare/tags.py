@@ -1,9 +1,10 @@
 """PyTorch's tags: what is known of an op overload without running it.
 
 Most follow from the declaration: its kind, an argument that is a generator, a view that
-is written in place. The others it says itself, ``tags="data_dependent_output"``, for
-all of its forms. Called by ``late_forms.py``, ``intrinsics.py`` and
-``tools/freeze.py``; shown as ``torch.ops.aten.relu.default.tags``.
+is written in place. The declaration states the others,
+``tags="data_dependent_output"``, for all of its forms. Called by ``late_forms.py``,
+``intrinsics.py`` and ``tools/freeze.py``; shown as
+``torch.ops.aten.relu.default.tags``.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ DECLARED: Final = (
 
 
 class Known(NamedTuple):
-    """What a declaration says of its forms: its kind, ``tags=`` and ``core=``."""
+    """The facts of a declaration about its forms: its kind, ``tags=`` and ``core=``."""
 
     declared: Schema
     kind: str = ""
@@ -34,7 +35,7 @@ class Known(NamedTuple):
     core: bool | tuple[str, ...] = False
 
     def tags_of(self, schema: Schema) -> str:
-        """The tags of one form, ``schema``, between spaces, sorted."""
+        """The tags of one form, ``schema``, sorted and space-separated."""
         found = set(self.tags.split())
         if unknown := found.difference(DECLARED):
             raise ValueError(
@@ -53,7 +54,7 @@ class Known(NamedTuple):
         return " ".join(sorted(found))
 
     def of_gradient(self) -> Known:
-        """What is known of the op that gives the gradient: pointwise where this is."""
+        """The facts of the op that computes the gradient: pointwise if this op is."""
         kind = self.kind if self.kind == "pointwise" else ""
         return self._replace(kind=kind, tags="")
 

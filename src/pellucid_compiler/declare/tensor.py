@@ -29,11 +29,11 @@ Operand: TypeAlias = "Tensor | Expr | bool | int | float | complex"
 
 
 def save_for_backward(*values: Tensor) -> None:
-    """Let the derivative read these values of the body, as it may read the results.
+    """Let the derivative read these values of the body, like the results.
 
-    They are computed with the results, and saved, where a gradient is recorded that
-    reads them, else not at all. A hand VJP gets them behind the outputs;
-    ``save_for_backward`` in the body of a called op counts as the caller's.
+    They are computed with the results, and saved, only if a gradient that reads them is
+    recorded. A hand VJP receives them after the outputs; ``save_for_backward`` in the
+    body of a called op counts as the caller's.
     """
     tracer().graph.saved += [tensor.value for tensor in values]
 
@@ -69,8 +69,8 @@ class Tensor:
         return element(self.value, _as_place(index))
 
     def outside(self, fill: ExprLike) -> Padded:
-        """``x.outside(0)[i, j]``: the element, or ``fill`` where the index is
-        outside.
+        """``x.outside(0)[i, j]``: the element, or ``fill`` if the index is out of
+        bounds.
         """
         return Padded(self, fill)
 
@@ -169,17 +169,15 @@ def _lift2(op: str, *operands: Operand) -> Tensor:
 
 
 def is_one(size: Expr) -> bool | None:
-    """Whether a size is 1: a question of the key, None where only the data will
-    tell.
-    """
+    """Whether a size is 1, recorded as a guard; None if it depends on data."""
     return knows(size == 1)
 
 
 def broadcast_sizes(
     a: Expr, b: Expr, error: type[Exception] = RuntimeError, dim: int = 0
 ) -> Expr:
-    """The common size of two dims, which are the dim ``dim`` of the result; asks which
-    of them are 1.
+    """The common size of two dims, which become dim ``dim`` of the result; guards
+    record which of them are 1.
     """
     if a is b or is_const(b, 1):
         return a
@@ -202,8 +200,8 @@ def broadcast_sizes(
 
 
 def common_dtype(first: Tensor, second: Tensor) -> str:
-    """The dtype of both where neither promotion nor a number decides: one without dims
-    only raises the other's category.
+    """The dtype of both if neither promotion nor a number decides: a 0-d tensor only
+    raises the other's category.
     """
     if bool(first.shape) == bool(second.shape):
         return dtypes.promote(first.dtype, second.dtype)
@@ -227,8 +225,8 @@ def broadcast_shapes(
 
 
 def broadcast_element(x: Operand, point: Sequence[Expr], shape: Sequence[Expr]) -> Expr:
-    """The element of ``x`` at a point of the broadcast ``shape``; a number is
-    itself.
+    """The element of ``x`` at a point of the broadcast ``shape``; numbers are returned
+    unchanged.
     """
     if not isinstance(x, Tensor):
         return as_expr(x)
@@ -250,9 +248,9 @@ def _is_number(x: Any) -> bool:
 def lift(fn: Callable[..., Any], *operands: Any) -> Any:
     """``fn`` of scalars applied to every element of the broadcast operands.
 
-    Operands are Tensors, Exprs and numbers; anything else reaches ``fn`` as it is.
-    Without any Tensor the result is ``fn``'s own; a ``fn`` that returns a tuple gives a
-    tuple of Tensors.
+    Operands are Tensors, Exprs and numbers; anything else is passed to ``fn``
+    unchanged. Without any Tensor the result is ``fn``'s own; a ``fn`` that returns a
+    tuple yields a tuple of Tensors.
     """
     tensors = [x for x in operands if isinstance(x, Tensor)]
     if not tensors:

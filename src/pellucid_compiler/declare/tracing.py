@@ -1,8 +1,9 @@
-"""The state of a trace: the Graph being built, and the questions asked on the way.
+"""The state of a trace: the Graph being built, and the guards recorded.
 
-A trace is a stack of ``Tracer``s, since the step of a scan or a hand rule is a Graph of
-its own. Each thread has a stack, so threads trace at once. ``ask`` and ``require`` are
-what an op body may say about sizes and numbers. Called by every module of declare.
+A trace is a stack of ``Tracer``s, because the step of a scan or a hand rule is a
+separate Graph. Each thread has a stack, so threads can trace concurrently. ``ask`` and
+``require`` are how an op body tests sizes and numbers. Called by every module of
+declare.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from pellucid_compiler.ir.sizes import size_value
 
 
 class Questions:
-    """Actual sizes and numbers of the call being traced, and the answers given from
+    """Actual sizes and numbers of the call being traced, and the answers computed from
     them.
 
-    Each answered question is a guard: the Graph serves calls that answer it alike.
+    Each answer is a guard: the Graph serves calls with the same answers.
     """
 
     def __init__(self, hints: Mapping[str, Any]) -> None:
@@ -37,9 +38,7 @@ class Questions:
         self.guards: dict[Expr, bool] = {}
 
     def answer(self, condition: Expr) -> bool | None:
-        """True or False, or None if it depends on a count that only the data
-        will tell.
-        """
+        """True or False, or None if it depends on a count that depends on data."""
         if condition.op == "const":
             return bool(condition.attr)
         if any(symbol.attr not in self.hints for symbol in symbols(condition)):
@@ -52,7 +51,7 @@ class Questions:
 class Tracer:
     """One Graph under construction; ``depth`` counts the loop axes around a body.
 
-    ``of_elements`` are the preconditions that the body of elements in hand has stated.
+    ``of_elements`` are the preconditions stated so far by the current body of elements.
     """
 
     def __init__(self, graph: Graph, questions: Questions) -> None:
@@ -62,7 +61,7 @@ class Tracer:
         self.of_elements: list[tuple[Expr, Check]] = []
 
     def with_checks(self, value: ExprLike) -> ExprLike:
-        """The result of a body of elements with what the body has stated of them."""
+        """The result of a body of elements with the checks that the body has stated."""
         for condition, check in self.of_elements:
             value = checked(value, condition, check)
         self.of_elements.clear()
@@ -70,7 +69,7 @@ class Tracer:
 
 
 class _ThreadState(threading.local):
-    """What a thread traces, the innermost last, and for which default dtypes."""
+    """A thread's traces, innermost last, and their default dtypes."""
 
     def __init__(self) -> None:
         self.tracers: list[Tracer] = []
@@ -103,7 +102,7 @@ def tracing(graph: Graph, questions: Questions | None = None) -> Iterator[Tracer
 
 
 def ask(condition: ExprLike) -> bool:
-    """The answer to a question of sizes and numbers; it becomes a guard of the key."""
+    """The value of a condition on sizes and numbers; it becomes a guard of the key."""
     answer = knows(condition)
     if answer is None:
         raise TypeError(
@@ -113,7 +112,7 @@ def ask(condition: ExprLike) -> bool:
 
 
 def knows(condition: ExprLike) -> bool | None:
-    """As ``ask``, but None where only the data will tell."""
+    """Like ``ask``, but None if it depends on data."""
     asked = as_expr(condition)
     answer = tracer().questions.answer(asked)
     if answer:
@@ -132,9 +131,10 @@ def require(
     """State a precondition of sizes and numbers, checked before the op runs.
 
     ``message`` is a format string for the values of ``given``: what was given, what was
-    expected, what to do. What the key alone decides is raised at once. In a body of
-    elements it may be one of these, without ``given``: it goes with the body's first
-    result, and the kernel that computes this checks it in the same pass.
+    expected, what to do. A condition determined by the key alone is raised at once. In
+    a body of elements it may be one on elements, without ``given``: it is attached to
+    the body's first result, and the kernel that computes this checks it in the same
+    pass.
     """
     holds = as_expr(condition)
     values = tuple(as_expr(e) for e in given)

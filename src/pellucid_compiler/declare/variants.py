@@ -1,6 +1,6 @@
 """The in-place and ``out=`` schemas that a declaration implies.
 
-``relu`` gives ``relu_(Tensor(a!) self) -> Tensor(a!)`` and ``relu.out(..., *,
+``relu`` implies ``relu_(Tensor(a!) self) -> Tensor(a!)`` and ``relu.out(..., *,
 Tensor(a!) out) -> Tensor(a!)``. They need no bodies: the runtime computes the
 functional result into the destination. Called by the freezer and by the documentation.
 """
@@ -62,13 +62,13 @@ def out_schema(op: Op) -> Schema | None:
         return None
     overload = op.options.out
     if overload is True and op.schema.overload == "Tensor" and op.name in REGISTRY:
-        overload = "Tensor_out"  # beside a plain ``clamp``, whose ``clamp.out`` is
+        overload = "Tensor_out"  # next to a plain ``clamp``, whose ``clamp.out`` is
     made = without_options(op.schema) if op.kind == "factory" else op.schema
     return implied_out(made, overload)
 
 
 def without_options(schema: Schema) -> Schema:
-    """A factory's schema without what ``out`` says: where it is and of which dtype."""
+    """A factory's schema without what ``out`` determines: device and dtype."""
     arguments = [a for a in schema.arguments if a.name not in FACTORY_OPTIONS]
     _, _, returns = schema.text.rpartition(" -> ")
     texts = ", ".join(_argument_texts(arguments))
@@ -76,7 +76,7 @@ def without_options(schema: Schema) -> Schema:
 
 
 def copy_schema(op: Op) -> Schema | None:
-    """The schema of ``name_copy``: what a view shows, in memory of its own."""
+    """The schema of ``name_copy``: a view's elements in memory of their own."""
     if op.kind != "view":
         return None
     text = renamed(op.schema, f"{op.name}_copy").text
@@ -84,8 +84,8 @@ def copy_schema(op: Op) -> Schema | None:
 
 
 def implied_out(schema: Schema, out: bool | str = True) -> Schema:
-    """``name.out``, or the overload that ``out`` names or is, which writes its
-    results.
+    """``name.out``, or the overload that ``out`` names or is; it writes its results to
+    arguments.
     """
     if isinstance(out, str) and "(" in out:
         return parse_schema(out)
@@ -124,9 +124,7 @@ def _out_names(schema: Schema, overload: str) -> list[str]:
 
 
 def _argument_texts(arguments: list[Argument]) -> list[str]:
-    """The arguments in the schema language again, with ``*`` before
-    keyword-only ones.
-    """
+    """The arguments in the schema language, with ``*`` before keyword-only ones."""
     texts: list[str] = []
     for argument in arguments:
         if argument.keyword_only and "*" not in texts:

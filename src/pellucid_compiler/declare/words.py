@@ -1,9 +1,8 @@
 """Random numbers from the generator's 32-bit words, as PyTorch draws them on the CPU.
 
-A ``random`` op declares how many words each element draws; its body gets them as the
-last argument, int32 bit patterns in the order of the stream. The runtime draws the
-words of all elements serially, so the transforms here run in parallel with the same
-result.
+A ``random`` op declares how many words each element draws; its body receives them as
+the last argument, int32 bit patterns in stream order. The runtime draws the words of
+all elements serially, so the transforms here can run in parallel with the same result.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ def unsigned(word: Expr) -> Expr:
 
 
 def wide_word(high: Expr, low: Expr) -> Expr:
-    """Two words as one 64-bit pattern, the first one on top."""
+    """Two words as one 64-bit pattern, the first one in the high half."""
     return make("bitor", make("shl", cast(high, "int64"), 32), unsigned(low))
 
 

@@ -1,7 +1,7 @@
 """Affine reasoning about index and size expressions.
 
 ``linear_in`` splits an index into ``factor * axis + rest``; ``Bounds`` proves
-comparisons of indices over an iteration space, so that guards which always hold
+comparisons of indices over an iteration space, so that guards that always hold
 disappear. Called by gather_form.py, build.py and kinds.py.
 """
 
@@ -56,7 +56,7 @@ def _linear_of(
 
 
 def polynomial(e: Expr) -> Polynomial:
-    """``e`` as a polynomial over its syms, axes and whatever is not arithmetic."""
+    """``e`` as a polynomial over its syms, axes and non-arithmetic subexpressions."""
     memo: dict[Expr, Polynomial] = {}
 
     def operands(node: Expr) -> tuple[Expr, ...]:
@@ -95,7 +95,7 @@ def _product(a: Polynomial, b: Polynomial) -> Polynomial:
 
 
 def _sorted(atoms: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    """The atoms in an order that no run of the program changes."""
+    """The atoms in an order that is the same in every run of the program."""
     return tuple(sorted(atoms, key=repr)) if len(atoms) > 1 else atoms
 
 
@@ -117,10 +117,10 @@ def simplify(e: Expr) -> Expr:
 
 
 class Bounds:
-    """What holds for every point of an iteration space: axes are within their extents.
+    """Facts that hold at every point of an iteration space: axes are within extents.
 
-    Sizes are known not to be negative; ``facts`` are comparisons that hold besides. A
-    proof is sound but not complete.
+    Sizes are known not to be negative; ``facts`` are comparisons that hold in addition.
+    A proof is sound but not complete.
     """
 
     def __init__(self, extents: Sequence[Expr], facts: Sequence[Expr] = ()) -> None:
@@ -128,9 +128,7 @@ class Bounds:
         self.facts = [p for fact in facts if (p := _difference(fact)) is not None]
 
     def is_nonnegative(self, e: Expr) -> bool:
-        """Whether ``e >= 0`` at every point (at which there is any iteration at
-        all).
-        """
+        """Whether ``e >= 0`` at every point (if the space is not empty)."""
         return self._nonnegative(polynomial(e))
 
     def is_less(self, a: Expr, b: Expr) -> bool:
@@ -144,7 +142,7 @@ class Bounds:
         return self.is_nonnegative(index) and self.is_less(index, size)
 
     def decide(self, condition: Expr) -> bool | None:
-        """Whether a comparison of indices always or never holds; None if neither."""
+        """Whether a comparison of indices always (never) holds; None: undecided."""
         known: dict[Expr, bool | None] = {}
 
         def operands(e: Expr) -> tuple[Expr, ...]:
@@ -178,7 +176,7 @@ class Bounds:
         return self._nonnegative(_sum(polynomial(b), polynomial(a), True))
 
     def _nonnegative(self, terms: Polynomial) -> bool:
-        """Whether the terms are, or what they exceed a fact's difference by is."""
+        """Whether the terms, or the terms minus a fact's difference, are all >= 0."""
         if self._without_facts(terms):
             return True
         return any(self._without_facts(_sum(terms, fact, True)) for fact in self.facts)
@@ -230,7 +228,7 @@ class Bounds:
 
 
 def _difference(fact: Expr) -> Polynomial | None:
-    """What a comparison of indices says is not negative; None for another one."""
+    """The difference that a comparison of indices makes nonnegative; else None."""
     if fact.op not in ("le", "lt") or fact.args[0].dtype != "int64":
         return None
     low, high = map(polynomial, fact.args)

@@ -1,8 +1,8 @@
-"""Bounded: a dict of which only so many entries are remembered.
+"""Bounded: a dict with a limited number of entries.
 
-Where a new one is one too many, the one that was used longest ago goes. For caches by
-key in a process that meets new keys for ever. Threads may use one at once: every step
-is a single one of an ``OrderedDict``, which no other thread interrupts.
+When it is full, the least recently used entry is evicted. For caches in a process that
+keeps meeting new keys. Threads may use one concurrently: every step is a single
+operation of an ``OrderedDict``, which no other thread interrupts.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ V = TypeVar("V")
 
 
 class Bounded(Generic[K, V]):
-    """At most ``most`` entries; every call that names a key counts as a use of it."""
+    """At most ``most`` entries; every access of a key counts as a use."""
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self._entries: OrderedDict[K, V] = OrderedDict()  # used longest ago first
+        self._entries: OrderedDict[K, V] = OrderedDict()  # least recently used first
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -38,7 +38,7 @@ class Bounded(Generic[K, V]):
         return value
 
     def setdefault(self, key: K, value: V) -> V:
-        """The value of ``key``, which is ``value`` if it had none."""
+        """The value of ``key``, set to ``value`` if absent."""
         found = self._entries.setdefault(key, value)
         self._used(key)
         return found

@@ -1,8 +1,8 @@
 """Boxes: the part of an iteration space in which indices are inside their dims.
 
-``axis + offset`` is inside ``[0, size)`` on a range of the axis. Padded loads, dropping
-stores and piecewise bodies become loops over such ranges. Called by gather_form.py and
-passes/ranges.py.
+``axis + offset`` is inside ``[0, size)`` for a range of the axis. Padded loads,
+dropping stores and piecewise bodies become loops over such ranges. Called by
+gather_form.py and passes/ranges.py.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def shift_of(index: Expr) -> tuple[int, Expr] | None:
 
 
 def clamped(value: Expr, low: Expr, high: Expr) -> Expr:
-    """``value`` limited to [low, high]; of sizes it is often known to be within."""
+    """``value`` clamped to [low, high]; for sizes it is often known to be within."""
     bounds = Bounds(())
     if not bounds.is_nonnegative(value - low):
         value = make("maximum", value, low)
@@ -82,7 +82,7 @@ def box_extents(extents: Sequence[Expr], box: Box) -> tuple[Expr, ...]:
 
 
 def in_box(e: Expr, box: Box) -> Expr:
-    """``e`` with the axes counted from the box's start; indices are cancelled."""
+    """``e`` with the axes counted from the box's start; indices are simplified."""
 
     def leaf(node: Expr, args: tuple[Expr, ...]) -> Expr | None:
         if node.op in LOADS:

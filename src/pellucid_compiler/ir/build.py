@@ -1,5 +1,4 @@
-"""How loops and reshapes are made: every transform and the declaration language emit
-here.
+"""Builders of loops and reshapes, used by every transform and the declaration language.
 
 While a loop is being built, its loads name Values; ``emit_loop`` puts it in canonical
 form (stored axes first, extents of 1 removed, accumulating affine stores solved into
@@ -88,8 +87,8 @@ def emit_loop(
 ) -> Value:
     """Emit a loop in canonical form; a sum may become several loops over its output.
 
-    Injective stores of a sum add to ``init``, or to zeros, one loop after the other.
-    Without ``solves`` stores stay where they are.
+    Injective stores of a sum add to ``init``, or to zeros, in successive loops. Without
+    ``solves``, stores are not solved into gathers.
     """
     space = [as_index(n) for n in extents]
     if shape is None:
@@ -129,7 +128,7 @@ def emit_filled(
 
 
 def emit_copy(graph: Graph, value: Value) -> Value:
-    """A loop that copies ``value``, which ``emit_map`` would leave out."""
+    """A loop that copies ``value``, which ``emit_map`` would omit."""
     wide = [d for d, n in enumerate(value.shape) if not is_const(n, 1)]
     place = [const(0, "int64")] * value.rank
     for k, d in enumerate(wide):
@@ -149,8 +148,8 @@ def emit_scan(
     constants: Sequence[Value],
     attrs: ScanAttrs,
 ) -> tuple[Value, ...]:
-    """A scan of ``step`` in the direction of ``attrs``, without the sequences and
-    constants that the step does not read.
+    """A scan of ``step`` in the direction of ``attrs``; sequences and constants that
+    the step does not read are dropped.
     """
     given = [*carries, *sequences, *constants]
     used, num_carries = set(step.used_inputs()), len(carries)
@@ -227,7 +226,7 @@ def _emit(
 
 
 def settle(e: Expr, bounds: Bounds) -> Expr:
-    """``e`` without the selects whose condition always or never holds in the space."""
+    """``e`` without selects whose condition is decided in the space."""
     memo: dict[Expr, Expr] = {}
     taken: dict[Expr, Expr] = {}  # the branches of such selects
 
@@ -261,8 +260,8 @@ def _is_identity(operands: Sequence[Value], attrs: LoopAttrs) -> bool:
 
 
 def _axis_order(extents: Sequence[Expr], stores: Sequence[Store]) -> list[int]:
-    """The stored axes in the order of the output's dims, then the others; none of size
-    1.
+    """The stored axes in the order of the output's dims, then the others; axes of
+    extent 1 are dropped.
     """
     stored = [e.attr for e in walk(*stores[0].place) if e.op == "axis"]
     order = dict.fromkeys([*stored, *range(len(extents))])
@@ -270,7 +269,7 @@ def _axis_order(extents: Sequence[Expr], stores: Sequence[Store]) -> list[int]:
 
 
 def _load_of(e: Expr, args: tuple[Expr, ...], position: int, bounds: Bounds) -> Expr:
-    """A padded load whose index is always inside becomes a plain one."""
+    """Replace a padded load whose index is always inside by a plain one."""
     if e.op == "padded_load":
         index = args[:-1]
         if all(
@@ -289,7 +288,7 @@ def _drops(
 
 
 def over_values(e: Expr, values: Sequence[Value] | Mapping[Any, Value]) -> Expr:
-    """A node's expression with its loads naming ``values`` again, or other ones."""
+    """A node's expression with loads that name ``values`` instead of positions."""
     return rewrite(
         e,
         lambda n, args: (
@@ -300,7 +299,7 @@ def over_values(e: Expr, values: Sequence[Value] | Mapping[Any, Value]) -> Expr:
 
 
 def stores_over(node: Node, values: Sequence[Value]) -> list[Store]:
-    """A loop's stores with their loads naming ``values``."""
+    """A loop's stores with loads that name ``values``."""
     return [
         Store(
             tuple(over_values(i, values) for i in store.place),

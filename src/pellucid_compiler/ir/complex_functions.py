@@ -1,12 +1,12 @@
 """Functions of complex numbers in terms of their real and imaginary parts.
 
-``FORMS[name](*operands)`` gives the parts of what the scalar op ``name`` makes of
-complex operands, for ops whose result is complex; ``QUESTIONS`` holds those whose
-result is a real number or a bool. A scalar op in neither has no meaning for complex
-numbers. Formulas with several steps are computed in float64 and rounded once.
+``FORMS[name](*operands)`` returns the parts of the result of scalar op ``name`` on
+complex operands, for ops whose result is complex; ``QUESTIONS`` has those whose result
+is a real number or a bool. A scalar op in neither is undefined for complex numbers.
+Formulas with several steps are computed in float64 and rounded once.
 
 The inverse functions follow Kahan, "Branch Cuts for Complex Elementary Functions"
-(1987). Called by complex_parts.py alone.
+(1987). Called only by complex_parts.py.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LN_2: Final = 0.6931471805599453
 _LN_10: Final = 2.302585092994046
 _INF: Final = float("inf")
 _NAN: Final = float("nan")
-_STEEP: Final = 20.0  # where tanh has reached 1
+_STEEP: Final = 20.0  # from here on tanh is 1
 
 
 class Parts(NamedTuple):
@@ -37,7 +37,7 @@ QUESTIONS: dict[str, Callable[..., Expr]] = {}
 
 
 def _exact(name: str) -> Callable[[Form], Form]:
-    """A form that is computed in the operands' own dtype."""
+    """A form computed in the operands' own dtype."""
 
     def register(form: Form) -> Form:
         FORMS[name] = form
@@ -47,7 +47,7 @@ def _exact(name: str) -> Callable[[Form], Form]:
 
 
 def _wide(name: str) -> Callable[[Form], Form]:
-    """A form that is computed in float64 and rounded to the operands' dtype."""
+    """A form computed in float64 and rounded to the operands' dtype."""
 
     def register(form: Form) -> Form:
         @functools.wraps(form)
@@ -103,7 +103,7 @@ def _mul(x: Parts, y: Parts) -> Parts:
 
 @_exact("div")
 def _div(x: Parts, y: Parts) -> Parts:
-    """The greater part of the divisor divides first, so that no square overflows."""
+    """Divides by the larger part of the divisor first, so that no square overflows."""
     if is_const(y.imag, 0):
         return Parts(x.real / y.real, x.imag / y.real)
     real_is_greater = make("abs", y.real) >= make("abs", y.imag)
@@ -154,7 +154,7 @@ def _rsqrt(z: Parts) -> Parts:
 
 
 def _from_polar(size: Expr, angle: Expr) -> Parts:
-    """The number of this size and angle; at angle 0 it is real even if infinite."""
+    """The number with this modulus and angle; real at angle 0 even if infinite."""
     imag = select(angle == 0, angle, size * make("sin", angle))
     return Parts(size * make("cos", angle), imag)
 
@@ -178,7 +178,7 @@ def _expm1(z: Parts) -> Parts:
 
 @_wide("log")
 def _log(z: Parts) -> Parts:
-    """Near the unit circle the logarithm of the size comes from its square less 1."""
+    """Near the unit circle, ``log |z|`` is computed from ``|z|**2 - 1``."""
     a, b = make("abs", z.real), make("abs", z.imag)
     great, small = make("maximum", a, b), make("minimum", a, b)
     near = make("log1p", (great - 1) * (great + 1) + small * small) * 0.5
@@ -207,7 +207,7 @@ def _log1p(z: Parts) -> Parts:
 
 @_wide("pow")
 def _pow(z: Parts, exponent: Parts) -> Parts:
-    """``exp(exponent log(z))``; squares are products, powers of 0 are separate."""
+    """``exp(exponent log(z))``; squares are products, powers of 0 are special cases."""
     power = _exp(_mul(exponent, _log(z)))
     square = _mul(z, z)
     is_real = exponent.imag == 0
@@ -234,13 +234,13 @@ def _by_i(z: Parts) -> Parts:
 
 
 def _is_open(x: Expr) -> Expr:
-    """Infinite or NaN: an angle without sine and cosine."""
+    """Whether it is infinite or NaN: an angle without sine and cosine."""
     return make("isinf", x) | make("isnan", x)
 
 
 @_wide("sinh")
 def _sinh(z: Parts) -> Parts:
-    """On the axes a part is 0 even where the other factor is infinite or NaN."""
+    """On the axes one part is 0 even if its other factor is infinite or NaN."""
     real = make("sinh", z.real) * make("cos", z.imag)
     imag = make("cosh", z.real) * make("sin", z.imag)
     keeps_real = ((z.real == 0) | make("isinf", z.real)) & _is_open(z.imag)
@@ -249,7 +249,7 @@ def _sinh(z: Parts) -> Parts:
 
 @_wide("cosh")
 def _cosh(z: Parts) -> Parts:
-    """On the axes a part is 0 even where the other factor is infinite or NaN."""
+    """On the axes one part is 0 even if its other factor is infinite or NaN."""
     real = make("cosh", z.real) * make("cos", z.imag)
     imag = make("sinh", z.real) * make("sin", z.imag)
     is_flat = z.imag == 0

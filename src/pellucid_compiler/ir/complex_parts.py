@@ -1,8 +1,8 @@
-"""Complex expressions expanded to real arithmetic, which is all that kernels do.
+"""Expansion of complex expressions to real arithmetic, the only kind in kernels.
 
-Afterwards complex numbers are only loaded, taken apart (``real``, ``imag``), put
-together (``complex``) and stored; a number that is moved stays whole. A complex number
-of the call, ``sym("alpha")``, becomes two real ones, ``alpha.real`` and ``alpha.imag``.
+Afterwards complex numbers are only loaded, split (``real``, ``imag``), combined
+(``complex``) and stored; a number that is only moved stays whole. A complex number of
+the call, ``sym("alpha")``, becomes two real ones, ``alpha.real`` and ``alpha.imag``.
 Called by the lowering of pointwise ops and by passes/complex_loops.py. Read next:
 complex_functions.py.
 """
@@ -37,14 +37,16 @@ def is_part(name: str) -> bool:
 
 
 class ComplexParts:
-    """Expands expressions, sharing what they have in common."""
+    """Expands expressions, sharing common subexpressions."""
 
     def __init__(self) -> None:
         self._whole: dict[Expr, Expr] = {}
         self._parts: dict[Expr, Parts] = {}
 
     def expand(self, e: Expr) -> Expr:
-        """``e`` in real arithmetic; hand partials, which no value needs, are gone."""
+        """``e`` in real arithmetic; hand partials, which values do not need, are
+        removed.
+        """
         if e not in self._whole:
             self._whole[e] = self._expand(e)
         return self._whole[e]

@@ -1,12 +1,12 @@
-"""What a Graph computes and moves, counted from its loops.
+"""The cost of a Graph: operations and memory traffic, counted from its loops.
 
-``graph_cost`` gives the operations of every loop as written: its points, times the
-scalar operations of one point, and one for each element that is combined with others;
-and the bytes of the distinct elements that its loads reach and its stores write. Index
-arithmetic, conversions and choices between values are free. Nothing here
-knows an op: products, convolutions and derivatives are counted alike.
+``graph_cost`` counts the operations of every loop as written: the scalar operations of
+one point times the number of points, and one for each element that is combined with
+others; and the bytes of the distinct elements that its loads read and its stores write.
+Index arithmetic, conversions and selects are free. Nothing here knows an op: products,
+convolutions and derivatives are counted alike.
 
-The truth is the definition, point by point: tests compare the two on random loops.
+Tests compare it with the definition, evaluated point by point, on random loops.
 """
 
 from __future__ import annotations
@@ -36,18 +36,17 @@ from pellucid_compiler.ir.graph import Graph, Node, Value
 from pellucid_compiler.ir.primitives.loop import LoopAttrs
 from pellucid_compiler.ir.sizes import shape_value, size_value
 
-_MOST_UNIONS: Final = 10  # loads of one operand whose union is computed exactly
+_MOST_UNIONS: Final = 10  # loads of one operand whose union is exact
 _MOST_POINTS: Final = 1 << 16  # of loads that are enumerated
 
 
 @dataclass
 class Cost:
     """``operations`` by class: "arithmetic", "division", "elementary", "comparison",
-    "integer". ``products``: those of matrix products, part of "arithmetic": of loops
-    that sum products of two factors which each have an axis that the other lacks.
-    ``product_loops``: how many such loops there are.
-    ``exact`` is False where elements that data chooses were bounded from above, or a
-    library routine was not counted.
+    "integer". ``products``: the part of "arithmetic" in matrix products, that is, loops
+    that sum products of two operands each of which has an axis that the other lacks.
+    ``product_loops``: the number of such loops. ``exact`` is False if data-dependent
+    elements were bounded from above, or a library routine was not counted.
     """
 
     operations: Counter[str] = field(default_factory=Counter)
@@ -63,7 +62,7 @@ class Cost:
         return sum(self.operations[kind] for kind in _FLOATING)
 
     def add(self, other: Cost, times: int = 1) -> None:
-        """Count what ``other`` counts, so many times."""
+        """Add the counts of ``other``, ``times`` times."""
         for kind, count in other.operations.items():
             self.operations[kind] += count * times
         self.products += other.products * times
@@ -77,7 +76,7 @@ _FLOATING: Final = ("arithmetic", "division", "elementary")
 
 
 def operation_class(e: Expr) -> str | None:
-    """The class of one scalar operation; None for what is none."""
+    """The class of one scalar operation; None: it is free."""
     rule = SCALAR_OPS.get(e.op)
     if rule is None:
         return None
@@ -87,14 +86,14 @@ def operation_class(e: Expr) -> str | None:
 
 
 def counted_operations(body: Expr) -> list[Expr]:
-    """The operations that a point computes: those of values, not those of indices."""
+    """The operations of one point: those on values, not those on indices."""
     found = preorder([without_partials(body)], value_operands)
     return [e for e in found if operation_class(e) and (is_loaded(e) or axes_of(e))]
 
 
 def graph_cost(graph: Graph, env: Mapping[str, Any]) -> Cost:
-    """The cost of all nodes; ``env`` binds the sizes and numbers by name. A loop that
-    computes what an earlier one did, of a copy of its operands, is not counted again.
+    """The cost of all nodes; ``env`` binds sizes and numbers by name. A loop that
+    repeats an earlier one on a copy of its operands is not counted again.
     """
     total = Cost()
     same: dict[Value, Value] = {}
@@ -131,7 +130,7 @@ def _is_copy(node: Node) -> bool:
 
 
 def _are_same(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
-    """Whether these are the same expressions, of which ``==`` builds another."""
+    """Whether these are the same expressions (``==`` would build a comparison)."""
     return len(a) == len(b) and all(x is y for x, y in zip(a, b, strict=True))
 
 
@@ -173,7 +172,7 @@ def loop_cost(node: Node, env: Mapping[str, Any]) -> Cost:
 
 
 def _combines(attrs: LoopAttrs, place: Sequence[Expr]) -> bool:
-    """Whether several points go to one element."""
+    """Whether several points are stored to one element."""
     if attrs.combine == "assign":
         return False
     placed = {k for index in place for k in axes_of(index)}
@@ -231,9 +230,9 @@ def reached(
     shape: Sequence[int],
     env: Mapping[str, Any],
 ) -> tuple[int, bool]:
-    """How many distinct elements of an operand of ``shape`` these indices reach over
-    the points of ``extents``, and whether that is exact. Indices outside of the operand
-    reach nothing.
+    """The number of distinct elements of an operand of ``shape`` that these indices
+    access over the points of ``extents``, and whether it is exact. Indices out of
+    bounds access nothing.
     """
     if 0 in extents:
         return 0, True
@@ -257,7 +256,7 @@ def _product_of_masks(
     shape: Sequence[int],
     env: Mapping[str, Any],
 ) -> tuple[int, ...] | None:
-    """Per dim the places reached, as bits; None where dims share axes."""
+    """Per dim the indices accessed, as bits; None if dims share axes."""
     used: set[int] = set()
     masks = []
     for e, size in zip(index, shape, strict=True):
@@ -274,7 +273,7 @@ def _product_of_masks(
 
 
 def _mask(places: Iterable[int], size: int) -> int:
-    """Those of ``places`` that are inside, as bits."""
+    """The ``places`` that are in bounds, as bits."""
     if isinstance(places, range) and places.step == 1:
         first, last = max(places.start, 0), min(places.stop, size)
         return ((1 << max(last - first, 0)) - 1) << first
@@ -300,12 +299,12 @@ def _places(
 
 
 def index_value(e: Expr, point: Mapping[int, int], env: Mapping[str, Any]) -> int:
-    """An index at one point."""
+    """The value of an index at one point."""
     return _value_at(_with_named_axes(e), point, env)
 
 
 def _value_at(named: Expr, point: Mapping[int, int], env: Mapping[str, Any]) -> int:
-    """Of an index whose axes are symbols."""
+    """The same for an index whose axes are symbols."""
     axes = {f"axis.{k}": place for k, place in point.items()}
     return int(size_value(named, {**env, **axes}))
 
@@ -317,7 +316,7 @@ def _with_named_axes(e: Expr) -> Expr:
 
 
 def _union(sets: Sequence[tuple[int, ...]]) -> int:
-    """Elements in any of these products, by inclusion and exclusion."""
+    """The number of elements in the union of these boxes, by inclusion-exclusion."""
     total = 0
     for count in range(1, len(sets) + 1):
         sign = 1 if count % 2 else -1
@@ -337,7 +336,7 @@ def _enumerated(
     shape: Sequence[int],
     env: Mapping[str, Any],
 ) -> tuple[int, bool]:
-    """As `reached`, point by point; a bound where there are too many."""
+    """Like `reached`, point by point; a bound if there are too many."""
     axes = sorted({k for index in indices for e in index for k in axes_of(e)})
     if prod(extents[k] for k in axes) * len(indices) > _MOST_POINTS:
         return min(prod(shape), prod(extents) * len(indices)), False

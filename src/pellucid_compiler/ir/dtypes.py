@@ -1,11 +1,11 @@
 """The dtypes of the IR: their names, categories, promotion, and Python values in them.
 
-Everything in ``ir`` names a dtype by a string; ``abi/dtypes.py`` has a row of each.
-Three further ones are *weak*: ``weakint``, ``weakfloat`` and ``weakcomplex`` are Python
+``ir`` refers to dtypes by name; ``abi/dtypes.py`` has a row for each. There are three
+more, the *weak* dtypes ``weakint``, ``weakfloat`` and ``weakcomplex`` of Python
 numbers, whose category counts in promotion but whose precision does not. ``float16``,
-``bfloat16``, ``complex32`` and the floats of 8 bits are formats of storage: arithmetic
-on them is arithmetic in float32 or complex64 (see ``arithmetic_dtype``), rounded by an
-explicit cast.
+``bfloat16``, ``complex32`` and the 8-bit floats are storage formats: arithmetic on them
+is arithmetic in float32 or complex64 (see ``arithmetic_dtype``), rounded by an explicit
+cast.
 
 This module needs no NumPy, so that tracing does not import it. Read next: expr.py.
 """
@@ -35,8 +35,7 @@ _CATEGORY: Final = {row.name: row.category for row in BY_NAME.values()} | {
     "weakfloat": FLOATING,
     "weakcomplex": COMPLEX,
 }
-# What a weak value is stored as when nothing stronger decides, and what it is computed
-# in.
+# The dtypes in which a weak value is stored, if nothing stronger decides, and computed.
 _STORED: Final = {
     "weakint": "int64",
     "weakfloat": "float32",
@@ -95,7 +94,7 @@ def is_weak(dtype: str) -> bool:
 
 
 def shown_dtype(dtype: str) -> str:
-    """The name that messages of PyTorch have: of the element's type in its C++."""
+    """The name in PyTorch's messages: that of the element's C++ type."""
     return BY_NAME[stored_dtype(dtype)].shown
 
 
@@ -122,7 +121,7 @@ def arithmetic_dtype(dtype: str) -> str:
 
 
 def wide_dtype(dtype: str) -> str:
-    """What a format of storage is computed in, otherwise ``dtype`` itself."""
+    """The dtype in which a storage format is computed, else ``dtype`` itself."""
     return _COMPUTED[dtype] if dtype in HALF else dtype
 
 
@@ -130,7 +129,7 @@ def wide_dtype(dtype: str) -> str:
 def promote(first: str, second: str) -> str:
     """The common dtype of two operands, as PyTorch's ``promote_types`` (symmetric).
 
-    A weak dtype yields to any strong one of its category or above.
+    A weak dtype yields to any strong one of its category or a higher one.
     """
     if first == second:
         return first
@@ -217,7 +216,7 @@ def _round_float(value: float, dtype: str) -> float:
 
 
 def _to_integer(value: float, dtype: str) -> int:
-    """Out-of-range floats give the lowest integer of the conversion, as x86 does."""
+    """Out-of-range floats become the lowest integer of the conversion, as on x86."""
     if isinstance(value, float) and dtype == "uint64" and value >= 2.0**63:
         value = int(value) if value < 2.0**64 else 0
     if isinstance(value, float):
@@ -233,8 +232,8 @@ def _to_integer(value: float, dtype: str) -> int:
 
 
 def number_bits(value: bool | complex, dtype: str) -> int:
-    """The bits of a number that ``dtype`` holds, as the signed integer of its size;
-    those of one byte unsigned.
+    """The bits of a number of ``dtype``, as the signed integer of its size; of one-byte
+    dtypes as an unsigned one.
     """
     number = python_value(value, dtype)
     if dtype in FLOAT8:
@@ -258,12 +257,12 @@ def _signed(value: int, bits: int) -> int:
 
 
 def largest_number(dtype: str) -> float:
-    """The greatest finite number of a float dtype."""
+    """The largest finite number of a float dtype."""
     return BY_NAME[dtype].largest
 
 
 def lowest(dtype: str) -> bool | int | float:
-    """The least value of ``dtype``: where a maximum starts."""
+    """The lowest value of ``dtype``: the identity of a maximum."""
     if dtype == "bool":
         return False
     if is_integer(dtype):
@@ -272,7 +271,7 @@ def lowest(dtype: str) -> bool | int | float:
 
 
 def highest(dtype: str) -> bool | int | float:
-    """The greatest value of ``dtype``: where a minimum starts."""
+    """The highest value of ``dtype``: the identity of a minimum."""
     if dtype == "bool":
         return True
     if is_integer(dtype):

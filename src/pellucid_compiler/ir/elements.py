@@ -1,9 +1,9 @@
 """Graphs of single elements: what pointwise, random and foreach kernels compute.
 
 No value has dims, so such a Graph serves operands of every rank: the runtime promotes,
-broadcasts and casts, and calls its kernel for each element. Derivatives are those of
-any Graph. ``element_bodies`` is the Graph as one loop: an expression per output, in
-which ``load(k, ())`` is the element of input k.
+broadcasts and casts, and calls its kernel for each element. Its derivatives are those
+of any Graph. ``element_bodies`` converts the Graph to one loop: an expression per
+output, in which ``load(k, ())`` is the element of input k.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""EqualSizes: which sizes a Graph knows to be equal, as a union-find.
+"""EqualSizes: the sizes that a Graph knows to be equal, as a union-find.
 
-``matmul`` requires that the inner sizes agree: both are then one size. A class is
-represented by the number that its sizes are, if one is known, else by the size that was
-named first. A Graph has one, which its trace fills and specialise/unify.py reads.
+``matmul`` requires equal inner sizes: afterwards both are one size. A class is
+represented by its numeric value, if known, else by the size that was seen first. Each
+Graph has one, which its trace fills and specialise/unify.py reads.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from pellucid_compiler.ir.expr import Expr
 
 
 class EqualSizes:
-    """Classes of sizes, of some of which an expression of other sizes is known too."""
+    """Classes of equal sizes; some are also known as an expression of other sizes."""
 
     def __init__(self) -> None:
         self._parent: dict[Expr, Expr] = {}
-        self._named: dict[Expr, int] = {}  # by when it was named first
+        self._named: dict[Expr, int] = {}  # in order of first use
         self._expressions: dict[Expr, Expr] = {}  # by the class's representative
 
     def find(self, e: Expr) -> Expr:
-        """The number or size that represents what equals ``e``; else ``e``."""
+        """The representative of the class of ``e``: a number or a size; else ``e``."""
         while e in self._parent:
             e = self._parent[e]
         return e
 
     def add(self, condition: Expr) -> None:
-        """What holds from now on: ``a == b`` of a size; others say nothing here."""
+        """Add a condition: ``a == b`` for a size; other conditions are ignored."""
         if condition.op == "eq" and any(is_size(a) for a in condition.args):
             self._unite(*condition.args)
 
     def merge(self, other: EqualSizes) -> None:
-        """All that the other one knows."""
+        """Add everything that ``other`` knows."""
         for size, equal in [*other._parent.items(), *other._expressions.items()]:
             if is_size(size):
                 self._unite(equal, size)
@@ -43,8 +43,8 @@ class EqualSizes:
         return made
 
     def renamed(self) -> dict[Expr, Expr]:
-        """What to write for each size: an expression if one is known of it, else its
-        representative, where it is another one.
+        """The replacement of each size: an expression if one is known, else its
+        representative, if it is another size.
         """
         roots = {e: self.find(e) for e in [*self._parent, *self._expressions]}
         return {e: self._expressions.get(root, root) for e, root in roots.items()}

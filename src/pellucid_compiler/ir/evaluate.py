@@ -1,11 +1,10 @@
 """The interpreter of scalar expressions: their meaning, vectorised by NumPy.
 
 Axes are broadcastable index grids, operands are arrays. A checked load out of bounds
-raises ``IndexError`` unless an untaken ``select`` guards it. Formats that NumPy
-lacks (bfloat16, complex32, floats of 8 bits) are held as arrays of what they are
-computed in, of representable values. NumPy is imported when
-something is evaluated, so that tracing does not need it. Read next: graph.py, whose
-interpreter calls this per loop.
+raises ``IndexError`` unless an untaken ``select`` guards it. Formats that NumPy lacks
+(bfloat16, complex32, 8-bit floats) are stored as arrays of representable values in
+their arithmetic dtype. NumPy is imported when something is evaluated, so that tracing
+does not need it. Read next: graph.py, whose interpreter calls this per loop.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ def evaluate(
 
 
 def convert(np: Any, x: Any, dtype: str) -> Any:
-    """``x`` converted to ``dtype``, held in its arithmetic dtype."""
+    """``x`` converted to ``dtype``, stored in its arithmetic dtype."""
     if dtype == "bool":
         return x != 0
     if dtype == "float16":
@@ -82,7 +81,7 @@ def round_parts(np: Any, x: Any) -> Any:
 
 
 def _float_to_integer(np: Any, x: Any, dtype: str) -> Any:
-    """Truncation; NaN and out of range give the lowest integer, as x86 converts."""
+    """Truncate; NaN and values out of range become the lowest integer, as on x86."""
     if dtype == "uint64":
         low = _float_to_integer(np, x, "int64")
         high = _float_to_integer(np, x - 2.0**63, "int64") ^ np.int64(-(2**63))
@@ -97,8 +96,8 @@ def _float_to_integer(np: Any, x: Any, dtype: str) -> Any:
 class Evaluator:
     """Evaluates expressions over one iteration space, sharing common subexpressions.
 
-    Inside a ``select`` whose condition varies, loads are masked: an index that is out
-    of bounds at a point where the branch is not taken is not an error.
+    Inside a ``select`` with a varying condition, loads are masked: an index out of
+    bounds at a point where the branch is not taken is not an error.
     """
 
     def __init__(
@@ -112,7 +111,7 @@ class Evaluator:
         self.masks: list[Any] = [None]
 
     def value(self, e: Expr, mask: int = 0) -> Any:
-        """The value of ``e``; ``mask`` numbers the condition under which it is
+        """The value of ``e``; ``mask`` is the number of the condition under which it is
         needed.
         """
         key = (e, mask)
@@ -153,7 +152,7 @@ class Evaluator:
             self.fail(e.attr)
 
     def fail(self, check: Check) -> NoReturn:
-        """Raise what a condition that does not hold raises."""
+        """Raise the error of a condition that does not hold."""
         raise check.error(check.message)
 
     def _select(self, e: Expr, mask: int) -> Any:

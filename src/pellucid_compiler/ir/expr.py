@@ -2,15 +2,15 @@
 
 An ``Expr`` is immutable, typed and interned: equal expressions are one object, so
 ``is`` is equality and a dict keyed by Exprs is a memo. Exprs are built by running
-Python functions on Exprs; ``==`` therefore builds a comparison: test membership in
-sets and dicts, never of lists, tuples are compared by ``same_exprs``, and dataclasses
-that hold Exprs do not compare their fields. ``make`` types a scalar op by its rule in
+Python functions on Exprs, so ``==`` builds a comparison. Test membership in sets and
+dicts, never in lists; compare tuples with ``same_exprs``; dataclasses that contain
+Exprs do not compare their fields. ``make`` types a scalar op by its rule in
 scalar_ops.py: it converts the operands to one dtype, so that no later pass has to
 promote.
 
 Leaves: ``const``, ``sym`` (a size or number known at run time, by name), ``axis`` (the
-k-th loop index), ``load`` (an element of an operand, out of bounds an error) and
-``padded_load`` (out of bounds its last operand). In a loop under construction a load
+k-th loop index), ``load`` (an element of an operand; out of bounds is an error) and
+``padded_load`` (out of bounds, its last operand). In a loop under construction a load
 names a ``Value`` of the Graph; in a finished node it names the operand's position.
 
 Read next: scalar_ops.py (the table of ops), then partials.py, evaluate.py and show.py.
@@ -34,7 +34,7 @@ ExprLike: TypeAlias = "Expr | bool | int | float | complex"
 PartialsRule: TypeAlias = "Callable[..., Any]"
 T = TypeVar("T")
 
-# What an Expr's ``below`` says there is in it: bits, then one for each axis.
+# What ``below`` says an Expr contains: bits, then one per axis.
 LOADED: Final = 1
 HAND_PARTIALS: Final = 2
 CHECKED: Final = 4
@@ -45,9 +45,9 @@ _FIRST_AXIS: Final = 3
 class Expr:
     """One node: an op, its operand Exprs, an attribute (of leaves) and a dtype.
 
-    ``below``: whether it and its operands hold loads, hand partials, checks and which
-    axes, so that passes leave alone what they would not change. ``depth``: how many
-    operands follow one another below it, at most.
+    ``below``: whether it and its operands contain loads, hand partials and checks, and
+    which axes, so that passes skip what they would not change. ``depth``: the length of
+    the longest chain of operands below it.
     """
 
     __slots__ = ("__weakref__", "args", "attr", "below", "depth", "dtype", "op")
@@ -66,7 +66,7 @@ class Expr:
             return bool(self.attr)
         raise TypeError(
             f"a declaration cannot branch on {self}, which is only known at run time.\n"
-            "Use where(condition, a, b) for a value, ask(condition) for a question of "
+            "Use where(condition, a, b) for a value, ask(condition) for a condition on "
             "sizes and numbers that may change the graph, or an `int`, `bool` or `str` "
             "argument in the schema, which is known while tracing."
         )
@@ -159,29 +159,29 @@ class Expr:
 
 
 class ScalarOp(NamedTuple):
-    """What ``ir`` knows about a scalar op; the table of them is scalar_ops.py.
+    """The properties of a scalar op that ``ir`` knows; the table is in scalar_ops.py.
 
     ``result`` says how the dtype follows from the promoted operand dtype: see
-    ``RESULT_RULES``. ``evaluate(numpy, *arrays)`` is its meaning. ``slopes(*args, y)``
-    gives the partial derivative by each operand as Exprs, ``None`` where there is no
-    derivative and ``FLAT`` where it is zero everywhere; ``is_step`` says that this
-    holds for the only operand.
+    ``RESULT_RULES``. ``evaluate(numpy, *arrays)`` is its definition. ``slopes(*args,
+    y)`` returns the partial derivative with respect to each operand as an Expr,
+    ``None`` if there is no derivative, or ``FLAT`` if it is zero everywhere;
+    ``is_step`` says that it is ``FLAT`` for the only operand.
 
-    ``cost`` is the class of one operation on floats (``cost.py``), None for what is
-    free. ``domain`` names the dtypes of its operands: "all" but complex ones, "floats",
-    "integers" or "complex". ``value(*numbers)`` is the meaning for sizes and numbers of
-    Python, if it has one there; ``folds`` says which constants are replaced by it.
-    ``integers`` and ``numbers`` are that in C++, of registers ``a`` and ``b``, where
-    register programs of plans compute it.
+    ``cost`` is the class of one operation on floats (``cost.py``), None if it is free.
+    ``domain`` names the dtypes of its operands: "all" but complex ones, "floats",
+    "integers" or "complex". ``value(*numbers)`` is the definition for Python sizes and
+    numbers, if there is one; ``folds`` says which constants it replaces. ``integers``
+    and ``numbers`` are the same in C++, on registers ``a`` and ``b``, if register
+    programs of plans compute it.
 
-    ``emitted(torch, *tensors)`` is the op as functions of whole tensors, in which modes
-    see it where it is a step of a derivative, if not the function of its name.
-    ``with_number`` names the overloads that are seen where one operand is a number, as
-    the second and, with the operands exchanged, as the first.
+    ``emitted(torch, *tensors)`` is the op as functions of whole tensors, as modes see
+    it as a step of a derivative, if it is not the function of its name. ``with_number``
+    names the overloads that are seen if one operand is a number: as the second and,
+    with swapped operands, as the first.
 
-    ``lowering`` names how ``codegen/lowerings.py`` makes instructions of it, if not as
-    the op itself is named. ``function`` names it in op bodies, if not as itself; empty
-    where Python has an operator or a function for it.
+    ``lowering`` names its lowering in ``codegen/lowerings.py``, if not that of the op's
+    own name. ``function`` is its name in op bodies, if it is another one; empty if
+    Python has an operator or a function for it.
     """
 
     name: str
@@ -204,7 +204,7 @@ class ScalarOp(NamedTuple):
 
     @property
     def is_costly(self) -> bool:
-        """Whether it takes more than a few instructions of any dtype."""
+        """Whether it takes more than a few instructions for any dtype."""
         return self.result == "float" or self.cost in ("division", "elementary")
 
 
@@ -230,11 +230,11 @@ def _complex_of_parts(dtype: str) -> tuple[str, str]:
 
 
 class _Interned(ref[Expr]):
-    """Where the one Expr of a ``key`` is. (A WeakValueDictionary is Python code, which
-    would take most of the time of building Exprs.)
+    """The table entry of the one Expr with a ``key``. (A WeakValueDictionary is Python
+    code, which would take most of the time of building Exprs.)
 
-    Threads build Exprs at once, without a lock: an entry is added by ``setdefault``, a
-    single step, and removed by the callback of its own Expr alone.
+    Threads build Exprs concurrently, without a lock: an entry is added by
+    ``setdefault``, a single step, and removed only by the callback of its own Expr.
     """
 
     __slots__ = ("key",)
@@ -250,7 +250,7 @@ def _forget(gone: _Interned, table: dict[Hashable, _Interned] = _interned) -> No
 
 
 def intern_expr(op: str, args: tuple[Expr, ...], attr: Any, dtype: str) -> Expr:
-    """The one Expr with these parts; it neither types nor folds (``make`` does)."""
+    """The one Expr with these parts; ``make`` also types and folds."""
     key = (op, args, _name_of(attr) if op == "const" else attr, dtype)
     known = _interned.get(key)
     found = None if known is None else known()
@@ -271,8 +271,8 @@ def intern_expr(op: str, args: tuple[Expr, ...], attr: Any, dtype: str) -> Expr:
 
 
 def _other_thread_s(made: _Interned, found: Expr) -> Expr:
-    """The Expr that another thread was faster to intern; else ``found``, as soon as
-    the entry of one that ended is gone.
+    """The Expr that another thread interned first; else ``found``, once the entry of an
+    Expr that was freed is removed.
     """
     while (first := _interned.setdefault(made.key, made)) is not made:
         other = first()
@@ -283,7 +283,7 @@ def _other_thread_s(made: _Interned, found: Expr) -> Expr:
 
 
 def _forget_ended() -> None:
-    """A forked process has not the threads that were in a callback."""
+    """A forked process lacks the threads that were in a callback."""
     for key, entry in list(_interned.items()):
         if entry() is None:
             _interned.pop(key, None)
@@ -293,7 +293,7 @@ os.register_at_fork(after_in_child=_forget_ended)
 
 
 def _name_of(number: Number) -> Hashable:
-    """Equal for the same number of the same type: 0.0 and -0.0 differ, NaNs do not."""
+    """Equal for the same number of one type: 0.0 and -0.0 differ, NaNs do not."""
     if type(number) is int:
         return number
     return type(number), repr(number)
@@ -311,7 +311,7 @@ def _own_bits(op: str, attr: Any) -> int:
 
 
 def const(value: Number, dtype: str | None = None) -> Expr:
-    """A constant; without a dtype it is weak, as a Python number is."""
+    """A constant; without a dtype it is weak, like a Python number."""
     if type(value) is int and -_SMALL <= value <= _SMALL:
         return _small_const(value, dtype or "weakint")
     dtype = dtype or dtypes.dtype_of_number(value)
@@ -410,7 +410,7 @@ def _folded(op: str, args: tuple[Expr, ...], dtype: str) -> Expr:
 def select(condition: ExprLike, first: ExprLike, second: ExprLike) -> Expr:
     """``first`` where ``condition`` else ``second``.
 
-    The untaken side never contributes, whatever it holds: its loads are not executed.
+    The untaken side never contributes, whatever its value: its loads do not run.
     """
     cond, a, b = cast(condition, "bool"), as_expr(first), as_expr(second)
     dtype = promote(a.dtype, b.dtype)
@@ -418,7 +418,7 @@ def select(condition: ExprLike, first: ExprLike, second: ExprLike) -> Expr:
 
 
 def _chosen(condition: Expr, first: Expr, second: Expr, dtype: str) -> Expr:
-    """A ``select`` of operands that have their dtypes."""
+    """A ``select`` of operands that already have their final dtypes."""
     if condition.op == "const":
         return first if condition.attr else second
     if first is second:
@@ -438,7 +438,7 @@ def cast(value: ExprLike, dtype: str) -> Expr:
     if e.op == "const":
         return const(e.attr, dtype)
     if e.op == "cast" and e.args[0].dtype == dtype and e.dtype == wide_dtype(dtype):
-        return e.args[0]  # a half number widened and rounded again is that number
+        return e.args[0]  # a half widened and rounded again is unchanged
     if e.op == "select" and (chosen := _chosen_halves(e, dtype)) is not None:
         return chosen
     return intern_expr("cast", (e,), None, dtype)
@@ -448,8 +448,8 @@ _DEEPEST_CHOICE = 16
 
 
 def _chosen_halves(e: Expr, dtype: str, depth: int = 0) -> Expr | None:
-    """A choice among half numbers that are widened, and values that read no operand, as
-    one among half numbers; None if there are others.
+    """A choice among halves that are widened, and values that read no operand, as a
+    choice among halves; None if there are other values.
     """
     if e.op == "cast" and e.args[0].dtype == dtype and e.dtype == wide_dtype(dtype):
         return e.args[0]
@@ -465,7 +465,7 @@ def _chosen_halves(e: Expr, dtype: str, depth: int = 0) -> Expr | None:
 
 
 def bitcast(value: Expr, dtype: str) -> Expr:
-    """The bits of ``value`` read as ``dtype``, which has the same width."""
+    """The bits of ``value`` reinterpreted as ``dtype``, which has the same width."""
     if dtypes.ITEMSIZE[value.dtype] != dtypes.ITEMSIZE[dtype]:
         raise TypeError(f"bitcast from {value.dtype} to {dtype}: the widths differ")
     return (
@@ -476,27 +476,27 @@ def bitcast(value: Expr, dtype: str) -> Expr:
 def with_partials(
     value: ExprLike, xs: Iterable[ExprLike] = (), rule: PartialsRule | None = None
 ) -> Expr:
-    """``value``, differentiated as ``rule(*xs, y)`` says: one partial for each of
-    ``xs``.
+    """``value``, with the derivative ``rule(*xs, y)``: one partial for each of ``xs``.
 
-    The rule runs when the derivative is taken, so if it is written in the result ``y``
-    it holds at every order. Without ``xs`` the value has no derivative (``detach``).
+    The rule runs when the derivative is taken; if it is written in terms of the result
+    ``y``, it holds at every order. Without ``xs`` the value has no derivative
+    (``detach``).
     """
     e = as_expr(value)
     return intern_expr("with_partials", (e, *map(as_expr, xs)), rule, e.dtype)
 
 
 class Check(NamedTuple):
-    """What is raised where a condition of elements does not hold."""
+    """The error raised if a condition on elements does not hold."""
 
     error: type[Exception]
     message: str
 
 
 def checked(value: ExprLike, condition: ExprLike, check: Check | int) -> Expr:
-    """``value``, which is computed where ``condition`` holds; else ``check`` is raised.
+    """``value`` if ``condition`` holds; otherwise ``check`` is raised.
 
-    In the body of a kernel ``check`` is a number: the plan has the messages.
+    In the body of a kernel ``check`` is a number; the plan has the messages.
     """
     e = as_expr(value)
     return intern_expr("checked", (e, cast(condition, "bool")), check, e.dtype)
@@ -516,12 +516,12 @@ def load_index(e: Expr) -> tuple[Expr, ...]:
 
 
 def load_fill(e: Expr) -> Expr | None:
-    """What a load gives out of bounds; None for a checked load."""
+    """The value of a load out of bounds; None for a checked load."""
     return e.args[-1] if e.op == "padded_load" else None
 
 
 def value_operands(e: Expr) -> tuple[Expr, ...]:
-    """The operands that are values: of a load, what it gives out of bounds."""
+    """The operands that are values: of a load, its value out of bounds."""
     return e.args[len(load_index(e)) :] if e.op in LOADS else e.args
 
 
@@ -561,8 +561,8 @@ def bottom_up(
     """``memo[root]``, where ``memo[e]`` is ``make_result(e)`` once the results of
     ``operands(e)`` are in ``memo``.
 
-    Expressions nest as deeply as they like: nothing recurses. ``operands`` may tell
-    of some first and of others when these are known.
+    Expressions may nest to any depth: nothing recurses. ``operands`` may return some
+    first and others once these are known.
     """
     stack = [root]
     while stack:
@@ -582,11 +582,11 @@ def rewrite(
 ) -> Expr:
     """Rebuild ``e``; ``leaf(node, new_args)`` may replace an axis, sym or load.
 
-    ``within``: bits of ``below``, if ``leaf`` replaces nothing in what has none of
-    them.
+    ``within``: bits of ``below``, if ``leaf`` replaces nothing in expressions with none
+    of them.
     """
     memo = {} if memo is None else memo
-    stack = [e]  # as ``bottom_up``, without two calls a node: most of tracing is here
+    stack = [e]  # like ``bottom_up``, inlined: most of tracing is here
     while stack:
         node = stack[-1]
         if node not in memo:
@@ -616,7 +616,7 @@ def substitute(e: Expr, replacement: Mapping[Expr, Expr]) -> Expr:
 
 
 def without_partials(e: Expr) -> Expr:
-    """``e`` as it is computed: hand partials matter to differentiation only."""
+    """``e`` as it is computed: hand partials matter only for differentiation."""
     memo: dict[Expr, Expr] = {}
 
     def operands(node: Expr) -> tuple[Expr, ...]:
@@ -635,12 +635,12 @@ def without_partials(e: Expr) -> Expr:
 
 
 def has_checks(*roots: Expr) -> bool:
-    """Whether something is checked below ``roots``."""
+    """Whether there are checks below ``roots``."""
     return any(root.below & CHECKED for root in roots)
 
 
 def without_checks(e: Expr) -> Expr:
-    """``e`` as it is computed where all that it checks holds."""
+    """``e`` as it is computed if all of its checks hold."""
     memo: dict[Expr, Expr] = {}
 
     def operands(node: Expr) -> tuple[Expr, ...]:
@@ -660,8 +660,8 @@ def without_checks(e: Expr) -> Expr:
 
 
 def conditions_checked(*roots: Expr) -> list[tuple[Any, Expr]]:
-    """What ``roots`` check, as (check, condition): it holds wherever a ``select`` does
-    not need the value.
+    """The checks of ``roots``, as (check, condition): the condition holds wherever a
+    ``select`` does not need the value.
     """
     found: dict[tuple[Any, Expr], None] = {}
     left: list[tuple[Expr, Expr]] = [(root, const(True)) for root in reversed(roots)]
@@ -687,7 +687,7 @@ def conditions_checked(*roots: Expr) -> list[tuple[Any, Expr]]:
 
 
 def walk(*roots: Expr) -> list[Expr]:
-    """Every node below ``roots`` once, operands before their users."""
+    """Every node below ``roots`` once, operands before users."""
     return list(_walk(roots, {}))
 
 
@@ -711,7 +711,7 @@ def _walk(
 def preorder(
     roots: Iterable[Expr], operands: Callable[[Expr], tuple[Expr, ...]]
 ) -> dict[Expr, None]:
-    """``roots``, the ``operands`` of each, and theirs: once, users before operands."""
+    """``roots`` and their transitive ``operands``, once each, users before operands."""
     found: dict[Expr, None] = {}
     stack = [*roots][::-1]
     while stack:
@@ -733,8 +733,8 @@ def is_loaded(*roots: Expr) -> bool:
 
 
 def checked_loads(body: Expr) -> set[Expr]:
-    """The loads that every point executes: where one is out of bounds, the loop has
-    raised an error.
+    """The loads that every point executes: if one were out of bounds, the loop would
+    have raised an error.
     """
     executed = preorder([body], lambda e: e.args[:1] if e.op == "select" else e.args)
     return {e for e in executed if e.op == "load"}

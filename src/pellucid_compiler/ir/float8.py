@@ -1,10 +1,10 @@
-"""Floats of 8 bits: which numbers they hold, and how a number is rounded to one.
+"""8-bit floats: the numbers they represent, and rounding to them.
 
-Four forms (``abi/dtypes.py``): infinities and NaN in the codes of the greatest
-exponent; one code of NaN, where what is too large becomes the greatest number; one code
-of NaN in the place of -0; powers of two without a sign. All round to nearest, ties to
-even. Kernels do the same with bits (``codegen/float8.py``), C++ in
-runtime/core/float8.h. Called by ``dtypes.py`` and ``evaluate.py``.
+Four forms (``abi/dtypes.py``): infinities and NaN use the codes of the largest
+exponent; a single NaN code, where overflow becomes the largest number; a single NaN
+code in place of -0; powers of two without a sign. All round to nearest, ties to even.
+Kernels do the same with bits (``codegen/float8.py``), C++ in runtime/core/float8.h.
+Called by ``dtypes.py`` and ``evaluate.py``.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _number(row: DType, code: int) -> float:
 
 
 def code_of(value: float, dtype: str) -> int:
-    """The code of a number that the dtype holds; of NaN the one PyTorch writes."""
+    """The code of a representable number; for NaN the one PyTorch writes."""
     if math.isnan(value):
         form = BY_NAME[dtype].form
         return {UNSIGNED_ZERO: 0x80, POWER: 0xFF}.get(form, 0x7F)
@@ -75,7 +75,7 @@ def round_number(value: float, dtype: str) -> float:
 
 
 def _least(row: DType) -> int:
-    """The exponent, as frexp gives it, below which the step stays the same."""
+    """The exponent, as of frexp, below which the spacing is constant."""
     return 2 - row.bias
 
 
@@ -86,7 +86,7 @@ def _beyond(row: DType, value: float) -> float:
 
 
 def _power(fraction: float, exponent: int) -> float:
-    """A power of two from 2**-127 on. Ties go up; of the least two, down."""
+    """A power of two from 2**-127 on. Ties round up; between the lowest two, down."""
     if not fraction or exponent < -126:
         return math.ldexp(1.0, -127)
     up = fraction > 0.5 if exponent == -126 else fraction >= 0.75

@@ -2,7 +2,7 @@
 
 ``0 * x`` is not folded for floats, since x may be infinite or NaN. ``x + 0`` is: only
 the sign of a zero can differ, and sums of derivative terms start at a constant zero.
-Called by expr.make alone.
+Called only by expr.make.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _is(e: Expr, value: int) -> bool:
 
 
 def _constant(rule: ScalarOp, values: list[Any], dtype: str) -> Any:
-    """The value of constants, where it is the same in every dtype that they take."""
+    """The value for constants, if it is the same in every dtype that they may take."""
     if rule.value is None or not _folds(rule, values, dtype):
         return None
     value = rule.value(*values)

@@ -2,14 +2,15 @@
 
 ``out[affine(axes)] += body`` becomes a loop over out's own axes: the input gradient of
 a convolution turns into a contraction, that of a slice into a padded copy. A coordinate
-``c * a + rest`` is solved for its axis ``a``; what cannot be solved stays a scatter.
+``c * a + rest`` is solved for its axis ``a``; if it cannot be solved, the store remains
+a scatter.
 
-With a stride, as in the gradient of strided windows, the store stays: a solution would
-read at places that are not affine. Each tap's values are added in place instead
+With a stride, as in the gradient of strided windows, the store is kept: a solution
+would read at indices that are not affine. Instead, each tap's values are added in place
 (passes/additions.py).
 
 A store that writes each element at most once, such as the gradient of a slice or of a
-diagonal, does not accumulate: where solving it would leave a guard, it stays a store,
+diagonal, does not accumulate: if solving it would leave a guard, it remains a store,
 which runs as a fill and a strided copy. Called by build.py. Affine reasoning is in
 affine.py.
 """
@@ -38,7 +39,7 @@ from pellucid_compiler.ir.primitives.loop import Store
 
 class GatherForm(NamedTuple):
     """The solved loop. ``is_guarded``: its body is zero where a condition fails;
-    ``is_partial``: it is an injective store, of some elements of the output.
+    ``is_partial``: it is an injective store to some elements of the output.
     """
 
     extents: tuple[Expr, ...]
@@ -73,7 +74,7 @@ def gather_form(
 
 
 def is_injective(extents: Sequence[Expr], place: Sequence[Expr]) -> bool:
-    """Whether each axis has a coordinate of its own, so that no two points meet."""
+    """Whether each axis has a coordinate of its own, so that no two points collide."""
     alone: set[int] = set()
     for index in place:
         if is_loaded(index):
@@ -92,7 +93,7 @@ def is_injective(extents: Sequence[Expr], place: Sequence[Expr]) -> bool:
 def _injective_form(
     extents: Sequence[Expr], store: Store, shape: Sequence[Expr]
 ) -> GatherForm | None:
-    """An injective store, limited to the points whose place is inside the output."""
+    """An injective store, restricted to the points whose place is inside the output."""
     if not is_injective(extents, store.place):
         return None
     if not store.drop:
@@ -105,8 +106,9 @@ def _injective_form(
 
 
 def _extent_order(extent: Expr) -> float:
-    """Which of several axes to solve for: the longest, since the others stay as a sum
-    for each element. A number that calls may choose is more than one that is known.
+    """The order in which axes are solved for: the longest first, since the others
+    remain as a sum for each element. An extent that calls choose counts as longer than
+    a known one.
     """
     return extent.attr if extent.op == "const" else math.inf
 

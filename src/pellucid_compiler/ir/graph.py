@@ -79,11 +79,11 @@ class Requirement(NamedTuple):
 
 
 class Graph:
-    """Inputs, nodes in order of execution, outputs, and preconditions.
+    """Inputs, nodes in execution order, outputs, and preconditions.
 
-    ``saved`` are values beside the outputs that a derivative may read instead of
-    computing them again: a declaration's ``save_for_backward``. ``sizes``: which sizes
-    its requirements and the questions of its trace say are equal.
+    ``saved`` are additional values that a derivative may read instead of recomputing
+    them: a declaration's ``save_for_backward``. ``sizes``: the sizes that are equal by
+    its requirements and the guards of its trace.
     """
 
     def __init__(self, name: str = "graph") -> None:
@@ -120,7 +120,7 @@ class Graph:
         return node.outputs
 
     def fresh_count(self) -> Expr:
-        """A new symbol for a size that only the data will tell."""
+        """A new symbol for a size that depends on data."""
         self._num_counts += 1
         return sym(f"count.{self._num_counts}")
 
@@ -133,10 +133,10 @@ class Graph:
             self.sizes.add(requirement.condition)
 
     def respell_inputs(self) -> None:
-        """Write the inputs' shapes by what represents equal sizes.
+        """Rewrite the inputs' shapes with the representatives of equal sizes.
 
-        So a later loop over one is known to stay inside the other, and a size of 1 has
-        no axis.
+        A later loop over one is then known to be in bounds of the other, and a size of
+        1 has no axis.
         """
         for value in self.inputs:
             value.shape = tuple(map(self.sizes.find, value.shape))
@@ -160,7 +160,7 @@ class Graph:
         return [env[value] for value in other.outputs]
 
     def with_outputs(self, outputs: Iterable[Value]) -> Graph:
-        """The part of this Graph, of the same nodes, that gives ``outputs``."""
+        """The part of this Graph, with the same nodes, that computes ``outputs``."""
         part = Graph(self.name)
         part.inputs, part.nodes = list(self.inputs), self.nodes
         part.outputs, part.requirements = list(outputs), list(self.requirements)
@@ -191,7 +191,7 @@ class Graph:
         return {nodes[size] for size in sizes if size in nodes}
 
     def uses(self) -> Uses:
-        """The use lists of the Graph as it is now: O(nodes), so ask once a pass."""
+        """The current use lists of the Graph: O(nodes), so call it once per pass."""
         return Uses(self.nodes, self.outputs)
 
     def used_inputs(self) -> list[int]:
@@ -210,7 +210,7 @@ class Graph:
 class Uses:
     """Use lists: which nodes read each value, which values are outputs.
 
-    A pass takes them once and asks them in place of walking all nodes; they do not
+    A pass takes them once and queries them instead of walking all nodes; they do not
     follow later changes of the Graph.
     """
 
@@ -235,7 +235,7 @@ class Uses:
         return value in self.outputs
 
     def is_read(self, value: Value, outside: Container[Node] = ()) -> bool:
-        """Whether ``value`` is an output or read by a node that is not ``outside``."""
+        """Whether ``value`` is an output or read by a node not in ``outside``."""
         return self.is_output(value) or any(
             node not in outside for node in self.readers(value)
         )
@@ -249,10 +249,10 @@ class Uses:
 
 
 class Primitive(ABC):
-    """One kind of node. There are six, and no op adds to them.
+    """One kind of node. There are six; ops add none.
 
-    A primitive infers its outputs' types, checks its own nodes, prints and evaluates
-    them; its derivative, transpose and batching rules are in transforms/.
+    A primitive infers its outputs' types, and checks, prints and evaluates its nodes;
+    its derivative, transpose and batching rules are in transforms/.
     """
 
     name: ClassVar[str]
@@ -273,7 +273,7 @@ class Primitive(ABC):
         """The right-hand side of the node's line in a printed Graph."""
 
     def exprs(self, attrs: Any) -> list[Expr]:
-        """Every expression in ``attrs``: where its sizes and numbers are found."""
+        """Every expression in ``attrs``, where its sizes and numbers occur."""
         return []
 
     def bodies(self, attrs: Any) -> list[Graph]:
@@ -282,4 +282,4 @@ class Primitive(ABC):
 
 
 class VerificationError(Exception):
-    """A Graph breaks a rule of the IR: always a fault of whoever built it."""
+    """A Graph breaks a rule of the IR: always a fault of the code that built it."""

@@ -1,7 +1,7 @@
 """The interpreter of Graphs: their meaning, by NumPy, one node after the other.
 
 Tests compare every transform and every kernel with it. Sizes are bound from the
-arguments' shapes: a size symbol is found in the shape of the input that carries it.
+arguments' shapes: a size symbol occurs in the shape of the input that has it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pellucid_compiler.ir.sizes import shape_value, size_value
 def run(
     graph: Graph, args: Sequence[Any], env: dict[str, Any] | None = None
 ) -> list[Any]:
-    """The outputs of ``graph`` for array arguments; ``env`` holds numbers by name."""
+    """The outputs of ``graph`` for array arguments; ``env`` has numbers by name."""
     env = {} if env is None else dict(env)
     for value, arg in zip(graph.inputs, args, strict=True):
         bind_sizes(value, arg.shape, env)
@@ -27,7 +27,7 @@ def run(
 
 
 def bind_sizes(value: Value, shape: Sequence[int], env: dict[str, Any]) -> None:
-    """Record the sizes that ``value``'s shape names; a contradiction raises."""
+    """Bind the sizes in ``value``'s shape; a contradiction raises."""
     if len(shape) != value.rank:
         raise ValueError(f"{value} was given an array of rank {len(shape)}")
     for size, actual in zip(value.shape, shape, strict=True):
@@ -36,7 +36,7 @@ def bind_sizes(value: Value, shape: Sequence[int], env: dict[str, Any]) -> None:
 
 
 def check_requirement(requirement: Requirement, env: dict[str, Any]) -> bool:
-    """Raise if it does not hold; False if it needs a count that is not known yet."""
+    """Raise if it does not hold; False if it needs a count not known yet."""
     try:
         holds = size_value(requirement.condition, env)
     except KeyError:
@@ -48,7 +48,7 @@ def check_requirement(requirement: Requirement, env: dict[str, Any]) -> bool:
 
 
 def run_checked(graph: Graph, args: Sequence[Any], env: dict[str, Any]) -> list[Any]:
-    """As ``run``, with every size and number already in ``env``."""
+    """Like ``run``, with every size and number already in ``env``."""
     later = [r for r in graph.requirements if not check_requirement(r, env)]
     results = run_nodes(graph, args, env)
     for requirement in later:
@@ -57,7 +57,7 @@ def run_checked(graph: Graph, args: Sequence[Any], env: dict[str, Any]) -> list[
 
 
 def run_nodes(graph: Graph, args: Sequence[Any], env: dict[str, Any]) -> list[Any]:
-    """As ``run_checked``, without the preconditions."""
+    """Like ``run_checked``, without the preconditions."""
     values = dict(zip(graph.inputs, args, strict=True))
     for node in graph.nodes:
         inputs = [values[v] for v in node.inputs]
@@ -82,7 +82,7 @@ def run_elements(
 ) -> list[Any]:
     """Expressions of single elements (``load(k, ())``) over broadcast arrays.
 
-    This is the meaning of a pointwise kernel; results have the expressions' dtypes.
+    This defines a pointwise kernel; results have the expressions' dtypes.
     """
     import numpy as np
 

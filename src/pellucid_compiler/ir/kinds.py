@@ -1,7 +1,7 @@
-"""What kind of schedule a loop needs: inferred from the loop, asserted by the
+"""The kind of schedule that a loop needs: inferred from the loop, asserted by the
 declaration.
 
-Kinds say how a loop is run, never what it means or how it is differentiated. The
+Kinds affect how a loop runs, never what it computes or how it is differentiated. The
 lowering starts from ``kind_of`` and ``view_map``; lang checks a declared kind against
 them.
 """
@@ -36,7 +36,7 @@ def kind_of(node: Node) -> str:
     return _loop_kind(node.attrs) if node.primitive is LOOP else node.primitive.name
 
 
-@lru_cache(1024)  # every pass asks again
+@lru_cache(1024)  # every pass calls it again
 def _loop_kind(attrs: LoopAttrs) -> str:
     if not has_plain_store(attrs):
         indices = [i for store in attrs.stores for i in store.place]
@@ -72,7 +72,7 @@ def has_plain_store(attrs: LoopAttrs) -> bool:
 
 
 def stored_rank(attrs: LoopAttrs) -> int:
-    """The number of loop axes that are dims of the output; the others are reduced."""
+    """The number of loop axes that are output dims; the others are reduced."""
     return len(
         {i.attr for store in attrs.stores for i in store.place if i.op == "axis"}
     )
@@ -111,11 +111,9 @@ class ViewMap(NamedTuple):
 
 
 def view_map(node: Node) -> ViewMap | None:
-    """The affine index map of a loop that only reads one element; None
-    otherwise.
+    """The affine index map of a loop that only reads one element; else None.
 
-    The runtime turns it into a storage offset and strides: this is where aliasing is
-    decided.
+    The runtime converts it to a storage offset and strides: it determines aliasing.
     """
     return _view_map(node.attrs)
 

@@ -1,8 +1,7 @@
-"""Which Graphs only move elements: what comes out went in, at another place.
+"""Which Graphs only move elements, that is, compute nothing.
 
-Such an op computes nothing: the diagnosis calls it a copy, and a tensor of integers
-with a scale keeps the scale. ``offers.py`` asks the same of dtypes that have no
-arithmetic.
+The diagnosis reports such an op as a copy, and a tensor of integers with a scale keeps
+the scale. ``offers.py`` tests the same for dtypes without arithmetic.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ def last_to_compute(graph: Graph) -> Node | None:
 
 
 def reads_places(graph: Graph) -> bool:
-    """Whether elements say which others are read."""
+    """Whether elements are used as indices of others."""
     bodies = [node.attrs.body for node in graph.nodes if node.primitive is CALL]
     found = [
         index
@@ -52,7 +51,7 @@ def _moves(node: Node) -> bool:
 
 
 def _is_moved(e: Expr) -> bool:
-    """An element, or a choice between some by their places alone."""
+    """An element, or a choice among elements that depends only on indices."""
     if e.op == "select":
         condition, first, second = e.args
         return not is_loaded(condition) and _is_moved(first) and _is_moved(second)

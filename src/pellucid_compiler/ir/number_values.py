@@ -1,6 +1,6 @@
-"""What scalar ops give for sizes and numbers of Python, without NumPy.
+"""The values of scalar ops on Python sizes and numbers, without NumPy.
 
-Total, as the ops are: a quotient by zero is infinite, what has no value is NaN. Used by
+Total, like the ops: a quotient by zero is infinite, an undefined value is NaN. Used by
 the rows of scalar_ops.py.
 """
 
@@ -39,7 +39,7 @@ def either(a: Any, b: Any) -> Any:
 
 
 def rounded(function: Callable[[float], int]) -> Callable[[Any], Any]:
-    """A rounding as a float; infinities and NaN are themselves."""
+    """A rounding to a float; infinities and NaN are unchanged."""
     return lambda x: float(function(x)) if math.isfinite(x) else x
 
 

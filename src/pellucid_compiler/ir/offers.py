@@ -1,11 +1,11 @@
-"""What dtypes are good for: which scalar ops compute in them, and what only moves them.
+"""What dtypes support: which scalar ops compute in them, and which only move them.
 
-Most dtypes offer every scalar op. Some are formats of storage, in which PyTorch has few
-(``offers`` of their rows in ``abi/dtypes.py``); opaque ones have none. Whatever moves
-elements, or asks whether they are equal, takes them all, so a declaration says nothing
-of it: its body does. ``declare/op.py`` asks for each traced key.
+Most dtypes support every scalar op. Storage formats support only the few that PyTorch
+has for them (``offers`` of their rows in ``abi/dtypes.py``), opaque dtypes none. Bodies
+that move elements, or compare them for equality, accept all dtypes, so a declaration
+lists none: its body decides. ``declare/op.py`` checks each traced key.
 
-What only moves elements needs not know their dtype: ``moves_only`` tells it, and
+Code that only moves elements need not know their dtype: ``moves_only`` detects it, and
 ``CARRIER`` names the integer of the same size whose kernels move them
 (``lower/carriers.py``).
 """
@@ -33,7 +33,7 @@ _QUESTIONS: Final = ("const", "sym", "cast", "eq", "ne", "isnan", "isinf")
 
 
 def moves_only(roots: Iterable[Expr]) -> bool:
-    """Whether elements of dtypes with a carrier are moved alone, and some are."""
+    """Whether there are elements of dtypes with a carrier, and all are only moved."""
     found = False
     for e in walk(*roots):
         moved = e.dtype in CARRIER
@@ -46,7 +46,7 @@ def moves_only(roots: Iterable[Expr]) -> bool:
 
 
 def graph_moves_only(graph: Graph) -> bool:
-    """Whether the loops of a Graph move such elements, and combine none of them."""
+    """Whether the loops of a Graph move such elements and combine none."""
     found = False
     for node in graph.nodes:
         if node.primitive is RESHAPE:
@@ -74,7 +74,7 @@ def _roots(node: Node) -> Iterator[Expr]:
 
 
 def refusal(op: str, exprs: Iterable[Expr]) -> NotImplementedError | None:
-    """Why the expressions cannot be computed, if a dtype does not offer it."""
+    """The error if a dtype does not support what the expressions compute."""
     for e in walk(*exprs):
         if e.op in _MOVES or e.op in ("with_partials", "checked"):
             continue
@@ -86,7 +86,7 @@ def refusal(op: str, exprs: Iterable[Expr]) -> NotImplementedError | None:
 
 
 def check_offered(op: str, graph: Graph) -> None:
-    """Raise NotImplementedError where a Graph computes what a dtype does not offer."""
+    """Raise NotImplementedError if a Graph computes what a dtype does not support."""
     for node in graph.nodes:
         for body in node.primitive.bodies(node.attrs):
             check_offered(op, body)
@@ -107,7 +107,7 @@ def check_offered(op: str, graph: Graph) -> None:
 
 
 def _combining(op: str, node: Node) -> NotImplementedError | None:
-    """Only dtypes that offer sums are reduced; none of them has an order."""
+    """Only dtypes that support sums are reduced; none of them has an order."""
     attrs: LoopAttrs = node.attrs
     row = _LIMITED.get(attrs.store.body.dtype)
     if row is None or not _combines(node):
@@ -133,5 +133,5 @@ def _refused(op: str, row: DType) -> NotImplementedError:
     if row.opaque:
         advice = "its elements have no value; view them as another dtype"
     else:
-        advice = "it is a format of storage; convert with .to() first"
+        advice = "it is a storage format; convert with .to() first"
     return NotImplementedError(f"\"{op}\" not implemented for '{word}': {advice}")

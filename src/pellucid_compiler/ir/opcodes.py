@@ -1,7 +1,8 @@
 """The table of opcodes: the instructions of programs, then those of the scalar ops.
 
-A row of ``scalar_ops.py`` with C++ of integers or of numbers is an instruction for
-each, named, numbered and typed by the row. ``register_code.py`` writes the C++ side.
+A row of ``scalar_ops.py`` with a C++ definition for integers or for numbers yields an
+instruction for each, named, numbered and typed by the row. ``register_code.py`` writes
+the C++ side.
 """
 
 from __future__ import annotations
@@ -34,11 +35,13 @@ def _rows() -> Iterator[Opcode]:
 
 
 OPCODES: Final = {row.name: row._replace(code=code) for code, row in enumerate(_rows())}
-"""By their names, in the order of their codes."""
+"""By name, in the order of codes."""
 OPCODE_DIGEST: Final = hashlib.sha256(repr(OPCODES).encode()).hexdigest()[:8].encode()
-"""Follows the magic number of ``frozen.bin``: programs of other numbers are refused."""
+"""Follows the magic number of ``frozen.bin``: programs with another numbering are
+refused.
+"""
 
 
 def scalar_op(name: str) -> ScalarOp:
-    """The op that an instruction of one computes."""
+    """The scalar op that an instruction computes."""
     return SCALAR_OPS[name.removesuffix(OF_NUMBERS)]

@@ -1,9 +1,9 @@
 """Forward-mode differentiation of a scalar expression by the tensor elements it reads.
 
-``partials(e, wanted)`` gives one slope per load, never a product with a zero that would
-make ``0 * inf``: the untaken side of a ``select`` does not contribute. A complex load
-has two slopes, a Wirtinger pair: ``d e = sum(slope * d load) + sum(slope' * conj(d
-load))``. The loop primitive builds tangents and cotangents from it. Read next:
+``partials(e, wanted)`` returns one slope per load, never a product with a zero that
+would make ``0 * inf``: the untaken side of a ``select`` does not contribute. A complex
+load has two slopes, a Wirtinger pair: ``d e = sum(slope * d load) + sum(slope' * conj(d
+load))``. The loop primitive builds tangents and cotangents from them. Read next:
 primitives/loop.py.
 """
 
@@ -31,7 +31,7 @@ Slopes: TypeAlias = "dict[tuple[Expr, bool], Expr]"
 
 
 def partials(e: Expr, wanted: Callable[[Expr], bool]) -> Slopes:
-    """The slopes of ``e`` over the loads for which ``wanted(load)``."""
+    """The slopes of ``e`` with respect to the loads with ``wanted(load)``."""
     return _Partials(wanted).of(e)
 
 
@@ -75,14 +75,14 @@ class _Partials:
         return out
 
     def _load(self, e: Expr) -> Slopes:
-        """A padded load moves with its element only inside: its tangent pads
+        """A padded load depends on its element only in bounds: its tangent is padded
         with zero.
         """
         return {(e, False): const(1, e.dtype)} if self.wanted(e) else {}
 
     def _hand_rule(self, out: Slopes, e: Expr) -> None:
-        """A rule may leave out trailing operands that carry no derivative: numbers; or
-        say NotImplemented: then the value is differentiated as it is written.
+        """A rule may omit trailing operands that carry no derivative (numbers), or
+        return NotImplemented: then the value is differentiated as written.
         """
         found = e.attr(*e.args[1:], e)
         if found is NotImplemented:
@@ -101,9 +101,7 @@ class _Partials:
         }
 
     def _real_part(self, out: Slopes, e: Expr) -> None:
-        """``d Re(conj(s) z)`` with s = 1, i, z / |z| for the real part, imag
-        and abs.
-        """
+        """``d Re(conj(s) z)`` with s = 1, i, z / |z| for real part, imag and abs."""
         z = e.args[0]
         directions = {"real": const(1.0), "imag": const(1j)}
         s = directions.get(e.op)
@@ -126,9 +124,9 @@ class _Partials:
 
 def pulled_back(body: Expr, slopes: Slopes, ct: Expr) -> Iterator[tuple[Expr, Expr]]:
     """(load, term of its cotangent) for each slope of ``body``, whose cotangent is
-    ``ct``: ``y = p t + q conj(t)`` sends back ``conj(p) ct + q conj(ct)``.
+    ``ct``: ``y = p t + q conj(t)`` pulls back to ``conj(p) ct + q conj(ct)``.
 
-    Where ``body`` is real, q is ``conj(p)`` and both halves are the same.
+    If ``body`` is real, q is ``conj(p)`` and both halves are equal.
     """
     for (leaf, conjugated), slope in slopes.items():
         if is_complex(leaf.dtype) and not is_complex(body.dtype):
@@ -148,8 +146,8 @@ def _selects_zero(slope: Expr) -> bool:
 
 
 def times(slope: Expr, factor: Expr) -> Expr:
-    """``slope * factor``, keeping what is exact: a slope of 1, of -1, and one that a
-    ``select`` makes 0, which stays 0 whatever the factor is (0 * inf would be NaN).
+    """``slope * factor``, exact for a slope of 1 or -1, and for one that a ``select``
+    makes 0, which stays 0 whatever the factor is (0 * inf would be NaN).
     """
     if is_const(slope, 0):
         return cast(const(0), promote(slope.dtype, factor.dtype))

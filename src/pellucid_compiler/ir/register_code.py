@@ -16,7 +16,7 @@ from pellucid_compiler.ir.opcodes import OF_NUMBERS, OPCODE_DIGEST, OPCODES
 from pellucid_compiler.ir.scalar_ops import SCALAR_OPS
 
 _CASES: Final = """\
-// What scalar ops compute of registers: cases of the switch in run_program.
+// Scalar ops on registers: cases of the switch in run_program.
 //
 // Generated from src/pellucid_compiler/ir/scalar_ops.py by tools/build.py.
 """
@@ -38,9 +38,9 @@ def _opcodes() -> str:
         "};",
         "template <>",
         f"inline constexpr int kNumCodes<Opcode> = {len(rows)};",
-        "// Behind the magic number of frozen.bin: other codes are refused.",
+        "// After the magic number of frozen.bin: other codes are refused.",
         f'constexpr std::string_view kOpcodeDigest = "{OPCODE_DIGEST.decode()}";',
-        "// Whether it gives a double; Select gives what its operands are.",
+        "// Whether the result is a double; Select has its operands' type.",
         f"inline constexpr bool kGivesNumber[] = {{{gives}}};",
         "// How many of a, b and c are registers.",
         f"inline constexpr uint8_t kNumRegisters[] = {{{taken}}};",

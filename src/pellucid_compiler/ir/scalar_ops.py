@@ -1,14 +1,13 @@
-"""The table of scalar ops: all that is known of each in one row.
+"""The table of scalar ops: everything known of each in one row.
 
-The meaning is total and given by NumPy: an integer divided by zero is 0, an over-wide
-shift gives 0 (or the sign), comparisons with NaN are false, ``maximum`` propagates NaN.
-The compiler's lowerings, the functions of op bodies and the C++ of register programs
-are found by what the rows say.
+The definition is total and given by NumPy: an integer divided by zero is 0, an
+over-wide shift yields 0 (or the sign), comparisons with NaN are false, ``maximum``
+propagates NaN. The compiler's lowerings, the functions of op bodies and the C++ of
+register programs are derived from the rows.
 
-A slope is written in the operands and the result ``y``, as an Expr; ``FLAT`` is a
-derivative that is zero wherever it exists. Slopes of complex ``conj``, ``real``,
-``imag`` and ``abs`` are Wirtinger pairs, in partials.py. Read next:
-partials.py, evaluate.py.
+A slope is an Expr of the operands and the result ``y``; ``FLAT`` is a derivative that
+is zero wherever it exists. Slopes of complex ``conj``, ``real``, ``imag`` and ``abs``
+are Wirtinger pairs, in partials.py. Read next: partials.py, evaluate.py.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ def _declare(
     python: Callable[..., Any] | None = None,
     **facts: Any,
 ) -> None:
-    """A row; ``python``: the operator that it is of tensors, and of numbers where no
-    ``value`` is given.
+    """Add a row; ``python``: the operator on tensors, and on numbers unless ``value``
+    is given.
     """
     if python is not None:
         facts.setdefault("value", python)
@@ -62,7 +61,7 @@ def _flat(x: Expr, y: Expr) -> tuple[float]:
 
 
 def _numpy(name: str) -> Callable[..., Any]:
-    """The evaluation by NumPy's function of this name, looked up when it runs."""
+    """Evaluate with NumPy's function of this name, looked up when it runs."""
     return lambda np, *args: getattr(np, name)(*args)
 
 
@@ -71,7 +70,7 @@ def _call(name: str) -> Callable[[Expr], Expr]:
 
 
 def _by_integer_zero(name: str) -> Callable[..., Any]:
-    """NumPy's division ``name``, with 0 where an integer is divided by zero."""
+    """NumPy's division ``name``, with 0 for an integer divided by zero."""
 
     def evaluate(np: Any, a: Any, b: Any) -> Any:
         if a.dtype.kind == "f":
@@ -83,16 +82,14 @@ def _by_integer_zero(name: str) -> Callable[..., Any]:
 
 
 def _float_floordiv(np: Any, a: Any, b: Any) -> Any:
-    """Floats: a zero divisor gives ``a / b``, as PyTorch, where NumPy gives NaN."""
+    """Floats: for a zero divisor ``a / b``, as in PyTorch; NumPy returns NaN."""
     if a.dtype.kind != "f":
         return _by_integer_zero("floor_divide")(np, a, b)
     return np.where(b == 0, a / b, np.floor_divide(a, b)).astype(a.dtype)
 
 
 def _power(np: Any, a: Any, b: Any) -> Any:
-    """Integers: a negative exponent gives 0, or a power of -1 if the base is 1
-    or -1.
-    """
+    """Integers: a negative exponent yields 0, or 1 or -1 for a base of 1 or -1."""
     if a.dtype.kind not in "iu":
         return np.power(a, b)
     positive = np.power(a, np.maximum(b, 0))
@@ -101,7 +98,7 @@ def _power(np: Any, a: Any, b: Any) -> Any:
 
 
 def _of_parts(np: Any, a: Any, b: Any) -> Any:
-    """By assignment: ``a + 1j * b`` makes NaN of an infinite part."""
+    """By assignment, because ``a + 1j * b`` turns an infinite part into NaN."""
     z = np.empty(np.broadcast(a, b).shape, np.result_type(a, np.complex64))
     z.real, z.imag = a, b
     return z
@@ -120,7 +117,7 @@ def _shift(np: Any, a: Any, b: Any, *, left: bool) -> Any:
 
 
 def _half_tie(smaller: Expr, larger: Expr) -> Expr:
-    """1 where ``larger`` is greater or either is NaN, one half at a tie."""
+    """1 if ``larger`` is greater or either is NaN, one half at a tie."""
     return select(larger < smaller, 0.0, select(smaller == larger, 0.5, 1.0))
 
 
@@ -145,7 +142,7 @@ def _arc_slope(x: Expr) -> Expr:
 
 
 def _atanh_slope(x: Expr) -> Expr:
-    """``1 / (1 - x**2)``, in the same way."""
+    """``1 / (1 - x**2)``, likewise."""
     value = 1 / ((1 - x) * (1 + x))
     return with_partials(value, [x], lambda x, y: 2 * x * y * y)
 
@@ -167,7 +164,7 @@ def _tetragamma(x: Expr) -> Expr:
     return select(reflected, total - 2 * pi * pi * pi * cotangent, total)
 
 
-# Rows are wrapped: an argument a line would be 400 lines more.
+# Rows are wrapped: one argument per line would add 400 lines.
 # fmt: off
 
 # ------------------------------------------------------------------ arithmetic
@@ -353,7 +350,7 @@ _declare("shr", 2, "number", lambda np, a, b: _shift(np, a, b, left=False),
 
 
 def slopes_of(e: Expr) -> tuple[Any, ...]:
-    """The slope of a scalar op by each operand; a complex one is holomorphic."""
+    """The slope of a scalar op for each operand; complex ops are holomorphic."""
     rule = SCALAR_OPS[e.op].slopes
     if rule is None:
         raise NotImplementedError(

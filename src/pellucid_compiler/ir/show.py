@@ -1,6 +1,6 @@
 """Printing of scalar expressions, dtypes and axes.
 
-The text is stable: golden tests compare it, and the compiler names kernels by it.
+The text is stable: golden tests compare it, and kernels are named by it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def show_expr(e: Expr, name: Callable[[Any], str] = _operand_name) -> str:
 
 
 def _parts(e: Expr, name: Callable[[Any], str]) -> list[Expr | str]:
-    """The text of ``e``, with its operands where theirs belongs."""
+    """The text of ``e``, with operands in place of their texts."""
     if e.op == "const":
         return [_show_constant(e)]
     if e.op == "sym":

@@ -1,7 +1,7 @@
 """Evaluation of size expressions with Python integers: shapes, guards, requirements.
 
-The same meaning as evaluate.py for expressions without loads and axes, but without
-NumPy: tracing an op at run time asks questions about sizes, and must not import it.
+The same definition as evaluate.py for expressions without loads and axes, but without
+NumPy: tracing an op at run time evaluates conditions on sizes, and must not import it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from pellucid_compiler.ir.expr import SCALAR_OPS, Expr, bottom_up
 
 
 def size_value(e: Expr, env: Mapping[str, Any]) -> Any:
-    """The value of ``e``; ``KeyError`` if it needs a symbol that ``env`` does
-    not hold.
-    """
+    """The value of ``e``; ``KeyError`` if it needs a symbol that is not in ``env``."""
     values: dict[Expr, Any] = {}
 
     def operands(node: Expr) -> tuple[Expr, ...]:
@@ -32,7 +30,7 @@ def size_value(e: Expr, env: Mapping[str, Any]) -> Any:
 
 
 def _select_operands(e: Expr, values: Mapping[Expr, Any]) -> tuple[Expr, ...]:
-    """The condition and, once it is known, the branch that is taken."""
+    """The condition and, once known, the branch that is taken."""
     condition, first, second = e.args
     if condition not in values:
         return (condition,)

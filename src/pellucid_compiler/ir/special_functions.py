@@ -1,8 +1,7 @@
 """Reference values of the elementary functions that NumPy lacks, in float64.
 
-The interpreter's meaning of ``erfinv``, ``digamma`` and ``trigamma``; the compiler's
-own versions are tested against mpmath, not against these. Called by scalar_ops.py
-alone.
+The interpreter's definition of ``erfinv``, ``digamma`` and ``trigamma``; the compiler's
+own versions are tested against mpmath, not against these. Called only by scalar_ops.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The rules that every Graph keeps, checked after tracing and after every transform."""
+"""The invariants of every Graph, checked after tracing and after every transform."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Index Exprs as affine maps of a loop's axes, and as the operands of a plan's nests.
 
 ``affine_map(e)`` writes an index as ``offset + sum(coefficient * axis)`` with offset
-and coefficients free of axes and loads; None when it is not of that form. Strides of
-views and of nests are read off such maps. Called by bodies.py and loops.py.
+and coefficients free of axes and loads; None if it is not of that form. The strides of
+views and of nests are taken from such maps. Called by bodies.py and loops.py.
 """
 
 from __future__ import annotations

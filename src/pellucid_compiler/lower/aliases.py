@@ -1,7 +1,8 @@
 """Which outputs of a Graph would share memory with its inputs.
 
-A view shares memory, and so does a reshape where strides allow it. The lowering copies
-what ``copied_value`` names, so that ops other than views give memory of their own.
+A view shares memory, and so does a reshape if the strides allow it. The lowering copies
+the values that ``copied_value`` names, so that ops other than views return memory of
+their own.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pellucid_compiler.ir.primitives import LOOP, RESHAPE
 def copied_value(output: Value, inputs: Container[Value]) -> Value | None:
     """The value to copy so that ``output`` has memory of its own; None if it has.
 
-    Of a reshaped view that is the view: its copy is row-major, as reshapes like it.
+    For a reshaped view this is the view: its copy is row-major, which suits reshapes.
     """
     value, view = output, None
     while value.node is not None and _may_share(value.node):
@@ -34,7 +35,7 @@ def _may_share(node: Node) -> bool:
 
 
 def with_own_outputs(graph: Graph, may_alias: bool) -> Graph:
-    """Outputs that are inputs, or inputs reshaped, become loops: these can be views or
+    """Outputs that are inputs, possibly reshaped, become loops, which can be views or
     copies.
     """
     inputs = set(graph.inputs)

@@ -1,9 +1,9 @@
 """Which steps of a plan share axes and can run block by block, and along which axes.
 
-A group grows from a rows step beside a product, one neighbour at a time. It has at most
-``MAX_MEMBERS`` steps within ``MAX_SPAN`` steps of the plan: what the members of a block
-read must fit into the cache together, and the search must not follow a whole model.
-Called by blocks.py alone.
+A group grows from a rows step next to a product, one neighbour at a time. It has at
+most ``MAX_MEMBERS`` steps within ``MAX_SPAN`` steps of the plan: the operands of a
+block must fit into the cache together, and the search must not cover a whole model.
+Called only by blocks.py.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ ADDING = frozenset(("float32", "float64", "int32", "int64"))
 
 
 class OpenSteps:
-    """The steps of a plan by number, and who makes and reads each value.
+    """The steps of a plan by number, and the producer and readers of each value.
 
-    ``retire`` takes out steps that have their place in the finished list: what is left
-    is grouped as a plan of its own.
+    ``retire`` removes steps whose position in the finished list is final; the rest is
+    grouped as a plan of its own.
     """
 
     def __init__(
@@ -73,12 +73,12 @@ class OpenSteps:
         return [k for k in range(first, end) if self.is_open[k]]
 
     def maker(self, value: int) -> int | None:
-        """The step that makes the whole value; None if several write parts of it."""
+        """The step that computes the whole value; None if several write parts of it."""
         writers = self._writers.get(value, ())
         return writers[0] if len(writers) == 1 else None
 
     def makers(self, number: int) -> set[int | None]:
-        """The steps that make what a step reads; None for what none makes."""
+        """The producers of what a step reads; None for values without one."""
         return {self.maker(value) for value in self.inputs[number]}
 
     def readers(self, value: int) -> list[int]:
@@ -108,7 +108,7 @@ class Group:
 
 
 def group_around(plan: OpenSteps, rows: int) -> Group | None:
-    """The group of a rows step that reads a product, with all that joins it."""
+    """The group of a rows step that reads a product, with all steps that fit."""
     for value in plan.inputs[rows]:
         maker = plan.maker(value)
         if maker is not None and isinstance(plan.steps[maker], GemmStep):
@@ -119,7 +119,7 @@ def group_around(plan: OpenSteps, rows: int) -> Group | None:
 
 
 def _extended(plan: OpenSteps, group: Group) -> Group:
-    """``group`` with every neighbour that has all of its shared axes."""
+    """``group`` extended by every neighbour that has all of its shared axes."""
     wider: Group | None = group
     while wider is not None:
         group, wider = wider, _widened(plan, wider)
@@ -127,7 +127,7 @@ def _extended(plan: OpenSteps, group: Group) -> Group:
 
 
 def _widened(plan: OpenSteps, group: Group) -> Group | None:
-    """``group`` with the first neighbour that fits; None if none does."""
+    """``group`` extended by the first neighbour that fits; None if none does."""
     if len(group.members) == MAX_MEMBERS:
         return None
     for number in dict.fromkeys(_neighbours(plan, group)):
@@ -189,8 +189,8 @@ def _is_movable(plan: OpenSteps, members: Sequence[int]) -> bool:
 def _axis_classes(
     plan: OpenSteps, members: Sequence[int]
 ) -> dict[int, tuple[int, ...]] | None:
-    """Per member the class of each axis: axes along one dim of a value that a member
-    hands to another are one class. None if a value is read out of place.
+    """Per member the class of each axis: axes along one dim of a value passed between
+    members form one class. None if a value is read out of place.
     """
     parent: dict[tuple[int, int], tuple[int, int]] = {}
 
@@ -236,7 +236,7 @@ def _paired_axes(
 
 
 def _is_plain(dim: DimMap) -> bool:
-    """Whether the dim follows one axis, or along none."""
+    """Whether the dim follows exactly one axis, or none."""
     return (
         dim.offset == NO_REGISTER
         and len(dim.terms) <= 1
@@ -259,8 +259,8 @@ def _shared(
 def _is_walkable(
     plan: OpenSteps, number: int, cls: int, axes: Sequence[int], inside: set[int]
 ) -> bool:
-    """Whether the step may run on parts of the class: it does not mix its points, or it
-    adds to a result that no member reads before it is complete.
+    """Whether the step may run on parts of the class: it does not mix points along it,
+    or it adds to a result that no member reads before it is complete.
     """
     if axes.count(cls) != 1:
         return False

@@ -1,13 +1,13 @@
 """Steps that run block by block: attention and its gradient.
 
-A product, what its rows become (a softmax) and the next product would write matrices to
-memory that nobody else reads. Where the steps share axes (batch, head, query) they run
-together instead: all of them on one block of these axes, then on the next one. What
-they hand to each other then has the size of a block and stays in the cache.
+A product, an op on its rows (a softmax) and the next product would write matrices to
+memory that nothing else reads. If the steps share axes (batch, head, query), they run
+together instead: all of them on one block of these axes, then on the next. The values
+passed between them then have the size of a block and stay in the cache.
 
-The shared axes are *walked*. A product may add along a walked axis, as the gradients of
-keys and values add over queries: such an axis is walked in order, the others in
-parallel. Columns that a comparison of indices excludes from a whole block are left out
+The shared axes are *walked*. A product may sum along a walked axis, as the gradients of
+keys and values sum over queries: such an axis is walked in order, the others in
+parallel. Columns that a comparison of indices excludes for a whole block are skipped
 (``triangle.py``). ``block_steps`` runs on a finished list of steps, so that it knows no
 op; builder.py calls it. Read next: block_groups.py.
 """
@@ -36,13 +36,13 @@ def block_steps(
     kernels: Mapping[bytes, Kernel],
     outputs: Sequence[int],
 ) -> list[Step]:
-    """``steps`` with those that share axes made one step that runs block by block."""
+    """``steps`` with those that share axes merged into block steps."""
     if not any(map(_is_rows, steps)):
         return list(steps)
     plan = OpenSteps(steps, values, kernels, outputs)
     indices = index_values(steps, kernels)
     finished: list[Step] = []
-    start = number = 0  # steps before ``start`` have their place
+    start = number = 0  # steps before ``start`` are final
     while number < len(steps):
         is_candidate = plan.is_open[number] and _is_rows(steps[number])
         group = group_around(plan, number) if is_candidate else None
@@ -62,7 +62,7 @@ def _is_rows(step: Step) -> bool:
 
 
 def _steps_before(plan: OpenSteps, group: Group, start: int) -> list[int]:
-    """The open steps that run before the group: those that it does not lead to."""
+    """The open steps that run before the group: those that do not depend on it."""
     first, last = group.members[0], group.members[-1]
     before, ran = plan.open_between(start, first), set(group.members)
     for number in plan.open_between(first, last + 1):
@@ -122,7 +122,7 @@ def _extent(plan: OpenSteps, group: Group, cls: int) -> Register:
 def _locals(plan: OpenSteps, group: Group) -> tuple[LocalValue, ...]:
     """The values that only members see, each in a slot that is free until its last use.
 
-    Values of one slot have the same dtype and the same axes.
+    Values in one slot have the same dtype and the same axes.
     """
     last_use: dict[int, int] = {}
     for member in group.members:

@@ -1,9 +1,9 @@
-"""Loop bodies in the form that kernels take them.
+"""Loop bodies in the form that kernels take.
 
-A kernel body names operands (``load(k, ())`` or, in a nest, ``load(k, index)``) and
-parameters ``sym("p0")``. What does not change from point to point is computed once per
-call in registers and becomes a parameter, so that one kernel serves every size and
-number. Called by loops.py and rows.py. Read next: loops.py.
+A kernel body refers to operands (``load(k, ())`` or, in a nest, ``load(k, index)``) and
+parameters ``sym("p0")``. Loop-invariant expressions are computed once per call in
+registers and become parameters, so that one kernel serves every size and number. Called
+by loops.py and rows.py. Read next: loops.py.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class NotAffine(Exception):
 
 
 class Parameters:
-    """The number parameters of one kernel, their dtypes and registers, and its
+    """The number parameters of one kernel, with their dtypes and registers, and its
     checks.
     """
 
@@ -50,16 +50,16 @@ class Parameters:
         self._checks: dict[Check, int] = {}
 
     def number_of(self, check: Check) -> int:
-        """The number by which the kernel reports that the check has failed."""
+        """The number with which the kernel reports that the check failed."""
         return self._checks.setdefault(check, len(self._checks))
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """What is raised for each such number."""
+        """The error for each such number."""
         return tuple(Message(c.error.__name__, (c.message,)) for c in self._checks)
 
     def slot(self, e: Expr) -> Expr:
-        """The parameter that carries the uniform expression ``e``."""
+        """The parameter with the value of the uniform expression ``e``."""
         if e not in self._slots:
             number = len(self._slots)
             self._slots[e] = sym(f"p{number}", parameter_dtype(e.dtype))
@@ -81,10 +81,10 @@ def parameter_dtype(dtype: str) -> str:
 
 
 def strong(e: Expr) -> Expr:
-    """``e`` with weak numbers in the dtype they are computed in.
+    """``e`` with weak numbers in the dtype in which they are computed.
 
     A weak ``select`` that is converted at once becomes a select of converted numbers,
-    so that a float32 kernel does not compute in float64 for the sake of two constants.
+    so that a float32 kernel does not compute in float64 because of two constants.
     """
     memo: dict[Expr, Expr] = {}
 
@@ -126,8 +126,8 @@ def _strong_node(node: Expr, convert: Callable[[Expr], Expr]) -> Expr:
 class BodyConverter:
     """Rewrites the bodies of one kernel; ``convert`` may be called several times.
 
-    ``replace`` gives the new form of a load; its flag says that a ``select`` guards it.
-    Loop indices as values (``axes``) are for kernels that know them.
+    ``replace`` returns the new form of a load; its flag says that a ``select`` guards
+    it. Loop indices as values (``axes``) are for kernels that support them.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class BodyConverter:
 
 
 class AffineOperands:
-    """The operands of an affine nest: each distinct (value, index maps) is one.
+    """The operands of an affine nest: one per distinct (value, index maps).
 
     ``new_axis`` renumbers the loop's axes into the nest's order.
     """

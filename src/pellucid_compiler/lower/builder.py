@@ -1,4 +1,4 @@
-"""The plan under construction: values, registers, steps, and the kernels they use.
+"""The plan under construction: values, registers, steps and kernels.
 
 Every module of ``lower`` that emits steps works on one ``PlanBuilder``. Read next:
 graph.py.
@@ -41,8 +41,8 @@ from pellucid_compiler.lower.tile import tile_program
 class PlanBuilder:
     """``sources`` binds the Graph's symbols to the call's sizes and numbers.
 
-    ``is_open``: this is the step of a recurrence, which takes what it lacks from the
-    plan around it. ``images``: its values may be channels-last.
+    ``is_open``: this is the step of a recurrence, which takes missing symbols from the
+    enclosing plan. ``images``: its values may be channels-last.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class PlanBuilder:
         self.values: list[PlanValue] = []
         self.steps: list[Step] = []
         self.kernels: dict[bytes, Kernel] = {}
-        self.facts: list[Expr] = []  # what the plan has refused to go on without
+        self.facts: list[Expr] = []  # conditions that the plan has required
         self.num_inputs = 0
         self._numbers: dict[Value, int] = {}
         self._makers: dict[int, Step] = {}
@@ -74,21 +74,21 @@ class PlanBuilder:
         self.num_inputs += 1
 
     def number(self, value: Value) -> int:
-        """The number of a value that the plan already makes or takes."""
+        """The number of a value that the plan already computes or takes."""
         return self._numbers[value]
 
     def has(self, value: Value) -> bool:
-        """Whether a step before this point makes ``value``."""
+        """Whether an earlier step computes ``value``."""
         return value in self._numbers
 
     def define(self, value: Value) -> int:
-        """A number for a value that the next steps make."""
+        """A number for a value that the next steps compute."""
         self._numbers[value] = self.temporary(value.dtype, value.shape)
         return self._numbers[value]
 
     def update(self, value: Value, old: Value, reuses: bool) -> int:
-        """A number for ``value``, which the next steps make of ``old`` by writing parts
-        of it: in its memory if that is free.
+        """A number for ``value``, which the next steps compute from ``old`` by writing
+        parts of it: in its memory if that is free.
         """
         if reuses:
             self.alias(value, self.number(old))
@@ -107,7 +107,9 @@ class PlanBuilder:
         return maker is not None and not shares and number not in self._viewed
 
     def _note_steps(self) -> None:
-        """Note who makes and who views each value, of the steps since the last time."""
+        """Note the producers and views of values of the steps added since the last
+        call.
+        """
         for step in self.steps[self._num_noted :]:
             for number in step_outputs(step):
                 self._makers.setdefault(number, step)
@@ -116,7 +118,7 @@ class PlanBuilder:
         self._num_noted = len(self.steps)
 
     def alias(self, value: Value, number: int) -> None:
-        """``value`` is another value of the plan under a second name."""
+        """Make ``value`` a second name of another value of the plan."""
         self._numbers[value] = number
 
     def temporary(self, dtype: str, shape: Iterable[Expr]) -> int:
@@ -139,7 +141,7 @@ class PlanBuilder:
         return KernelUse(kernel.kernel_id, params, self.name, messages)
 
     def begin_part(self) -> None:
-        """Registers from here on need what the last step found: they run after it."""
+        """Start a part: registers from here on run after the last step."""
         self._part_ends.append(len(self.registers.program))
         self.steps.append(ComputeStep(-1))
 
@@ -152,7 +154,7 @@ class PlanBuilder:
         ]
         numbers = tuple(self.number(value) for value in outputs)
         steps = _live_steps(steps, numbers)
-        if self.is_step:  # it runs again and again: each launch counts
+        if self.is_step:  # it runs many times: each launch counts
             steps = self._joined(steps)
         steps = block_steps(steps, self.values, self.kernels, numbers)
         return Plan(
@@ -168,7 +170,7 @@ class PlanBuilder:
         )
 
     def _joined(self, steps: Sequence[Step]) -> list[Step]:
-        """The steps with neighbouring maps joined, and their kernels registered."""
+        """The steps with neighbouring maps fused, and their kernels registered."""
         replaced = {s.kernel.id for s in steps if isinstance(s, NestStep)}
         found, made = fuse_maps(steps, self.kernels)
         used = {s.kernel.id for s in found if isinstance(s, NestStep)}
@@ -181,7 +183,7 @@ class PlanBuilder:
 
 
 def _live_steps(steps: Sequence[Step], outputs: Sequence[int]) -> list[Step]:
-    """The steps whose results something reads; sizes may depend on the others."""
+    """The steps whose results are read, or on which sizes may depend."""
     wanted, live = set(outputs), []
     for step in reversed(steps):
         always = isinstance(step, (ComputeStep, NonzeroStep))

@@ -1,8 +1,8 @@
 """Kernels that only move elements, as kernels of integers of the same size.
 
-What moves a bfloat16, a float of 8 bits or an opaque element moves its bits: a kernel
-of uint8, int16, int32 or int64 does it, which the pack has for these anyway. Bits of
-NaNs stay as they are. Called where plans and pointwise functions take their kernels.
+To move a bfloat16, an 8-bit float or an opaque element is to move its bits: a kernel of
+uint8, int16, int32 or int64 does it, which the pack has anyway. NaN bits are preserved.
+Called where plans and pointwise functions get their kernels.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pellucid_compiler.ir.offers import CARRIER, moves_only
 
 
 def carried(kernel: Kernel) -> Kernel:
-    """The kernel of integers that does what ``kernel`` does, or ``kernel``."""
+    """The equivalent kernel of integers, or ``kernel``."""
     form = kernel.form
     if not any(d in CARRIER for d in (*kernel.inputs, *kernel.outputs)):
         return kernel

@@ -1,11 +1,11 @@
 """Sums of products of two operands as matrix products: C = A B (+ bias).
 
-Which axes are batch, rows, columns and depth is read off the index maps, so mm, matmul,
-linear, convolution, their gradients and every transposition are one form. A group may
-have several axes: the runtime packs blocks of operands with no 2-D layout. An addition
-of a bias, the rounding of a half result, and a permutation of its dims, rounded or not,
-that alone read the product join it. Called by nodes.py; what does not fit is a
-reduction. passes/products.py makes loops fit.
+Which axes are batch, rows, columns and depth follows from the index maps, so mm,
+matmul, linear, convolution, their gradients and every transposition are one form. A
+group may have several axes: the runtime packs blocks of operands without a 2-D layout.
+If the only reader of the product adds a bias, rounds to half, or permutes the dims
+(rounded or not), it is fused as the epilogue. Called by nodes.py; loops that do not fit
+are reductions. passes/products.py rewrites loops so that they fit.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ GEMM_DTYPES = (
 )
 
 
-WORDS = "int8", "int32"  # factors and sums whose factors are converted as they are read
+WORDS = "int8", "int32"  # operands and sums; operands are converted as they are read
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Factor:
 
     value: Value
     maps: tuple[Affine, ...]
-    padded: bool = False  # beyond the value there are zeros
+    padded: bool = False  # the value is zero-padded
 
     @property
     def axes(self) -> set[int]:
@@ -79,18 +79,18 @@ class Contraction:
 
     @property
     def has_words(self) -> bool:
-        """Whether int8 factors have int32 products."""
+        """Whether int8 operands have int32 sums."""
         return (self.dtype, self.node.outputs[0].dtype) == WORDS
 
     @property
     def is_matrix(self) -> bool:
-        """Whether the product has rows and columns; others are as well sums of rows."""
+        """Whether the product has rows and columns; else a reduction is as fast."""
         return bool(self.rows and self.columns)
 
 
-@lru_cache(256)  # asked before a node is lowered and when it is
+@lru_cache(256)  # called before a node is lowered and again then
 def match_contraction(node: Node) -> Contraction | None:
-    """The loop as a matrix product; None if it is none."""
+    """The loop as a matrix product, or None."""
     found = _matched(node)
     if found is None or not found.has_words:
         return found
@@ -158,7 +158,7 @@ def _arranged(
 
 
 def reads_beyond(node: Node) -> bool:
-    """Whether the loop is a product that may load beyond its operands: zeros."""
+    """Whether the loop is a product with operands that may be zero-padded."""
     found = match_contraction(node)
     return (
         found is not None
@@ -169,8 +169,8 @@ def reads_beyond(node: Node) -> bool:
 
 
 def memory_order(value: Value, uses: Uses) -> tuple[int, ...]:
-    """The dims of ``value`` from outermost to innermost as the products that alone read
-    it want them: a product's columns are innermost. Empty if nothing says so.
+    """The dims of ``value``, outermost first, in the order that suits the products that
+    are its only readers: a product's columns are innermost. Empty if there is none.
     """
     orders = set()
     for node in uses.readers(value):
@@ -192,7 +192,7 @@ def _order_in(value: Value, product: Contraction) -> tuple[int, ...]:
 
 def moved(contraction: Contraction, node: Node, order: list[int]) -> Contraction | None:
     """The product whose result is that of ``node``: its dims in another order. None if
-    its last dim would be one of the batch's.
+    its last dim would belong to the batch.
     """
     axes = tuple(contraction.shape.store_axes[dim] for dim in order)
     known = [axis for axis in axes if axis is not None]
@@ -215,7 +215,7 @@ def moved(contraction: Contraction, node: Node, order: list[int]) -> Contraction
 
 @dataclass(frozen=True, eq=False)
 class Epilogue:
-    """A map that alone reads the product: its bias, if any, and rounding to half."""
+    """The only reader of the product, a map: its bias, if any, and rounding to half."""
 
     node: Node
     bias: Factor | None
@@ -223,7 +223,7 @@ class Epilogue:
 
 
 def match_epilogue(contraction: Contraction, reader: Node) -> Epilogue | None:
-    """``reader`` as the end of the product: an added bias, a rounding, or both."""
+    """``reader`` as the product's epilogue: an added bias, a rounding, or both."""
     if reader.primitive is not LOOP:
         return None
     attrs: LoopAttrs = reader.attrs
@@ -299,7 +299,7 @@ def _bias(e: Expr, reader: Node, contraction: Contraction) -> Factor | None:
 def emit_contraction(
     contraction: Contraction, epilogue: Epilogue | None, builder: PlanBuilder
 ) -> bool:
-    """Emit a gemm step; False if the product's dtype needs a rounding of its own."""
+    """Emit a gemm step; False if the product's dtype needs a separate rounding."""
     attrs: LoopAttrs = contraction.node.attrs
     dtype = contraction.dtype
     result = contraction.result if epilogue is None else epilogue.node.outputs[0]
@@ -346,18 +346,18 @@ def product_kernel(dtype: str, result: str) -> Kernel:
 
 
 def product_kernels() -> dict[bytes, Kernel]:
-    """The matrix products that every pack holds."""
+    """The matrix products that every pack contains."""
     made = [product_kernel(dtype, dtype) for dtype in GEMM_DTYPES]
     return {kernel.kernel_id: kernel for kernel in made} | word_kernels()
 
 
 def word_kernels() -> dict[bytes, Kernel]:
-    """Those of them whose factors are words at every level."""
+    """Those whose operands are words at every level."""
     kernel = product_kernel(*WORDS)
     return {kernel.kernel_id: kernel}
 
 
 def bfloat16_kernels() -> dict[bytes, Kernel]:
-    """Those of them whose factors are words where the processor multiplies these."""
+    """Those whose operands are words if the processor can multiply these."""
     kernel = product_kernel("bfloat16", "bfloat16")
     return {kernel.kernel_id: kernel}

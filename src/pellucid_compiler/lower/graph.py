@@ -1,8 +1,8 @@
 """Graph -> Plan: the passes of the pipeline, then steps node by node.
 
 ``lower_graph`` is the entry; tools/freeze.py and pellucid._C._runtime.tracing call it
-through specialise/graphs.py. Loops over the same rows are held back until their
-group is complete; every other node is lowered in its turn. Read next: pipelines.py,
+through specialise/graphs.py. Loops over the same rows are held back until their group
+is complete; every other node is lowered in order. Read next: pipelines.py,
 open_groups.py, nodes.py.
 """
 
@@ -51,13 +51,14 @@ def lower_graph(
     contracts: bool = True,
     observe: Observer | None = None,
 ) -> Lowered:
-    """The plan of ``graph``; ``sources`` binds numbers, sizes are found in the inputs.
+    """The plan of ``graph``; ``sources`` binds numbers, sizes come from the inputs.
 
     ``may_alias``: outputs may share memory with inputs (views and derivatives).
-    ``index_error``: what an index out of bounds raises. ``images``: the channels of
-    what it reads and makes may be channels-last. ``contracts``: sums of products run as
-    matrix products, which have other bits than sums; without it this is a group of
-    recorded ops, whose results are those of their ops. ``observe`` receives each pass.
+    ``index_error``: the error for an index out of bounds. ``images``: its inputs and
+    results may be channels-last. ``contracts``: sums of products run as matrix
+    products, whose bits differ from those of sums; without it this is a group of
+    recorded ops, whose results must be those of the ops. ``observe`` receives each
+    pass.
     """
     final = run_passes(
         graph, op_passes(may_alias, reads_outputs=not contracts), observe
@@ -73,7 +74,7 @@ def lower_graph(
 
 
 def _lower_body(graph: Graph, builder: PlanBuilder) -> None:
-    """A Graph nested in another one, to steps of a plan of its own."""
+    """Lower a nested Graph to the steps of its own plan."""
     _GraphLowering(graph, builder, may_alias=False).run()
 
 
@@ -94,8 +95,8 @@ class _GraphLowering:
         self.scope = Scope(graph, builder, may_alias, _lower_body, contracts)
         self.groups = OpenGroups(self._lower_group)
         self.requirements = _Requirements(graph, builder)
-        # Maps that a row group may begin with: of recorded ops, whose maps before an
-        # anchor are results of their own.
+        # Maps with which a row group may begin; only for recorded ops, where maps
+        # before an anchor are results of their own.
         self.held: list[Node] | None = None if contracts else []
 
     def run(self) -> None:
@@ -147,8 +148,8 @@ class _GraphLowering:
         return False
 
     def _lower_held(self) -> None:
-        """Each in a group that reads what it reads, else by itself. A sum that would
-        split its rows otherwise without the map keeps its order.
+        """Lower each in a group that reads the same values, else by itself. A sum that
+        would split its rows differently without the map keeps its order.
         """
         held, self.held = self.held or (), None if self.held is None else []
         for node in held:
@@ -185,7 +186,7 @@ class _Requirements:
         self._check()
 
     def bind(self, count: str) -> None:
-        """A step has found how many elements there are."""
+        """Bind a count that a step has computed."""
         self.known.add(count)
         self._check()
 

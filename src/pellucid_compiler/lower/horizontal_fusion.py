@@ -1,6 +1,6 @@
 """Neighbouring maps over one space as one kernel of several outputs.
 
-What two maps load or compute alike is then loaded and computed once: the gates and the
+Common loads and subexpressions of two maps are then computed once: the gates and the
 states of a recurrence's step, the parts of a buffer. Called by builder.py when the step
 of a recurrence is finished.
 """
@@ -25,7 +25,7 @@ from pellucid_compiler.ir.expr import Expr, load, rewrite, sym
 def fuse_maps(
     steps: Sequence[Step], kernels: Mapping[bytes, Kernel]
 ) -> tuple[list[Step], dict[bytes, Kernel]]:
-    """The steps with neighbours fused, and the kernels that this makes."""
+    """The steps with neighbours fused, and the resulting kernels."""
     fused: list[Step] = []
     made: dict[bytes, Kernel] = {}
     for step in steps:
@@ -73,7 +73,7 @@ def _fused(
 
 def _can_fuse(first: NestStep, second: NestStep) -> bool:
     """Whether both are maps over one space that read or write a common value, and
-    neither reads what the other writes. What checks elements stays alone.
+    neither reads what the other writes. A map with checks of elements is not fused.
     """
     if first.form != "map" or second.form != "map":
         return False

@@ -1,9 +1,8 @@
-"""Lanes of a recurrence: examples of a batch, each computed from itself alone.
+"""Lanes of a recurrence: examples of a batch that are computed independently.
 
-Where no step of a recurrence's plan mixes them, blocks of lanes run through all
-elements by themselves, on threads of their own (runtime/plan/recurrence.h).
-``find_lanes`` looks at a finished plan, so that it knows no op; recurrences.py
-calls it.
+If no step of a recurrence's plan mixes lanes, blocks of lanes run through all elements
+independently, on separate threads (runtime/plan/recurrence.h). ``find_lanes`` examines
+a finished plan, so that it knows no op; recurrences.py calls it.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def find_lanes(
     """Per input and then per output of ``body``, the dim of its lanes, or
     ``NO_LANES`` for an input that all lanes read; empty without lanes.
 
-    ``bound``: the registers that the plan around it gives.
+    ``bound``: the registers set by the enclosing plan.
     """
     for dim in range(len(body.values[0].sizes)):
         lanes = _Lanes(body, dim)
@@ -47,8 +46,8 @@ def find_lanes(
 
 
 class _Lanes:
-    """The lane dims of all values, if those of the first carry are
-    along ``dim``.
+    """The lane dims of all values, assuming that those of the first carry are along
+    ``dim``.
     """
 
     def __init__(self, body: Plan, dim: int) -> None:
@@ -62,8 +61,8 @@ class _Lanes:
                 self._follow(step)
 
     def agree(self, num_carries: int, bound: set[Register]) -> bool:
-        """Whether carries go on as they came, every result has lanes, and nothing but
-        the extents of the lanes depends on how many there are.
+        """Whether carries keep their lane dims, every result has lanes, and only the
+        extents of the lanes depend on their number.
         """
         body, dims = self.body, self.dims
         ends = zip(range(num_carries), body.outputs, strict=False)
@@ -99,8 +98,8 @@ class _Lanes:
         return [axis]
 
     def _place(self, operand: Operand, axis: int, is_output: bool) -> None:
-        """Lanes of a step follow ``axis``: so they do in ``operand``, along one dim,
-        unless all of them read the same.
+        """The lanes of a step follow ``axis``: require that in ``operand`` they do too,
+        along one dim, unless all lanes read the same.
         """
         along = [
             number
@@ -115,8 +114,8 @@ class _Lanes:
         self.fits &= is_plain and dim == along[0]
 
     def _count_is_free(self, bound: set[Register]) -> bool:
-        """Whether the number of lanes is read from inputs, as nothing but the extent of
-        their axes.
+        """Whether the number of lanes is read from inputs, and used only as the extent
+        of their axes.
         """
         counts = {
             register
@@ -146,8 +145,8 @@ class _Lanes:
 
 
 def _operands(step: Step) -> tuple[Operand, ...] | None:
-    """What the step writes, then what it reads, by its axes; None for a step
-    that may mix any elements.
+    """The operands that the step writes, then those it reads, over its axes; None for a
+    step that may mix any elements.
     """
     if isinstance(step, NestStep):
         return None if step.sums else (*step.outputs, *step.inputs)
@@ -161,7 +160,7 @@ def _operands(step: Step) -> tuple[Operand, ...] | None:
 
 
 def _registers(instruction: Instruction) -> set[Register]:
-    """What the instruction reads."""
+    """The registers that the instruction reads."""
     operands = (instruction.a, instruction.b, instruction.c)
     return set(operands[: instruction.op.registers])
 
@@ -171,7 +170,7 @@ def _num_outputs(step: Step) -> int:
 
 
 def _plain_axis(dim: DimMap) -> int | None:
-    """The axis that the dim follows, if it is plainly one."""
+    """The axis that the dim follows, if it is exactly one."""
     if dim.offset != NO_REGISTER or len(dim.terms) != 1:
         return None
     axis, coefficient = dim.terms[0]

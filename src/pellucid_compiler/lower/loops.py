@@ -1,10 +1,9 @@
-"""A loop as one step: fill, view, map or reduce; what is none of these goes to
-nests.py.
+"""A loop as one step: fill, view, map or reduce; other loops go to nests.py.
 
 The axes of a step are the stored ones in the order of the output's dims, then the
-reduced ones in the loop's order. A loop is affine when every load is a strided walk
-over its operand that cannot leave it under a condition; then its body needs no index
-and one kernel serves every rank. Called by nodes.py. Read next: bodies.py, rows.py.
+reduced ones in the loop's order. A loop is affine if every load is a strided walk over
+its operand that is unconditionally in bounds; then its body needs no index, and one
+kernel serves every rank. Called by nodes.py. Read next: bodies.py, rows.py.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ REDUCIBLE = frozenset(("sum", "prod", "max", "min", "and", "or"))
 class LoopShape:
     """How a plain loop's axes map to its output.
 
-    ``store_axes``: per output dim the stored axis, None where the dim has size 1.
+    ``store_axes``: per output dim the stored axis, None if the dim has size 1.
     ``stored`` and ``reduced``: the loop's axes; together they are the step's axes.
     """
 
@@ -180,7 +179,7 @@ def _lower_nest(node: Node, shape: LoopShape, builder: PlanBuilder) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Nest:
-    """An affine loop taken apart; its steps differ in the kernel alone."""
+    """The parts of an affine loop; its steps differ only in the kernel."""
 
     value: Expr
     inputs: tuple[str, ...]
@@ -202,7 +201,7 @@ class _Nest:
         )
 
     def reduce_and_round(self, attrs: LoopAttrs, builder: PlanBuilder) -> None:
-        """A result of half precision is rounded once, from the parts of its sum."""
+        """A half-precision result is rounded once, from the partial sums."""
         wide = wide_dtype(attrs.dtype)
         sums = builder.temporary(wide, attrs.shape)
         whole = replace(self, output=output_operand(sums, self.shape, builder))
@@ -226,7 +225,7 @@ class _Nest:
         accumulator = wide_dtype(self.value.dtype if indexed else attrs.dtype)
         outputs: tuple[Operand, ...] = (self.output,)
         dtypes, params = self.parameters.dtypes, self.parameters.resolve()
-        if indexed:  # the kernel also gives the best value and takes its first index
+        if indexed:  # the kernel also outputs the best value and takes its first index
             best = builder.temporary(accumulator, attrs.shape)
             outputs = (output_operand(best, self.shape, builder), self.output)
             dtypes, params = (*dtypes, "int64"), (*params, builder.registers.integer(0))
@@ -267,7 +266,7 @@ def _check_reducible(attrs: LoopAttrs, shape: LoopShape) -> None:
 
 
 def _check_payload(attrs: LoopAttrs, shape: LoopShape) -> None:
-    """The kernel counts the elements of the run: the payload must be that count."""
+    """The kernel counts elements along the run: the payload must be that count."""
     assert attrs.payload is not None
     expected: Expr = const(0, "int64")
     for number in shape.reduced:

@@ -1,8 +1,8 @@
 """Any loop as a general nest: computed indices, padded loads, several stores, scatters.
 
-The kernel is handed whole operands with their sizes and strides and checks every index
-that was not proved here. What loops.py cannot run as an affine nest ends up here;
-nothing falls through. Called by nodes.py.
+The kernel receives whole operands with their sizes and strides, and checks every index
+that was not proved in bounds here. What loops.py cannot run as an affine nest comes
+here; this handles every loop. Called by nodes.py.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from pellucid_compiler.lower.loops import loop_shape
 from pellucid_compiler.lower.registers import LoweringError
 
 SEARCHES: Final = ("max", "min", "argmax", "argmin")
-"""The combines of which one kernel can give the values and their places."""
+"""The combines for which one kernel can compute values and their indices."""
 
 
 class _Indices:
-    """Loads and stores of one nest; remembers where indices were not proved inside.
+    """Loads and stores of one nest; records where indices were not proved in bounds.
 
     A dim is an operand of the node (None: its result) and a number.
     """
@@ -72,7 +72,7 @@ class _Indices:
                 self.unproved.add((operand, dim))
 
     def proved(self, num_outputs: int) -> frozenset[tuple[int, int]]:
-        """The dims where every index is inside, by the kernel's operand numbers."""
+        """The dims where every index is in bounds, by the kernel's operand numbers."""
         numbers: list[tuple[int | None, int]] = [*self.positions.items()]
         numbers += [(None, len(self.positions) + k) for k in range(num_outputs)]
         ranks = [self.node.inputs[k].rank for k in self.positions]
@@ -88,10 +88,10 @@ class _Indices:
 def lower_general(
     node: Node, builder: PlanBuilder, reuses: bool, best: Node | None = None
 ) -> None:
-    """Emit a nest step, after a copy of what it updates unless it may be written
-    (``reuses``). For channels-last tensors, channels are then the innermost axis of
-    the elements. ``best``: the search for the values of which ``node``, an argmax,
-    gives the places; one kernel gives both.
+    """Emit a nest step, after a copy of the updated value unless that may be
+    overwritten (``reuses``). For channels-last tensors, channels are then the innermost
+    axis of the elements. ``best``: the search for the values whose indices ``node``, an
+    argmax, computes; one kernel computes both.
     """
     attrs = _ordered(node.attrs, builder.name)
     parameters = Parameters(builder.registers)
@@ -142,7 +142,7 @@ def lower_general(
 
 
 def is_search_for(node: Node, places: Node) -> bool:
-    """Whether ``node`` gives the best values of which ``places`` gives the places."""
+    """Whether ``node`` computes the best values, ``places`` their indices."""
     if node.primitive is not LOOP or places.primitive is not LOOP:
         return False
     best, indexed = node.attrs, places.attrs
@@ -158,7 +158,7 @@ def is_search_for(node: Node, places: Node) -> bool:
 
 
 def _ordered(attrs: LoopAttrs, name: str) -> LoopAttrs:
-    """An argmax with the axes that it runs over behind those of its elements."""
+    """An argmax with its reduced axes after those of its elements."""
     if attrs.payload is None:
         return attrs
     shape = loop_shape(attrs)
@@ -179,9 +179,9 @@ def _ordered(attrs: LoopAttrs, name: str) -> LoopAttrs:
 
 
 def _channels_last(attrs: LoopAttrs) -> tuple[int, ...]:
-    """The axes in channels-last order: that of the output's second dim behind the other
-    stored ones. Empty if that is their order, if the dim has no axis or if it is the
-    first one, which threads share.
+    """The axes in channels-last order: the axis of the output's second dim after the
+    other stored ones. Empty if they already have that order, if the dim has no axis, or
+    if it is the first axis, which is distributed over threads.
     """
     if len(attrs.shape) < 3:
         return ()
@@ -198,7 +198,7 @@ def _channels_last(attrs: LoopAttrs) -> tuple[int, ...]:
 
 
 def _combine(attrs: LoopAttrs) -> str:
-    """Stores of one point per element need not combine with anything."""
+    """The combine of the stores; none is needed with one point per element."""
     shape = loop_shape(attrs)
     if shape is not None and not shape.reduced and attrs.payload is None:
         return "assign"
@@ -206,7 +206,7 @@ def _combine(attrs: LoopAttrs) -> str:
 
 
 def _start(attrs: LoopAttrs) -> bool | int | float | None:
-    """What the output holds before the nest; None: every element is assigned."""
+    """The output's initial contents; None: every element is assigned."""
     shape = loop_shape(attrs)
     covered = attrs.covered or (shape is not None and not shape.reduced)
     if attrs.init is not None or (_combine(attrs) == "assign" and covered):
@@ -217,7 +217,7 @@ def _start(attrs: LoopAttrs) -> bool | int | float | None:
 
 
 def _begins(attrs: LoopAttrs) -> bool:
-    """Whether the kernel can begin every element: its points follow one another."""
+    """Whether the kernel can initialise every element: its points are consecutive."""
     if _start(attrs) is None or not has_plain_store(attrs) or attrs.stores[0].drop:
         return False
     return stored_rank(attrs) < len(attrs.extents)

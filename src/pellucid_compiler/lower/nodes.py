@@ -1,7 +1,8 @@
-"""One node of a Graph as steps, alone or with the reader that it takes in.
+"""Lowers one node of a Graph to steps, alone or with a reader that is fused.
 
-A loop tries, in this order: a contraction, a view, an affine nest, stores, the general
-nest. Called by graph.py. Read next: loops.py, nests.py, contraction.py, recurrences.py.
+A loop is tried, in this order, as a contraction, a view, an affine nest, stores, the
+general nest. Called by graph.py. Read next: loops.py, nests.py, contraction.py,
+recurrences.py.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def _lower_loop(node: Node, scope: Scope) -> None:
 
 
 def _lower_nest(node: Node, scope: Scope, reuses: bool) -> None:
-    """A general nest; a search for values and one for their places are one."""
+    """A general nest; searches for values and for their indices share one."""
     for other in scope.alike(node):
         for values, places in ((node, other), (other, node)):
             if is_search_for(values, places):
@@ -80,7 +81,7 @@ def _lower_nest(node: Node, scope: Scope, reuses: bool) -> None:
 
 
 def _lower_contraction(contraction: Contraction, scope: Scope) -> bool:
-    """Emit the product with its epilogue, or in the order of its only reader."""
+    """Emit the product with its epilogue, or in the layout of its only reader."""
     epilogue = _epilogue(contraction, scope)
     end = None if epilogue is None else epilogue.node
     reader = scope.uses.only_reader(contraction.node.outputs[0])
@@ -97,7 +98,7 @@ def _lower_contraction(contraction: Contraction, scope: Scope) -> bool:
 
 
 def _epilogue(contraction: Contraction, scope: Scope) -> Epilogue | None:
-    """The only reader of the product, if it can join it here."""
+    """The only reader of the product, if it can be fused here."""
     reader = scope.uses.only_reader(contraction.node.outputs[0])
     epilogue = None if reader is None else match_epilogue(contraction, reader)
     if epilogue is None or epilogue.bias is None:

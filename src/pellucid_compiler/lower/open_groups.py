@@ -1,8 +1,8 @@
 """The row groups under construction while a Graph's nodes are walked in order.
 
-A node joins an open group, or closes the groups that it reads. Groups are found by the
-values that they make and read, so that a node asks only those that it touches. Called
-by graph.py alone. Read next: rows.py.
+A node joins an open group, or closes the groups that it reads. Groups are indexed by
+the values that they compute and read, so that a node considers only related groups.
+Called only by graph.py. Read next: rows.py.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ class OpenGroups:
             self._note(member.node, number)
 
     def reading(self, node: Node) -> list[RowGroup]:
-        """The groups that make what ``node`` reads."""
+        """The groups that compute what ``node`` reads."""
         return self._open(self._maker[v] for v in node.inputs if v in self._maker)
 
     def try_add(self, node: Node, to_worthwhile: bool = False) -> bool:
-        """Add the node to a group that makes or reads what it reads; then the others
-        that it reads are closed. ``to_worthwhile``: not to one that it would make so.
+        """Add the node to a group that computes or reads its inputs; the other groups
+        that it reads are then closed. ``to_worthwhile``: only to a group that is
+        already worthwhile.
         """
         touched = self.reading(node)
         near = self._open(k for v in node.inputs for k in self._readers.get(v, ()))
@@ -50,7 +51,7 @@ class OpenGroups:
         return False
 
     def close(self, groups: Iterable[RowGroup]) -> None:
-        """Lower the groups, each with the single loops that can join it."""
+        """Lower the groups, each with the single loops that fit into it."""
         for group in groups:
             if self._numbers[group] in self._groups:
                 self._remove(group)
@@ -80,7 +81,7 @@ class OpenGroups:
             del self._maker[value]
 
     def _absorb(self, group: RowGroup) -> None:
-        """Add open groups of one loop to ``group``: nothing has read them yet."""
+        """Merge open groups of one loop into ``group``: nothing has read them yet."""
         if len(group.members) < 2:
             return
         waiting = [k for value in group.inputs for k in self._readers[value]]

@@ -39,7 +39,7 @@ def reads_shifted(node: Node, value: Value) -> bool:
 
 def op_passes(may_alias: bool, reads_outputs: bool = False) -> tuple[Pass, ...]:
     """The pipeline of an op; ``may_alias``: outputs may share memory with inputs,
-    ``reads_outputs``: loops read results instead of computing them again.
+    ``reads_outputs``: loops read results instead of recomputing them.
     """
     return (
         Pass("inline_calls", inline_calls),

@@ -1,4 +1,4 @@
-"""What plans read, write and release, and how they are shown.
+"""The inputs, outputs and releases of a plan's steps, and the plan's text.
 
 ``abi/plan.py`` has the records of a plan; ``lower`` makes plans from Graphs,
 ``show_plan`` prints them for ``explain``. Read next: lower/graph.py.
@@ -36,7 +36,7 @@ from pellucid_compiler.abi.plan import (
 
 
 def step_outputs(step: Step) -> tuple[int, ...]:
-    """The values that a step makes or writes."""
+    """The values that a step computes or writes."""
     if isinstance(step, (NestStep, ScanStep)):
         return tuple(operand.value for operand in step.outputs)
     if isinstance(step, GemmStep):
@@ -72,7 +72,7 @@ def step_inputs(step: Step) -> tuple[int, ...]:
 def last_uses(
     steps: Sequence[Step], outputs: Sequence[int], num_inputs: int
 ) -> tuple[tuple[int, ...], ...]:
-    """Per step, the values made by the plan that nothing reads afterwards."""
+    """Per step, the values of the plan that nothing reads afterwards."""
     seen = {*outputs, *range(num_inputs)}
     releases: list[tuple[int, ...]] = []
     for step in reversed(steps):
@@ -141,7 +141,7 @@ def _show_operand(operand: Operand) -> str:
 
 
 def _show_space(extents: Sequence[Register], groups: Sequence[int] = ()) -> str:
-    """``i<r0,j<r1``; groups of axes are set apart by semicolons."""
+    """``i<r0,j<r1``; groups of axes are separated by semicolons."""
     axes = [f"{_AXES[k]}<r{r}" for k, r in enumerate(extents)]
     parts, start = [], 0
     for size in groups or (len(axes),):
@@ -156,7 +156,7 @@ def _show_kernel(kernel: KernelUse) -> str:
 
 
 def _show_block(step: BlockStep, plan: Plan) -> str:
-    """The inner steps, each behind the classes of its axes."""
+    """The inner steps, each after the classes of its axes."""
     cut = step.parallel + step.sequential
     classes = []
     for number, register in enumerate(step.extents):
@@ -212,7 +212,7 @@ def _show_shifts(step: RecurrenceStep) -> str:
 
 
 def _show_lanes(step: RecurrenceStep) -> str:
-    """The dims of the lanes: of what the body takes, then of what it gives."""
+    """The dims of the lanes: of the body's inputs, then of its outputs."""
     count = len(step.lanes) - len(step.outputs)
     shown = ["-" if dim < 0 else str(dim) for dim in step.lanes]
     return f"{' '.join(shown[:count])} -> {' '.join(shown[count:])}"

@@ -1,10 +1,10 @@
-"""What the steps of a Plan compute and move in one call: its costs as run.
+"""The cost of a Plan's steps in one call: operations and memory traffic as run.
 
-``ir/cost.py`` counts a Graph as written; this counts what lowering made of it: fused
+``ir/cost.py`` counts a Graph as written; this counts the result of lowering: fused
 loops, values stored between steps, blocks whose local values never reach memory,
-triangles whose excluded columns are left out. Sizes come from the plan's registers,
+triangles whose excluded columns are skipped. Sizes come from the plan's registers,
 operations from the kernels' bodies, bytes from the distinct elements that operands
-reach. Which driver ran a product is known at run time alone
+access. Which driver ran a product is known only at run time
 (``profiler/_timeline/costs.py``).
 """
 
@@ -74,7 +74,7 @@ def plan_cost(
     arguments: Sequence[Any] = (),
 ) -> list[StepCost]:
     """The cost of each step that computes or moves; ``shapes``: of the plan's inputs,
-    ``arguments``: of the call, by their place in the schema.
+    ``arguments``: of the call, by their position in the schema.
     """
     registers = register_values(plan, shapes, arguments)
     counter = _Counter(plan, kernels, registers, shapes, arguments)
@@ -128,17 +128,17 @@ class _Counter:
         return prod(self.sizes(value)) * ITEMSIZE[self.plan.values[value].dtype]
 
     def extents(self, step: Any) -> list[int]:
-        """Of the step's axes."""
+        """The extents of the step's axes."""
         return [int(self.registers[r]) for r in step.extents]
 
     def read(self, cost: Cost, operands: Sequence[Operand], extents: list[int]) -> None:
-        """Count the distinct elements that operands reach as read."""
+        """Count the distinct elements that operands access as read."""
         cost.bytes_read += self._moved(cost, operands, extents)
 
     def written(
         self, cost: Cost, operands: Sequence[Operand], extents: list[int]
     ) -> None:
-        """Count the distinct elements that operands reach as written."""
+        """Count the distinct elements that operands access as written."""
         cost.bytes_written += self._moved(cost, operands, extents)
 
     def _moved(
@@ -169,7 +169,7 @@ class _Counter:
 
 
 def _count_body(cost: Cost, body: Expr, times: Callable[[Expr], int]) -> None:
-    """The operations of a kernel's body, ``times(e)`` of each."""
+    """Count the operations of a kernel's body, ``times(e)`` of each."""
     found: dict[Expr, None] = {}
 
     def visit(e: Expr) -> None:
@@ -223,7 +223,7 @@ def _loads(e: Expr) -> list[Expr]:
 
 
 def _count_rows(cost: Cost, form: Rows, points: int, rows: int) -> None:
-    """What depends on no column is computed once a row."""
+    """Column-independent operations are counted once per row."""
 
     def times(e: Expr) -> int:
         varies = any(load.attr not in form.per_row for load in _loads(e))
@@ -276,7 +276,7 @@ def _general_cost(self: _Counter, step: GeneralStep) -> Cost:
 
 
 def _block_cost(self: _Counter, step: BlockStep) -> Cost:
-    """Local values stay in the cache: what is in and out of the whole block counts."""
+    """Only the whole block's inputs and outputs count; local values stay cached."""
     cost = Cost()
     local = {item.value for item in step.locals}
     for inner, axes in zip(step.steps, step.axes, strict=True):
@@ -300,7 +300,7 @@ def _block_cost(self: _Counter, step: BlockStep) -> Cost:
 
 
 def _triangle_share(self: _Counter, step: BlockStep, axes: Sequence[int]) -> float:
-    """Which part of its points a step of a triangle computes."""
+    """The fraction of its points that a step of a triangle computes."""
     cut = step.parallel + step.sequential
     if step.triangle < 0 or step.triangle not in axes or cut not in axes:
         return 1.0

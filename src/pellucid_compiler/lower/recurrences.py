@@ -1,8 +1,7 @@
 """Scans other than running combines: a step per element, run as a plan of its own.
 
-Of a carry of which only the last is read, only that is made; what the step computes
-beside the carries is left out where nothing reads it. Called by nodes.py. Read next:
-scans.py, lanes.py.
+If only the last value of a carry is read, only that one is stored; other results of the
+step that nothing reads are omitted. Called by nodes.py. Read next: scans.py, lanes.py.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ def lower_recurrence(node: Node, scope: Scope) -> None:
 
 
 def _step_graph(step: Graph, made: list[int]) -> Graph:
-    """The step in the form that is lowered, with the outputs ``made``."""
+    """The step in its lowered form, with the outputs ``made``."""
     part = Graph(step.name)
     part.inputs, part.nodes = step.inputs, step.nodes
     part.outputs = [step.outputs[k] for k in made]
@@ -77,7 +76,7 @@ def _step_graph(step: Graph, made: list[int]) -> Graph:
 
 
 def _step_plan(step: Graph, scope: Scope) -> tuple[Plan, dict[Expr, int]]:
-    """The step's plan, and the registers that it takes from the plan around it."""
+    """The step's plan, and the registers that it takes from the enclosing plan."""
     inner = PlanBuilder(scope.builder.name, size_sources(step), is_open=True)
     for value in step.inputs:
         inner.input(value)
@@ -88,7 +87,7 @@ def _step_plan(step: Graph, scope: Scope) -> tuple[Plan, dict[Expr, int]]:
 
 
 def _shifted(value: Value, scope: Scope) -> Shifted | None:
-    """``value`` as a shifted stack, where it is not made."""
+    """``value`` as a shifted stack, if it is not materialised."""
     return shifted(value) if value in scope.in_pieces else None
 
 
@@ -108,7 +107,7 @@ def _define_carry(node: Node, carry: int, scope: Scope) -> tuple[int, bool]:
 
 
 def _is_element(node: Node, number: Expr) -> bool:
-    """Whether a node gives one element of its operand along the leading dim."""
+    """Whether a node selects one element of its operand along the leading dim."""
     if node.primitive is not LOOP or view_map(node) is None:
         return False
     (first, *index), place = node.attrs.store.body.args, node.attrs.store.place

@@ -1,8 +1,8 @@
-"""The values of a plan's registers for a call, as runtime/plan/register_program.cpp
-computes them: what reports of plans read sizes from.
+"""The values of a plan's registers for a call, as computed by
+runtime/plan/register_program.cpp: reports of plans take sizes from them.
 
-Registers that a step sets while the plan runs (how many elements are true) are not
-known from the call: they are 0. Called by plan_cost.py.
+Registers that a step sets while the plan runs (the number of true elements) are unknown
+before the call: they are 0. Called by plan_cost.py.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def register_values(
     bound: Mapping[Register, Any] | None = None,
 ) -> list[Any]:
     """The value of every register for inputs of ``shapes`` and a call's ``arguments``;
-    ``bound``: those that a plan around this one sets.
+    ``bound``: those set by an enclosing plan.
     """
     values: list[Any] = []
     for number, instruction in enumerate(plan.program):

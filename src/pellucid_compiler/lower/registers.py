@@ -1,8 +1,8 @@
 """From size and number Exprs to the register program of a plan.
 
-A ``RegisterBuilder`` gives every distinct Expr one register. Syms are leaves: they are
-bound to sizes of inputs, to number arguments, or to registers that a step sets. Called
-by all of ``lower``; runtime/plan/register_program.h runs the result.
+A ``RegisterBuilder`` assigns one register to every distinct Expr. Syms are leaves: they
+are bound to sizes of inputs, to number arguments, or to registers that a step sets.
+Called by all of ``lower``; runtime/plan/register_program.h runs the result.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ Source = SizeSource | NumberSource
 def size_sources(graph: Graph) -> dict[str, Source]:
     """The symbols that are sizes of the Graph's inputs.
 
-    A tensor ``self`` names its sizes ``self.0``, ... even where its shape says that one
-    of them equals another tensor's.
+    A tensor ``self`` names its sizes ``self.0``, ... even if its shape says that one of
+    them equals another tensor's.
     """
     own: dict[str, Source] = {}
     shared: dict[str, Source] = {}
@@ -69,7 +69,7 @@ class RegisterBuilder:
     """Builds the program; ``sources`` gives the source of each sym."""
 
     def __init__(self, sources: Mapping[str, Source], is_open: bool = False) -> None:
-        """``is_open``: unknown symbols are left to the plan around it (``free``)."""
+        """``is_open``: unknown symbols are left to the enclosing plan (``free``)."""
         self.sources = sources
         self.is_open = is_open
         self.free: dict[Expr, Register] = {}
@@ -101,14 +101,14 @@ class RegisterBuilder:
     def require(
         self, condition: Expr, error: str, parts: tuple[str | Expr, ...]
     ) -> None:
-        """The plan fails with this message where ``condition`` does not hold."""
+        """Make the plan fail with this message unless ``condition`` holds."""
         resolved = tuple(p if isinstance(p, str) else self.of(p) for p in parts)
         self.messages.append(Message(error, resolved))
         number = len(self.messages) - 1
         self._append("require", self._truth(condition), number)
 
     def check(self, requirement: Requirement) -> None:
-        """As ``require``, with the values that the message names."""
+        """Like ``require``, with the values that the message names."""
         parts: list[str | Expr] = []
         given = iter(requirement.given)
         for text, field, _, _ in string.Formatter().parse(requirement.message):
@@ -121,7 +121,7 @@ class RegisterBuilder:
         self.require(requirement.condition, error, tuple(parts))
 
     def guard(self, condition: Expr, expected: bool) -> None:
-        """The plan is for calls where ``condition`` is ``expected``."""
+        """Restrict the plan to calls in which ``condition`` is ``expected``."""
         self._append("guard", self._truth(condition), value=expected)
 
     def _truth(self, condition: Expr) -> Register:

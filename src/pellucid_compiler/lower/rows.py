@@ -1,13 +1,13 @@
 """Groups of loops that run as one kernel, row by row: softmax, layer_norm, their
-backwards.
+gradients.
 
 A group shares its stored axes (the rows) and its reduced axes (the columns). A
-reduction of a group becomes one number per row, which its readers use directly, so
+reduction in a group becomes one number per row, which its readers use directly, so
 nothing is stored in between unless a node outside the group reads it. A sum over the
-rows, such as the gradient of a layer norm's weight, is added too: groups of rows add to
-numbers per column, and a reduction after the group adds these up. ``RowGroup.try_add``
-decides; open_groups.py drives it.
-Read next: codegen/kernel.py (the form ``rows``).
+rows, such as the gradient of a layer norm's weight, is accumulated too: groups of rows
+accumulate into numbers per column, which a reduction after the group sums.
+``RowGroup.try_add`` decides; open_groups.py drives it. Read next: codegen/kernel.py
+(the form ``rows``).
 """
 
 from __future__ import annotations
@@ -61,10 +61,11 @@ from pellucid_compiler.lower.loops import (
 )
 
 MAX_OPERANDS = 16
-MAX_MEMBERS = 16  # loops of a group: what one kernel computes stays bounded
+MAX_MEMBERS = 16  # loops of a group, to bound a kernel's size
 _OUTPUTS = 1 << 16  # operand numbers of outputs until the inputs are counted
 
-# Rows that add to one set of sums: few, for accuracy; enough elements for a thread.
+# Rows that accumulate into one set of sums: few, for accuracy; enough elements for a
+# thread.
 _FEW_ROWS, _MANY_ROWS, _ELEMENTS = 8, 64, 32768
 
 
@@ -73,7 +74,7 @@ class _Member:
     """A loop of the group and the mapping of its axes to the group's.
 
     ``on_group`` maps the loop's axes to rows (0 .. stored-1) and columns (stored ..).
-    ``per_row``: it gives one number per row. ``per_column``: it adds up the rows.
+    ``per_row``: it yields one number per row. ``per_column``: it sums over the rows.
     """
 
     node: Node
@@ -99,8 +100,8 @@ class _Member:
 
 
 class RowGroup:
-    """Consecutive loops over the same rows; the first one is a reduction, or follows
-    the maps that it reads (``prepend``).
+    """Consecutive loops over the same rows; the first one is a reduction, or the maps
+    that it reads precede it (``prepend``).
     """
 
     def __init__(self, node: Node, shape: LoopShape) -> None:
@@ -121,8 +122,8 @@ class RowGroup:
         return RowGroup(node, shape) if _reads_runs(node, shape) else None
 
     def prepend(self, node: Node) -> bool:
-        """Let the group of one reduction begin with a map that this reads, and whose
-        value is wanted elsewhere; False if their elements do not correspond.
+        """Let the group of one reduction begin with a map that it reads and whose value
+        is also used elsewhere; False if their elements do not correspond.
         """
         (first,) = self.members
         shape = loop_shape(node.attrs)
@@ -150,7 +151,7 @@ class RowGroup:
 
     @property
     def inputs(self) -> dict[Value, None]:
-        """What the members read, their own results included."""
+        """What the members read, including their own results."""
         return dict.fromkeys(v for member in self.members for v in member.node.inputs)
 
     def try_add(self, node: Node) -> bool:
@@ -180,7 +181,7 @@ class RowGroup:
     def _member(
         self, node: Node, shape: LoopShape, on_group: dict[int, int]
     ) -> _Member | None:
-        """What the loop is to the group; None if it covers neither rows nor points."""
+        """The loop as a member; None if it covers neither rows nor points."""
         rank, count = len(self.rows), len(self.rows) + len(self.columns)
         rows, points = set(range(rank)), set(range(count))
         covered = set(on_group.values())
@@ -201,7 +202,7 @@ class RowGroup:
         return member if all(map(self._reads_whole_rows, everyone)) else None
 
     def _walks(self, member: _Member) -> bool:
-        """Whether a map can run along the group's rows: others are better left out."""
+        """Whether a map can run along the group's rows; others are excluded."""
         return self._reads_whole_rows(member) or not self._reads_whole_rows(
             self.members[0]
         )
@@ -209,8 +210,8 @@ class RowGroup:
     def _placement(
         self, node: Node, shape: LoopShape, order: tuple[int, ...]
     ) -> dict[int, int] | None:
-        """The group axis of each loop axis: by the group's values that it reads, the
-        others in ``order``.
+        """The group axis of each loop axis: determined by the group's values that it
+        reads, the others in ``order``.
         """
         attrs: LoopAttrs = node.attrs
         space = self.rows + self.columns
@@ -252,7 +253,8 @@ class RowGroup:
 
     @property
     def is_worthwhile(self) -> bool:
-        """Whether a second pass over the row follows; else reductions split better.
+        """Whether a second pass over the row follows; otherwise separate reductions
+        split better.
 
         The columns must be the last dims of what is read, so that rows of tensors in
         the usual layout are contiguous; a reduction can run across rows.
@@ -283,8 +285,8 @@ def _is_sum(attrs: LoopAttrs) -> bool:
 
 
 def _reads_runs(node: Node, shape: LoopShape) -> bool:
-    """Whether the columns are neighbouring dims of what is read: others, such as the
-    batch and the pixels of a channel, do not form a row of one stride.
+    """Whether the columns are adjacent dims of what is read; otherwise, as for the
+    batch and the pixels of a channel, they do not form a row with one stride.
     """
     columns = set(shape.reduced)
     for e in loads(node.attrs.store.body):
@@ -304,7 +306,7 @@ def _is_reducible(node: Node, shape: LoopShape) -> bool:
 
 
 class _GroupLowering:
-    """One group becoming one step: passes, operands and parameters."""
+    """Lowers one group to one step: passes, operands and parameters."""
 
     def __init__(
         self, group: RowGroup, builder: PlanBuilder, is_wanted: Callable[[Value], bool]
@@ -333,7 +335,7 @@ class _GroupLowering:
         self._emit(kernel)
 
     def _per_row(self) -> tuple[int, ...]:
-        """The inputs that do not move along the columns."""
+        """The inputs that are constant along the columns."""
         rank = len(self.group.rows)
         return tuple(
             number
@@ -370,7 +372,7 @@ class _GroupLowering:
         return operand(number, maps, self.builder.registers)
 
     def _partial_sums(self, member: _Member) -> Operand:
-        """What groups of rows add to: the first dim is over groups."""
+        """The sums that groups of rows accumulate into, with one row per group."""
         rows, columns = self.group.rows, self.group.columns
         accumulator = wide_dtype(member.attrs.dtype)
         made = self.builder.temporary(accumulator, (self._num_groups(), *columns))
@@ -387,7 +389,7 @@ class _GroupLowering:
         return (rows + size - 1) // size
 
     def _emit_total(self, member: _Member, partial: int) -> None:
-        """The reduction of all groups' sums."""
+        """Emit the reduction of all groups' sums."""
         builder, columns = self.builder, self.group.columns
         accumulator = wide_dtype(member.attrs.dtype)
         form = Reduce(load(0, (), accumulator), "sum", accumulator)

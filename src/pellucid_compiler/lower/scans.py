@@ -1,7 +1,7 @@
 """Scans whose step is one combine: cumsum, cumprod, cummax, and their reverses.
 
 The step ``carry <op> value(x)`` becomes the form ``scan`` along the leading axis; a
-scan backwards walks its operands with negative strides. Called by nodes.py.
+reverse scan walks its operands with negative strides. Called by nodes.py.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _COMBINE = {"add": "sum", "mul": "prod", "maximum": "max", "minimum": "min"}
 def lower_scan(
     node: Node, builder: PlanBuilder, mover: Node | None, may_view: bool
 ) -> bool:
-    """Emit a scan step; False if the scan is another recurrence than a running combine.
+    """Emit a scan step; False if the scan is not a running combine.
 
     The initial carry must be the combine's identity. A ``mover`` is a node that only
-    permutes the result, its only reader: the scan writes where the mover would. Without
-    one, and if the result may be a view, it has the order of what the scan reads, so
+    permutes the result, as its only reader: the scan then writes where the mover would.
+    Without one, if the result may be a view, it has the layout of the scan's input, so
     that both are dense along the same axis.
     """
     attrs: ScanAttrs = node.attrs
@@ -94,8 +94,8 @@ def _source_order(sequences: Sequence[Value]) -> list[int] | None:
 
 
 def permutation(node: Node) -> list[int] | None:
-    """The dim of its operand along which each dim of a node's result runs; None where
-    the node does anything but permute dims.
+    """The dim of its operand along which each dim of a node's result runs; None if the
+    node does anything but permute dims.
     """
     if node.primitive is not LOOP or view_map(node) is None:
         return None

@@ -1,4 +1,4 @@
-"""What lowering one Graph knows: its use lists, the plan, and what is done already.
+"""The state of lowering one Graph: use lists, the plan, and what is done.
 
 Shared by graph.py, which walks the nodes, nodes.py and recurrences.py, which lower
 them.
@@ -22,11 +22,11 @@ from pellucid_compiler.passes.ranges import read_in_pieces
 
 @dataclass(eq=False)
 class Scope:
-    """One Graph on its way to steps of ``builder``.
+    """One Graph being lowered to steps of ``builder``.
 
     ``done``: the nodes that were lowered with an earlier one. ``copied``: the values
     that may not be views. ``in_pieces``: those of which only the pieces are read.
-    ``lower_body`` lowers a nested Graph into a plan of its own. ``contracts``: sums of
+    ``lower_body`` lowers a nested Graph to a plan of its own. ``contracts``: sums of
     products are matrix products.
     """
 
@@ -54,12 +54,12 @@ class Scope:
         return self.uses.is_read(value, outside=members)
 
     def mover(self, node: Node) -> Node | None:
-        """The only reader of a node, if all it does is to permute dims."""
+        """The only reader of a node, if it only permutes dims."""
         reader = self.uses.only_reader(node.outputs[0])
         return None if reader is None or permutation(reader) is None else reader
 
     def alike(self, node: Node) -> list[Node]:
-        """The searches over what ``node`` reads that are not lowered yet."""
+        """The searches over the inputs of ``node`` that are not lowered yet."""
         found = self._searches.get(node.inputs, ())
         return [other for other in found if other not in self.done]
 
@@ -79,7 +79,7 @@ class Scope:
 
 
 def _by_inputs(graph: Graph) -> dict[tuple[Value, ...], list[Node]]:
-    """The loops that seek a greatest or least value, or its place, by their inputs."""
+    """The loops that search for an extreme value or its index, by their inputs."""
     found: dict[tuple[Value, ...], list[Node]] = {}
     for node in graph.nodes:
         if node.primitive is LOOP and node.attrs.combine in SEARCHES:

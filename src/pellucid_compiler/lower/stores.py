@@ -1,11 +1,11 @@
 """Loops that write parts of their output at strided places: joins, padding, the
 gradients of views.
 
-Each store becomes a strided map into one buffer: zeros, the memory of what the loop
-updates, or, where the stores cover everything, memory as it was allocated. Where points
-of a sum meet, as windows that overlap do, the axes along which they meet are walked one
-after the other. Called by nodes.py before nests.py, which takes what is left. Read
-next: passes/ranges.py, which splits loops so.
+Each store becomes a strided map into one buffer: zeros, the memory of the updated
+value, or, if the stores cover everything, uninitialised memory. If points of a sum
+collide, like overlapping windows, the axes along which they collide are walked
+sequentially. Called by nodes.py before nests.py, which handles the rest. Read next:
+passes/ranges.py, which splits loops into such stores.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from pellucid_compiler.lower.registers import RegisterBuilder, fits_registers
 def lower_stores(node: Node, builder: PlanBuilder, reuses: bool) -> bool:
     """Emit a map for each store; False (and nothing) if one of them is not affine.
 
-    ``reuses``: the memory of what the loop updates is free to be written.
+    ``reuses``: the memory of the updated value may be overwritten.
     """
     attrs: LoopAttrs = node.attrs
     if attrs.combine not in ("sum", "assign"):
@@ -69,7 +69,7 @@ class _StoreRegion:
 
 
 def _region(attrs: LoopAttrs, store: Store) -> _StoreRegion | None:
-    """The strided place of a store that needs no test."""
+    """The strided place of a store that needs no bounds check."""
     if store.drop:
         return None
     found = [affine_map(index) for index in store.place]
@@ -88,7 +88,7 @@ def _region(attrs: LoopAttrs, store: Store) -> _StoreRegion | None:
 
 
 def _colliding_axes(map_: Affine) -> list[int]:
-    """All axes of a coordinate but one: the last that moves by more than an element."""
+    """All axes of a coordinate except the last that moves by more than one element."""
     axes = [a for a, _ in map_.coefficients]
     far = [a for a, c in map_.coefficients if not is_const(c, 1)]
     return [a for a in axes if a != (far or axes)[-1]]
@@ -107,7 +107,7 @@ def _is_affine(node: Node, store: Store) -> bool:
 
 
 def _start(node: Node, builder: PlanBuilder, reuses: bool) -> int:
-    """The buffer that the stores write, as it is before them."""
+    """The buffer that the stores write, with its initial contents."""
     attrs: LoopAttrs = node.attrs
     if attrs.init is not None:
         return builder.update(node.outputs[0], node.inputs[attrs.init], reuses)
@@ -156,7 +156,7 @@ def _emit_store(
 
 
 def _require_strides(place: tuple[Affine, ...], builder: PlanBuilder) -> None:
-    """A stride that is a number of the call must not be zero: stores would meet."""
+    """A stride that is a number of the call must not be zero: stores would collide."""
     zero: Expr = const(0, "int64")
     for map_ in place:
         for _, coefficient in map_.coefficients:

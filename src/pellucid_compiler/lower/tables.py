@@ -1,14 +1,14 @@
-"""What a loop computes of its indices alone, as loads from tables.
+"""Tables of values that depend only on a loop's indices.
 
-A mask such as ``j <= i`` reads the indices of its point. Only the general nest knows
-them, and it runs a point at a time; an operand that holds ``0, 1, 2, ...`` and moves
-along one axis gives every affine form the same numbers. A loop is rewritten if that
-makes it affine. A loop over one axis keeps its index: its table would be as long as its
-result.
+A mask such as ``j <= i`` reads the indices of its point. Only the general nest provides
+them, and it runs one point at a time; an operand with the values ``0, 1, 2, ...`` that
+moves along one axis provides the same numbers to every affine form. A loop is rewritten
+if that makes it affine. A loop over one axis keeps its index: its table would be as
+long as its result.
 
-In a loop that stays a general nest, what takes divisions or conversions of one index,
-such as the places and weights of an interpolation, is a table too: it is computed once
-for each index and not at every point. The last of the passes that rewrite loops.
+In a loop that stays a general nest, divisions and conversions of one index, such as the
+positions and weights of an interpolation, become a table too: they are computed once
+per index instead of at every point. The last of the passes that rewrite loops.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _COSTLY = {name for name, op in SCALAR_OPS.items() if op.is_costly}
 
 
 def tabulate_indices(graph: Graph) -> Graph:
-    """``graph`` with tables of indices where they make a loop affine, and of what is
-    costly where none do.
+    """``graph`` with tables of indices where they make a loop affine, and of costly
+    values elsewhere.
     """
     g = Graph(graph.name)
     g.requirements = list(graph.requirements)
@@ -65,7 +65,7 @@ def _stays_nest(node: Node) -> bool:
 
 
 def _without_costly(g: Graph, node: Node, env: dict[Value, Value]) -> Value | None:
-    """The loop with its costly parts of one index loaded; None if it has none."""
+    """The loop with costly parts of one index loaded from tables, or None."""
     attrs: LoopAttrs = node.attrs
     inputs = [env[value] for value in node.inputs]
     found: dict[Expr, Expr] = {}

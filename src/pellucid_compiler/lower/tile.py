@@ -1,8 +1,8 @@
-"""Tile programs: how the runtime runs a kernel that it has no machine code for.
+"""Tile programs: how the runtime runs a kernel without machine code.
 
 The kernel's scalar program runs instruction by instruction over tiles that fit the L1
-cache; every instruction is itself a kernel of the pack, of one scalar op, so a missing
-kernel is slow, never an error. The pack therefore holds the kernels that
+cache; every instruction is itself a kernel of the pack, for one scalar op, so a missing
+kernel is slow, never an error. The pack therefore contains the kernels that
 ``tile_program`` names. runtime/plan/tile_program.cpp decodes and runs what is encoded
 here. Called by builder.py.
 """
@@ -122,7 +122,7 @@ def tile_program(kernel: Kernel) -> TileProgram:
 
 
 def _is_elementary(kernel: Kernel, form: Map) -> bool:
-    """One op of whole operands: such kernels are what tile programs are made of."""
+    """Whether it is one op of whole operands; tile programs consist of such kernels."""
     if len(form.values) != 1 or kernel.params:
         return False
     body = form.values[0]
@@ -133,7 +133,7 @@ def _is_elementary(kernel: Kernel, form: Map) -> bool:
 
 
 def _whole_kernel(form: Reduce | Scan) -> Kernel:
-    """The same combination of values that are there already."""
+    """The same combination of already computed values."""
     dtype = form.value.dtype
     body = load(0, (), dtype)
     if isinstance(form, Scan):
@@ -199,7 +199,7 @@ class _ProgramBuilder:
         return self.numbers[key]
 
     def _may_fail(self, e: Expr) -> bool:
-        """Whether it loads at an index, or checks an element."""
+        """Whether it loads at an index or checks an element."""
         known = self.failing
 
         def found(e: Expr) -> bool:
@@ -291,7 +291,7 @@ def _scalar_kernels() -> Iterator[Kernel]:
 def _elementary(
     op: str, operands: tuple[str, ...], dtype: str, attr: Any = None
 ) -> Kernel:
-    """One op of whole operands. Every program is made of these: each is named once."""
+    """One op of whole operands, named once: every program consists of these."""
     loads = tuple(load(k, (), d) for k, d in enumerate(operands))
     return Kernel(Map((intern_expr(op, loads, attr, dtype),)), operands, (dtype,))
 

@@ -1,8 +1,8 @@
 """Plans whose sums have the bits of another plan's: the trees of its kernels.
 
-How many vectors a kernel combines at a time follows from what it computes of each
-element. A group of ops computes more of it than its anchor does alone, and takes the
-anchor's order. Called by specialise/graphs.py.
+How many vectors a kernel combines at a time depends on what it computes for each
+element. A group of ops computes more than its anchor alone, and takes the anchor's
+order. Called by specialise/graphs.py.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from pellucid_compiler.lower.graph import Lowered
 
 
 def with_trees_of(lowered: Lowered, other: Lowered) -> Lowered:
-    """``lowered``, whose kernels combine as those of ``other`` in their order.
+    """``lowered``, with kernels that combine in the order of those of ``other``.
 
-    Nothing changes where they are not as many, or have other loops.
+    Nothing changes if their numbers or their loops differ.
     """
     trees = [_tree(kernel) for kernel in _combining(other).values()]
     own = _combining(lowered)
@@ -38,7 +38,7 @@ def with_trees_of(lowered: Lowered, other: Lowered) -> Lowered:
 
 
 def _combining(lowered: Lowered) -> Mapping[int, Kernel]:
-    """The kernels of the steps that combine elements, by the steps' places."""
+    """The kernels of the steps that combine elements, by the steps' indices."""
     nests = [
         (k, s) for k, s in enumerate(lowered.plan.steps) if isinstance(s, NestStep)
     ]

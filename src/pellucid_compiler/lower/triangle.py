@@ -1,12 +1,11 @@
-"""Columns that no row of a block looks at: the upper triangle of causal attention.
+"""Columns that no row of a block needs: the upper triangle of causal attention.
 
-Where a body tests ``column index <= row index``, what it gives on the other side is
-often nothing: the identity of the reduction, or zero. Then the columns beyond a block's
-last row need not exist: products do not compute them, rows end before them, sums do not
-add their zeros. ``triangle`` proves that for the steps of a block; blocks.py calls it.
+If a body tests ``column index <= row index``, its value otherwise is often neutral: the
+identity of the reduction, or zero. Then the columns beyond a block's last row can be
+skipped: products do not compute them, rows end before them, sums do not add their
+zeros. ``triangle`` proves that for the steps of a block; blocks.py calls it.
 
-Zero times what is left out counts as zero, also where it is an infinity: an
-excluded term does not count.
+Zero times an excluded term counts as zero, even if the term is an infinity.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def triangle(
     """The class of columns that end with the block's last row; -1 without one.
 
     ``cut`` is the class of the rows that blocks divide, ``axes`` are the members' axes
-    as classes; ``indices`` the values that hold 0, 1, 2, ...
+    as classes; ``indices`` are the values that are 0, 1, 2, ...
     """
     candidates = {
         cls
@@ -60,7 +59,7 @@ def triangle(
 def index_values(
     steps: Sequence[Step], kernels: Mapping[bytes, Kernel]
 ) -> frozenset[int]:
-    """The values that hold 0, 1, 2, ..."""
+    """The values that are 0, 1, 2, ..."""
     found = set()
     for step in steps:
         if not isinstance(step, GeneralStep) or len(step.outputs) != 1:
@@ -163,7 +162,7 @@ class _Proof:
 
 
 class _Beyond:
-    """The numbers that a member's bodies have beyond the triangle; None: any number."""
+    """The values of a member's bodies beyond the triangle; None: any number."""
 
     def __init__(self, proof: _Proof, step: NestStep, axes: tuple[int, ...]) -> None:
         self.proof, self.step, self.axes = proof, step, axes
@@ -171,7 +170,7 @@ class _Beyond:
         self.memo: dict[Expr, float | None] = {}
 
     def results(self, form: Rows | Map) -> list[float | None] | None:
-        """What each output holds; None if a reduction would miss something."""
+        """The value of each output; None if a reduction would miss a term."""
         if isinstance(form, Map):
             return [self.value(e) for e in form.values]
         results: list[float | None] = [None] * len(self.step.outputs)
@@ -211,7 +210,7 @@ class _Beyond:
 
 
 def _computed(op: str, args: Sequence[float | None]) -> float | None:
-    """The result of a scalar op where some arguments are known; NaNs do not arise."""
+    """The result of a scalar op if some arguments are known; NaNs do not occur."""
     if op == "cast":
         return args[0]
     if op == "mul" and 0.0 in args:

@@ -1,13 +1,13 @@
 """Compiled kernels on disk: one file per kernel, trusted only if everything matches.
 
 An entry begins with 64 bytes: magic, version, entry offset, size, CRC-32 and a
-fingerprint of all that made it besides what its name is a hash of. Kernels are named by
-their id, and the compiler's sources, LLVM's version and the ISA level are the
-fingerprint; builds also name them by their LLVM text (``text_id``), so that a
-change of the compiler compiles again only the kernels whose text it changed. A damaged
-or foreign entry counts as absent and is rewritten. Called by tools/freeze.py and the
-run-time compiler; ``runtime/kernels`` may map entries without Python, for the code
-follows the header at an aligned place.
+fingerprint of everything that determines it besides its name. Kernels are named by
+their id, and the fingerprint covers the compiler's sources, LLVM's version and the ISA
+level. Builds also name them by their LLVM text (``text_id``), so that a change of the
+compiler recompiles only kernels whose text it changed. A damaged or foreign entry
+counts as absent and is rewritten. Called by tools/freeze.py and the run-time compiler;
+``runtime/kernels`` may map entries without Python, because the code follows the header
+at an aligned offset.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ENGINE = Path(__file__).parents[1]
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write a file under another name, then rename it: readers never see a part."""
+    """Write a file under another name, then rename it: readers never see it partly."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
     draft.write_bytes(content)
     os.replace(draft, path)
@@ -40,7 +40,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 @functools.cache
 def fingerprint(target: Target) -> bytes:
-    """What, besides a kernel's text, decides its machine code."""
+    """What, besides a kernel's text, determines its machine code."""
     digest = hashlib.sha256()
     for folder in ("abi", "codegen", "pack"):
         for source in sorted((_ENGINE / folder).rglob("*.py")):
@@ -52,7 +52,7 @@ def fingerprint(target: Target) -> bytes:
 
 @functools.cache
 def text_fingerprint(target: Target) -> bytes:
-    """What, besides LLVM text, decides the machine code made of it."""
+    """What, besides LLVM text, determines the machine code."""
     digest = hashlib.sha256()
     for name in ("jit.py", "link.py"):
         digest.update((_ENGINE / "pack" / name).read_bytes())
@@ -61,14 +61,14 @@ def text_fingerprint(target: Target) -> bytes:
 
 
 def text_id(text: str) -> bytes:
-    """The name in a cache of a kernel made from this LLVM text."""
+    """The cache name of a kernel compiled from this LLVM text."""
     return hashlib.sha256(text.encode()).digest()[:16]
 
 
 def user_cache(target: Target) -> KernelCache | None:
     """The user's cache of run-time kernels, or None if it cannot be written.
 
-    ``PELLUCID_CACHE`` names its folder; otherwise it is XDG's place for caches.
+    ``PELLUCID_CACHE`` names its folder; otherwise it is XDG's cache folder.
     """
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(os.environ.get("PELLUCID_CACHE") or Path(base) / "pellucid")
@@ -80,7 +80,7 @@ def user_cache(target: Target) -> KernelCache | None:
 
 
 class KernelCache:
-    """A directory of compiled kernels; ``made_by`` is what their names do not say."""
+    """A directory of compiled kernels; ``made_by`` is their fingerprint."""
 
     def __init__(self, directory: Path, made_by: bytes) -> None:
         self.directory = directory
@@ -88,11 +88,11 @@ class KernelCache:
         directory.mkdir(parents=True, exist_ok=True)
 
     def path(self, kernel_id: bytes) -> Path:
-        """Where a kernel's entry is; the name tells compilers apart."""
+        """The path of a kernel's entry; its name includes the compiler."""
         return self.directory / f"{kernel_id.hex()}-{self._fingerprint[:4].hex()}"
 
     def get(self, kernel_id: bytes) -> Blob | None:
-        """The kernel, or None if there is no sound entry of this compiler."""
+        """The kernel, or None if this compiler has no valid entry."""
         try:
             content = self.path(kernel_id).read_bytes()
         except OSError:
@@ -107,7 +107,7 @@ class KernelCache:
         return Blob(code, entry) if entry < size else None
 
     def put(self, kernel_id: bytes, blob: Blob) -> None:
-        """Store a kernel; concurrent writers leave one whole entry."""
+        """Store a kernel; concurrent writers leave one complete entry."""
         size, check = len(blob.code), zlib.crc32(blob.code)
         header = _HEADER.pack(
             MAGIC, VERSION, blob.entry, size, check, self._fingerprint

@@ -1,8 +1,8 @@
 """Kernel to machine code: the compiler's front door.
 
 ``kernel_text`` chooses the schedule by the form and prints LLVM; ``compile_kernel``
-gives the blob that packs and caches hold. Called by ``cache.py`` and the
-run-time compiler. Read next: ``kernel.py``, then ``schedules/map.py``.
+returns the blob that packs and caches store. Called by ``cache.py`` and the run-time
+compiler. Read next: ``kernel.py``, then ``schedules/map.py``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """LLVM text to machine code, and machine code to something callable.
 
-``compile_object`` is the compiler's one use of LLVM: parse, verify, emit an
-object; no IR passes run, because generators write the instructions they mean.
+``compile_object`` is the compiler's only use of LLVM: parse, verify, emit an object. No
+IR passes run, because generators write exactly the instructions they mean.
 ``compile_blob`` links the object (``link.py``). ``Executable`` maps a blob into this
 process: tests call kernels through it.
 """
@@ -27,8 +27,9 @@ class CompileError(Exception):
 
 @functools.cache
 def _start_llvm() -> None:
-    """Loop strength reduction takes 40 % of the time and gives generated loops, whose
-    addresses already fit the processor's addressing modes, nothing."""
+    """Disable loop strength reduction, which takes 40 % of the time and gains nothing
+    for generated loops, whose addresses already fit the processor's addressing modes.
+    """
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     llvm.set_option("pellucid", "-disable-lsr")
@@ -99,7 +100,9 @@ class Executable:
         self.address = base + blob.entry
 
     def function(self, result: Any, *args: Any) -> Any:
-        """A ctypes function of the given signature at the entry; it keeps the pages."""
+        """A ctypes function of the given signature at the entry; it keeps the pages
+        alive.
+        """
         function = ctypes.CFUNCTYPE(result, *args)(self.address)
         function.executable = self  # type: ignore[attr-defined]
         return function

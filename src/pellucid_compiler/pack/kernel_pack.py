@@ -1,9 +1,9 @@
 """The kernel pack: many kernels in one file that the runtime maps and calls.
 
-``compile_kernels`` makes the blobs in several processes; ``write_pack`` lays them out
-as ``runtime/kernels/pack.h`` reads them: a header, an index sorted by kernel id, then
+``compile_kernels`` makes the blobs in several processes; ``write_pack`` writes them in
+the layout of ``runtime/kernels/pack.h``: a header, an index sorted by kernel id, then
 the blobs, each aligned to 64 bytes. All numbers are little-endian. ``read_pack`` is the
-same for tools and tests. Called by tools/freeze.py. Read next: ``cache.py``.
+reader for tools and tests. Called by tools/freeze.py. Read next: ``cache.py``.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ assert PACK_ALIGNMENT == ALIGNMENT
 
 
 class PackError(Exception):
-    """A pack that is damaged or of another version."""
+    """A pack that is damaged or has another version."""
 
 
 def write_pack(path: Path, blobs: Mapping[bytes, Blob]) -> None:
-    """Write a pack; the file appears whole or not at all."""
+    """Write a pack; the file appears completely or not at all."""
     index, body = bytearray(), bytearray()
     for kernel_id in sorted(blobs):
         blob = blobs[kernel_id]
@@ -52,7 +52,7 @@ def write_pack(path: Path, blobs: Mapping[bytes, Blob]) -> None:
 
 
 def read_pack(path: Path) -> dict[bytes, Blob]:
-    """Every kernel of a pack; raises ``PackError`` if it is not what was written."""
+    """Every kernel of a pack; raises ``PackError`` if it is damaged."""
     content = path.read_bytes()
     if len(content) < _HEADER.size or not content.startswith(PACK_MAGIC):
         raise PackError(f"{path} is not a kernel pack")
@@ -94,10 +94,10 @@ def compile_kernels(
     cache: KernelCache | None = None,
     texts: KernelCache | None = None,
 ) -> dict[bytes, Blob]:
-    """The blobs of distinct kernels by id, from the caches where they have them:
-    ``cache`` by kernel id, ``texts`` by LLVM text.
+    """The blobs of distinct kernels by id, from the caches if available: ``cache`` by
+    kernel id, ``texts`` by LLVM text.
 
-    Workers are forked, so that kernels, which hold interned expressions, need no
+    Workers are forked, so that kernels, which contain interned expressions, need no
     pickling; LLVM must not have been started in this process with threads running.
     """
     global _work, _texts

@@ -1,9 +1,9 @@
 """Link one ELF object into a position-independent blob: code, then its constants.
 
-The runtime maps blobs and jumps into them; nothing resolves symbols then. So every
-relocation must be relative and point inside the object, and whatever else an object
-may hold is refused: an undefined symbol means that LLVM emitted a library call.
-Called by ``jit.py``; ``tests/compiler/test_link.py`` shows the refusals.
+The runtime maps blobs and jumps into them; no symbols are resolved then. So every
+relocation must be relative and point inside the object, and everything else that an
+object may contain is refused: an undefined symbol means that LLVM emitted a library
+call. Called by ``jit.py``; ``tests/compiler/test_link.py`` shows the refusals.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PC32, _PLT32, _PC64 = 2, 4, 24
 
 
 class LinkError(Exception):
-    """An object that cannot become a position-independent blob."""
+    """An object that cannot be linked to a position-independent blob."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def _relocate(
 
 
 def link(object_bytes: bytes, entry: str = "kernel") -> Blob:
-    """The blob of an object file; raises ``LinkError`` for what cannot be moved."""
+    """The blob of an object file; raises ``LinkError`` if it is not relocatable."""
     sections = _sections(object_bytes)
     symbols = _symbols(object_bytes, sections)
     undefined = [s.name for s in symbols if s.section == _UNDEFINED and s.name]

@@ -1,6 +1,6 @@
-"""Graph to Graph with the same meaning: fusion, ranges, products, half precision.
+"""Semantics-preserving passes: fusion, ranges, products, half precision.
 
-Imports ``ir`` alone. Read fuse.py, then ranges.py.
+Imports only ``ir``. Read fuse.py, then ranges.py.
 """
 
 from pellucid_compiler.passes.fuse import fuse, inline_calls

@@ -1,11 +1,10 @@
-"""Sums that are added at strided places: gradients of windows that move by a stride.
+"""Sums stored at strided places: gradients of strided windows.
 
-A sum stored at ``stride * i + tap`` cannot be solved into a gather
-(ir/gather_form.py). Its store runs as one strided map per tap, which asks that every
-place is inside: what may be beyond the output is added into a larger buffer, of which
-the output is a part. What the summed values compute of indices alone is a table. The
-lowering runs this after fusion; products.py adds its products so. Read next:
-lower/stores.py.
+A sum stored at ``stride * i + tap`` cannot be solved into a gather (ir/gather_form.py).
+Its store runs as one strided map per tap, which requires that every place is in bounds:
+terms beyond the output are added into a larger buffer, of which the output is a part.
+Parts of the summed values that depend only on indices become tables. The lowering runs
+this after fusion; products.py uses it to add its products. Read next: lower/stores.py.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from pellucid_compiler.ir.primitives import LOOP, LoopAttrs, Store
 
 
 def widen_additions(graph: Graph) -> Graph:
-    """``graph`` with the strided sums that drop places made sums that drop none."""
+    """``graph`` with strided sums that drop places replaced by ones that drop none."""
     widened = {n for n in graph.nodes if n.primitive is LOOP and _needs_widening(n)}
     if not widened:
         return graph
@@ -82,8 +81,8 @@ def emit_addition(
     body: Expr,
     shape: Sequence[Expr],
 ) -> Value:
-    """``body`` (its loads name Values) added at ``place``, beyond the output too; then
-    the output alone.
+    """Add ``body`` (its loads name Values) at ``place``, beyond the output too; then
+    return only the output.
     """
     starts, sizes = reach(place, shape, extents)
     inside = tuple(simplify(i - low) for i, low in zip(place, starts, strict=True))
@@ -106,7 +105,7 @@ def _emit_in_place(
 
 
 def _with_tables(g: Graph, body: Expr, extents: Sequence[Expr]) -> Expr:
-    """``body`` with what it computes of indices alone as loads from tables."""
+    """``body`` with its parts that depend only on indices as loads from tables."""
     return substitute(body, {e: _table(g, e, extents) for e in _index_parts(body)})
 
 
@@ -156,7 +155,7 @@ def is_linear(index: Expr) -> bool:
 def reach(
     index: Sequence[Expr], shape: Sequence[Expr], extents: Sequence[Expr]
 ) -> tuple[list[Expr], list[Expr]]:
-    """Per dim the first place and the number of places that the index reaches; of a
+    """Per dim the first place and the number of places that the index reaches; for a
     dim that it cannot leave, 0 and the dim's size.
     """
     bounds, zero, one = Bounds(extents), const(0, "int64"), const(1, "int64")

@@ -1,7 +1,8 @@
-"""Conditions that keep a load inside of its operand.
+"""Conditions that keep a load in bounds of its operand.
 
-Fusion leaves ``select(0 <= i and i < n, f(x[i]), fill)`` of a padded load of converted
-elements. Used by products.py and ranges.py, which treat it as the padded load.
+Fusion produces ``select(0 <= i and i < n, f(x[i]), fill)`` for a padded load of
+converted elements. Used by products.py and ranges.py, which treat it as the padded
+load.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def conjuncts(condition: Expr) -> Iterator[Expr]:
 
 
 def is_bound(condition: Expr, index: Sequence[Expr], shape: Sequence[Expr]) -> bool:
-    """Whether the condition holds wherever ``index`` is inside of ``shape``."""
+    """Whether the condition holds wherever ``index`` is in bounds of ``shape``."""
     if condition.op not in ("le", "lt"):
         return False
     low, high = condition.args

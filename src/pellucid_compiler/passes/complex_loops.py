@@ -1,11 +1,10 @@
-"""Complex loops made real: what is computed is real arithmetic, complex numbers are
-only moved.
+"""Complex loops converted to real arithmetic; complex numbers are only moved.
 
-A loop that computes each element alone keeps its complex operands and result, and its
-body takes parts and puts them together. A sum becomes one sum of real parts and one of
-imaginary ones, and a sum of products four real contractions, so that reductions,
+A loop that computes each element independently keeps its complex operands and result;
+its body splits and combines the parts. A sum becomes one sum of real parts and one of
+imaginary parts, and a sum of products four real contractions, so that reductions,
 scatters and matrix products have no complex form of their own. Differentiate first:
-derivatives of complex loops are taken as such. A pass of lower/pipelines.py. Read next:
+derivatives are taken of the complex loops. A pass of lower/pipelines.py. Read next:
 ir/complex_parts.py.
 """
 
@@ -61,7 +60,7 @@ def _is_complex(node: Node) -> bool:
 
 
 class _ComplexLoop:
-    """One loop over complex numbers on its way to real ones."""
+    """One loop over complex numbers being converted to real ones."""
 
     def __init__(self, g: Graph, node: Node, env: dict[Value, Value]) -> None:
         self.g, self.node = g, node
@@ -120,7 +119,7 @@ class _ComplexLoop:
         return emit_map(self.g, value.shape, lambda *p: make(name, element(value, p)))
 
     def _product(self) -> Value:
-        """The last of the running products of the factors, one after another."""
+        """The last of the running products of the factors."""
         attrs, rank = self.attrs, stored_rank(self.attrs)
         stored, reduced = attrs.extents[:rank], attrs.extents[rank:]
         moved = {axis(k): axis(k + len(reduced)) for k in range(rank)}
@@ -144,7 +143,7 @@ class _ComplexLoop:
         return emit_map(self.g, attrs.shape, last)
 
     def _running_products(self, factors: Value) -> Value:
-        """Along the first dim."""
+        """Running products along the first dim."""
         length, *shape = factors.shape
         step = Graph("step")
         before, factor = (step.input(shape, factors.dtype) for _ in range(2))
@@ -156,7 +155,7 @@ class _ComplexLoop:
         return emit_scan(self.g, attrs.step, [one], [factors], [], attrs)[0]
 
     def _products(self, body: Expr, part: int) -> Value:
-        """A sum of products of parts, which are matrices of their own."""
+        """A sum of products of parts, which are separate matrices."""
         pieces = [
             (self._loop([self._of_parts(term)], None), is_negative)
             for term, is_negative in _terms(self.parts.parts(body)[part])
@@ -172,7 +171,7 @@ class _ComplexLoop:
         return emit_map(self.g, self.attrs.shape, combined)
 
     def _of_parts(self, e: Expr) -> Expr:
-        """``e`` loading from tensors of parts where it takes a part of a load."""
+        """``e`` with loads from tensors of parts in place of parts of loads."""
         if e.op in ("real", "imag") and e.args[0].op in LOADS:
             load = e.args[0]
             value = self._part_of(load.attr, e.op == "imag")
@@ -190,7 +189,7 @@ class _ComplexLoop:
 
 
 def _terms(e: Expr, is_negative: bool = False) -> list[tuple[Expr, bool]]:
-    """The summands of ``e``, each with whether it is subtracted."""
+    """The terms of ``e``, each with a flag: whether it is subtracted."""
     if e.op in ("add", "sub"):
         first, second = e.args
         return [

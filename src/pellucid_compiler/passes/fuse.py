@@ -1,14 +1,14 @@
 """Fusion: maps, views and gathers are inlined into the loops that read them.
 
 A load of an inlined value becomes its body, so the bits are those of the separate
-loops: every rounding that a boundary makes is an explicit cast. Differentiate first,
-then fuse: the derivative of a fused body may differ where a ``select`` hides an
-infinity. A factor that a contraction reads again and again stays a value of its own,
-for all of its readers: it is computed once, and the contraction stays a matrix product.
-So does a costly value, such as a channel's ``1 / sqrt(variance)``, that a loop repeats
-along another axis than its last; constant along the last alone, it is a number per row,
-which rows of several passes compute once a row. What checks its elements is inlined
-where all of them are read. Bodies stay small: fusion_limits.py.
+loops: every rounding at a boundary is an explicit cast. Differentiate first, then fuse:
+the derivative of a fused body may differ where a ``select`` hides an infinity. An
+operand that a contraction reads repeatedly stays materialised, for all of its readers:
+it is computed once, and the contraction stays a matrix product. So does a costly value,
+such as a channel's ``1 / sqrt(variance)``, that a loop would recompute along an axis
+other than its last; if it is constant only along the last axis, it is a number per row,
+which rows of several passes compute once per row. A value that checks its elements is
+inlined only where all of them are read. Bodies stay small: fusion_limits.py.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _COSTLY = frozenset(name for name, op in SCALAR_OPS.items() if op.result == "flo
 
 
 def inline_calls(graph: Graph) -> Graph:
-    """Replace every ``call`` by its body, once its hand rule has served."""
+    """Replace every ``call`` by its body, once its hand rule is no longer needed."""
     g = Graph(graph.name)
     g.requirements = list(graph.requirements)
     env = {v: g.input_like(v) for v in graph.inputs}
@@ -61,8 +61,8 @@ def inline_calls(graph: Graph) -> Graph:
 
 
 def fuse(graph: Graph, reads_outputs: bool = False) -> Graph:
-    """``graph`` with calls inlined and every one-element loop inlined into its
-    readers; with ``reads_outputs`` they read it where it is a result.
+    """``graph`` with calls inlined and every one-element loop inlined into its readers;
+    with ``reads_outputs`` these read it if it is a result.
     """
     graph = inline_calls(graph)
     fusion = _Fusion(graph)
@@ -110,15 +110,16 @@ def _without_one_hot(attrs: LoopAttrs) -> LoopAttrs:
 
 
 class _Body(NamedTuple):
-    """What a loop computes at a point, over Values; the dim of each of its axes."""
+    """A loop's body over Values; the dim of each of its axes."""
 
     expr: Expr
     dim_of_axis: dict[int, int]
 
 
 class _Fusion:
-    """One Graph being fused. ``materialised``: values that readers load, not
-    compute."""
+    """One Graph being fused. ``materialised``: values that readers load instead of
+    recomputing.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -154,7 +155,7 @@ class _Fusion:
         )
 
     def materialise_factors(self, node: Node) -> None:
-        """Note what the contraction reads at several points of its result."""
+        """Materialise what the contraction reads for several elements of its result."""
         attrs: LoopAttrs = node.attrs
         axes = range(stored_rank(attrs))
 
@@ -166,7 +167,9 @@ class _Fusion:
         _Inlining(self, attrs, note).expand(over_values(attrs.store.body, node.inputs))
 
     def materialise_repeated(self, node: Node) -> None:
-        """Note what is costly and the same along another axis than the last."""
+        """Materialise costly values that are constant along an axis other than the
+        last.
+        """
         attrs: LoopAttrs = node.attrs
         if len(attrs.stores) != 1:
             return
@@ -179,7 +182,7 @@ class _Fusion:
                 self.materialised.add(value)
 
         body = over_values(attrs.store.body, node.inputs)
-        if stored_rank(attrs) < len(attrs.extents):  # what it sums is inlined into it
+        if stored_rank(attrs) < len(attrs.extents):  # its terms are inlined into it
             _Inlining(self, attrs, note).expand(body)
             return
         for e in loads(body):
@@ -187,7 +190,7 @@ class _Fusion:
                 note(e.attr, load_index(e))
 
     def materialise_checked(self, node: Node) -> None:
-        """Note what checks elements that the loop does not read, or may not read."""
+        """Materialise values with checks of elements that the loop may not read."""
         if node.primitive is not LOOP:
             return
         attrs: LoopAttrs = node.attrs
@@ -238,7 +241,7 @@ class _Fusion:
 
 
 def _exprs(attrs: LoopAttrs) -> list[Expr]:
-    """All that a loop evaluates."""
+    """All expressions that a loop evaluates."""
     found = [e for store in attrs.stores for e in (*store.place, store.body)]
     return found if attrs.payload is None else [*found, attrs.payload]
 
@@ -256,7 +259,7 @@ def _reads_whole(e: Expr, node: Node, attrs: LoopAttrs) -> bool:
 
 
 def _read_whole(node: Node) -> list[Value]:
-    """The values that a node takes as tensors and not element by element."""
+    """The values that a node reads as whole tensors, not element by element."""
     if node.primitive is not LOOP:
         return list(node.inputs)
     init = node.attrs.init
@@ -270,7 +273,7 @@ def _body_of(node: Node) -> _Body:
 
 
 class _Inlining:
-    """Bodies put in the place of loads, all the way down, in one loop."""
+    """Recursive replacement of loads by bodies, in one loop."""
 
     def __init__(
         self,
@@ -297,14 +300,14 @@ class _Inlining:
 
 
 def _is_moved(body: Expr) -> bool:
-    """Whether a body takes its elements from elsewhere and computes nothing."""
+    """Whether a body only moves elements."""
     if body.op == "cast":
         body = body.args[0]
     return body.op in LOADS or not loads(body)
 
 
 def _inlined(e: Expr, args: tuple[Expr, ...], made: _Body, bounds: Bounds) -> Expr:
-    """The body in place of the load; where a padded load may be outside, guarded."""
+    """The body in place of the load; guarded if a padded load may be out of bounds."""
     place = args[:-1] if e.op == "padded_load" else args
     inner = rewrite(
         made.expr,

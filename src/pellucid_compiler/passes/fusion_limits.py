@@ -1,10 +1,10 @@
-"""How much one loop may take in by fusion, so that bodies do not grow with the Graph.
+"""Limits of fusion, so that loop bodies do not grow with the Graph.
 
 Without limits the last of a thousand elementwise ops would compute all of them, and the
 sum at the end of a residual network would load every layer's result. A body that would
 become deeper than ``MAX_DEPTH`` or load more than ``MAX_LOADS`` elements loads its
-largest operands from memory instead. No op of the catalogue reaches a limit by itself;
-a map kernel has at most 24 operands. Called by fuse.py alone.
+largest operands from memory instead. No op of the catalogue reaches a limit on its own;
+a map kernel has at most 24 operands. Called only by fuse.py.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_LOADS: Final = 20
 
 
 class _Reach(NamedTuple):
-    """The depth of a loop's bodies and what they load when all is inlined."""
+    """The depth and the loads of a loop's bodies when everything is inlined."""
 
     depth: int
     loads: frozenset[object]
@@ -36,7 +36,7 @@ class _Reach(NamedTuple):
 
 
 def values_to_store(graph: Graph, inlined: Container[Value]) -> set[Value]:
-    """Those of the ``inlined`` values that readers must load for their bodies to stay
+    """The ``inlined`` values that readers must load instead, for their bodies to stay
     within the limits.
     """
     reached: dict[Value, _Reach] = {}
@@ -61,7 +61,7 @@ def values_to_store(graph: Graph, inlined: Container[Value]) -> set[Value]:
 
 
 def _reach(node: Node, reached: dict[Value, _Reach]) -> _Reach:
-    """What the loop computes with the bodies of ``reached`` in place of their loads."""
+    """The reach of the loop with the bodies of ``reached`` in place of their loads."""
     attrs: LoopAttrs = node.attrs
     bodies = [store.body for store in attrs.stores]
     own = depth = max(body.depth for body in bodies)
@@ -81,7 +81,7 @@ def _reach(node: Node, reached: dict[Value, _Reach]) -> _Reach:
 
 
 def _is_own_place(index: tuple[Expr, ...]) -> bool:
-    """Whether the load is that of an elementwise op: at each axis, in their order."""
+    """Whether the load is that of an elementwise op: one axis per dim, in order."""
     axes = [i.attr for i in index if i.op == "axis"]
     plain = all(i.op in ("axis", "const") for i in index)
     return plain and axes == list(range(len(axes)))

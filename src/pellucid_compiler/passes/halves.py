@@ -1,9 +1,10 @@
-"""Half precision made explicit: bfloat16, float16 and narrower are formats of storage.
+"""Half precision made explicit: bfloat16, float16 and narrower are storage formats.
 
-A traced Graph may compute in a half dtype by name. ``widen_halves`` gives the Graph
+A traced Graph may compute in a half dtype by name. ``widen_halves`` returns the Graph
 that runs: inputs are widened to float32 (complex32 to complex64) once, everything
-inside computes in it, outputs are rounded at the end, and an explicit conversion to a
-half dtype inside a body rounds in place. What only moves elements stays as it is.
+inside computes in that dtype, outputs are rounded at the end, and an explicit
+conversion to a half dtype inside a body rounds in place. Code that only moves elements
+is unchanged.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ from pellucid_compiler.ir.primitives import (
 
 
 def widen_halves(graph: Graph, boundary: bool = True) -> Graph:
-    """``graph`` computing in the wide dtype wherever it says a format of storage.
+    """``graph`` computing in the wide dtype in place of storage formats.
 
     With ``boundary`` inputs and outputs keep their half dtypes; a nested Graph, whose
-    neighbours are wide, has none. What is saved for a derivative stays wide.
+    neighbours are wide, has no boundary. Values saved for backward stay wide.
     """
     if not _mentions_half(graph):
         return graph
@@ -69,7 +70,7 @@ def _mentions_half(graph: Graph) -> bool:
 
 
 def _only_reshapes(graph: Graph) -> bool:
-    """Nothing is computed: the result can be a view of what was given."""
+    """Whether nothing is computed, so that the result can be a view of the input."""
     return all(node.primitive is RESHAPE for node in graph.nodes)
 
 

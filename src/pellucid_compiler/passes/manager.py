@@ -1,9 +1,9 @@
 """The pass manager: pipelines are data, and every pass has a name.
 
-``run_passes`` runs the passes of a pipeline in order. Where ``PELLUCID_VERIFY`` is set,
-as in the tests, the Graph is verified after each of them, and a broken rule names the
-pass. An ``observe`` function receives what each pass did, as text: ``pellucid.explain``
-shows it. Called by lower/graph.py; the pipelines are in lower/pipelines.py.
+``run_passes`` runs the passes of a pipeline in order. If ``PELLUCID_VERIFY`` is set, as
+in the tests, the Graph is verified after each pass, and a violation names the pass. An
+``observe`` function receives a text of what each pass did, which ``pellucid.explain``
+shows. Called by lower/graph.py; the pipelines are in lower/pipelines.py.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from pellucid_compiler.ir.verify import verify
 
 
 class Pass(NamedTuple):
-    """A Graph to Graph function that keeps the meaning, and its name."""
+    """A semantics-preserving Graph-to-Graph function, and its name."""
 
     name: str
     run: Callable[[Graph], Graph]
 
 
 class Stage(NamedTuple):
-    """What a pass did to a Graph: the text and the number of nodes on either side."""
+    """What a pass did to a Graph: its text and number of nodes before and after."""
 
     name: str
     before: str

@@ -1,10 +1,9 @@
-"""Sums of stores into different places as one loop of several stores.
+"""Sums of stores into disjoint places, merged into one loop with several stores.
 
-The gradient of a tensor that is read slice by slice, as the gates of a recurrence are,
-comes as one store of each slice and the sum of them. Where the slices differ in a
-number along one dim, nothing is added: each place is written once, and where they are
-all there is along that dim, nothing need be zero before. The lowering runs this after
-fusion.
+The gradient of a tensor that is read slice by slice, like the gates of a recurrence, is
+a sum of one store per slice. If the slices differ in a constant index along one dim,
+nothing is added: each place is written once, and if the slices cover that dim, no fill
+with zeros is needed. The lowering runs this after fusion.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from pellucid_compiler.ir.primitives import LOOP, LoopAttrs, Store
 
 
 def merge_stores(graph: Graph) -> Graph:
-    """``graph`` with every sum of stores into different places joined."""
+    """``graph`` with every sum of stores into disjoint places merged."""
     g = Graph(graph.name)
     g.requirements = list(graph.requirements)
     env = {v: g.input_like(v) for v in graph.inputs}
@@ -35,7 +34,7 @@ def merge_stores(graph: Graph) -> Graph:
 
 
 def _parts(node: Node) -> list[Node]:
-    """The loops whose stores the map adds up."""
+    """The loops whose stores the map sums."""
     if node.primitive is not LOOP or kind_of(node) != "map":
         return []
     attrs: LoopAttrs = node.attrs
@@ -55,7 +54,7 @@ def _parts(node: Node) -> list[Node]:
 
 
 def _merged_dim(parts: Sequence[Node]) -> int | None:
-    """The dim along which the stores differ, each at a number of its own."""
+    """The dim along which the stores differ, each at its own constant index."""
     if len(parts) < 2 or not all(map(_is_slice, parts)):
         return None
     first: LoopAttrs = parts[0].attrs
@@ -70,7 +69,7 @@ def _merged_dim(parts: Sequence[Node]) -> int | None:
 
 
 def _is_slice(node: Node) -> bool:
-    """Whether the loop writes each element of a slice once: whole axes, and numbers."""
+    """Whether the loop writes a slice once: at whole axes and constant indices."""
     if node.primitive is not LOOP or has_plain_store(node.attrs):
         return False
     attrs: LoopAttrs = node.attrs

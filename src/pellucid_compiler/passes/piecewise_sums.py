@@ -1,9 +1,10 @@
-"""Sums of products over a factor that is put together of pieces along a summed axis.
+"""Sums of products with an operand that is piecewise along a summed axis.
 
-The states before every step, which a weight's gradient reads, are the first state and
-then those of the steps but the last: to be one factor they would be copied. The sum
-over all times is one product per piece instead, each of which reads its piece in
-place. The lowering runs this after fusion. Read next: ``ranges.py``, ``products.py``.
+The states before every step, which a weight's gradient reads, are the first state
+followed by those after every step but the last; as one operand they would have to be
+copied. Instead, the sum over all times becomes one product per piece, each of which
+reads its piece in place. The lowering runs this after fusion. Read next: ``ranges.py``,
+``products.py``.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ class _Factor(NamedTuple):
 def split_sums(
     graph: Graph, reads_pieces: Callable[[Node, Value], bool] = lambda n, v: False
 ) -> Graph:
-    """``graph`` with the contractions over such factors split, where nothing else reads
-    these but nodes that ``reads_pieces`` says read the pieces in place.
+    """``graph`` with the contractions over such operands split, if these are read by
+    nothing else except nodes that, by ``reads_pieces``, read the pieces in place.
     """
     split = _split_factors(graph, reads_pieces)
     if not split:
@@ -65,7 +66,7 @@ def split_sums(
 def _split_factors(
     graph: Graph, reads_pieces: Callable[[Node, Value], bool]
 ) -> dict[Node, _Factor]:
-    """The contractions to split: everyone who reads their factor reads its pieces."""
+    """The contractions to split: every reader of their operand reads its pieces."""
     found = {node: f for node in graph.nodes if (f := _factor(node)) is not None}
     if not found:
         return found
@@ -82,7 +83,7 @@ def _split_factors(
 
 
 def _factor(node: Node) -> _Factor | None:
-    """The only piecewise factor of a contraction, if only summed axes are split."""
+    """The only piecewise operand of a contraction, if only summed axes are split."""
     if node.primitive is not LOOP or kind_of(node) != "contraction":
         return None
     attrs: LoopAttrs = node.attrs
@@ -103,7 +104,7 @@ def _factor(node: Node) -> _Factor | None:
 
 
 def _loaded_pieces(node: Node) -> list[Piece]:
-    """The pieces of a map of which each is read from somewhere; else none."""
+    """The pieces of a map if each of them is a load; else none."""
     pieces = pieces_of(node) if node.primitive is LOOP else []
     return pieces if all(piece.body.op == "load" for piece in pieces) else []
 
@@ -140,8 +141,8 @@ def _emit_products(
 
 
 def _moving_along(g: Graph, read: Expr, along: int, extent: Expr) -> Expr:
-    """The load with an index that moves along the axis: a product sums over such. What
-    it reads is repeated, which takes no memory, if it has none.
+    """The load with an index that moves along the axis, as summed axes of a product
+    must. A load that does not is broadcast along it, which takes no memory.
     """
     index = load_index(read)
     if any(uses_axis(i, {along}) for i in index):

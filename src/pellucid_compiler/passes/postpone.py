@@ -1,7 +1,7 @@
-"""What follows from the inputs and is read only behind the last scan runs there.
+"""Postpones loops that only nodes after the last scan read.
 
-A gradient's transposed weight, for one, then takes no memory while the scan runs. The
-lowering runs this when nodes have their final form.
+A gradient's transposed weight, for example, then takes no memory while the scan runs.
+The lowering runs this when nodes have their final form.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pellucid_compiler.ir.primitives import LOOP, SCAN
 
 
 def postpone_loops(graph: Graph) -> Graph:
-    """``graph`` with the loops that no scan needs behind the last one."""
+    """``graph`` with the loops that no scan needs moved after the last scan."""
     scans = [k for k, node in enumerate(graph.nodes) if node.primitive is SCAN]
     if not scans:
         return graph
@@ -24,7 +24,7 @@ def postpone_loops(graph: Graph) -> Graph:
 
 
 def _following_from_inputs(graph: Graph, nodes: list[Node]) -> set[Node]:
-    """The loops over what is known before any scan."""
+    """The loops that depend on no scan."""
     known, found = set(graph.inputs), set()
     for node in nodes:
         if node.primitive is LOOP and node.inputs and known.issuperset(node.inputs):
@@ -34,7 +34,7 @@ def _following_from_inputs(graph: Graph, nodes: list[Node]) -> set[Node]:
 
 
 def _read_late(nodes: list[Node], movable: set[Node]) -> set[Node]:
-    """The movable nodes that none of ``nodes`` reads but such ones."""
+    """The movable nodes that only movable ones among ``nodes`` read."""
     read = {v for node in nodes if node not in movable for v in node.inputs}
     late: set[Node] = set()
     for node in reversed(nodes):

@@ -1,11 +1,11 @@
 """Sums of products in the form that matrix products take: two plain strided loads.
 
-A convolution loads beyond its image, the gradient of a strided one adds into
-overlapping places. Here what is loaded beyond an operand becomes a padded copy of it,
-unless the product's kernels do without, and a product that is added at computed places
-becomes a product and the additions. Kernels multiply factors of half precision where
-the sum is rounded to it; elsewhere factors are converted before they are multiplied.
-The lowering runs this after fusion. Read next: lower/contraction.py.
+A convolution loads beyond its image; the gradient of a strided one adds into
+overlapping places. Here a load beyond an operand becomes a load of a padded copy,
+unless the product's kernels do not need one, and a product that is added at computed
+places becomes a product followed by the additions. Kernels multiply half-precision
+operands if the sum is rounded to half; otherwise the operands are converted first. The
+lowering runs this after fusion. Read next: lower/contraction.py.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Product(NamedTuple):
 
 
 def split_products(graph: Graph, reads_beyond: Callable[[Node], bool]) -> Graph:
-    """``graph`` with the factors of every matrix product made plain loads, but where
+    """``graph`` with the operands of every matrix product made plain loads, unless
     ``reads_beyond`` says that the product may load beyond its operands.
     """
     g = Graph(graph.name)
@@ -74,7 +74,7 @@ def split_products(graph: Graph, reads_beyond: Callable[[Node], bool]) -> Graph:
 
 
 def _product(node: Node, inputs: Sequence[Value]) -> Product | None:
-    """The loop as a matrix product of two factors; None if it is none."""
+    """The loop as a matrix product of two operands, or None."""
     attrs: LoopAttrs = node.attrs
     if attrs.combine != "sum" or len(attrs.stores) != 1 or attrs.init is not None:
         return None
@@ -98,7 +98,7 @@ def _product(node: Node, inputs: Sequence[Value]) -> Product | None:
 
 
 def _is_strided(factor: Expr) -> bool:
-    """Whether the factor is a load at affine places, perhaps padded or converted."""
+    """Whether it is a load at affine indices, possibly padded or converted."""
     while factor.op == "cast":
         factor = factor.args[0]
     if factor.op not in LOADS:
@@ -110,8 +110,8 @@ def _is_strided(factor: Expr) -> bool:
 
 
 def _with_padding(body: Expr) -> Expr:
-    """``f(x[i]) if 0 <= i < n else 0`` as a padded load, if the test is just that, and
-    ``f`` is a product or converts one of its factors.
+    """``f(x[i]) if 0 <= i < n else 0`` as a padded load, if the condition is exactly
+    that, and ``f`` is a product or converts one of its operands.
     """
     if body.op == "mul":
         factors = [_with_padding(factor) for factor in body.args]
@@ -138,8 +138,8 @@ def _with_padding(body: Expr) -> Expr:
 
 
 def _rounded_dtype(node: Node, uses: Uses) -> str | None:
-    """The dtype to which the only reader of a product rounds; None without such one, or
-    where results are added up in float32 first.
+    """The dtype to which the only reader of a product rounds it; None without one, or
+    if results are first summed in float32.
     """
     reader = uses.only_reader(node.outputs[0])
     if not has_plain_store(node.attrs) or reader is None:
@@ -151,8 +151,8 @@ def _rounded_dtype(node: Node, uses: Uses) -> str | None:
 
 
 def _converted(g: Graph, product: Product, rounded: str | None) -> Product:
-    """``product`` with factors that kernels multiply: both of half precision, if their
-    sum is rounded to it, or neither.
+    """``product`` with operands that kernels can multiply: both half precision, if
+    their sum is rounded to it, else neither.
     """
     factors = product.first, product.second
     stored = {e.args[0].dtype if e.op == "cast" else e.dtype for e in factors}
@@ -163,7 +163,7 @@ def _converted(g: Graph, product: Product, rounded: str | None) -> Product:
 
 
 def _converted_copy(g: Graph, factor: Expr) -> Expr:
-    """A factor of half precision as a load of its operand's converted copy."""
+    """A half-precision operand as a load of a converted copy."""
     e = factor.args[0] if factor.op == "cast" else factor
     if factor is e or e.dtype not in HALF:
         return factor
@@ -210,10 +210,10 @@ def _emit_product(
 
 
 def _result_order(first: Expr, second: Expr, place: Sequence[Expr]) -> list[int]:
-    """The stored axes as dims of the product alone: shared ones, then each factor's.
+    """The stored axes as dims of the product alone: shared ones, then each operand's.
 
-    The factor that moves along the first dim of the result comes last: its rows are the
-    long ones.
+    The operand that moves along the first dim of the result comes last: its rows are
+    the long ones.
     """
     stored, outer = axes_of(*place), axes_of(place[0])
     a, b = axes_of(first), axes_of(second)
@@ -231,14 +231,14 @@ def _put(e: Expr, place: Mapping[int, Expr]) -> Expr:
 
 
 def _plain_factor(g: Graph, factor: Expr, extents: Sequence[Expr]) -> Expr:
-    """``factor`` as a load that is always inside, perhaps converted."""
+    """``factor`` as a load that is always in bounds, possibly converted."""
     if factor.op == "cast":
         return cast(_plain_factor(g, factor.args[0], extents), factor.dtype)
     return _padded_copy(g, factor, extents) if factor.op == "padded_load" else factor
 
 
 def _padded_copy(g: Graph, e: Expr, extents: Sequence[Expr]) -> Expr:
-    """A plain load of a copy of the operand that holds all that the load reaches."""
+    """A plain load of a padded copy of everything that the load reads."""
     value: Value = e.attr
     fill = load_fill(e)
     assert fill is not None

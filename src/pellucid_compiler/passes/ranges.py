@@ -1,9 +1,9 @@
-"""Splitting a map where its body changes along an axis: ``cat`` becomes one copy per
+"""Splits a map where its body changes along an axis: ``cat`` becomes one copy per
 piece, padding a fill and a copy.
 
-A map whose body is ``a if i < n else b``, with n the same for every point, is two loops
-over parts of the axis, each storing into the same output; a padded load is a copy of
-what is inside into an output full of padding. The lowering runs this before it
+A map with the body ``a if i < n else b``, with the same n for every point, is two loops
+over parts of the axis that store into the same output; a padded load is a copy of the
+part in bounds into an output filled with the padding. The lowering runs this before it
 schedules maps.
 """
 
@@ -48,8 +48,8 @@ class Piece(NamedTuple):
 def split_ranges(
     graph: Graph, reads_pieces: Callable[[Node, Value], bool] = lambda n, v: False
 ) -> Graph:
-    """``graph`` with every piecewise map split into its pieces, but what is read only
-    by nodes that ``reads_pieces`` says read the pieces in place.
+    """``graph`` with every piecewise map split into its pieces, except values read only
+    by nodes that, by ``reads_pieces``, read the pieces in place.
     """
     whole = read_in_pieces(graph, reads_pieces)
     split = {
@@ -76,7 +76,7 @@ def split_ranges(
 def read_in_pieces(
     graph: Graph, reads_pieces: Callable[[Node, Value], bool]
 ) -> set[Value]:
-    """The values that all who read them read in pieces."""
+    """The values that all of their readers read in pieces."""
     found = {v for node in graph.nodes for v in node.inputs if reads_pieces(node, v)}
     if not found:
         return found
@@ -99,7 +99,7 @@ def pieces_of(node: Node) -> list[Piece]:
 
 
 def _padded(node: Node, body: Expr) -> list[Piece]:
-    """A padded load that is converted at most: its fill, then what is inside."""
+    """A padded load, possibly converted: its fill, then the part in bounds."""
     attrs: LoopAttrs = node.attrs
     found = _guarded_load(node, body)
     if found is None or not _is_uniform(found[1], attrs):
@@ -112,8 +112,8 @@ def _padded(node: Node, body: Expr) -> list[Piece]:
 
 
 def _guarded_load(node: Node, body: Expr) -> tuple[Expr, Expr, Expr] | None:
-    """What is inside, its fill, and the load, of a padded load or of a choice that is
-    one; None for others.
+    """For a padded load or an equivalent select: the value in bounds, its fill, and the
+    load; else None.
     """
     if body.op == "select":
         inner = body.args[1]
@@ -147,8 +147,8 @@ def _split(attrs: LoopAttrs, body: Expr, box: dict[int, Range]) -> Iterator[Piec
 
 
 def _border(attrs: LoopAttrs, body: Expr) -> tuple[int, Expr, bool] | None:
-    """(axis, bound, whether the first branch is below it) of a select that changes
-    along one axis; without loads nothing is gained.
+    """(axis, bound, whether the first branch is below it) for a select that changes
+    along one axis; None if there are no loads, because nothing would be gained.
     """
     if body.op != "select" or not is_loaded(*body.args[1:]):
         return None

@@ -1,10 +1,10 @@
-"""Sharing of equal slices between two stacks of a scan.
+"""Shares equal slices of two stacks of a scan.
 
-The gradients of a GRU's gates are the same on the side of the input and on that of the
-state but for one gate. Of two such stacks one stays whole; of the other the scan stacks
-only the slices that are its own, and the sums that read it are taken slice by slice,
-each in place. The lowering runs this after fusion. Read next:
-``merged_stores.py``, ``piecewise_sums.py``.
+The gradients of a GRU's gates on the input side equal those on the state side, except
+for one gate. Of two such stacks one stays whole; of the other, the scan stacks only the
+slices that differ, and the sums that read it are taken slice by slice, each in place.
+The lowering runs this after fusion. Read next: ``merged_stores.py``,
+``piecewise_sums.py``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from pellucid_compiler.passes.merged_stores import merge_stores
 
 
 class _Slices(NamedTuple):
-    """A value that a loop joins of slices along ``dim``: the store of each."""
+    """A value that a loop assembles from slices along ``dim``: the store of each."""
 
     node: Node
     dim: int
@@ -85,7 +85,7 @@ def _emit_scan(
     env: dict[Value, Value],
     runs: dict[Value, list[_Run]],
 ) -> None:
-    """The scan; of a stack that is given up, only the slices of its own."""
+    """The scan; of a stack that is dropped, only the slices that differ."""
     attrs: ScanAttrs = node.attrs
     step = merge_stores(fuse(attrs.step))
     found = _pair(uses, node, step)
@@ -111,7 +111,7 @@ def _emit_scan(
 
 
 def _pair(uses: Uses, node: Node, step: Graph) -> tuple[int, int] | None:
-    """The outputs of which one stays whole and the other is given up."""
+    """The pair of outputs of which one stays whole and the other is dropped."""
     places = range(node.attrs.num_carries, len(step.outputs))
     for dropped in places:
         secondary = _slices(step.outputs[dropped])
@@ -152,7 +152,7 @@ def _is_shared(primary: _Slices, secondary: _Slices, number: int) -> bool:
 
 
 def _emit_slice(step: Graph, secondary: _Slices, number: int) -> Value:
-    """The slice as a value of its own, made beside the others: by one kernel."""
+    """The slice as a value of its own, computed with the others by one kernel."""
     store, attrs = secondary.stores[number], secondary.node.attrs
     place = _without(store.place, secondary.dim)
     shape = _without(attrs.shape, secondary.dim)
@@ -182,7 +182,7 @@ def _runs(secondary: _Slices, parts: Mapping[int, Value], whole: Value) -> list[
 
 
 def _is_read_by_slice(uses: Uses, stack: Value, secondary: _Slices) -> bool:
-    """Whether nothing reads the stack but sums, each element of them in one slice."""
+    """Whether only sums read the stack, each of their elements within one slice."""
     return not uses.is_output(stack) and all(
         _axis_of_slices(node, stack) == secondary.dim + 1
         for node in uses.readers(stack)
@@ -227,7 +227,7 @@ def _emit_slices(
     runs: Mapping[Value, list[_Run]],
     env: Mapping[Value, Value],
 ) -> Value:
-    """The sum over a stack that is not there: one sum for each run of slices."""
+    """The sum over a dropped stack: one sum for each run of slices."""
     attrs: LoopAttrs = node.attrs
     body = over_values(attrs.store.body, node.inputs)
     (read,) = _loads_of(node, stack)

@@ -1,6 +1,6 @@
-"""Stacks read one element before or after: the states before every step of a scan.
+"""Stacks shifted by one element: the states before every step of a scan.
 
-Such a value holds the elements of a stack and, at one end, where the stack has none, a
+Such a value has the elements of a stack and, at the end where the stack has none, a
 value of its own. Its transpose's scan and the sums over all times read it in place
 (``piecewise_sums.py``, ``lower/recurrences.py``): nothing is copied.
 """
@@ -17,7 +17,7 @@ from pellucid_compiler.passes.ranges import Piece, pieces_of
 
 
 class Shifted(NamedTuple):
-    """Along the first dim ``stack[t + shift]``, and ``edge`` where that is outside."""
+    """Along the first dim ``stack[t + shift]``; ``edge`` out of bounds."""
 
     stack: Value
     shift: int
@@ -25,7 +25,7 @@ class Shifted(NamedTuple):
 
 
 def shifted(value: Value) -> Shifted | None:
-    """``value`` as a stack shifted by one; None if it is anything else."""
+    """``value`` as a stack shifted by one, or None."""
     node = value.node
     if node is None or node.primitive is not LOOP:
         return None

@@ -1,9 +1,9 @@
 """Groups of recorded ops with an anchor, an op in passes over whole tensors: one op.
 
-The runtime (runtime/record/anchored.cpp) describes a group by the requests that its ops
-were found by, where their operands come from, which values it gives, and the sizes at
-which it was met first. The ops are composed into the body of an op whose arguments are
-the group's inputs, the numbers of its ops of single elements, and the anchor's own
+The runtime (runtime/record/anchored.cpp) describes a group by the requests with which
+its ops were found, the origins of their operands, the values it returns, and the sizes
+at which it was first seen. The ops are composed into the body of an op whose arguments
+are the group's inputs, the numbers of its pointwise ops, and the anchor's own
 arguments. A group that takes as many passes as its parts is refused.
 """
 
@@ -34,7 +34,7 @@ from pellucid_compiler.specialise.requests import TensorLike, decode_argument
 from pellucid_compiler.specialise.unify import renamed_expr, renamed_graph
 
 RULE = "group"
-"""What the origin of such an op begins with, where that of a derivative has a rule."""
+"""The first item of such an op's origin, where a derivative's has a rule."""
 
 _DIGEST = 16
 _GROUPS: Bounded[bytes, _Group] = Bounded(512)
@@ -54,13 +54,13 @@ def anchored_graph(description: bytes, arguments: Any, resolve: Resolve) -> Grap
 
 
 def _at(group: _Group, values: Sequence[Any]) -> GraphOp:
-    """Its op at the key of arguments."""
+    """The group's op at the key of arguments."""
     return replace(declared_graph(group.op, values), anchor=group.anchor)
 
 
 def lower_anchored(description: bytes, resolve: Resolve) -> bytes:
-    """The schema of a group's op and its reference; ``LookupError`` if its parts do not
-    join.
+    """The schema of a group's op and its reference; ``LookupError`` if its parts cannot
+    be combined.
     """
     group = _group(description, resolve)
     plan = _at(group, group.example).lower().plan
@@ -71,7 +71,7 @@ def lower_anchored(description: bytes, resolve: Resolve) -> bytes:
 
 
 def graph_of(description: bytes, resolve: Resolve) -> Graph:
-    """The Graph of a group at the sizes at which it was met first."""
+    """The Graph of a group at the sizes at which it was first seen."""
     group = _group(description, resolve)
     return _at(group, group.example).graph
 
@@ -87,7 +87,7 @@ def _group(description: bytes, resolve: Resolve) -> _Group:
 
 
 class _Builder:
-    """Makes the op of a description."""
+    """Builds the op of a description."""
 
     def __init__(self, description: bytes, resolve: Resolve) -> None:
         found = described(description)
@@ -111,7 +111,7 @@ class _Builder:
         return _Group(op, (*example, *rest), self._passes(), self.traced)
 
     def _passes(self) -> int:
-        """One for the ops before the anchor, its own, one for those behind it."""
+        """One for the ops before the anchor, its own, one for the ops after it."""
         place = next(k for k, p in enumerate(self.parts) if p.numbers is None)
         plan = self.traced.lower().plan
         own = sum(not isinstance(step, ComputeStep) for step in plan.steps)
@@ -160,8 +160,8 @@ class _Builder:
         return results if len(results) > 1 else results[0]
 
     def _anchored(self, given: Mapping[int, Any]) -> Sequence[Tensor]:
-        """The anchor's results: its Graph, of the sizes and numbers given here. What it
-        requires of them was checked when it was recorded.
+        """The anchor's results: its Graph, over the sizes and numbers given here. Its
+        requirements were checked when it was recorded.
         """
         traced = self.traced
         inputs = [given[place.argument] for place in traced.places]
@@ -184,7 +184,7 @@ class _Builder:
     def _mapped(
         self, part: Member, given: Mapping[int, Tensor], numbers: Any
     ) -> list[Tensor]:
-        """The results of an op of single elements."""
+        """The results of a pointwise op."""
         member = asked_op(part.request, self.resolve)
         passed = {n.argument: next(numbers) for n in part.numbers or ()}
         read = [p.argument for p in member.places if p.argument in given]
@@ -214,7 +214,7 @@ def _type_text(argument: Argument) -> str:
 
 
 def _bound_sizes(traced: GraphOp, inputs: Sequence[Tensor]) -> dict[str, Expr]:
-    """What the names of its Graph's sizes, and of its arguments', are here."""
+    """The sizes here of the names in its Graph and its arguments."""
     found: dict[str, Expr] = {}
     for value, tensor in zip(traced.graph.inputs, inputs, strict=True):
         for size, actual in zip(value.shape, tensor.shape, strict=True):

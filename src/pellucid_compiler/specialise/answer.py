@@ -1,7 +1,7 @@
 """Answers to the runtime's requests: plans, pointwise functions, derivatives, as bytes.
 
 ``resolve`` finds the op of a reference: a declared one by name, a derivative by its
-origin (the op it came from, the arguments it was traced for, the mask).
+origin (the op it is derived from, the arguments it was traced for, the mask).
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ _RULES: Final[dict[str, Callable[[Any, int], DerivativeOp | None]]] = {
 
 
 def answer(what: str, request: bytes, kernels: Kernels) -> bytes:
-    """The encoded answer to a FunctionRequest for a "element_function", else to a
-    PlanRequest: a plan, or a derivative by the masked inputs, or that none is.
+    """The encoded answer: to a FunctionRequest for "element_function", else to a
+    PlanRequest: a plan, or a derivative for the masked inputs, or that there is none.
     """
     if what == "element_function":
         return asked_op(request, resolve).encoded(kernels)

@@ -1,4 +1,4 @@
-"""A graph op over many examples at once: an op of its own, by which inputs are batched.
+"""A graph op over many examples at once: a separate op per set of batched inputs.
 
 Batched inputs and every output have a new leading dim; the arguments are those of the
 op. Called by answer.py; the runtime calls the op from runtime/transforms/batching.cpp.
@@ -25,8 +25,8 @@ from pellucid_compiler.transforms.batch import SizesDiffer, batch
 
 
 def derive_batched(op: GraphOp, mask: int) -> DerivativeOp | None:
-    """``op`` with a leading dim on the inputs whose bits are set; None where sizes
-    depend on values: then the runtime takes the examples one by one, if all are equal.
+    """``op`` with a leading dim on the inputs whose bits are set; None if sizes depend
+    on values: then the runtime runs the examples one by one, if their sizes are equal.
     """
     op = op.to_differentiate()
     flags = [bool(mask >> min(place.number, 63) & 1) for place in op.places]
@@ -62,7 +62,7 @@ def _unused_size(graph: Graph) -> Expr:
 
 
 def _forget_names(graph: Graph, flags: Sequence[bool]) -> None:
-    """A name of a tensor's sizes, which have moved."""
+    """Drop the names of a tensor's sizes, whose dims have shifted."""
     for value, flag in zip(graph.inputs, flags, strict=True):
         if flag:
             value.name = None

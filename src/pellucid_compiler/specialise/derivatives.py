@@ -1,13 +1,13 @@
-"""The derivatives of an op at one key and mask of inputs: ops of their own.
+"""The derivatives of an op at one key and mask of inputs, which are ops too.
 
-``derive`` gives gradients, ``derive_tangent`` tangents. The backward Graph reads
-forward arguments and results, and gradients; what of these it does not read is not
-saved. That of ``derive_saving`` also reads what the declaration keeps, and a forward
-op that gives it too runs in place of the op. Sizes of unsaved arguments come as
-integers. Gradients of a pointwise op have the shape of all operands together; the
-engine sums them to the operands' shapes. runtime/ops/derivatives.cpp reads
-``encode_derivative``; DerivativePlan in autograd/derivative.h says what the fields
-mean. Read next: batching.py.
+``derive`` makes gradients, ``derive_tangent`` tangents. The backward Graph reads
+forward arguments and results, and gradients; whatever it does not read is not saved.
+The one of ``derive_saving`` also reads what the declaration saves, and a forward op
+that returns these values too runs instead of the op. Sizes of unsaved arguments are
+passed as integers. Gradients of a pointwise op have the broadcast shape of all
+operands; the engine sums them to the operands' shapes. runtime/ops/derivatives.cpp
+reads ``encode_derivative``; DerivativePlan in autograd/derivative.h explains the
+fields. Read next: batching.py.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class DerivativeOp:
     """The op that computes gradients or tangents, and how the runtime calls it.
 
     ``sizes`` are (argument, element, dim) of the integers in the ``sizes`` argument;
-    ``results`` the input number of each gradient, the output number of each tangent.
-    ``passed`` are gradients that go on as they came: of which output, to which input;
-    without others there is no op. ``forward`` gives the op's results and behind them
-    what is saved.
+    ``results`` the input number of each gradient, or the output number of each tangent.
+    ``passed`` are gradients that are passed on unchanged: from which output to which
+    input; if there are no others, there is no op. ``forward`` returns the op's results
+    and, after them, the values to save.
     """
 
     op: KeyedOp | None
@@ -78,7 +78,7 @@ class DerivativeOp:
 
 
 def derive(op: KeyedOp, mask: int) -> DerivativeOp | None:
-    """The derivative by the inputs whose bits are set; None without one."""
+    """The derivative with respect to the inputs whose bits are set, or None."""
     op = op.to_differentiate()
     wrt = _moving_inputs(op, mask)
     outputs = [k for k, v in enumerate(op.graph.outputs) if is_float(v.dtype)]
@@ -91,7 +91,7 @@ def derive(op: KeyedOp, mask: int) -> DerivativeOp | None:
 
 
 def derive_saving(op: GraphOp, mask: int) -> DerivativeOp | None:
-    """As ``derive``, of a call that keeps what its gradient reads."""
+    """Like ``derive``, for a call that saves what its gradient reads."""
     found = derive(op, mask)
     if found is None or op.saving_graph is None:
         return found
@@ -113,7 +113,7 @@ def derive_saving(op: GraphOp, mask: int) -> DerivativeOp | None:
 def _recomputing_saved(
     op: GraphOp, backward: Graph, saved: range, wrt: Sequence[int]
 ) -> Graph:
-    """The backward Graph that computes what ``backward`` takes as inputs ``saved``."""
+    """The backward Graph that recomputes the inputs ``saved`` of ``backward``."""
     graph = _backward_graph(op.graph, op.graph, wrt)
     graph.inputs[saved.start : saved.start] = [
         Value(v.shape, v.dtype, name=v.name)
@@ -123,7 +123,7 @@ def _recomputing_saved(
 
 
 def saving_forward(op: GraphOp) -> GraphOp:
-    """``op`` giving what its declaration keeps behind its results."""
+    """``op`` with the values that its declaration saves after its results."""
     assert op.saving_graph is not None
     name = derived_name(op, "forward", 0)
     returns = ", ".join(["Tensor"] * len(op.saving_graph.outputs))
@@ -140,7 +140,7 @@ def saving_forward(op: GraphOp) -> GraphOp:
 
 
 def derive_tangent(op: KeyedOp, mask: int) -> DerivativeOp | None:
-    """The tangents of the outputs where the inputs of ``mask`` have tangents."""
+    """The tangents of the outputs, given tangents of the inputs of ``mask``."""
     op = op.to_differentiate()
     wrt = _moving_inputs(op, mask)
     outputs = [k for k, v in enumerate(op.graph.outputs) if v.differentiable]
@@ -164,8 +164,8 @@ def _backward_graph(forward: Graph, graph: Graph, wrt: Sequence[int]) -> Graph:
     """(inputs, ``forward``'s outputs, grads of ``graph``'s float outputs) -> grads of
     ``wrt``.
 
-    What the backward part needs of the forward part's results, it reads. ``forward``
-    is ``graph``, or has further outputs.
+    The backward part reads what it needs of the forward part's results. ``forward`` is
+    ``graph``, or has additional outputs.
     """
     return _copy(_made_backward(forward, graph, tuple(wrt)))
 
@@ -176,7 +176,7 @@ def _tangent_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
 
 
 def _copy(graph: Graph) -> Graph:
-    """For an assembly, which renumbers what it is given."""
+    """A copy for an assembly, which renumbers it."""
     return graph.with_outputs(graph.outputs)
 
 
@@ -205,9 +205,9 @@ def _made_backward(forward: Graph, graph: Graph, wrt: tuple[int, ...]) -> Graph:
 
 
 def _without_idle_calls(graph: Graph) -> Graph:
-    """``graph`` with the calls that only what they keep is read of replaced by the part
-    of their bodies that gives it, which may need fewer arguments. What the bodies
-    require, the forward op has checked.
+    """``graph`` with calls of which only saved values are read replaced by the part of
+    their bodies that computes these, which may need fewer arguments. The forward op has
+    checked the bodies' requirements.
     """
     uses = graph.uses()
     g = Graph(graph.name)
@@ -272,9 +272,9 @@ def _converted(g: Graph, value: Value, dtype: str) -> Value:
 class _Assembly:
     """The derivative op's schema, sources and numbering.
 
-    ``derived`` reads the op's inputs, its outputs and what ``given`` says, in this
-    order; so does ``differentiated``, if there is one, which reads arguments that
-    ``derived`` reads too.
+    ``derived`` reads the op's inputs, its outputs and the values that ``given`` lists,
+    in this order; so does ``differentiated``, if there is one, which reads only
+    arguments that ``derived`` reads too.
     """
 
     def __init__(
@@ -308,7 +308,7 @@ class _Assembly:
         for graph in self._graphs():
             assert set(graph.used_inputs()) <= set(used), (self.op.name, graph)
         if self.op.broadcasts and not used:
-            used = [self.first_given]  # it gives the shape
+            used = [self.first_given]  # it determines the shape
         for position in used:
             self._add_tensor(position)
         self._add_numbers()
@@ -329,7 +329,7 @@ class _Assembly:
         )
 
     def _pass_gradients(self) -> None:
-        """Leave out the results that are a gradient as it came."""
+        """Omit the results that are an unchanged gradient."""
         given = dict(
             zip(self.derived.inputs[self.first_given :], self.given, strict=True)
         )
@@ -369,7 +369,7 @@ class _Assembly:
         self.arguments.append(source)
 
     def _add_numbers(self) -> None:
-        """Bind every symbol that no size of a saved tensor gives."""
+        """Bind every symbol that is not a size of a saved tensor."""
         used = {self.derived.inputs[k] for k in self.derived.used_inputs()}
         known = {n.attr for v in used for n in v.shape if n.op == "sym"}
         passed: dict[int, int] = {}
@@ -460,8 +460,8 @@ class _Assembly:
 
 
 def derived_name(op: KeyedOp, rule: str, mask: int) -> str:
-    """A name of its own: the origin's, the rules in their order, and a digest of what
-    decides the Graph.
+    """A unique name: the origin's, the rules in order, and a digest of what determines
+    the Graph.
     """
     whole = encode([rule, op.reference, *op.identity(), mask])
     digest = hashlib.sha256(whole).hexdigest()[:DIGEST]
@@ -472,20 +472,20 @@ def derived_name(op: KeyedOp, rule: str, mask: int) -> str:
 
 
 def derived_node_name(node: str, rule: str) -> str:
-    """What records a call of a derived op: ``ExpBackward0`` gives
-    ``ExpBackwardBackward0``, its rule for tangents ``ExpJvpBackward0``.
+    """The name of the node that records a call of a derived op: ``ExpBackward0`` gives
+    ``ExpBackwardBackward0``, its tangent rule ``ExpJvpBackward0``.
     """
     stem, _, _ = node.rpartition("Backward")
     return f"{stem}{'Jvp' if rule == 'jvp' else 'Backward'}Backward0"
 
 
 def origin_of(op: KeyedOp) -> list[Encodable]:
-    """What a request says of the forward op: its reference and its arguments."""
+    """The forward op in a request: its reference and its arguments."""
     return [op.reference, op.arguments]
 
 
 def guard_program(op: KeyedOp) -> tuple[Instruction, ...]:
-    """The forward op's questions, asked again when a derivative of it is looked up."""
+    """The forward op's guards, evaluated again when a derivative is looked up."""
     registers = RegisterBuilder({**size_sources(op.graph), **op.sources})
     for condition, answer in op.guards.items():
         registers.guard(condition, answer)
@@ -517,7 +517,7 @@ def encode_derivative(
 
 
 def _derived_op(op: KeyedOp | None, kernels: dict[bytes, Kernel]) -> DerivedOp | None:
-    """An op that is made when it is first met, with what runs its one key."""
+    """An op made at first use, with what runs its only key."""
     if op is None:
         return None
     assert isinstance(op.reference, bytes)

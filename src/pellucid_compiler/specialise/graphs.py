@@ -1,5 +1,5 @@
-"""Graph ops at one key: a declared op's trace, or the derivative of such a one, as a
-plan. Read next: derivatives.py.
+"""Graph ops at one key: a declared op's trace, or a derivative of one, as a plan. Read
+next: derivatives.py.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class GraphOp(KeyedOp):
     """A Graph of tensors, which a plan runs.
 
     ``hints``: the sizes and numbers it was traced with. ``anchor``: of a group, the op
-    in it whose sums keep their bits. ``saving_graph``: the Graph whose extra outputs
-    the declaration saves for backward; None where it saves nothing. ``differentiated``
-    is differentiated in place of a Graph that reads such values: it has the same inputs
-    and computes them. ``images``: its tensors may be channels-last.
+    in it whose sums keep their bits. ``saving_graph``: the Graph whose additional
+    outputs the declaration saves for backward; None if it saves nothing.
+    ``differentiated`` is differentiated instead of a Graph that reads such values: it
+    has the same inputs and computes them. ``images``: its tensors may be channels-last.
     """
 
     broadcasts = False

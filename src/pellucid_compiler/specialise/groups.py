@@ -1,9 +1,9 @@
 """Groups of pointwise ops as one map kernel: recorded ops over one space, fused.
 
 The runtime (runtime/record/groups.cpp) describes a group by the request that made each
-op's function, where each of its operands comes from, and which values it gives. The
-functions are substituted into each other, with each op's rounding in place, so the
-kernel gives the bits that the ops give one by one.
+op's function, the origins of its operands, and the values it returns. The functions are
+substituted into each other, with each op's rounding in place, so the kernel produces
+the same bits as the ops one by one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Group(NamedTuple):
 
 
 def group_of(description: bytes) -> Group:
-    """The group that ``description`` says, as one Graph of elements."""
+    """The group of ``description``, as one Graph of elements."""
     group = described(description)
     values: list[Expr] = []
     inputs: dict[int, str] = {}

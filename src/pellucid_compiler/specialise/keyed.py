@@ -1,7 +1,7 @@
-"""Ops at one key, whatever runs them: what derivation, naming and answers need of one.
+"""Ops at one key: what derivation, naming and answers need to know.
 
 A ``KeyedOp`` is a Graph under a schema. graphs.py has those that a plan runs,
-pointwise.py those that a kernel of single elements runs. Read next: derivatives.py.
+pointwise.py those that an element kernel runs. Read next: derivatives.py.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ArgumentSource:
 
 @dataclass(frozen=True)
 class Derived:
-    """What a derivative of an op is made of; ``origins``: of its arguments."""
+    """The parts of an op's derivative; ``origins``: of its arguments."""
 
     reference: bytes
     schema: Schema
@@ -49,13 +49,13 @@ class Derived:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class KeyedOp(ABC):
-    """A Graph under a schema, for one key and one set of answers to its questions.
+    """A Graph under a schema, for one key and one set of guards.
 
     ``reference`` names the op in requests: its full name, or the origin of a
-    derivative; ``arguments`` are those of the request. ``places`` tells which argument
-    each tensor that the Graph reads is; ``sources`` where the numbers are found in the
-    call. ``node`` names the nodes that record calls of it. ``promoted``: a bit for each
-    argument that the runtime promotes before it runs the op.
+    derivative; ``arguments`` are those of the request. ``places``: the argument of each
+    tensor that the Graph reads; ``sources``: where the numbers are found in the call.
+    ``node`` names the nodes that record its calls. ``promoted``: one bit per argument
+    that the runtime promotes before it runs the op.
     """
 
     broadcasts: ClassVar[bool]
@@ -79,7 +79,7 @@ class KeyedOp(ABC):
 
     @abstractmethod
     def specification(self) -> Encodable:
-        """The key under which the runtime finds what ``encoded`` gives."""
+        """The key under which the runtime finds the result of ``encoded``."""
 
     @abstractmethod
     def called_specification(self) -> Encodable:
@@ -87,7 +87,7 @@ class KeyedOp(ABC):
 
     @abstractmethod
     def identity(self) -> list[Encodable]:
-        """What beside the reference decides the Graph."""
+        """What determines the Graph besides the reference."""
 
     @abstractmethod
     def encoded(self, kernels: dict[bytes, Kernel]) -> bytes:
@@ -95,12 +95,12 @@ class KeyedOp(ABC):
 
     @abstractmethod
     def keyed(self, kernels: dict[bytes, Kernel]) -> Encodable:
-        """The record of its key and of what runs it."""
+        """The record of its key and what runs it."""
 
     @abstractmethod
     def to_differentiate(self) -> Self:
-        """The op whose Graph tells all that its results depend on."""
+        """The op whose Graph contains everything that its results depend on."""
 
     @abstractmethod
     def derived(self, parts: Derived) -> KeyedOp:
-        """The op of a derivative, which is run as this one is."""
+        """The op of a derivative, which runs in the same way."""

@@ -1,5 +1,5 @@
-"""The ops that answer requests for what runs a pointwise call, and those of recorded
-groups, which ask in the same way.
+"""The ops that answer requests for pointwise calls, and for members of recorded groups,
+whose requests have the same form.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Resolve: TypeAlias = Callable[[Any, Any], Any]
 
 
 def described(description: bytes) -> GroupDescription:
-    """A group, as the runtime says it."""
+    """A group, as described by the runtime."""
     return read_record(GroupDescription, decode(description))
 
 
 def asked_op(request: bytes, resolve: Resolve) -> PointwiseOp:
-    """The op that a FunctionRequest asks for, of items after promotion."""
+    """The op that a FunctionRequest requests, for items after promotion."""
     asked = read_request(FunctionRequest, request)
     with with_default_dtype(asked.default_dtype):
         if isinstance(asked.op, bytes):

@@ -1,9 +1,9 @@
-"""Pointwise ops at one key, and their derivatives, which are pointwise ops again.
+"""Pointwise ops at one key, and their derivatives, which are pointwise too.
 
 The runtime promotes and broadcasts, and calls the kernel of a Graph of elements
-(ir/elements.py) for all. It asks behind promotion for what runs a call
-(``pointwise_at``), before it for derivatives (``declared_pointwise``). A tangent has
-the shape of what it reads; the runtime expands it to the output's.
+(ir/elements.py) for all elements. It requests the function of a call after promotion
+(``pointwise_at``), derivatives before it (``declared_pointwise``). A tangent has the
+shape of what it reads; the runtime expands it to the output's.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ from pellucid_compiler.specialise.unify import renamed_graph
 class PointwiseOp(KeyedOp):
     """A Graph of elements, which one kernel runs.
 
-    ``key`` is the one after promotion, to the dtype ``common``; ``called`` the one
-    before. ``units`` are the factors that are 1, as they are unless given (add's
-    alpha): derivatives know them.
+    ``key`` is the one after promotion to the dtype ``common``, ``called`` the one
+    before. ``units`` are factors that have their default 1 (add's alpha): derivatives
+    use that.
     """
 
     broadcasts = True
@@ -71,7 +71,7 @@ class PointwiseOp(KeyedOp):
         return lower_elements(self.graph, self.places, self.sources, self.rules)
 
     def number_arguments(self) -> dict[str, int]:
-        """The argument that each symbol of the Graph is."""
+        """The argument of each symbol of the Graph."""
         found = {}
         for name, source in self.sources.items():
             assert isinstance(source, NumberSource)
@@ -128,7 +128,7 @@ class PointwiseOp(KeyedOp):
         )
 
     def _is_promoted(self, origin: ArgumentSource) -> bool:
-        """Operands that had their own dtype in the forward op keep it here."""
+        """Operands that kept their dtype in the forward op keep it here."""
         if origin.origin == "gradient":
             return True
         if origin.origin == "result":
@@ -142,7 +142,7 @@ class PointwiseOp(KeyedOp):
 
 @lru_cache(64)
 def _with_units(graph: Graph, units: tuple[str, ...]) -> Graph:
-    """``graph`` where the numbers ``units`` are 1."""
+    """``graph`` with the numbers ``units`` replaced by 1."""
     values = {s.attr: const(1, s.dtype) for s in graph_symbols(graph)}
     known = {name: values[name] for name in units if name in values}
     return renamed_graph(graph, known)

@@ -1,8 +1,7 @@
-"""PyTorch's type promotion of a pointwise call, as runtime/kernels/pointwise.cpp does
-it by the same tables (abi/dtypes.py).
+"""PyTorch's type promotion of a pointwise call, as in runtime/kernels/pointwise.cpp,
+with the same tables (abi/dtypes.py).
 
-Needed where a derivative is traced: the runtime asks with the arguments as they were
-given.
+Needed to trace a derivative: its request has the arguments as given.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def promoted_mask(op: Op) -> int:
 def common_dtype(
     key: Key, promoted: int, int_to_float: bool, default: str = "float32"
 ) -> str:
-    """The dtype that the promoted arguments are computed in.
+    """The dtype in which the promoted arguments are computed.
 
     Tensors with dimensions decide; 0-dim tensors and numbers only raise the category.
     """
@@ -59,7 +58,7 @@ def common_dtype(
     deciding = [functools.reduce(promote, dtypes) for dtypes in classes if dtypes]
     result = default
     if deciding:
-        # The runtime has refused what has no common dtype.
+        # The runtime has already refused operands without a common dtype.
         result = functools.reduce(
             lambda a, b: raise_category(b, a),  # type: ignore[arg-type, return-value]
             deciding[::-1],
@@ -70,7 +69,7 @@ def common_dtype(
 
 
 def _strong(dtype: str, default: str) -> str:
-    """The dtype of a Python number, as a tensor of it would have."""
+    """The dtype of a tensor made from a Python number."""
     weak = {
         "weakint": "int64",
         "weakfloat": default,
@@ -92,7 +91,7 @@ def compute_items(key: Key, promoted: int, common: str) -> Key:
 def element_key(op: Op, key: Key) -> Key:
     """The key of one element of a foreach call: lists by their first item.
 
-    An empty list is an argument that is not given; a list in ``numbers`` is a number.
+    An empty list is an absent argument; a list in ``numbers`` is a number.
     """
 
     def element(argument: Argument, item: ArgumentKey) -> ArgumentKey:

@@ -1,4 +1,4 @@
-"""What the runtime says of a call, and how keys are written in the frozen file.
+"""The arguments of requests, and keys as written in the frozen file.
 
 A request describes arguments: tensors by dtype and sizes, numbers by value. A key in
 the frozen file describes them by dtype and rank, by the kind of a number, and by static
@@ -33,7 +33,7 @@ _NUMBER_KINDS = {
     "weakfloat": NUMBER["float"],
     "weakcomplex": NUMBER["complex"],
 }
-# What begins the list that describes an argument.
+# The first item of the list that describes an argument.
 TENSOR, NUMBER_ITEM, UNIT, STATIC, DTYPE, LIST, IGNORED = (
     ITEM[kind]
     for kind in ("tensor", "number", "one", "static", "dtype", "list", "ignored")
@@ -88,7 +88,7 @@ def encode_argument(value: Any, argument: Argument) -> Encodable:
 
 
 def specification(schema: Schema, key: Key, ranks: bool = True) -> list[Encodable]:
-    """``key`` as the frozen file has it; without ``ranks`` only 0-dim or not counts."""
+    """``key`` as in the frozen file; without ``ranks`` only 0-d or not counts."""
     pairs = zip(key, schema.arguments, strict=True)
     return [specification_item(item, argument, ranks) for item, argument in pairs]
 
@@ -131,10 +131,10 @@ def number_sources(schema: Schema, key: Key) -> dict[str, Source]:
 
 
 class TensorPlace(NamedTuple):
-    """A tensor argument: its place in the schema and its number for autograd.
+    """A tensor argument: its position in the schema and its number for autograd.
 
     ``element`` is -1 unless the argument is a list. Autograd counts every tensor-typed
-    argument, lists element by element, whether or not it holds a tensor.
+    argument, lists element by element, whether or not it has a tensor.
     """
 
     argument: int

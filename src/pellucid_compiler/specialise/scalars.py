@@ -1,8 +1,8 @@
 """Pointwise ops at one key: a Graph of elements as a map kernel and its encoding.
 
-The runtime has promoted already when it asks: tensors come with the dtype they are
-computed in, numbers with the common dtype alone. runtime/ops/element_functions.cpp
-reads what ``encode_function`` writes.
+The runtime promotes before it sends a request: tensors have their compute dtype,
+numbers only the common dtype. runtime/ops/element_functions.cpp reads what
+``encode_function`` writes.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class ComputeKey:
     key: Key
 
     def specification(self, schema: Schema) -> PointwiseKey:
-        """The key as the frozen file has it."""
+        """The key as in the frozen file."""
         items: list[Encodable] = []
         for argument, item in zip(schema.arguments, self.key, strict=True):
             if isinstance(item, TensorKey):
@@ -81,15 +81,15 @@ class ComputeKey:
 
 
 def _static_item(key: StaticKey, argument: Argument) -> Encodable:
-    """None where a tensor or number is not given; other values complete the key."""
+    """None if a tensor or number is absent; other values are part of the key."""
     if argument.type in ("Tensor", "Scalar", "float", "SymInt", "Generator"):
         return None
     return [STATIC, specification_item(key, argument)]
 
 
 def number_key(argument: Argument, common: str) -> NumberKey:
-    """A number counts by the category of the common dtype, whatever its own type;
-    a probability or a tolerance (``float``) stays what it is.
+    """A number has the category of the common dtype, whatever its own type; a
+    probability or a tolerance (``float``) keeps its type.
     """
     if argument.type == "float":
         return NumberKey("weakfloat")
@@ -116,11 +116,11 @@ def compute_key(schema: Schema, items: Sequence[Any], common: str) -> ComputeKey
 
 @dataclass(frozen=True)
 class NumberRule:
-    """Which numbers a parameter takes; the runtime checks it before it computes.
+    """Which numbers a parameter accepts; the runtime checks it before it computes.
 
-    ``exact``: no float where integers are computed, no bool but for bools.
-    ``nonnegative``: no negative number where integers are computed. ``fits``: the dtype
-    whose range holds the number; None takes any.
+    ``exact``: no floats if integers are computed, bools only for bools.
+    ``nonnegative``: no negative number if integers are computed. ``fits``: the dtype
+    whose range must contain the number; None accepts any.
     """
 
     exact: bool = False
@@ -131,8 +131,8 @@ class NumberRule:
 def number_rules(op: Op, graph: Graph, common: str) -> dict[str, NumberRule]:
     """The rules of a declared op's ``Scalar`` arguments.
 
-    A number that the op stores as it is must fit the result, one that it computes with
-    must fit what it computes in.
+    A number that the op stores unchanged must fit the result; one that it computes with
+    must fit the compute dtype.
     """
     names = [
         argument.name
@@ -154,7 +154,7 @@ def number_rules(op: Op, graph: Graph, common: str) -> dict[str, NumberRule]:
 
 
 def _stored_numbers(outputs: Sequence[Expr]) -> dict[str, str]:
-    """The numbers that results hold unchanged, and the dtypes of those results."""
+    """The numbers that are stored unchanged in results, and these results' dtypes."""
     found: dict[str, str] = {}
     for output in outputs:
         left = [without_partials(output)]
@@ -170,9 +170,9 @@ def _stored_numbers(outputs: Sequence[Expr]) -> dict[str, str]:
 
 
 class Parameter(NamedTuple):
-    """The argument that a parameter of the kernel is, or the part of it.
+    """The argument that a parameter of the kernel is, or a part of it.
 
-    ``part``: as NUMBER_PART names it.
+    ``part``: as named in NUMBER_PART.
     """
 
     argument: int
@@ -195,8 +195,9 @@ class Parameter(NamedTuple):
 class LoweredFunction:
     """A map kernel, the argument of each operand, and its parameters.
 
-    Operands from ``FIRST_DRAW`` are random words; each element takes ``num_draws``.
-    ``of_numbers`` is required before the kernel runs; ``of_elements`` are its checks.
+    Operands from ``FIRST_DRAW`` on are random words; each element consumes
+    ``num_draws``. ``of_numbers`` are requirements checked before the kernel runs;
+    ``of_elements`` are its checks.
     """
 
     kernel: Kernel
@@ -213,7 +214,7 @@ def lower_elements(
     sources: Mapping[str, Source],
     rules: Mapping[str, NumberRule],
 ) -> LoweredFunction:
-    """The kernel of a Graph of elements; ``places``: which argument each operand is;
+    """The kernel of a Graph of elements; ``places``: the argument of each operand;
     random words follow.
     """
     num_draws = len(graph.inputs) - len(places)
@@ -236,7 +237,7 @@ def lower_elements(
 def _map_kernel(
     outputs: tuple[Expr, ...], dtypes: tuple[str, ...]
 ) -> tuple[Kernel, tuple[int, ...], tuple[str, ...], tuple[Check, ...]]:
-    """The kernel, which inputs it reads, the numbers that are its parameters, and its
+    """The kernel, the inputs it reads, the numbers that are its parameters, and its
     checks of elements.
     """
     bodies = _real_arithmetic([without_partials(e) for e in outputs])
@@ -269,7 +270,7 @@ def _map_kernel(
 def _number_checks(
     graph: Graph, sources: Mapping[str, Source]
 ) -> RegisterBuilder | None:
-    """The program that checks what is required of numbers; None if nothing is."""
+    """The program that checks requirements on numbers; None if there are none."""
     if not graph.requirements:
         return None
     checks = RegisterBuilder(sources)
@@ -286,7 +287,7 @@ def _real_arithmetic(bodies: list[Expr]) -> list[Expr]:
 
 
 def rewrite_untyped(e: Expr, leaf: Any, memo: dict[Expr, Expr]) -> Expr:
-    """As ``rewrite``, but without typing the nodes again: a parameter is not weak."""
+    """Like ``rewrite``, without typing the nodes again: a parameter is not weak."""
 
     def rebuilt(node: Expr) -> Expr:
         args = tuple([memo[a] for a in node.args])

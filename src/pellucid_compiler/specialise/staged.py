@@ -1,10 +1,10 @@
-"""Shared ops that combine values inside: an op for each of their stages.
+"""Sharded ops that combine values inside: an op for each of their stages.
 
 ``staged`` chooses the plan of a call and describes its stages, whose ops the runtime
-makes by their origins, as it does those of derivatives; ``stage_graph`` gives such an
-op at a key. A stage's arguments are its values, then the sizes and the numbers that its
-values do not tell. Sizes of parts and of wholes are different symbols there.
-Read first: transforms/shard.py, transforms/stages.py.
+makes from their origins, as for derivatives; ``stage_graph`` returns such an op at a
+key. A stage's arguments are its values, then the sizes and numbers that its values do
+not determine. Sizes of parts and of wholes are different symbols there. Read first:
+transforms/shard.py, transforms/stages.py.
 """
 
 from __future__ import annotations
@@ -57,15 +57,15 @@ from pellucid_compiler.transforms.shard import (
 from pellucid_compiler.transforms.stages import Stage, stages_of
 
 RULE: Final = "stage"
-"""What the origin of a stage's op begins with."""
+"""The first item of the origin of a stage's op."""
 
 _DIGEST = 16
 _OPS: Final[Bounded[bytes, Op]] = Bounded(1024)
 
 
 class Size(NamedTuple):
-    """A size that a stage is given: of the whole, of this process's part, or the place
-    of the part's first element.
+    """A size passed to a stage: of the whole, of this process's part, or the offset of
+    the part's first element.
     """
 
     kind: str
@@ -89,8 +89,8 @@ class StageCall(NamedTuple):
 
 
 class Staged(NamedTuple):
-    """A plan of a call: what its tensors must be, the values they become, the stages,
-    the values that are the results, what these are, and their sizes.
+    """A plan of a call: the required states of its tensors, the values they become, the
+    stages, the result values, their states, and their sizes.
     """
 
     needs: tuple[State, ...]
@@ -111,7 +111,7 @@ class _Source(NamedTuple):
     stages: list[Stage]
 
     def state(self, number: int, place: int) -> State:
-        """What a value is in front of a step."""
+        """The state of a value before a step."""
         state: State = None
         if number in self.flat.inputs:
             state = self.plan.needs[self.flat.inputs.index(number)]
@@ -129,8 +129,8 @@ def staged(
     ranks: int,
     has_gradient: bool,
 ) -> Staged | None:
-    """The cheapest plan in stages of a call with TensorLikes for tensors; None if there
-    is none that takes them: that combines values inside, or needs places of parts.
+    """The cheapest plan in stages of a call with TensorLikes for tensors; None if no
+    plan needs stages, that is, combines values inside or needs offsets of parts.
     """
     graph, env = _traced(op, values)
     steps = Flat(graph).steps
@@ -144,7 +144,7 @@ def staged(
 
 
 def _needs_first(step: Step, strategy: Strategy) -> bool:
-    """Whether a step needs the place of a part's first element."""
+    """Whether a step needs the offset of a part's first element."""
     return strategy.owned is not None or _needs_number(step, strategy)
 
 
@@ -214,7 +214,7 @@ def _decoded(item: Any) -> State:
 def _traced(op: Op, values: Sequence[Any]) -> tuple[Graph, dict[str, Any]]:
     call = specialise(op.schema, values, {}, op.options.numbers)
     traced = op.trace(call.key, call.env)
-    # Of half types what goes from stage to stage is float32.
+    # For half dtypes, values passed from stage to stage are float32.
     graph = unify_sizes(traced.graph, traced.nominal, traced.guards)
     return graph, dict(call.env)
 
@@ -254,7 +254,7 @@ def _stage_op(source: _Source, place: int, description: bytes) -> Op:
 
 
 class _Body:
-    """What a stage does, as the function of an op."""
+    """A stage's body, as the function of an op."""
 
     def __init__(self, source: _Source, stage: Stage) -> None:
         self.source, self.stage = source, stage
@@ -281,7 +281,7 @@ class _Body:
         return "part" if self.states[number] == Split(dim) else "whole"
 
     def _symbols(self, place: int) -> Iterable[tuple[str, Expr]]:
-        """The symbols of a step, and what they are of."""
+        """The symbols of a step, and their kinds."""
         step, strategy = self._step(place)
         for e in symbols(*step.node.primitive.exprs(step.node.attrs)):
             yield "whole", e
@@ -315,7 +315,7 @@ class _Body:
     def _names(
         self, tensors: Sequence[Tensor], rest: list[Any]
     ) -> dict[tuple[str, str], Expr]:
-        """What the sizes and numbers are here, by kind and name."""
+        """The values of sizes and numbers here, by kind and name."""
         names: dict[tuple[str, str], Expr] = {}
         for number, tensor in zip(self.stage.inputs, tensors, strict=True):
             shape = self.source.flat.values[number].shape
@@ -342,7 +342,7 @@ def _part_sizes(step: Step, strategy: Strategy) -> list[Expr]:
 
 
 def _needs_number(step: Step, strategy: Strategy) -> bool:
-    """Whether the number of the axis that is shared out is a value."""
+    """Whether the index of the sharded axis is a value."""
     axis = strategy.axis
     return axis is not None and reads_number(step.node.attrs, axis)
 
@@ -350,7 +350,7 @@ def _needs_number(step: Step, strategy: Strategy) -> bool:
 def _attrs(
     step: Step, strategy: Strategy, names: Mapping[tuple[str, str], Expr]
 ) -> Any:
-    """A step's attributes by what the stage's sizes and numbers are."""
+    """A step's attributes in terms of the stage's sizes and numbers."""
 
     def whole(e: Expr) -> Expr | None:
         if e.op != "sym":
@@ -382,7 +382,7 @@ def _attrs(
 
 
 def _numbered(attrs: Any, axis: int, first: Expr) -> Any:
-    """The axis's number is the whole's where it is a value; elements are those of the
+    """Use the whole's index of the axis where it is a value; elements are those of the
     part.
     """
 
@@ -408,7 +408,7 @@ def _owned(
     owned: tuple[int, int],
     names: Mapping[tuple[str, str], Expr],
 ) -> Any:
-    """Elements that other processes have are zeros; what nobody has is an error."""
+    """Elements of other processes are zeros; elements that nobody has are an error."""
     operand, dim = owned
     size = inputs[operand].shape[dim].attr
     first, whole = names["first", size], names["whole", size]

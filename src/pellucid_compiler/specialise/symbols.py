@@ -9,7 +9,7 @@ from pellucid_compiler.ir.graph import Graph, Value
 
 
 def graph_symbols(graph: Graph, values: Iterable[Value] = ()) -> list[Expr]:
-    """The distinct syms of the nodes, of what they make and of ``values``."""
+    """The distinct syms of the nodes, of their results and of ``values``."""
     found: dict[Expr, None] = {}
     shapes = [*values, *graph.outputs]
     for node in graph.nodes:

@@ -1,9 +1,9 @@
-"""Sizes that a Graph requires to be equal become one symbol, or the number they are.
+"""Replaces sizes that a Graph requires to be equal by one symbol or number.
 
-``matmul`` requires that the inner sizes agree; with one symbol for both, loops over one
-are seen to stay inside the other, in the Graph and in its derivatives. A size that a
-guard found to be 1 is 1: its axis disappears. The requirements keep their own symbols:
-they are what makes this right. Called by graphs.py after tracing.
+``matmul`` requires equal inner sizes; with one symbol for both, loops over one are
+provably in bounds of the other, in the Graph and in its derivatives. A size that a
+guard found to be 1 is 1: its axis disappears. The requirements keep their own symbols,
+because they justify the replacement. Called by graphs.py after tracing.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ Replacement: TypeAlias = "Callable[[Expr], Expr | None]"
 
 
 def unify_sizes(graph: Graph, traced: Graph, guards: Mapping[Expr, bool]) -> Graph:
-    """``graph`` with one symbol for sizes that are equal wherever it runs: by what its
-    trace, the Graph ``traced``, requires and the answers that it was given.
+    """``graph`` with one symbol for sizes that are always equal, according to the
+    requirements of its trace, the Graph ``traced``, and to the guards.
     """
     sizes = traced.sizes.copy()
     for body in _bodies(traced):
         sizes.merge(body.sizes)
-    for condition, answer in guards.items():  # those of nested traces hold for all
+    for condition, answer in guards.items():  # guards of nested traces hold for all
         if answer:
             sizes.add(condition)
     renamed = sizes.renamed()
@@ -60,7 +60,7 @@ def _by_name(names: Mapping[str, Expr]) -> Replacement:
 
 
 def _bodies(graph: Graph) -> Iterator[Graph]:
-    """The Graphs of its calls: they name the same sizes."""
+    """The Graphs of its calls, which name the same sizes."""
     for node in graph.nodes:
         if node.primitive is CALL:
             yield node.attrs.body

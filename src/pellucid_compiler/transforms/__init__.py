@@ -1,7 +1,7 @@
-"""Graph to Graph with another meaning: jvp (linearise), transpose, vjp, batch.
+"""Graph-to-Graph transforms: jvp (linearise), transpose, vjp, batch.
 
-One rule per primitive; no transform names an op. Imports ``ir`` alone. Read jvp.py,
-then transpose.py.
+One rule per primitive; no transform names an op. Imports only ``ir``. Read jvp.py, then
+transpose.py.
 """
 
 from pellucid_compiler.transforms.batch import batch

@@ -1,7 +1,7 @@
-"""Batching: the Graph of many examples at once, with a new leading axis.
+"""Batching: the Graph for many examples at once, with a new leading axis.
 
-A loop gets one more axis, a scan's step is batched, a library routine is batched over
-leading axes anyway. ``vmap`` and the transpose of ``scan`` use it.
+A loop gets one more axis, a scan's step is batched, and a library routine is batched
+over leading axes already. ``vmap`` and the transpose of ``scan`` use it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class SizesDiffer(NotImplementedError):
 def batch(graph: Graph, batched: Sequence[bool], size: Expr) -> Graph:
     """Inputs flagged in ``batched`` and every output get a leading axis of ``size``.
 
-    Raises SizesDiffer where a size depends on the values of what is batched.
+    Raises SizesDiffer if a size depends on the values of batched inputs.
     """
     g = Graph(f"{graph.name}.batch")
     g.requirements = list(graph.requirements)
@@ -124,7 +124,7 @@ def _reshape(
 def _scan(
     g: Graph, node: Node, inputs: list[Value], batched: list[bool], size: Expr
 ) -> Sequence[Value]:
-    """Time stays the leading axis of the sequences, the batch comes second."""
+    """Time stays the leading axis of the sequences; the batch axis is second."""
     attrs: ScanAttrs = node.attrs
     k, end = attrs.num_carries, len(inputs) - attrs.num_constants
     carries = _all_batched(g, inputs[:k], batched[:k], size)
@@ -148,7 +148,7 @@ def _swap_leading(g: Graph, value: Value) -> Value:
 def _library(
     g: Graph, node: Node, inputs: list[Value], batched: list[bool], size: Expr
 ) -> Sequence[Value]:
-    """Operands whose leading dims broadcast get the new one before all of them."""
+    """Operands whose leading dims broadcast get the new axis before all of them."""
     given = _all_batched(g, inputs, batched, size)
     core = ROUTINES[node.attrs.routine].core
     leading = [v.rank - n for v, n in zip(given, core, strict=False)]

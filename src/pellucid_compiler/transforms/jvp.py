@@ -1,9 +1,9 @@
 """Linearisation: the Graph of the tangents, node by node.
 
 ``jvp(graph, wrt)`` maps (inputs, tangents of ``wrt``) to tangents of the differentiable
-outputs. A rule gets the node's inputs and outputs in the new Graph and may read either;
-a tangent that would contain the forward body reads the output instead, which decides
-what a derivative saves. Read next: transpose.py.
+outputs. A rule receives the node's inputs and outputs in the new Graph and may read
+either; a tangent that would contain the forward body reads the output instead, which
+determines what a derivative saves. Read next: transpose.py.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def jvp(
     """(inputs, tangents of ``wrt``) -> tangents of the differentiable outputs.
 
     With ``primal`` the outputs themselves come first. With ``given_outputs`` the
-    outputs are inputs too, between the inputs and the tangents, and are read instead of
-    recomputed.
+    outputs are additional inputs, between the inputs and the tangents, and are read
+    instead of recomputed.
     """
     g = Graph(f"{graph.name}.jvp")
     env = {value: g.input_like(value) for value in graph.inputs}
@@ -133,8 +133,8 @@ def _scan(
     outputs: Sequence[Value],
     tangents: Tangents,
 ) -> Tangents:
-    """A scan over the tangents of the carries, given the carries each step received and
-    what it made.
+    """A scan over the tangents of the carries, given the carries that each step
+    received and its results.
     """
     attrs: ScanAttrs = node.attrs
     k, n, end = attrs.num_carries, len(inputs), len(inputs) - attrs.num_constants
@@ -172,9 +172,7 @@ def _scan(
 def carry_before(
     g: Graph, first: Value | None, stack: Value, attrs: ScanAttrs
 ) -> Value:
-    """The carry that each step received; zero before the first step without
-    ``first``.
-    """
+    """The carry that each step received; zero before the first without ``first``."""
     back = 1 if attrs.reverse else -1
 
     def body(t: Expr, *p: Expr) -> Expr:
@@ -216,7 +214,7 @@ def _call(
     outputs: Sequence[Value],
     tangents: Tangents,
 ) -> Tangents:
-    """The hand VJP, which is linear in its cotangents, transposed."""
+    """The transpose of the hand VJP, which is linear in its cotangents."""
     from pellucid_compiler.transforms.transpose import transpose
 
     attrs: CallAttrs = node.attrs

@@ -1,8 +1,8 @@
-"""The tangent of a loop: the slopes of its bodies times the tangents of what they load.
+"""The tangent of a loop: slopes of its bodies times tangents of their loads.
 
-Sums and assignments are linear in their bodies; an extremum shares its tangent among
-the elements that tie; a product multiplies each factor's tangent with the other
-factors. Called by jvp.py alone.
+Sums and assignments are linear in their bodies; an extremum divides its tangent among
+tied elements; a product multiplies each factor's tangent by the other factors. Called
+only by jvp.py.
 """
 
 from __future__ import annotations
@@ -77,9 +77,7 @@ class LoopTangent:
         return self._emit(stores, bodies, init)
 
     def _body(self, store: Store, slopes: Slopes) -> Expr:
-        """The tangent of one store's body, reading the output where it contains the
-        body.
-        """
+        """The tangent of one store's body, reading the output in place of the body."""
         total: Expr = const(0.0)
         checked = checked_loads(store.body)
         for (leaf, conjugated), slope in slopes.items():
@@ -153,8 +151,8 @@ class LoopTangent:
     ) -> Value | None:
         """Each factor's tangent times the product of the others.
 
-        A quotient by the factor will not do where a factor is zero: the product of the
-        factors that are not, and the number of zeros, say what the others multiply to.
+        Dividing the product by the factor fails if a factor is zero: the product of the
+        nonzero factors and the number of zeros determine the product of the others.
         """
         y, initial = self.output, self.init
         one, zero = const(1, y.dtype), const(0, y.dtype)

@@ -1,9 +1,9 @@
-"""``represent``: what a pointwise op is on operands that are stored without background.
+"""``represent``: pointwise ops on operands stored without their background.
 
 A sparse operand stores some elements; the others are its background, 0. Whether the
-result has such a form follows from the op's body with 0 in the place of operands: if
-that is 0 wherever operand k is 0, the result has no element where k has none. ``0 * x``
-counts as 0, as PyTorch's sparse products have it, though x may be infinite.
+result has such a form follows from the op's body with 0 in place of operands: if it is
+0 wherever operand k is 0, the result has no element where k has none. ``0 * x`` counts
+as 0, as in PyTorch's sparse products, although x may be infinite.
 
 Called by ``pellucid/sparse/_ops/pointwise.py``.
 """
@@ -26,8 +26,8 @@ def is_background(body: Expr, absent: Collection[int]) -> bool:
 
 
 def is_linear(body: Expr, operand: int) -> bool:
-    """Whether the body is that operand times what does not depend on it: then it may
-    be applied to the terms of a sum.
+    """Whether the body is that operand times a factor independent of it: then it may be
+    applied to the terms of a sum.
     """
     if body.op in LOADS:
         return bool(body.attr == operand)
@@ -46,7 +46,7 @@ def _is_free(body: Expr, operand: int) -> bool:
 
 
 class _Background:
-    """The values that follow from those operands: a NumPy scalar, or None."""
+    """The values implied by those operands: a NumPy scalar, or None."""
 
     def __init__(self, absent: Collection[int]) -> None:
         import numpy

@@ -1,11 +1,11 @@
-"""The transpose of a scan: a scan the other way over the cotangents of its carries.
+"""The transpose of a scan: a reverse scan over the cotangents of its carries.
 
     mu[t] = step_transposed(ct[t] + mu[t + 1])
 
-The scan has what the cotangents of the carries need, and what is computed of that
-element by element. The rest is batched over time behind it, from values that the scan
-stacks; the cotangent of a constant is then a sum over all steps, such as one matrix
-product for a weight. Called by transpose.py alone.
+The scan contains what the cotangents of the carries need, and element-by-element ops on
+that. The rest is batched over time after the scan, from values that the scan stacks;
+the cotangent of a constant is then a sum over all steps, for example a single matrix
+product for a weight. Called only by transpose.py.
 """
 
 from __future__ import annotations
@@ -40,10 +40,11 @@ _ELEMENTWISE = ("map", "view", "gather", "store")
 
 
 class ReverseScan:
-    """One scan being transposed by the inputs at ``positions``, its carries first.
+    """One scan being transposed with respect to the inputs at ``positions``, its
+    carries first.
 
-    ``back`` is the transposed step: from the inputs that are fixed and the cotangents
-    of the carries and of those other outputs that have one.
+    ``back`` is the transposed step: a function of the fixed inputs and the cotangents
+    of the carries and of other outputs that have one.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class ReverseScan:
 
     def _step(self) -> tuple[Graph, list[Value]]:
         """(mu, fixed sequences, cotangents; constants) of one step, and the cotangents
-        that it gives; no outputs yet.
+        that it computes; no outputs yet.
         """
         step = Graph("step_transposed")
         k = self.num_carries
@@ -152,9 +153,9 @@ def _needed(graph: Graph, values: Iterable[Value]) -> set[Node]:
 
 
 def _elementwise(graph: Graph, inner: set[Node], wanted: set[Node]) -> set[Node]:
-    """The ``wanted`` nodes that loop over single elements of what ``inner`` makes.
+    """The ``wanted`` nodes that loop over single elements of values of ``inner``.
 
-    A view that ends such a chain is as well one of the stack.
+    A view that ends such a chain can equally be a view of the stack.
     """
     made = {v for node in inner for v in node.outputs}
     known, found = {*made, *graph.inputs}, set()
@@ -171,8 +172,8 @@ def _elementwise(graph: Graph, inner: set[Node], wanted: set[Node]) -> set[Node]
 
 
 def _reads_once(node: Node, values: set[Value]) -> bool:
-    """Whether the node computes each element of one of ``values`` and repeats none: an
-    outer product, which sums over time turn into a matrix product, does.
+    """Whether the node computes each element from one of ``values`` and repeats none;
+    an outer product repeats elements, and its sum over time becomes a matrix product.
     """
     if kind_of(node) not in _ELEMENTWISE:
         return False
@@ -194,7 +195,7 @@ def _read_outside(
     inner: set[Node],
     carries: Sequence[Value],
 ) -> list[Value]:
-    """The values of the scan's nodes that the nodes behind it read."""
+    """The values of the scan's nodes that later nodes read."""
     made = [v for node in step.nodes if node in inner for v in node.outputs]
     return [v for v in made if v not in carries and _is_read(v, later, outputs)]
 
@@ -220,7 +221,7 @@ def _sum_over_time(g: Graph, value: Value) -> Value:
 
 
 def _is_sum_per_time(attrs: LoopAttrs) -> bool:
-    """Whether each time's elements are sums of their own, at the time's own axis."""
+    """Whether each time's elements are separate sums, along the time axis."""
     if attrs.combine != "sum" or len(attrs.stores) != 1 or attrs.init is not None:
         return False
     time, *place = attrs.stores[0].place

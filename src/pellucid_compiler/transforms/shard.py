@@ -1,11 +1,12 @@
-"""Where an op's operands and results may be, when processes share its work: rules read
-off the loops of its Graph.
+"""How an op's operands and results may be distributed when processes share its work:
+rules derived from the loops of its Graph.
 
-Along one dimension of a mesh of processes a value is replicated (None), split along a
-dim (``Split``) or to be combined (``Joined``). A loop says everything: whose axis is
-shared out splits the operands that it indexes, replicates those that it does not, and
-splits or joins the result; a body that is linear in operands passes their partial sums
-on. ``plans`` joins the rules of a Graph's loops. No op is named here.
+Along one dimension of a mesh of processes, a value is replicated (None), split along a
+dim (``Split``), or still to be combined (``Joined``). A loop determines everything:
+sharding one of its axes splits the operands that the axis indexes, replicates the
+others, and splits the result or leaves it to be combined; a body that is linear in
+operands passes on their partial sums. ``plans`` combines the rules of a Graph's loops.
+No op is named here.
 
 Called by ``pellucid.distributed.tensor``. Read next: ir/primitives/loop.py.
 """
@@ -38,7 +39,7 @@ class Split(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """The value is the combination of what the processes have."""
+    """The value is the combination of the processes' values."""
 
     combine: str
 
@@ -46,16 +47,16 @@ class Joined(NamedTuple):
 State = Split | Joined | None
 
 _REDUCES: Final = ("sum", "prod", "max", "min", "and", "or")
-_MOST_STATES = 300  # of a Graph's values, while its loops are joined
+_MOST_STATES = 300  # of a Graph's values, while its loops' rules are combined
 
 
 class Strategy(NamedTuple):
-    """One way to share a node's work: what operands must be, and what results are.
+    """One way to share a node's work: the required states of the operands, and the
+    states of the results.
 
-    ``axis``: the loop axis that is shared out; None where sizes stay whole. ``dim``:
-    of a reshape, the dim of the result that is split. ``owned``: an operand that is
-    split along a dim which loaded places lead into: the rank that owns the element
-    supplies it.
+    ``axis``: the loop axis that is sharded; None if sizes stay whole. ``dim``: for a
+    reshape, the dim of the result that is split. ``owned``: an operand that is split
+    along a dim with loaded indices: the rank that owns the element supplies it.
     """
 
     needs: tuple[State, ...]
@@ -71,11 +72,12 @@ class Strategy(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What each input of a Graph must be, and what each output then is.
+    """The required state of each input of a Graph, and the resulting state of each
+    output.
 
-    ``numbers`` are the sizes among the call's numbers that are those of a part.
-    ``cost`` counts the elements that move. ``chosen`` has each step's strategy;
-    ``joins`` says before which step a value inside is combined.
+    ``numbers`` are those of the call's numbers that are sizes of a part. ``cost``
+    counts the elements that move. ``chosen`` has each step's strategy; ``joins`` says
+    before which step an intermediate value is combined.
     """
 
     needs: tuple[State, ...]
@@ -95,7 +97,7 @@ def _bodies(attrs: Any) -> list[Expr]:
 
 
 def _reads(e: Expr, axis: int) -> bool:
-    """Whether the axis's number, not the element that it leads to, is a value in e."""
+    """Whether the axis's index itself, not only an element at it, is a value in e."""
     if e.op == "axis":
         return bool(e.attr == axis)
     if e.op in LOADS:
@@ -114,8 +116,8 @@ def is_axis(index: Expr, axis: int) -> bool:
 def _split_needs(
     node: Node, axis: int, env: Mapping[str, Any]
 ) -> dict[int, State] | None:
-    """What operands must be when the axis is shared out; None if one would need its
-    neighbours' elements.
+    """The required states of the operands if the axis is sharded; None if a process
+    would need its neighbours' elements.
     """
     extent = size_value(node.attrs.extents[axis], env)
     needs: dict[int, State] = {}
@@ -137,7 +139,7 @@ def _split_needs(
 
 
 def _result(attrs: Any, axis: int) -> State | bool:
-    """What the result is when the axis is shared out; False: no such state."""
+    """The state of the result if the axis is sharded; False: there is none."""
     found: set[State | bool] = set()
     for store in attrs.stores:
         at = [dim for dim, index in enumerate(store.place) if is_axis(index, axis)]
@@ -156,7 +158,7 @@ def _result(attrs: Any, axis: int) -> State | bool:
 
 
 def reads_number(attrs: Any, axis: int) -> bool:
-    """Whether the number of an axis of a loop is a value in its bodies."""
+    """Whether an axis's index is a value in a loop's bodies."""
     return any(_reads(store.body, axis) for store in attrs.stores) or (
         attrs.payload is not None and _reads(attrs.payload, axis)
     )
@@ -181,8 +183,8 @@ def _axis_strategies(
         yield Strategy(states, result, axis)
 
 
-# 0: free of the chosen operands; 1: linear in them, without a constant term; "zero": a
-# zero; None: neither.
+# 0: independent of the chosen operands; 1: linear in them, without a constant term;
+# "zero": a zero; None: neither.
 Degree = int | str | None
 
 
@@ -257,7 +259,8 @@ def _owner_strategies(node: Node) -> Iterator[Strategy]:
                 yield Strategy(tuple(needs), Joined("sum"), owned=(operand, dim))
 
 
-# reshape is not a loop: the outermost dim of a group that merges or parts may be split.
+# reshape is not a loop: the outermost dim of a group that is merged or split may be
+# sharded.
 
 
 def _groups(
@@ -304,8 +307,8 @@ def _reshape_strategies(
 def strategies(
     node: Node, env: Mapping[str, Any], ranks: int, is_staged: bool = False
 ) -> list[Strategy]:
-    """Every way in which so many ranks run a node without talking. In stages the place
-    of a part can be told, so that numbers of axes are those of the whole.
+    """Every way in which so many ranks can run a node without communication. In stages
+    the offset of a part is available, so that indices of axes are those of the whole.
     """
     found = [Strategy((None,) * len(node.inputs), None)]
     if node.primitive is LOOP:
@@ -378,7 +381,7 @@ def _is_detached(node: Node, operand: int) -> bool:
 
 
 def moving_cost(have: State, want: State, elements: int) -> float | None:
-    """What it takes to redistribute a value; None where that is not possible."""
+    """The cost of redistributing a value; None if that is not possible."""
     if have == want:
         return 0
     if want is None:
@@ -402,8 +405,8 @@ class _Partial(NamedTuple):
 
 
 class Talk(NamedTuple):
-    """What may be combined inside: nothing but sums where gradients are wanted, unless
-    none reaches the value.
+    """Which values may be combined inside: only sums if gradients are wanted, unless no
+    gradient reaches the value.
     """
 
     flat: Flat
@@ -411,7 +414,7 @@ class Talk(NamedTuple):
     has_gradient: bool
 
     def cost(self, number: int, have: State, want: State) -> float | None:
-        """Of combining a value; None where that must not be."""
+        """The cost of combining a value; None if that is not allowed."""
         if want is not None or not isinstance(have, Joined):
             return None
         if number in self.flat.inputs:
@@ -430,8 +433,8 @@ def plans(
     ranks: int,
     free: Sequence[int] = (),
 ) -> list[Plan]:
-    """Every plan that the beam finds, the cheapest first. ``free`` inputs may be in any
-    state: random words.
+    """Every plan that the beam search finds, cheapest first. ``free`` inputs may be in
+    any state: random words.
     """
     flat = Flat(graph)
     found: dict[Any, Plan] = {}
@@ -451,8 +454,8 @@ def staged_plans(
     ranks: int,
     has_gradient: bool = False,
 ) -> list[Plan]:
-    """Plans that combine values inside of the op, which then runs in stages
-    (stages.py); the cheapest first.
+    """Plans that combine values inside the op, which then runs in stages (stages.py);
+    cheapest first.
     """
     if not all(_holds(r.condition, env) for r in graph.requirements):
         return []
@@ -467,7 +470,7 @@ def staged_plans(
 
 
 def _has_plain_sizes(step: Step, strategy: Strategy) -> bool:
-    """Whether sizes that become those of a part are symbols of their own."""
+    """Whether sizes that become those of a part are separate symbols."""
     split = [
         value.shape[state.dim]
         for value, state in zip(step.node.inputs, strategy.needs, strict=True)
@@ -556,7 +559,7 @@ def _local_numbers(
     graph: Graph, flat: Flat, partial: _Partial, env: Mapping[str, Any], ranks: int
 ) -> dict[str, int] | None:
     """The sizes that are those of a part; None if the op, run on parts, would use such
-    a size where the whole's is meant.
+    a size where that of the whole is meant.
     """
     changed: dict[str, int] = {}
 
@@ -591,7 +594,7 @@ def _local_numbers(
 
 
 def _follow(condition: Expr, changed: dict[str, int]) -> None:
-    """A size that must equal one of a part is one of a part."""
+    """A size that must equal a part's size is a part's size too."""
     if condition.op != "eq" or any(side.op != "sym" for side in condition.args):
         return
     first, second = (side.attr for side in condition.args)
@@ -604,7 +607,7 @@ def _follow(condition: Expr, changed: dict[str, int]) -> None:
 def _holds(condition: Expr, env: Mapping[str, Any]) -> bool:
     try:
         return bool(size_value(condition, env))
-    except KeyError:  # a count that only the data will tell
+    except KeyError:  # that depends on data
         return True
 
 
@@ -623,14 +626,14 @@ def _agrees(
     local: Mapping[str, Any],
     part: Any,
 ) -> bool:
-    """Whether a value has its sizes when the op is run on parts."""
+    """Whether a value has the right sizes when the op runs on parts."""
     for dim, size in enumerate(shape):
         is_split = isinstance(state, Split) and state.dim == dim
         try:
             expected = part(size) if is_split else size_value(size, env)
             if size_value(size, local) != expected:
                 return False
-        except KeyError:  # a count that only the data will tell
+        except KeyError:  # that depends on data
             if is_split:
                 return False
     return True

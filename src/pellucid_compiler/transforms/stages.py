@@ -1,9 +1,9 @@
-"""The stages of a shared op that combines values inside: runs of its steps, between
-which the processes talk.
+"""The stages of a sharded op that combines values inside: runs of its steps, between
+which the processes communicate.
 
-Steps of a stage are all shared or all replicated, so that the gradient of a replicated
-operand of a shared stage is a part of a sum, and that of a replicated stage the whole.
-Called by specialise/staged.py, which makes each stage an op. Read first: shard.py.
+The steps of a stage are all sharded or all replicated, so that the gradient of a
+replicated operand is a partial sum in a sharded stage, and complete in a replicated
+one. Called by specialise/staged.py, which makes each stage an op. Read first: shard.py.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pellucid_compiler.transforms.shard import Flat, Plan
 
 
 class Stage(NamedTuple):
-    """Steps by their place, the values that they read and give, by number, and those
-    that are combined before they run.
+    """Steps by their index, the numbers of the values that they read and compute, and
+    the values that are combined before they run.
     """
 
     steps: tuple[int, ...]
@@ -58,7 +58,7 @@ def stages_of(flat: Flat, plan: Plan) -> list[Stage]:
 
 
 def _runs(flat: Flat, plan: Plan) -> list[_Run]:
-    """Steps in order, cut where values are combined or the kind of work changes."""
+    """Steps in order, split where values are combined or the kind of work changes."""
     runs: list[_Run] = []
     for place, strategy in enumerate(plan.chosen):
         joins = [number for step, number in plan.joins if step == place]
@@ -71,8 +71,8 @@ def _runs(flat: Flat, plan: Plan) -> list[_Run]:
 
 
 def _merged(flat: Flat, runs: list[_Run]) -> list[_Run]:
-    """Replicated steps that only the shared ones behind them read run with those: what
-    comes of them is shared.
+    """Merge replicated steps that only later sharded ones read into those: their
+    results are then sharded.
     """
     merged: list[_Run] = []
     for place, run in enumerate(runs):

@@ -3,9 +3,9 @@ it.
 
 ``transpose(graph, linear)`` maps (the other inputs, cotangents of the outputs) to the
 cotangents of the linear inputs. Each rule is the exact dual of its primitive: a load
-becomes a store, a padded load a dropping store, a recurrence one that runs backwards.
-Conjugation and real projections are inserted here, so that integer and real inputs need
-no special rule.
+becomes a store, a padded load a dropping store, a recurrence a reverse one. Conjugation
+and real projections are inserted here, so that integer and real inputs need no special
+rule.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _loop(
 def _init_cotangent(
     g: Graph, node: Node, inputs: list[Value | None], ct: Value
 ) -> Value:
-    """``sum`` passes the cotangent on; ``assign`` has overwritten some of it."""
+    """``sum`` passes the cotangent on; ``assign`` overwrote some elements."""
     attrs: LoopAttrs = node.attrs
     if attrs.combine == "sum":
         return ct
@@ -146,7 +146,7 @@ def _known(node: Node, inputs: list[Value | None]) -> list[Value]:
 def _contributions(
     node: Node, inputs: list[Value | None], linear: list[bool], ct: Value
 ) -> dict[int, list[Store]]:
-    """For each linear operand: which of its elements gets which part of the
+    """For each linear operand: which of its elements receives which part of the
     cotangent.
     """
     attrs: LoopAttrs = node.attrs
@@ -175,7 +175,7 @@ def _contributions(
 def _accumulate(
     g: Graph, extents: Sequence[Expr], stores: list[Store], shape: tuple[Expr, ...]
 ) -> Value | None:
-    """What can be solved becomes gathers; the rest is one scatter of several stores."""
+    """Solvable stores become gathers; the rest is one scatter with several stores."""
     solved: list[Store] = []
     rest: list[Store] = []
     for store in stores:

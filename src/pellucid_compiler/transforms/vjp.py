@@ -2,7 +2,7 @@
 
 ``backward`` is what autograd runs, reading saved values; ``vjp`` recomputes them;
 ``joint`` is forward and backward as one Graph, from which the set of saved values is
-read.
+determined.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ def backward(graph: Graph, wrt: Sequence[int]) -> Graph:
     """(inputs, outputs, cotangents of the differentiable outputs) -> cotangents of
     ``wrt``.
 
-    Its ``used_inputs`` are what autograd saves; what is neither an input nor an output
-    is recomputed.
+    Its ``used_inputs`` are what autograd saves; other values are recomputed.
     """
     n = len(graph.inputs) + len(graph.outputs)
     forward = jvp(graph, wrt, given_outputs=True)
@@ -38,8 +37,8 @@ def backward(graph: Graph, wrt: Sequence[int]) -> Graph:
 
 
 def joint(graph: Graph, wrt: Sequence[int]) -> Graph:
-    """(inputs, cotangents) -> (outputs, cotangents of ``wrt``), sharing what they
-    share.
+    """(inputs, cotangents) -> (outputs, cotangents of ``wrt``), sharing common
+    subexpressions.
     """
     g = Graph(f"{graph.name}.joint")
     inputs = [g.input_like(v) for v in graph.inputs]

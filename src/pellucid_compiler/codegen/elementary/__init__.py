@@ -2,8 +2,8 @@
 
 Each is a Python function of a builder and vectors of float32 or float64; it works at
 any width and calls no library. ``FUNCTIONS`` names those that are scalar ops.
-``tests/compiler/test_elementary.py`` states and measures every bound.
-Read next: ``floats.py``, ``exponential.py``; ``tools/fit_elementary.py`` makes the
+``tests/compiler/test_elementary.py`` states and measures every bound. Read next:
+``floats.py``, ``exponential.py``; ``tools/fit_elementary.py`` computes the
 coefficients.
 """
 

@@ -1,7 +1,7 @@
 """sin, cos, tan and their inverses.
 
-``x = k pi/2 + r``: for moderate ``x`` with three parts of ``pi/2``, beyond by
-multiplying with as many digits of ``2/pi`` as it takes (``reduction.py``).
+``x = k pi/2 + r``: for moderate ``x`` by subtraction with three parts of ``pi/2``,
+beyond by multiplication with as many digits of ``2/pi`` as needed (``reduction.py``).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pellucid_compiler.codegen.elementary.reduction import reduce_angle
 _HALF_PI, _HALF_PI_LOW = 1.5707963267948966, 6.123233995736766e-17
 _HALF_PI_SINGLE = (1.5707963705062866, -4.371138828673793e-08)
 _TAN_EIGHTH_PI = math.sqrt(2) - 1
-# Beyond these limits, sums overflow and what divisions lose underflows.
+# Beyond these limits sums overflow, and the remainders of divisions underflow.
 _MODERATE = {"float": 2.0**60, "double": 2.0**500}
 
 

@@ -1,10 +1,10 @@
 """erf, erfc and erfinv.
 
-Those of float32 are cut into pieces (``pieces.py``): erf itself, ``exp(x**2) erfc(x)``
-and ``erfinv(x) / x`` as a function of ``-log(1 - x**2)``. In float64 small arguments
-have a polynomial, larger ones ``erfc(x) = exp(-x**2) p(t) / (1 + 2 x)`` with
+The float32 functions are split into pieces (``pieces.py``): erf itself, ``exp(x**2)
+erfc(x)`` and ``erfinv(x) / x`` as a function of ``-log(1 - x**2)``. In float64 small
+arguments use a polynomial, larger ones ``erfc(x) = exp(-x**2) p(t) / (1 + 2 x)`` with
 ``t = (x - 4) / (x + 4)`` (Shepherd and Laframboise, 1981); erfinv has three
-polynomials, which one step of Halley's refines.
+polynomials, refined by one step of Halley's method.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def erfc(f: Function, x: Value) -> Value:
 
 
 def _complement_single(f: Function, size: Value) -> Value:
-    """``exp(-size**2)`` times a function in pieces; 0 beyond the least float32."""
+    """``exp(-size**2)`` times a function in pieces; 0 below the smallest float32."""
     vanishes = size > 10.06
     size = f.select(vanishes, 0.0, size)
     index = piece_of_octaves(f, size + 1.0)
@@ -109,7 +109,7 @@ def _erfinv_single(f: Function, size: Value) -> Value:
 
 
 def _finish(f: Function, x: Value, result: Value) -> Value:
-    """The sign of ``x`` and the values at 0, 1 and beyond."""
+    """Set the sign of ``x`` and the values at 0, at 1 and beyond."""
     size = f.unary("fabs", x)
     result = f.select(size < 1.0, result, NAN)
     result = f.select(size.equals(1.0), INFINITY, result)

@@ -1,8 +1,9 @@
-"""exp, exp2, expm1 and the hyperbolic functions made of them.
+"""exp, exp2, expm1 and the hyperbolic functions built on them.
 
-``x = k log 2 + r`` with ``abs(r) <= log(2) / 2``; a polynomial gives ``exp(r)`` and the
-exponent field ``2 ** k``. ``log 2`` has two parts so that ``r`` is right to the last
-bit and a little beyond (Cody and Waite, Software Manual for the Elementary Functions).
+``x = k log 2 + r`` with ``abs(r) <= log(2) / 2``; a polynomial yields ``exp(r)`` and
+the exponent field ``2 ** k``. ``log 2`` is split into two parts so that ``r`` is
+accurate slightly beyond its last bit (Cody and Waite, Software Manual for the
+Elementary Functions).
 """
 
 from __future__ import annotations
@@ -26,15 +27,14 @@ _LN_2, _LN_2_LOW = 0.6931471805599453, 2.3190468138462996e-17
 
 
 def _clamp(f: Function, x: Value, low: float, high: float) -> Value:
-    """NaN stays NaN: both comparisons give it back."""
+    """NaN is preserved: both comparisons return it."""
     x = f.select(x < low, low, x)
     return f.select(x > high, high, x)
 
 
 def _above(f: Function, x: Value, low: float, high: float) -> tuple[Value, Value]:
-    """Where the result is zero, and arguments that are clamped, or 0 there: arithmetic
-    that underflows takes processors a hundred times as long, and masked scores are full
-    of it.
+    """Where the result is zero, and arguments clamped, or set to 0 there: arithmetic
+    that underflows can take a hundred times as long, and masked scores are full of it.
     """
     vanishes = x < low
     x = f.select(vanishes, f.constant(0.0, x.type), x)
@@ -45,7 +45,7 @@ Power = tuple[Value, Value]
 
 
 def _reduce(f: Function, x: Value) -> tuple[Power, Value, Value]:
-    """``k`` as a float and in integer bits, ``r`` and what ``r`` lacks."""
+    """``k`` as a float and in integer bits, ``r`` and the rounding error of ``r``."""
     high, low = split(_LN_2, _LN_2_LOW, x)
     power = round_to_integer(f, x, _LOG2_E)
     near = f.fma(power[0], -high, x)
@@ -60,7 +60,7 @@ def _minus_one(f: Function, r: Value, rest: Value) -> Value:
 
 
 def _grown(f: Function, r: Value, rest: Value) -> Value:
-    """``exp(r + rest)``; the sum of 1 and ``r`` keeps what rounding takes."""
+    """``exp(r + rest)``; the sum of 1 and ``r`` carries its rounding error."""
     terms = table.EXP_SINGLE if is_single(r) else table.EXP_DOUBLE
     high, low = two_sum(f, f.constant(1.0, r.type), r)
     return high + f.fma(r * r, polynomial(f, r, terms), rest + low)
@@ -76,7 +76,7 @@ def exp(f: Function, x: Value) -> Value:
 
 
 def exp_of_sum(f: Function, x: Value, low: Value | None) -> Value:
-    """``exp(x + low)`` where ``low`` is what rounding took from a product ``x``."""
+    """``exp(x + low)`` where ``low`` is the rounding error of a product ``x``."""
     bounds = (-104.0, 89.0) if is_single(x) else (-746.0, 710.0)
     vanishes, x = _above(f, x, *bounds)
     power, r, rest = _reduce(f, x)
@@ -87,7 +87,7 @@ def exp_of_sum(f: Function, x: Value, low: Value | None) -> Value:
 
 
 def times_exp(f: Function, factor: Value, x: Value, low: Value) -> Value:
-    """``factor * exp(x + low)`` for a bounded ``x`` that rounding took ``low`` from."""
+    """``factor * exp(x + low)`` for a bounded ``x`` with rounding error ``low``."""
     high_part, low_part = split(_LN_2, _LN_2_LOW, x)
     power = round_to_integer(f, x, _LOG2_E)
     near = f.fma(power[0], -high_part, x)
@@ -106,7 +106,7 @@ def exp2(f: Function, x: Value) -> Value:
 
 
 def expm1(f: Function, x: Value) -> Value:
-    """``2**k (exp(r) - 1) + (2**k - 1)``, halved inside lest 2**k overflow."""
+    """``2**k (exp(r) - 1) + (2**k - 1)``, halved inside to avoid overflow of 2**k."""
     bounded = _clamp(f, x, *((-20.0, 89.0) if is_single(x) else (-40.0, 710.0)))
     (_, exponent), r, rest = _reduce(f, bounded)
     small = _minus_one(f, r, rest)
@@ -123,7 +123,7 @@ def tanh(f: Function, x: Value) -> Value:
 
 
 def _tanh_double(f: Function, x: Value) -> Value:
-    """``m / (m + 2)`` where ``m = expm1(2 abs(x))``; 1 beyond the last digit."""
+    """``m / (m + 2)`` where ``m = expm1(2 abs(x))``; 1 where it rounds to 1."""
     doubled = _clamp(f, f.unary("fabs", x) * 2.0, 0.0, 40.0)
     (_, exponent), r, rest = _reduce(f, doubled)
     power = power_of_two(f, exponent)

@@ -1,4 +1,4 @@
-"""Bits of float32 and float64 that elementary functions take apart and put together.
+"""The bit formats of float32 and float64, and error-free arithmetic on them.
 
 Used by the other modules of this folder. Read next: ``exponential.py``.
 """
@@ -29,7 +29,7 @@ class FloatFormat:
 
     @property
     def rounding_shift(self) -> float:
-        """Adding it rounds a number to an integer, found then in the low bits."""
+        """Adding it rounds a number to an integer, which is then in the low bits."""
         return 1.5 * math.ldexp(1.0, self.mantissa_bits)
 
 
@@ -68,7 +68,7 @@ def from_bits(f: Function, bits: Value) -> Value:
 
 
 def polynomial(f: Function, x: Value, coefficients: Sequence[float]) -> Value:
-    """``c[0] + c[1] x + ...`` by Horner's rule, one rounding a step."""
+    """``c[0] + c[1] x + ...`` by Horner's rule, one rounding per step."""
     result = f.constant(coefficients[-1], x.type)
     for coefficient in reversed(coefficients[:-1]):
         result = f.fma(result, x, coefficient)
@@ -76,8 +76,9 @@ def polynomial(f: Function, x: Value, coefficients: Sequence[float]) -> Value:
 
 
 def broad_polynomial(f: Function, x: Value, terms: Sequence[float]) -> Value:
-    """``polynomial`` as the sum of its even and odd terms: half the steps that wait for
-    each other, for functions so long that processors see no other vector meanwhile.
+    """``polynomial`` as the sum of its even and odd terms: half the length of the
+    dependency chain, for functions so long that processors do not overlap them with
+    other vectors.
     """
     square = x * x
     odd = polynomial(f, square, terms[1::2])
@@ -95,7 +96,7 @@ def scale(f: Function, x: Value, number: Value, exponent: Value) -> Value:
     """``x * 2 ** exponent``, rounded once if the result is subnormal; ``number`` is the
     exponent as a float.
 
-    Two factors reach from the least subnormal to overflow."""
+    Two factors cover the range from the smallest subnormal to overflow."""
     if f.module.has_avx512 and x.type.lanes * x.type.element_bits in (256, 512):
         return _scaled(f, x, number)
     half = exponent >> 1
@@ -103,7 +104,7 @@ def scale(f: Function, x: Value, number: Value, exponent: Value) -> Value:
 
 
 def _scaled(f: Function, x: Value, number: Value) -> Value:
-    """The same in one instruction of AVX-512."""
+    """The same as one AVX-512 instruction."""
     lanes, width = x.type.lanes, x.type.lanes * x.type.element_bits
     kind = "ps" if is_single(x) else "pd"
     every_lane = f.constant(-1, Type(f"i{max(lanes, 8)}"))
@@ -121,7 +122,8 @@ def _scaled(f: Function, x: Value, number: Value) -> Value:
 def round_to_integer(f: Function, x: Value, factor: float) -> tuple[Value, Value]:
     """The integer nearest ``x * factor``, as a float and in integer bits.
 
-    Only for results below 2**22 (2**51 for float64); garbage, not poison, beyond."""
+    Only for results below 2**22 (2**51 for float64); larger ones are arbitrary, but not
+    poison."""
     shift = format_of(x).rounding_shift
     shifted = f.fma(x, factor, shift)
     rounded = shifted - shift

@@ -1,9 +1,9 @@
 """lgamma, digamma and trigamma, computed in float64 for either float; lgamma of float32
 has shorter series.
 
-Near the zeros of lgamma at 1 and 2, and of digamma at 1.46, polynomials; recurrence
+Polynomials near the zeros of lgamma at 1 and 2, and of digamma at 1.46; recurrence
 between; asymptotic series beyond 8 to 12; reflection below 0 (Abramowitz and Stegun,
-chapter 6). Near lgamma's zeros on the negative axis the error is absolute, not
+chapter 6). Near lgamma's zeros on the negative axis the error bound is absolute, not
 relative.
 """
 
@@ -45,8 +45,8 @@ def _sine_of_pi(f: Function, x: Value) -> Value:
 
 
 def _reduced(f: Function, x: Value) -> tuple[Value, Value, Value, Value]:
-    """Distances from 1 and from 2 of a number near them; a factor whose logarithm is to
-    be added, or where ``x < 0.7``, the last value, subtracted.
+    """Distances from 1 and from 2 of a number near them; a factor whose logarithm must
+    be added, or, for ``x < 0.7`` (the last value), subtracted.
     """
     low = x < 0.7
     steps = f.select(x > 2.5, f.unary("ceil", x - 2.5), 0.0)
@@ -72,7 +72,9 @@ def _log_gamma_positive(f: Function, x: Value) -> Value:
 
 
 def _stirling(f: Function, x: Value) -> Value:
-    """``(x - 1/2) log x - x + log(2 pi) / 2 + ...`` with the leading terms in two."""
+    """``(x - 1/2) log x - x + log(2 pi) / 2 + ...`` with the leading terms as two
+    numbers.
+    """
     x = f.select(x < 8.0, 8.0, x)
     high, low = log_in_two(f, x)
     main, lost = two_product(f, x - 0.5, high)
@@ -85,7 +87,7 @@ def _stirling(f: Function, x: Value) -> Value:
 
 
 def _log_gamma_coarse(f: Function, x: Value) -> Value:
-    """lgamma to 32 bits for ``x > 0`` of float64: one logarithm serves all cases."""
+    """lgamma to 32 bits for ``x > 0`` of float64: one logarithm covers all cases."""
     by_one, by_two, factor, low = _reduced(f, x)
     first = by_one * polynomial(f, by_one, table.LGAMMA_ONE_COARSE)
     second = by_two * polynomial(f, by_two, table.LGAMMA_TWO_COARSE)
@@ -111,7 +113,7 @@ def lgamma(f: Function, x: Value) -> Value:
 
 
 def _lgamma_single(f: Function, x: Value) -> Value:
-    """lgamma in float64 of what was float32; few call it below 0."""
+    """lgamma of float32 computed in float64; calls below 0 are rare."""
     size = f.unary("fabs", x)
     positive = _log_gamma_coarse(f, size)
     below = x < 0.0

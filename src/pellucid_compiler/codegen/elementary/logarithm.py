@@ -1,10 +1,10 @@
-"""log, log2, log10, log1p and the inverse hyperbolic functions made of them.
+"""log, log2, log10, log1p and the inverse hyperbolic functions built on them.
 
-``x = 2**e m``. In float64 ``m`` is in [sqrt(1/2), sqrt(2)) and has a polynomial in
-``s = f / (2 + f)`` with ``f = m - 1``, since ``log m = 2 atanh s`` converges fast.
-In float32 ``m`` is in one of sixteen pieces of [0.734, 1.47) and its product with a
-short number near the piece's inverse is close to 1 (Tang, 1990): the logarithm of that
-number is in a table. What the leading terms lose is carried as a second number.
+``x = 2**e m``. In float64 ``m`` is in [sqrt(1/2), sqrt(2)) and uses a polynomial in ``s
+= f / (2 + f)`` with ``f = m - 1``, since ``log m = 2 atanh s`` converges fast. In
+float32 ``m`` is in one of sixteen pieces of [0.734, 1.47), and its product with a short
+number near the piece's inverse is close to 1 (Tang, 1990); the logarithm of that number
+is in a table. The rounding errors of the leading terms are carried as a second number.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pellucid_compiler.codegen.elementary.floats import (
 from pellucid_compiler.codegen.elementary.pieces import look_up
 
 _LN_2 = 0.6931471805599453
-# The first parts end in zeros, so that their products with an exponent are exact.
+# The first parts end in zero bits, so that their products with an exponent are exact.
 _LN_2_SINGLE = (0.693145751953125, 1.4286068203094173e-06)
 _LN_2_DOUBLE = (0.6931471803691238, 1.9082149292705877e-10)
 _LOG10_2_SINGLE = (0.301025390625, 4.605038981195214e-06)
@@ -68,8 +68,8 @@ def _log_of_mantissa(f: Function, m: Value) -> tuple[Value, Value]:
 
 
 def _pieces(f: Function, x: Value, scaled: Value | None) -> tuple[Value, Value, Value]:
-    """``e`` as a float, the number of the piece of ``m`` and ``m * inverse - 1``, of
-    ``x / 2**scaled`` for normal ``x > 0`` of float32.
+    """``e`` as a float, the number of ``m``'s piece and ``m * inverse - 1``, for ``x /
+    2**scaled`` with normal ``x > 0`` of float32.
     """
     shape = format_of(x)
     bits = bits_of(f, x)
@@ -154,7 +154,9 @@ def log(f: Function, x: Value) -> Value:
 
 
 def log1p(f: Function, x: Value) -> Value:
-    """The logarithm of ``u = 1 + x`` plus what rounding took from ``u``, over ``u``."""
+    """The logarithm of ``u = 1 + x`` plus the rounding error of ``u``, divided by
+    ``u``.
+    """
     u = x + 1.0
     back = u - 1.0
     lost = (x - back) + (1.0 - (u - back))

@@ -1,9 +1,9 @@
-"""Functions in sixteen pieces, each with coefficients of its own.
+"""Functions in sixteen pieces, each with its own coefficients.
 
-A table of sixteen float32 numbers fits one register of AVX-512 (two of AVX2), and
-one instruction picks an entry for every lane. So a short polynomial per piece replaces
-one long polynomial, and branches between formulas. ``piece_of_octaves`` cuts the line
-finer the nearer it is to zero. Called by ``error.py``, ``exponential.py`` and
+A table of sixteen float32 numbers fits one AVX-512 register (two of AVX2), and one
+instruction selects an entry for every lane. A short polynomial per piece thus replaces
+one long polynomial, and branches between formulas. The pieces of ``piece_of_octaves``
+become finer towards zero. Called by ``error.py``, ``exponential.py`` and
 ``logarithm.py``; the tables come from ``tools/fit_elementary.py``.
 """
 
@@ -64,10 +64,10 @@ def piece_of_octaves(f: Function, x: Value) -> Value:
 def odd_sigmoid(
     f: Function, x: Value, rows: Sequence[Sequence[float]], width: float, most: float
 ) -> Value:
-    """An odd function that begins as a little more than ``x`` or less and is 1 beyond
-    ``most``, in pieces of one width around their middles. The first holds the rest
-    beside ``t``, so that ``t``, there the larger one of two starts, is exact. The last
-    begins at a number that rounds to 1.
+    """An odd function that starts slightly above or below ``x`` and is 1 beyond
+    ``most``, in pieces of equal width around their midpoints. The first one contains
+    the difference from ``t``, so that ``t``, the larger of the two leading terms there,
+    is exact. The last one starts at a number that rounds to 1.
     """
     size = f.unary("fabs", x)
     size = f.select(size > most, most, size)

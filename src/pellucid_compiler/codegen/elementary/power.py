@@ -94,9 +94,9 @@ def _magnitude_single(f: Function, x: Value, y: Value) -> Value:
 
 
 def uniform_power(f: Function, x: Value, y: Value, lanes: int) -> Value:
-    """``x ** y`` for one number ``y``: products, roots and quotients where it is small.
+    """``x ** y`` for a uniform ``y``: products, roots and quotients if it is small.
 
-    Each is within an ulp and a half of the power; the branches go one way in a call.
+    Each is within 1.5 ulp of the power; the branches are uniform in a call.
     """
 
     def root() -> Value:

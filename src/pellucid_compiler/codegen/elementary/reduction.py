@@ -1,10 +1,10 @@
-"""An angle as quarter turns and a rest of at most pi/4, for any finite argument.
+"""Argument reduction: quarter turns and a remainder of at most pi/4.
 
-Cody and Waite's subtraction of ``k pi/2`` in three parts serves angles up to a limit;
+Cody and Waite's subtraction of ``k pi/2`` in three parts covers angles up to a limit;
 its rounding errors are carried along, since near multiples of pi/2 little else is left.
-Beyond it the product with ``2/pi`` needs only the digits that matter modulo four: a
-window of 192 bits at a place the exponent tells (Payne and Hanek, 1983). Called by
-``circular.py``.
+Beyond it, the product with ``2/pi`` needs only the digits that matter modulo four: a
+window of 192 bits at an offset that depends on the exponent (Payne and Hanek, 1983).
+Called by ``circular.py``.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _DIGITS = (
 
 
 def reduce_angle(f: Function, x: Value) -> tuple[Value, Value, Value]:
-    """Quarter turns (integer bits, right modulo 4), the rest, and what it lacks."""
+    """Quarter turns (integer bits, correct modulo 4), the remainder, and its error."""
     parts, limit = _PARTS_DOUBLE, _LIMIT_DOUBLE
     if is_single(x):
         parts, limit = _PARTS_SINGLE, _LIMIT_SINGLE
@@ -109,7 +109,7 @@ def _loaded(f: Function, number: Value, single: bool) -> list[Value]:
 
 
 def _reduction(module: Module) -> Function:
-    """``reduce_angle(x, out)`` writes the quadrant (i64), the rest, its low part."""
+    """``reduce_angle(x, out)`` writes quadrant (i64), remainder and its low part."""
     f = module.function("reduce_angle", [("x", DOUBLE), ("out", PTR)], internal=True)
     x, out = f.args
     bits = f.bitcast(x, I64)
@@ -130,7 +130,7 @@ def _reduction(module: Module) -> Function:
 
 
 def _window(f: Function, place: Value) -> list[Value]:
-    """Three words of 2/pi that begin at bit ``place`` of the table."""
+    """Three words of 2/pi, from bit ``place`` of the table on."""
     table = f.module.table(f, _DIGITS, I64)
     start = f.offset(table, (place >> 6) << 3)
     words = [f.load(f.offset(start, 8 * k), I64) for k in range(4)]

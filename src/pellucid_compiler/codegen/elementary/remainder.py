@@ -1,8 +1,8 @@
 """Exact remainders of floats and the floor division built on them.
 
 The C library's ``fmod`` would be a call per element, so this is long division in
-vectors: each round takes as many quotient bits as the format holds, exactly, by fused
-multiply-add. Almost always there is one round. Called by ``lowerings.py``.
+vectors: each round computes as many quotient bits as the format holds, exactly, by
+fused multiply-add. There is almost always a single round. Called by ``lowerings.py``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _exponent(f: Function, x: Value) -> Value:
 
 
 def _divide_out(f: Function, rest: Value, divisor: Value) -> Value:
-    """One round: ``rest`` less a multiple of ``divisor``; both finite, not negative."""
+    """One round: ``rest`` minus a multiple of ``divisor``; both finite and >= 0."""
     bits = format_of(rest).mantissa_bits - 1
     gap = _exponent(f, rest) - _exponent(f, divisor) - bits
     gap = f.select(gap > 0, gap, 0)
@@ -65,7 +65,7 @@ def remainder(f: Function, a: Value, b: Value) -> Value:
 
 
 def floor_divide(f: Function, a: Value, b: Value) -> Value:
-    """``floor(a / b)`` of the exact quotient; a zero divisor gives ``a / b``."""
+    """``floor(a / b)`` of the exact quotient; ``a / b`` for a zero divisor."""
     rest = truncated_remainder(f, a, b)
     quotient = (a - rest) / b
     crosses = rest.differs(0.0) & ((b < 0.0) ^ (rest < 0.0))

@@ -1,8 +1,8 @@
 """How a schedule reads and writes runs of elements: whole, partial, or strided.
 
-A partial run is masked where the processor has masks for the element's width;
-elsewhere it is loaded element by element through the stack, as strided runs are, and
-stored in parts. Nothing outside the run is touched. Used by every schedule. Read next:
+A partial run is masked if the processor has masks for the element's width; otherwise it
+is loaded element by element through the stack, like strided runs, and stored in parts.
+Nothing outside the run is accessed. Used by every schedule. Read next:
 ``schedules/map.py``.
 """
 
@@ -21,7 +21,7 @@ from pellucid_compiler.ir.expr import Expr
 
 @dataclass(frozen=True)
 class Entry:
-    """A kernel's function with its four arguments, and what every form reads first."""
+    """A kernel's function, its four arguments, and values that every form needs."""
 
     function: Function
     kernel: Kernel
@@ -38,7 +38,7 @@ class Entry:
         return self.function.load(self.function.offset(self.strides, 8 * number), I64)
 
     def pointers(self) -> list[Value]:
-        """Where each operand begins: inputs by their load numbers, then outputs."""
+        """The pointers of the operands: inputs by their load numbers, then outputs."""
         f, outputs = self.function, len(self.kernel.outputs)
         places = [f.offset(self.data, 8 * k) for k in range(outputs + self.num_inputs)]
         found = [self._bounded(k, f.load(p, PTR)) for k, p in enumerate(places)]
@@ -79,7 +79,7 @@ class Entry:
         return [*self.kernel.inputs, *self.kernel.outputs]
 
     def uniform(self) -> Emitter:
-        """The emitter of what is uniform over the call."""
+        """The emitter of expressions that are uniform over the call."""
 
         def parameter(e: Expr) -> Value:
             number = parameter_number(e)
@@ -92,7 +92,7 @@ class Entry:
 
 
 def open_kernel(module: Module, kernel: Kernel, target: Target) -> Entry:
-    """Begin the function that every kernel is."""
+    """Begin the kernel's function."""
     names = ("data", "sizes", "strides", "params")
     function = module.function("kernel", [(name, PTR) for name in names], I64)
     return Entry(function, kernel, target, *function.args)
@@ -105,9 +105,9 @@ def has_masked_access(target: Target, dtype: str) -> bool:
 def _copy_function(module: Module, bits: int, lanes: int) -> Function:
     """``copy(source, its stride, target, its stride, count)`` of elements this wide.
 
-    Runs of ``lanes`` elements that are dense on both sides, one of them backwards, are
-    one load and one store: a vector that is read from what was stored element by
-    element waits until all of it is in the cache.
+    Runs of ``lanes`` elements that are dense on both sides, possibly reversed on one,
+    are one load and one store: loading a vector that was just stored element by element
+    stalls until all of it is in the cache.
     """
     element = Type(f"i{bits}")
     f = module.function(
@@ -184,9 +184,8 @@ def load_lanes(
 ) -> Value:
     """The elements under ``mask``, ``step`` bytes apart, and zeros.
 
-    The step is known at run time: dense elements, also backwards, and every second one
-    are loaded whole, others are gathered, which elements of less than four bytes cannot
-    be.
+    The step is known only at run time: dense elements, also reversed, and every second
+    one are loaded whole; others are gathered, except elements of less than four bytes.
     """
     lanes = mask.type.lanes
     raw = memory_type(dtype, lanes)
@@ -199,7 +198,7 @@ def load_lanes(
         return _reversed(f, f.masked_load(first, _reversed(f, mask), zero))
 
     def repeated() -> Value:
-        """One element for all lanes, read if any of them counts."""
+        """One element for all lanes, read if any lane is active."""
         count = f.select(f.any_lane(mask), f.integer(1), f.integer(0))
         one = f.masked_load(pointer, f.first_lanes(count, lanes), zero)
         return f.select(mask, f.splat(f.extract(one, 0), lanes), zero)
@@ -228,8 +227,8 @@ def load_scattered(
 ) -> Value:
     """The elements under ``mask`` at ``offsets`` bytes past ``pointer``, and zeros.
 
-    Where all lanes count they are loaded one by one: on the processors that were
-    measured a gather instruction takes as long as five cycles an element.
+    If all lanes are active, they are loaded one by one: on the processors measured, a
+    gather takes as long, five cycles per element.
     """
     raw = memory_type(dtype, offsets.type.lanes)
     zero = f.constant(0, raw)
@@ -276,14 +275,14 @@ def _reversed(f: Function, value: Value) -> Value:
 
 
 def _spread(f: Function, value: Value, other: Value, first: int) -> Value:
-    """Half of the lanes, from ``first`` on, each followed by a lane of ``other``."""
+    """Half of the lanes, from ``first`` on, interleaved with lanes of ``other``."""
     lanes = value.type.lanes
     pairs = [(first + lane, lanes) for lane in range(lanes // 2)]
     return f.shuffle(value, other, [lane for pair in pairs for lane in pair])
 
 
 def _load_second(f: Function, pointer: Value, mask: Value, zero: Value) -> Value:
-    """Every second element: two whole loads, of which one shuffle takes the half."""
+    """Every second element: two whole loads, from which a shuffle selects half."""
     lanes = mask.type.lanes
     unset = f.constant(False, mask.type)
     halves = []
@@ -339,8 +338,8 @@ def store_run(
 def _store_first(f: Function, raw: Value, pointer: Value, count: Value) -> None:
     """Store the first ``count`` lanes, fewer than all, in parts of 1, 2, 4... lanes.
 
-    Without mask registers one masked store takes longer than all of them, some twenty
-    cycles on the processors that were measured.
+    Without mask registers a masked store takes longer than all the parts, about twenty
+    cycles on the processors measured.
     """
     half = raw.type.lanes // 2
     if not half:
@@ -357,8 +356,8 @@ def _store_first(f: Function, raw: Value, pointer: Value, count: Value) -> None:
 
 
 def store_under(f: Function, raw: Value, pointer: Value, mask: Value) -> None:
-    """Store the lanes under a mask, which are mostly all of them: ``_store_first`` says
-    why that is worth a branch.
+    """Store the lanes under a mask, usually all of them: ``_store_first`` says why that
+    is worth a branch.
     """
     if f.module.has_avx512:
         return f.masked_store(raw, pointer, mask)

@@ -17,11 +17,14 @@ from pellucid_compiler.codegen.schedules.access import Entry, load_run, store_ru
 ROWS = 64
 
 Body = Callable[[Callable[[int], Value], Value], list[Value]]
-"""The outputs in one vector, given how to load an input and how many lanes count."""
+"""The outputs in one vector, given how to load an input and how many lanes are active.
+"""
 
 
 def _copy_function(module: Module, bits: int) -> Function:
-    """Copy ``columns`` by ``rows`` elements; the axis of smaller source step inside."""
+    """Copy ``columns`` by ``rows`` elements; the axis with the smaller source step is
+    the inner one.
+    """
     element = Type(f"i{bits}")
     names = ("s_step", "s_row", "t_step", "t_row", "columns", "rows")
     f = module.function(
@@ -55,7 +58,7 @@ def _copy_function(module: Module, bits: int) -> Function:
 
 
 class Blocks:
-    """One kernel's operands in blocks; ``write`` makes the loops."""
+    """One kernel's operands in blocks; ``write`` emits the loops."""
 
     def __init__(self, entry: Entry, read: Sequence[int], lanes: int) -> None:
         self.entry, self.read, self.lanes = entry, read, lanes

@@ -1,7 +1,7 @@
 """The combines of reductions: identities, one step on vectors, all lanes to one.
 
-An accumulator is a tuple of vectors: one, or value and index for argmax and argmin. The
-lanes are combined in a fixed tree of halves, so a result does not depend on where or
+An accumulator is a tuple of vectors: one, or value and index for argmax and argmin.
+Lanes are combined in a fixed tree of halves, so a result does not depend on where or
 how often a kernel is called; ``loop_in_groups`` keeps the errors of float sums small.
 Used by the schedules reduce, rows and scan.
 """
@@ -22,7 +22,7 @@ _UNSEEN = (1 << 31) - 1
 COMBINES = (*_STEP, "argmax", "argmin")
 
 GROUP = 16
-"""How many numbers an accumulator of a float sum takes before it is put aside."""
+"""How many numbers a float sum accumulates before its accumulator is set aside."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Combine:
 
     @property
     def rounds(self) -> bool:
-        """Whether the order decides how far off a result is."""
+        """Whether results are rounded, so that the order affects their error."""
         return self.name == "sum" and is_real_float(self.dtype)
 
     def _type(self, lanes: int) -> Type:
@@ -55,7 +55,7 @@ class Combine:
         return Type("i64" if self._type(1).element_bits == 64 else "i32", lanes)
 
     def identity(self, f: Function, lanes: int) -> list[Value]:
-        """The accumulator of nothing."""
+        """The accumulator of an empty set."""
         largest, least = highest(self.dtype), lowest(self.dtype)
         start = {
             "sum": 0, "or": 0, "prod": 1, "and": 1, "max": least, "argmax": least,
@@ -109,7 +109,9 @@ class Combine:
         return [f.select(mask, a, b) for a, b in zip(new, old, strict=True)]
 
     def across_lanes(self, f: Function, accumulator: Sequence[Value]) -> list[Value]:
-        """One accumulator of one lane: the upper half onto the lower, and again."""
+        """One accumulator of one lane: the upper half is combined with the lower,
+        repeatedly.
+        """
         lanes = accumulator[0].type.lanes
         while lanes > 1:
             lanes //= 2
@@ -155,9 +157,10 @@ def loop_in_groups(
     """One accumulator per combine after ``f.loop(0, stop, step, start * parts, body)``,
     combined with those of ``others``; ``start`` holds the combines' identities.
 
-    With a float sum among them the iterations run in groups of ``GROUP``, the groups in
-    groups again, and each is added up apart: the error of a sum grows with the length
-    of its chains, and in ``GROUP ** levels`` iterations none is longer than ``GROUP``.
+    If there is a float sum among them, the iterations run in groups of ``GROUP``, the
+    groups again in groups, and each group is summed separately: the error of a sum
+    grows with the length of its chains, and in ``GROUP ** levels`` iterations no chain
+    is longer than ``GROUP``.
     """
 
     def one_each(accumulators: Sequence[Value]) -> list[Value]:
@@ -171,7 +174,9 @@ def loop_in_groups(
     def pieces(
         first: Operand, end: Operand, carried: Sequence[Value], level: int
     ) -> list[Value]:
-        """A range in pieces of ``GROUP ** level`` iterations, added to ``carried``."""
+        """A range in pieces of ``GROUP ** level`` iterations, combined with
+        ``carried``.
+        """
         size, nested = step * GROUP**level, level < levels - 1
 
         def piece(index: Value, carried: list[Value]) -> list[Value]:

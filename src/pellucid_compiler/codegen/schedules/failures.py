@@ -1,7 +1,7 @@
-"""What a kernel reports when all elements are done: a failure that an element showed.
+"""The status that a kernel returns after all elements: the failure of an element.
 
-An integer divided by zero, or a condition of elements that does not hold, sets the
-status and leaves the loops as they are. Used by map.py and reduce.py.
+An integer division by zero, or a condition on elements that does not hold, sets the
+status and leaves the loops unchanged. Used by map.py and reduce.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pellucid_compiler.ir.expr import Expr, conditions_checked, make
 
 
 def failed_checks(values: Sequence[Expr]) -> list[tuple[Expr, int]]:
-    """Where what the bodies check does not hold, and the status of each."""
+    """The negated conditions of the bodies' checks, and the status of each."""
     return [
         (make("not", holds), status(REQUIREMENT_FAILED, number))
         for number, holds in conditions_checked(*values)
@@ -38,7 +38,7 @@ class Failures:
         return [condition for condition, _ in self.found]
 
     def look(self, emitter: Emitter, left: Value | None) -> None:
-        """Look at one vector, of which ``left`` lanes count."""
+        """Examine one vector, of which ``left`` lanes are active."""
         f = self.function
         for condition, failure in self.found:
             bad = emitter.value(condition)
@@ -51,6 +51,6 @@ class Failures:
         return lambda: f.store(f.integer(failure), self._status)
 
     def status(self) -> Value:
-        """What the kernel returns."""
+        """The kernel's status."""
         f = self.function
         return f.load(self._status, I64) if self.found else f.integer(0)

@@ -1,4 +1,4 @@
-"""The six primitives. Nothing else exists in a Graph."""
+"""The six primitives, of which all Graphs consist."""
 
 from pellucid_compiler.ir.primitives.call import CALL, CallAttrs
 from pellucid_compiler.ir.primitives.library import (

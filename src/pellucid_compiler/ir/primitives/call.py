@@ -1,9 +1,9 @@
 """``call``: a Graph as one node, with a hand-written VJP.
 
 ``vjp`` takes the inputs, the outputs and the cotangents of the differentiable outputs,
-and gives the cotangents of the inputs at the positions ``wrt``. The tangent of a call
-is this Graph transposed in the cotangents. The last ``num_saved`` outputs are what the
-body keeps for the VJP: the caller of the op does not see them.
+and returns the cotangents of the inputs at the positions ``wrt``. The tangent of a call
+is this Graph transposed with respect to the cotangents. The last ``num_saved`` outputs
+are saved for the VJP: the caller of the op does not see them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """``library``: a call of a named routine (LAPACK, sort, FFT) batched over leading axes.
 
-The catalogue registers each routine with its shapes, its NumPy meaning and, where it
+The catalogue registers each routine with its shapes, its definition in NumPy and, if it
 has one, its tangent; the runtime binds the name to machine code.
 """
 
@@ -20,12 +20,11 @@ class Routine(NamedTuple):
     """``infer(*inputs, **options)`` gives output types; ``evaluate(*arrays,
     **options)`` lists.
 
-    ``jvp(graph, inputs, outputs, tangents, **options)`` gives the output tangents,
-    ``transpose(graph, cotangent, shape, *others, **options)`` the cotangent of the
-    operand ``linear_in``, of ``shape``, of a routine whose first result is linear in
-    it; ``others`` are the other operands.
-    ``core``: how many dims of each operand, the last ones, make one example, where
-    those before them broadcast.
+    ``jvp(graph, inputs, outputs, tangents, **options)`` returns the output tangents,
+    ``transpose(graph, cotangent, shape, *others, **options)`` the cotangent, of shape
+    ``shape``, of the operand ``linear_in``, in which the routine's first result is
+    linear; ``others`` are the other operands. ``core``: how many trailing dims of each
+    operand form one example; the leading dims broadcast.
     """
 
     name: str

@@ -4,9 +4,9 @@
 
 A load may gather at any index expression and a store may scatter to any, so a loop's
 tangent, transpose and batching are loops, and views, pointwise ops, reductions,
-contractions, indexing and pooling are all loops. What a schedule wants to know about
-one is in kinds.py; build.py is how loops are made. Out of bounds, a store is an
-error unless it is marked ``drop``.
+contractions, indexing and pooling are all loops. The kinds of loops are in kinds.py,
+their builders in build.py. A store out of bounds is an error unless it is marked
+``drop``.
 
 Read next: build.py, then transforms/jvp.py, transpose.py and batch.py for its rules.
 """
@@ -60,11 +60,10 @@ class Store(NamedTuple):
 class LoopAttrs(NamedTuple):
     """Extents and shape are size expressions; loads name operand positions.
 
-    ``payload`` (argmax, argmin only) is what is stored for the first greatest body.
-    ``init`` is the position of the operand that the stores update; None: the combine's
-    identity, or zeros for ``assign``. ``covered`` promises that every element is
-    written, here or by the stores that follow into the same buffer, so that none need
-    be filled.
+    ``payload`` (only argmax, argmin) is stored for the first greatest body. ``init`` is
+    the position of the operand that the stores update; None: the combine's identity, or
+    zeros for ``assign``. ``covered`` promises that every element is written, here or by
+    the stores that follow into the same buffer, so that no fill is needed.
     """
 
     extents: tuple[Expr, ...]
@@ -88,7 +87,7 @@ class LoopAttrs(NamedTuple):
 
 
 def identity(combine: str, dtype: str) -> bool | int | float:
-    """What ``combine`` starts from."""
+    """The initial value of ``combine``."""
     if combine in ("max", "argmax"):
         return lowest(dtype)
     if combine in ("min", "argmin"):

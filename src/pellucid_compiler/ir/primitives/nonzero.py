@@ -1,6 +1,6 @@
 """``nonzero``: the indices of the true elements, one row each, in row-major order.
 
-The one primitive whose output size depends on data: it binds the symbol ``count`` when
+The only primitive whose output size depends on data: it binds the symbol ``count`` when
 it runs.
 """
 

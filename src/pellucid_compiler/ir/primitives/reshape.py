@@ -1,6 +1,6 @@
 """``reshape``: the same elements in row-major order under another shape.
 
-A view where the strides allow it; the runtime decides. Affine index maps cannot say it.
+A view if the strides allow it; the runtime decides. Not an affine index map.
 """
 
 from __future__ import annotations

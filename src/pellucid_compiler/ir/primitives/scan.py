@@ -4,7 +4,7 @@
 
 or backwards. Inputs are the initial carries, the sequences (stacked along their first
 axis) and the constants, which every step reads whole. Outputs are, stacked, the carries
-after each step and what else the step computes. The step keeps its carries' types.
+after each step and the step's other results. Carries keep their types.
 """
 
 from __future__ import annotations
