@@ -364,6 +364,9 @@ class RNNCellBase(Module):
         text = f"{self.input_size}, {self.hidden_size}"
         return text + ("" if self.bias else f", bias={self.bias}")
 
+    def _weights(self) -> tuple[Any, ...]:
+        return self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
+
     def _step(self, input: Tensor, state: Any) -> tuple[Tensor, ...]:
         """The new state."""
         if input.dim() not in (1, 2):
@@ -387,10 +390,7 @@ class RNNCellBase(Module):
                 f"input and state have {rows.size(-1)} and {state[0].size(-1)} "
                 f"features; expected {self.input_size} and {self.hidden_size}"
             )
-        weights = (
-            *(self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh),
-            None,
-        )
+        weights = (*self._weights(), None)
         _, state = _run_layer(self.mode, rows.unsqueeze(0), state, weights, None, False)
         return state if batched else tuple(s.squeeze(0) for s in state)
 
