@@ -28,7 +28,7 @@ class ObservationType(Enum):
 
     OUTPUT_USE_DIFFERENT_OBSERVER_AS_INPUT = 0  # an observer of their own: conv, linear
     OUTPUT_SHARE_OBSERVER_WITH_INPUT = 1  # that of the input: cat, max_pool
-    INPUT_OUTPUT_NOT_OBSERVED = 2  # they are no tensors: size
+    INPUT_OUTPUT_NOT_OBSERVED = 2  # they are not tensors: size
 
 
 @dataclass

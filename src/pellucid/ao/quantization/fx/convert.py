@@ -270,7 +270,7 @@ class Conversion:
         elif isinstance(given, dict):
             self._take_quantized(reader, list(given.values()))
         else:
-            warn(f"{given} is no quantized result: it stays as it is", stacklevel=2)
+            warn(f"{given} is not a quantized result: it stays as it is", stacklevel=2)
 
     # Layers
 

@@ -49,7 +49,7 @@ def _fused_node(
 ) -> Node:
     root = match.root
     if root.op != "call_module":
-        raise AssertionError(f"a fusion begins with a module; {root} is no call of one")
+        raise AssertionError(f"a fusion begins with a module; {root} does not call one")
     layers = _layers(match.nodes, match.pattern, modules, modules[root.target].training)
     parent, _, name = root.target.rpartition(".")
     setattr(modules[parent], name, match.config.fused(is_qat, layers))

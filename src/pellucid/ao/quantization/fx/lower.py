@@ -401,7 +401,7 @@ def fold_weights(
 
 
 def _largest_first(constant: GraphModule) -> list[Any]:
-    """The tensors that a packed weight is made of; None stands for no bias."""
+    """The tensors that a packed weight is made of; None means no bias."""
     found = sorted(constant.state_dict().values(), key=lambda each: -each.numel())
     return found if len(found) > 1 else [*found, None]
 

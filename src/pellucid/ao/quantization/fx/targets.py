@@ -138,7 +138,7 @@ def _reuses_input(qconfig: Any) -> bool:
     return isinstance(qconfig.weight(), NoopObserver)
 
 
-# Methods' arguments that are no tensors though they may come from nodes: from the index
+# Methods' arguments that are not tensors though they may come from nodes: from the index
 # on, to the end.
 _NUMBERS = {
     **dict.fromkeys(("permute", "repeat", "reshape", "transpose", "view"), (1, None)),
