@@ -138,8 +138,8 @@ def _reuses_input(qconfig: Any) -> bool:
     return isinstance(qconfig.weight(), NoopObserver)
 
 
-# Methods' arguments that are not tensors though they may come from nodes: from the index
-# on, to the end.
+# Methods' arguments that are not tensors though they may come from nodes: from which
+# index on, and up to which.
 _NUMBERS = {
     **dict.fromkeys(("permute", "repeat", "reshape", "transpose", "view"), (1, None)),
     **dict.fromkeys(("size", "unsqueeze", "unsqueeze_"), (1, 2)),
