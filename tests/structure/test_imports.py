@@ -305,6 +305,7 @@ API = {
         "ao/_quantized",
         "nn",
     },
+    "ao/nn/quantized/reference": {"ao/_quantized", "nn"},
     "ao/nn/quantized/dynamic": {
         *("ao/_quantized", "ao/nn/quantized", "nn", "nn/utils"),
     },
@@ -313,8 +314,17 @@ API = {
         *("ao/nn/intrinsic/qat", "ao/nn/intrinsic/quantized"),
         *("ao/nn/intrinsic/quantized/dynamic", "ao/nn/qat"),
         *("ao/nn/qat/dynamic", "ao/nn/quantized"),
-        *("ao/nn/quantized/dynamic", "nn", "nn/modules"),
-        "nn/utils",
+        *("ao/nn/quantized/dynamic", "ao/quantization/backend_config"),
+        *("ao/quantization/fx", "fx", "nn", "nn/modules", "nn/utils"),
+    },
+    "ao/quantization/backend_config": {
+        *("ao/nn/intrinsic/qat", "ao/nn/qat", "ao/nn/quantized/reference"),
+        *("ao/quantization", "nn"),
+    },
+    "ao/quantization/fx": {
+        *("ao/_quantized", "ao/nn/intrinsic", "ao/nn/qat", "ao/nn/quantized"),
+        *("ao/nn/quantized/reference", "ao/quantization"),
+        *("ao/quantization/backend_config", "backends", "fx", "nn", "nn/utils"),
     },
     "nn/intrinsic": {
         *("ao/nn/intrinsic", "ao/nn/intrinsic/qat", "ao/nn/intrinsic/quantized"),
@@ -353,7 +363,7 @@ API = {
     "fx/passes/utils": {"fx", "fx/passes", "nn"},
     "jit": {"futures", "nn"},
     "onnx": set(),
-    "quantization": {"ao/quantization"},
+    "quantization": {"ao/quantization", "ao/quantization/fx"},
 }
 RULES = {"pellucid_compiler": ENGINE, "pellucid": API}
 # Uses that close a circle, each inside a function and inside one folder, with the

@@ -210,10 +210,14 @@ class _Rounded(Function):
     def forward(
         ctx: Any, x: Tensor, scale: Tensor, zero_point: Any, least: int, most: int
     ) -> Tensor:
-        places = _places(x, scale.to(x.dtype), zero_point)
+        scale = scale.to(x.dtype)
+        if isinstance(zero_point, Tensor) and zero_point.is_floating_point():
+            places = (x * (1 / scale) + zero_point).round()  # it may be no integer
+        else:
+            places = _places(x, scale, zero_point)
         ctx.save_for_backward((places >= least) & (places <= most))
         held = places.clamp(least, most) - zero_point
-        return cast(Tensor, held * scale.to(x.dtype))
+        return cast(Tensor, held * scale)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:

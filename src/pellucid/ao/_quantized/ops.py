@@ -190,7 +190,9 @@ def _with_added(
     qx: Tensor, qaccum: Tensor, packed: Any, scale: float, zero_point: int, relu: bool
 ) -> Tensor:
     made, unit, parts = sums(qx, packed, 1)
-    places = (made * unit + split(qaccum).floats()) * (1 / pellucid.tensor(scale))
+    places = (made * unit + split(qaccum).floats()) * (
+        1 / pellucid.tensor(float(scale))
+    )
     return requantized(places, parts.dtype, scale, zero_point, relu)
 
 

@@ -105,14 +105,17 @@ def to_integers(floats: Tensor, scales: Any, zero_points: Any, dtype: Any) -> Te
 
 
 def per_tensor(integers: Tensor, scale: float, zero_point: int, dtype: Any) -> Tensor:
-    """A tensor of one scale, of integers of ``dtype``'s kind."""
-    scales = pellucid.tensor(scale, dtype=pellucid.float64)
-    zero_points = pellucid.tensor(zero_point, dtype=pellucid.int64)
+    """A tensor of one scale, of integers of ``dtype``'s kind. In graphs scales are
+    tensors of one element.
+    """
+    scales = pellucid.tensor(float(scale), dtype=pellucid.float64)
+    zero_points = pellucid.tensor(int(zero_point), dtype=pellucid.int64)
     return Parts(dtype, integers, scales, zero_points, None).tensor()
 
 
 def quantized(floats: Tensor, scale: float, zero_point: int, dtype: Any) -> Tensor:
     """``floats`` with one scale, unchecked."""
+    scale, zero_point = float(scale), int(zero_point)
     integers = to_integers(floats, scale, zero_point, dtype)
     return per_tensor(integers, scale, zero_point, dtype)
 

@@ -57,7 +57,11 @@ def static(
     """The product, quantized; output channels are the result's dim ``channel``."""
     made, unit, parts = sums(x, packed, channel)
     return requantized(
-        made * (unit / pellucid.tensor(scale)), parts.dtype, scale, zero_point, relu
+        made * (unit / pellucid.tensor(float(scale))),
+        parts.dtype,
+        scale,
+        zero_point,
+        relu,
     )
 
 
@@ -66,6 +70,7 @@ def requantized(
 ) -> Tensor:
     """A quantized tensor of numbers in units of its scale."""
     integers, least, greatest = INTEGERS[dtype]
+    zero_point = int(zero_point)
     if relu:
         least = max(least, zero_point)
     made = (places.round() + zero_point).clamp(least, greatest)

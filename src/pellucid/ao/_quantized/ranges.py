@@ -49,21 +49,27 @@ def for_range(low: float, high: float, least: int, greatest: int) -> tuple[float
 def for_range_tensors(
     low: Tensor, high: Tensor, least: int, greatest: int, is_symmetric: bool
 ) -> tuple[Tensor, Tensor]:
-    """Scales (float32) and zero points (int32) of ranges; symmetric ones are
-    widened to both sides of 0.
+    """Scales (float32) and zero points (int32) of ranges. Symmetric ones are widened to
+    both sides of 0; a range on one side of it stays as it is.
     """
-    low, high = low.clamp(max=0.0), high.clamp(min=0.0)
-    if is_symmetric:
-        least, greatest = -((greatest - least + 1) // 2), (greatest - least) // 2
-        reach = pellucid.maximum(-low / -least, high / greatest)
-        low, high = reach * least, reach * greatest
     rows = [
-        for_range(float(a), float(b), least, greatest)
+        _for_one(float(a), float(b), least, greatest, is_symmetric)
         for a, b in zip(low.reshape(-1), high.reshape(-1), strict=True)
     ]
     scales = pellucid.tensor([scale for scale, _ in rows], dtype=pellucid.float32)
-    zero_points = [0 if is_symmetric else place for _, place in rows]
+    zero_points = [place for _, place in rows]
     return (
         scales.reshape(low.shape),
         pellucid.tensor(zero_points, dtype=pellucid.int32).reshape(low.shape),
     )
+
+
+def _for_one(
+    low: float, high: float, least: int, greatest: int, is_symmetric: bool
+) -> tuple[float, int]:
+    if not (is_symmetric and low < 0.0 < high):
+        return for_range(low, high, least, greatest)
+    below, above = -((greatest - least) // 2 + 1), (greatest - least) // 2
+    reach = max(low / below, high / above)
+    scale, _ = for_range(reach * below, reach * above, least, greatest)
+    return scale, round((least + greatest) / 2)

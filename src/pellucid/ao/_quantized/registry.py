@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, TypeVar
@@ -15,11 +16,16 @@ class QuantizedOp:
     def __init__(self, name: str, call: Callable[..., Any]) -> None:
         self.__name__, self._call, self.__doc__ = name, call, call.__doc__
         self._qualified_op_name = f"quantized::{name}"
+        self.__module__ = "pellucid.ops.quantized"  # where generated code finds it
 
     @property
     def default(self) -> QuantizedOp:
         """Itself."""
         return self
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self._call)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._call(*args, **kwargs)

@@ -1,4 +1,8 @@
-"""``torch.ao.quantization``: observers, fake quantization, fused layers."""
+"""``torch.ao.quantization``: observers, fake quantization, quantized models.
+
+The flow of graphs, ``quantize_fx``, and its tables are imported when they are first
+used.
+"""
 
 from __future__ import annotations
 
@@ -54,6 +58,7 @@ from pellucid.ao.quantization.observer import (
     PerChannelMinMaxObserver,
     PlaceholderObserver,
     RecordingObserver,
+    ReuseInputObserver,
     UniformQuantizationObserverBase,
     default_debug_observer,
     default_dynamic_quant_observer,
@@ -63,6 +68,7 @@ from pellucid.ao.quantization.observer import (
     default_observer,
     default_per_channel_weight_observer,
     default_placeholder_observer,
+    default_reuse_input_observer,
     default_weight_observer,
     per_channel_weight_observer_range_neg_127_to_127,
     weight_observer_range_neg_127_to_127,
@@ -74,9 +80,15 @@ from pellucid.ao.quantization.qconfig import (
     default_dynamic_qconfig,
     default_embedding_qat_qconfig,
     default_per_channel_qconfig,
+    default_per_channel_symmetric_qnnpack_qat_qconfig,
+    default_per_channel_symmetric_qnnpack_qconfig,
     default_qat_qconfig,
     default_qat_qconfig_v2,
     default_qconfig,
+    default_quint8_weight_qconfig,
+    default_reuse_input_qconfig,
+    default_symmetric_qnnpack_qat_qconfig,
+    default_symmetric_qnnpack_qconfig,
     default_weight_only_qconfig,
     float16_dynamic_qconfig,
     float16_static_qconfig,
@@ -84,7 +96,14 @@ from pellucid.ao.quantization.qconfig import (
     get_default_qat_qconfig,
     get_default_qconfig,
     per_channel_dynamic_qconfig,
+    qconfig_equals,
 )
+from pellucid.ao.quantization.qconfig_mapping import (
+    QConfigMapping,
+    get_default_qat_qconfig_mapping,
+    get_default_qconfig_mapping,
+)
+from pellucid.ao.quantization.quant_type import QuantType
 from pellucid.ao.quantization.quantize import (
     add_quant_dequant,
     convert,
@@ -119,9 +138,12 @@ __all__ = [
     "PerChannelMinMaxObserver",
     "PlaceholderObserver",
     "QConfig",
+    "QConfigMapping",
     "QuantStub",
+    "QuantType",
     "QuantWrapper",
     "RecordingObserver",
+    "ReuseInputObserver",
     "UniformQuantizationObserverBase",
     "add_quant_dequant",
     "convert",
@@ -146,12 +168,19 @@ __all__ = [
     "default_histogram_observer",
     "default_observer",
     "default_per_channel_qconfig",
+    "default_per_channel_symmetric_qnnpack_qat_qconfig",
+    "default_per_channel_symmetric_qnnpack_qconfig",
     "default_per_channel_weight_fake_quant",
     "default_per_channel_weight_observer",
     "default_placeholder_observer",
     "default_qat_qconfig",
     "default_qat_qconfig_v2",
     "default_qconfig",
+    "default_quint8_weight_qconfig",
+    "default_reuse_input_observer",
+    "default_reuse_input_qconfig",
+    "default_symmetric_qnnpack_qat_qconfig",
+    "default_symmetric_qnnpack_qconfig",
     "default_weight_fake_quant",
     "default_weight_observer",
     "default_weight_only_qconfig",
@@ -170,7 +199,9 @@ __all__ = [
     "get_default_float_to_quantized_operator_mappings",
     "get_default_qat_module_mappings",
     "get_default_qat_qconfig",
+    "get_default_qat_qconfig_mapping",
     "get_default_qconfig",
+    "get_default_qconfig_mapping",
     "get_default_qconfig_propagation_list",
     "get_default_static_quant_module_mappings",
     "get_dynamic_quant_module_class",
@@ -183,9 +214,19 @@ __all__ = [
     "prepare",
     "prepare_qat",
     "propagate_qconfig_",
+    "qconfig_equals",
     "quantize",
     "quantize_dynamic",
     "quantize_qat",
     "swap_module",
     "weight_observer_range_neg_127_to_127",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """The flow of graphs, imported when it is first used."""
+    if name in ("backend_config", "fx", "quantize_fx"):
+        from importlib import import_module
+
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,20 +9,20 @@ from pellucid import nn
 from pellucid.ao.nn import intrinsic as nni
 from pellucid.nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
 
-# A convolution's norm, and what they become in training without and with ReLU.
-_CONVOLUTIONS: dict[Any, tuple[Any, Any, Any, Any]] = {
-    nn.Conv1d: (nn.BatchNorm1d, nni.ConvBn1d, nni.ConvBnReLU1d, nni.ConvReLU1d),
-    nn.Conv2d: (nn.BatchNorm2d, nni.ConvBn2d, nni.ConvBnReLU2d, nni.ConvReLU2d),
-    nn.Conv3d: (nn.BatchNorm3d, nni.ConvBn3d, nni.ConvBnReLU3d, nni.ConvReLU3d),
-}
-_PLAIN: dict[tuple[Any, ...], Any] = {
-    (nn.Conv1d, nn.ReLU): nni.ConvReLU1d,
-    (nn.Conv2d, nn.ReLU): nni.ConvReLU2d,
-    (nn.Conv3d, nn.ReLU): nni.ConvReLU3d,
+# What layers in this order become, in training where a norm is among them.
+FUSED: dict[tuple[Any, ...], Any] = {
     (nn.Linear, nn.ReLU): nni.LinearReLU,
+    (nn.Linear, nn.BatchNorm1d): nni.LinearBn1d,
     (nn.BatchNorm2d, nn.ReLU): nni.BNReLU2d,
     (nn.BatchNorm3d, nn.ReLU): nni.BNReLU3d,
 }
+_TRANSPOSED: dict[Any, Any] = {}  # transposed convolutions, and the norm folded in each
+for _dims in (1, 2, 3):
+    _conv, _norm = getattr(nn, f"Conv{_dims}d"), getattr(nn, f"BatchNorm{_dims}d")
+    FUSED[_conv, nn.ReLU] = getattr(nni, f"ConvReLU{_dims}d")
+    FUSED[_conv, _norm] = getattr(nni, f"ConvBn{_dims}d")
+    FUSED[_conv, _norm, nn.ReLU] = getattr(nni, f"ConvBnReLU{_dims}d")
+    _TRANSPOSED[getattr(nn, f"ConvTranspose{_dims}d")] = _norm
 
 
 def fuse_modules(
@@ -71,7 +71,7 @@ def _fuse(model: Any, names: Any, is_qat: bool, inplace: bool, fuser: Any) -> An
 def fuse_known_modules(mod_list: Any, is_qat: bool, *unused: Any) -> list[Any]:
     """The fused layer with the hooks of both ends, and identities for the others."""
     first, last = mod_list[0], mod_list[-1]
-    fused = _fused(mod_list, is_qat)
+    fused = fuse_layers(is_qat, *mod_list)
     for hook in first._forward_pre_hooks.values():
         fused.register_forward_pre_hook(hook)
     first._forward_pre_hooks.clear()
@@ -82,37 +82,44 @@ def fuse_known_modules(mod_list: Any, is_qat: bool, *unused: Any) -> list[Any]:
     return [fused, *others]
 
 
-def _fused(layers: list[Any], is_qat: bool) -> Any:
+def fuse_layers(is_qat: bool, *layers: Any) -> Any:
+    """One layer that computes what ``layers`` do in order."""
     kinds = tuple(type(layer) for layer in layers)
     if len({layer.training for layer in layers}) > 1:
         raise AssertionError("all layers must be in the same mode: train or eval")
-    if kinds in _PLAIN:
-        return _PLAIN[kinds](*layers)
-    convolution = _CONVOLUTIONS.get(kinds[0])
-    if convolution and kinds[1:] in ((convolution[0],), (convolution[0], nn.ReLU)):
-        return _with_norm(layers, is_qat, convolution)
-    if kinds == (nn.Linear, nn.BatchNorm1d):
-        return nni.LinearBn1d(*layers) if is_qat else fuse_linear_bn_eval(*layers)
-    raise NotImplementedError(
-        "Cannot fuse modules: " + ", ".join(kind.__name__ for kind in kinds)
-    )
+    if _TRANSPOSED.get(kinds[0]) in kinds[1:] and len(kinds) == 2:
+        if is_qat:
+            raise NotImplementedError(
+                "a transposed convolution is not fused with its norm in training"
+            )
+        return fuse_conv_bn_eval(layers[0], layers[1], transpose=True)
+    fused = FUSED.get(kinds)
+    if fused is None:
+        raise NotImplementedError(
+            "Cannot fuse modules: " + ", ".join(kind.__name__ for kind in kinds)
+        )
+    has_norm = kinds[0] not in _NORMS and kinds[1] in _NORMS
+    return _with_norm(layers, is_qat, fused) if has_norm else fused(*layers)
 
 
-def _with_norm(layers: list[Any], is_qat: bool, kinds: tuple[Any, ...]) -> Any:
-    _, with_norm, with_both, with_relu = kinds
-    convolution, norm = layers[:2]
-    if norm.num_features != convolution.out_channels:
+_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+
+
+def _with_norm(layers: tuple[Any, ...], is_qat: bool, fused: Any) -> Any:
+    first, norm, *others = layers
+    outputs = first.weight.shape[0]
+    if norm.num_features != outputs:
         raise AssertionError(
-            f"the convolution has {convolution.out_channels} output channels, the norm "
-            f"{norm.num_features}"
+            f"the layer has {outputs} outputs, the norm behind it {norm.num_features}"
         )
     if is_qat:
         if not norm.affine or not norm.track_running_stats:
             raise AssertionError(
                 "a norm is fused with affine=True and track_running_stats=True"
             )
-        return (with_both if len(layers) == 3 else with_norm)(*layers)
-    if convolution.training:
+        return fused(*layers)
+    if first.training:
         raise AssertionError("a norm is folded in eval mode: call model.eval()")
-    folded = fuse_conv_bn_eval(convolution, norm)
-    return with_relu(folded, layers[2]) if len(layers) == 3 else folded
+    is_linear = isinstance(first, nn.Linear)
+    folded = (fuse_linear_bn_eval if is_linear else fuse_conv_bn_eval)(first, norm)
+    return fuse_layers(is_qat, folded, *others) if others else folded

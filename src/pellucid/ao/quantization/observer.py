@@ -388,6 +388,19 @@ class NoopObserver(ObserverBase):
         raise _without_range("NoopObserver")
 
 
+class ReuseInputObserver(ObserverBase):
+    """Says in a qconfig that a result has the scale of its input: for ``reshape``."""
+
+    def __init__(self) -> None:
+        super().__init__(pellucid.quint8, is_dynamic=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+    def calculate_qparams(self, **kwargs: Any) -> Any:
+        raise _without_range("ReuseInputObserver")
+
+
 class RecordingObserver(ObserverBase):
     """Records the tensors themselves, for debugging."""
 
@@ -410,6 +423,7 @@ class RecordingObserver(ObserverBase):
 default_observer = MinMaxObserver.with_args(quant_min=0, quant_max=127)
 default_placeholder_observer = PlaceholderObserver
 default_debug_observer = RecordingObserver
+default_reuse_input_observer = ReuseInputObserver
 default_weight_observer = MinMaxObserver.with_args(
     dtype=pellucid.qint8, qscheme=pellucid.per_tensor_symmetric
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import pellucid
@@ -56,7 +57,7 @@ float_qparams_weight_only_qconfig = QConfig(
     obs.default_placeholder_observer, obs.default_float_qparams_observer
 )
 float16_dynamic_qconfig = QConfig(
-    obs.PlaceholderObserver.with_args(dtype=pellucid.float32),
+    obs.PlaceholderObserver.with_args(dtype=pellucid.float16, is_dynamic=True),
     obs.PlaceholderObserver.with_args(dtype=pellucid.float16),
 )
 float16_static_qconfig = QConfig(
@@ -66,6 +67,35 @@ float16_static_qconfig = QConfig(
 default_embedding_qat_qconfig = QConfig(
     obs.NoopObserver.with_args(dtype=pellucid.float32),
     fake.default_embedding_fake_quant,
+)
+
+default_reuse_input_qconfig = QConfig(
+    obs.default_reuse_input_observer, obs.NoopObserver
+)
+default_quint8_weight_qconfig = QConfig(HistogramObserver, obs.MinMaxObserver)
+
+_signed = HistogramObserver.with_args(
+    dtype=pellucid.qint8, reduce_range=False, eps=2**-12
+)
+_signed_fake = fake.FusedMovingAvgObsFakeQuantize.with_args(
+    observer=obs.MovingAverageMinMaxObserver,
+    quant_min=-128,
+    quant_max=127,
+    dtype=pellucid.qint8,
+    reduce_range=False,
+    eps=2**-12,
+)
+default_symmetric_qnnpack_qconfig = QConfig(
+    _signed, obs.weight_observer_range_neg_127_to_127
+)
+default_per_channel_symmetric_qnnpack_qconfig = QConfig(
+    _signed, obs.per_channel_weight_observer_range_neg_127_to_127
+)
+default_symmetric_qnnpack_qat_qconfig = QConfig(
+    _signed_fake, fake.fused_wt_fake_quant_range_neg_127_to_127
+)
+default_per_channel_symmetric_qnnpack_qat_qconfig = QConfig(
+    _signed_fake, fake.fused_per_channel_wt_fake_quant_range_neg_127_to_127
 )
 
 _CONFIGS = {
@@ -111,3 +141,29 @@ def _checked(backend: str) -> str:
             f"{sorted(_CONFIGS)}"
         )
     return backend
+
+
+def qconfig_equals(q1: QConfig | None, q2: QConfig | None) -> bool:
+    """Whether both make the same observers: equal classes with equal arguments."""
+    if q1 is None or q2 is None:
+        return q1 is q2
+    return _makes_same(q1.activation, q2.activation) and _makes_same(
+        q1.weight, q2.weight
+    )
+
+
+def _makes_same(one: Any, other: Any) -> bool:
+    if not isinstance(one, obs.Partial) or not isinstance(other, obs.Partial):
+        return bool(one == other)
+    first, second = one.p, other.p
+    if not isinstance(first, partial) or not isinstance(second, partial):
+        return first is second
+    return (
+        first.func == second.func
+        and first.args == second.args
+        and first.keywords.keys() == second.keywords.keys()
+        and all(
+            _makes_same(value, second.keywords[name])
+            for name, value in first.keywords.items()
+        )
+    )

@@ -14,22 +14,21 @@ from pellucid.ao.quantization import mappings
 from pellucid.ao.quantization import qconfig as configs
 from pellucid.ao.quantization.fake_quantize import FakeQuantizeBase
 from pellucid.ao.quantization.stubs import QuantWrapper
+from pellucid.nn.utils.parametrize import type_before_parametrizations
 
 
 def propagate_qconfig_(module: Any, qconfig_dict: Any = None) -> None:
-    """Every submodule gets the nearest ``qconfig`` above it; those of a dict by name or
-    by type.
+    """Every submodule without a ``qconfig`` gets that of its name or type in a dict, or
+    the one of the module around it. None stays None.
     """
     _propagate(module, qconfig_dict or {}, None, "")
 
 
 def _propagate(module: Any, given: Any, above: Any, name: str) -> None:
-    found = given.get(type(module), given.get("", None) if name else None)
-    found = given.get(name, found) if name else given.get("", found)
-    qconfig = found or getattr(module, "qconfig", None) or above
-    module.qconfig = qconfig
+    found = given.get(name, given.get(type_before_parametrizations(module), above))
+    module.qconfig = getattr(module, "qconfig", found)
     for key, child in module.named_children():
-        _propagate(child, given, qconfig, f"{name}.{key}" if name else key)
+        _propagate(child, given, module.qconfig, f"{name}.{key}" if name else key)
 
 
 def prepare(
@@ -96,7 +95,7 @@ def convert(
             "reference modules are not offered: is_reference=False"
         )
     module = module if inplace else copy.deepcopy(module)
-    _convert(module, mapping or mappings.get_default_static_quant_module_mappings())
+    swap_all(module, mapping or mappings.get_default_static_quant_module_mappings())
     if remove_qconfig:
         _forget_observers(module)
         for each in module.modules():
@@ -105,10 +104,11 @@ def convert(
     return module
 
 
-def _convert(module: Any, mapping: Any) -> None:
+def swap_all(module: Any, mapping: Any) -> None:
+    """Swap what is inside a module, wherever it is."""
     for name, child in list(module.named_children()):
         if type(child) not in mapping and not isinstance(child, _FusedModule):
-            _convert(child, mapping)
+            swap_all(child, mapping)
         module._modules[name] = swap_module(child, mapping, {})
 
 
@@ -145,7 +145,7 @@ def prepare_qat(model: Any, mapping: Any = None, inplace: bool = False) -> Any:
         raise AssertionError("prepare_qat only works on models in training mode")
     model = model if inplace else copy.deepcopy(model)
     propagate_qconfig_(model)
-    _convert(model, mapping or mappings.get_default_qat_module_mappings())
+    swap_all(model, mapping or mappings.get_default_qat_module_mappings())
     prepare(model, inplace=True)
     return model
 

@@ -460,6 +460,9 @@ class RNNCellBase(Module):
         text = f"{self.input_size}, {self.hidden_size}"
         return text + ("" if self.bias else f", bias={self.bias}")
 
+    def _weights(self) -> tuple[Any, ...]:
+        return self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
+
     def _step_by_op(self, input: Tensor, state: Any) -> tuple[Tensor, ...]:
         if input.dim() not in (1, 2):
             raise ValueError(
@@ -475,8 +478,7 @@ class RNNCellBase(Module):
         elif not batched:
             state = tuple(s.unsqueeze(0) for s in state)
         run = getattr(pellucid, f"{self.mode.lower()}_cell")
-        weights = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
-        found = run(rows, state if is_pair else state[0], *weights)
+        found = run(rows, state if is_pair else state[0], *self._weights())
         state = found if is_pair else (found,)
         return state if batched else tuple(s.squeeze(0) for s in state)
 
@@ -500,10 +502,7 @@ class RNNCellBase(Module):
         else:
             self._check_state(input, state)
             state = state if batched else tuple(s.unsqueeze(0) for s in state)
-        weights = (
-            *(self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh),
-            None,
-        )
+        weights = (*self._weights(), None)
         _, state = _run_layer(self.mode, rows.unsqueeze(0), state, weights, None, False)
         return state if batched else tuple(s.squeeze(0) for s in state)
 

@@ -12,6 +12,8 @@ class Rounding:
     """A float layer whose weight passes a fake quantizer, ``weight_fake_quant``."""
 
     _FLOAT_MODULE: Any = None
+    _ROOT: Any = None  # the float layer with the weight
+    _WITH_RELU: Any = None  # the float layer with relu behind, for layers that have it
     qconfig: Any
     weight_fake_quant: Any
 
@@ -39,6 +41,21 @@ class Rounding:
         made.train(mod.training)
         return made
 
+    def to_float(self: Any) -> Any:
+        """The float layer with these parameters; a batch norm is folded in them."""
+        weight, bias = self.folded()
+        made = self._plain()
+        made.weight = nn.Parameter(weight.detach())
+        if bias is not None:
+            made.bias = nn.Parameter(bias.detach())
+        if self._WITH_RELU is not None:
+            made = self._WITH_RELU(made, nn.ReLU())
+        return made.train(self.training)
+
+    def folded(self: Any) -> tuple[Any, Any]:
+        """(weight, bias) of ``to_float``"""
+        return self.weight, getattr(self, "bias", None)
+
 
 class Linear(Rounding, nn.Linear):
     """``nn.Linear`` with a rounded weight.
@@ -48,7 +65,7 @@ class Linear(Rounding, nn.Linear):
     torch.Size([4, 2])
     """
 
-    _FLOAT_MODULE = nn.Linear
+    _ROOT = _FLOAT_MODULE = nn.Linear
 
     def __init__(
         self,
@@ -70,6 +87,10 @@ class Linear(Rounding, nn.Linear):
     def _like(cls, layer: Any, qconfig: Any) -> Any:
         has_bias = layer.bias is not None
         return cls(layer.in_features, layer.out_features, has_bias, qconfig)
+
+    def _plain(self) -> Any:
+        has_bias = self.bias is not None
+        return self._ROOT(self.in_features, self.out_features, has_bias)
 
 
 class _Convolution(Rounding):
@@ -104,6 +125,9 @@ class _Convolution(Rounding):
     def _like(cls: Any, layer: Any, qconfig: Any) -> Any:
         return cls(*geometry(layer), padding_mode=layer.padding_mode, qconfig=qconfig)
 
+    def _plain(self: Any) -> Any:
+        return self._ROOT(*geometry(self), padding_mode=self.padding_mode)
+
 
 def geometry(layer: Any) -> tuple[Any, ...]:
     """The arguments of a convolution up to ``bias``."""
@@ -116,25 +140,25 @@ def geometry(layer: Any) -> tuple[Any, ...]:
 class Conv1d(_Convolution, nn.Conv1d):
     """``nn.Conv1d`` with a rounded weight."""
 
-    _FLOAT_MODULE = nn.Conv1d
+    _ROOT = _FLOAT_MODULE = nn.Conv1d
 
 
 class Conv2d(_Convolution, nn.Conv2d):
     """``nn.Conv2d`` with a rounded weight."""
 
-    _FLOAT_MODULE = nn.Conv2d
+    _ROOT = _FLOAT_MODULE = nn.Conv2d
 
 
 class Conv3d(_Convolution, nn.Conv3d):
     """``nn.Conv3d`` with a rounded weight."""
 
-    _FLOAT_MODULE = nn.Conv3d
+    _ROOT = _FLOAT_MODULE = nn.Conv3d
 
 
 class Embedding(Rounding, nn.Embedding):
     """``nn.Embedding`` with rounded rows."""
 
-    _FLOAT_MODULE = nn.Embedding
+    _ROOT = _FLOAT_MODULE = nn.Embedding
 
     def __init__(self, *args: Any, qconfig: Any = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -154,17 +178,23 @@ class Embedding(Rounding, nn.Embedding):
 
     @classmethod
     def _like(cls, layer: Any, qconfig: Any) -> Any:
-        return cls(
-            *(layer.num_embeddings, layer.embedding_dim, layer.padding_idx),
-            *(layer.max_norm, layer.norm_type, layer.scale_grad_by_freq, layer.sparse),
-            qconfig=qconfig,
-        )
+        return cls(*_arguments(layer), qconfig=qconfig)
+
+    def _plain(self) -> Any:
+        return self._ROOT(*_arguments(self))
+
+
+def _arguments(layer: Any) -> tuple[Any, ...]:
+    return (
+        *(layer.num_embeddings, layer.embedding_dim, layer.padding_idx),
+        *(layer.max_norm, layer.norm_type, layer.scale_grad_by_freq, layer.sparse),
+    )
 
 
 class EmbeddingBag(Rounding, nn.EmbeddingBag):
     """``nn.EmbeddingBag`` with rounded rows."""
 
-    _FLOAT_MODULE = nn.EmbeddingBag
+    _ROOT = _FLOAT_MODULE = nn.EmbeddingBag
 
     def __init__(self, *args: Any, qconfig: Any = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -185,13 +215,18 @@ class EmbeddingBag(Rounding, nn.EmbeddingBag):
 
     @classmethod
     def _like(cls, layer: Any, qconfig: Any) -> Any:
-        return cls(
-            *(layer.num_embeddings, layer.embedding_dim, layer.max_norm),
-            *(layer.norm_type, layer.scale_grad_by_freq, layer.mode, layer.sparse),
-            include_last_offset=layer.include_last_offset,
-            padding_idx=layer.padding_idx,
-            qconfig=qconfig,
-        )
+        return cls(**_bag_arguments(layer), qconfig=qconfig)
+
+    def _plain(self) -> Any:
+        return self._ROOT(**_bag_arguments(self))
+
+
+def _bag_arguments(layer: Any) -> dict[str, Any]:
+    names = (
+        *("num_embeddings", "embedding_dim", "max_norm", "norm_type", "mode"),
+        *("scale_grad_by_freq", "sparse", "include_last_offset", "padding_idx"),
+    )
+    return {name: getattr(layer, name) for name in names}
 
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "Embedding", "EmbeddingBag", "Linear"]

@@ -7,9 +7,8 @@ from typing import Any
 import pellucid
 from pellucid import Tensor, nn
 from pellucid.ao._quantized.registry import called
-from pellucid.ao.nn.quantized.linear import folded
 from pellucid.ao.nn.quantized.scaled import Scaled
-from pellucid.ao.nn.quantized.weights import inner, observed_weight, result_scale
+from pellucid.ao.nn.quantized.weights import WithWeight, inner
 
 # What a float convolution works out of its arguments.
 _GEOMETRY = (
@@ -19,7 +18,7 @@ _GEOMETRY = (
 )
 
 
-class _Convolution(Scaled, nn.Module):
+class _Convolution(WithWeight, Scaled, nn.Module):
     """A convolution of ``DIMS`` dims; ``_float_module`` is its float form."""
 
     _float_module: Any = None
@@ -135,15 +134,10 @@ class _Convolution(Scaled, nn.Module):
         return text if self.bias() is not None else text + ", bias=False"
 
     @classmethod
-    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """By the observers of a float layer or of one of ``nn.qat``."""
-        layer = inner(mod)
-        weight, bias = folded(layer)
+    def _like(cls, mod: Any) -> Any:
         made = cls.__new__(cls)
         nn.Module.__init__(made)
-        made._take_geometry(layer)
-        made.set_weight_bias(observed_weight(mod, weight), bias)
-        made.scale, made.zero_point = result_scale(mod)
+        made._take_geometry(inner(mod))
         return made
 
 

@@ -127,9 +127,18 @@ class Embedding(WithoutChildren):
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
         """By the observer of the rows: ``float_qparams_weight_only_qconfig``."""
+        return cls._holding(mod, observed_weight(mod, mod.weight))
+
+    @classmethod
+    def from_reference(cls, ref_embedding: Any) -> Any:
+        """Of a reference layer."""
+        return cls._holding(ref_embedding, ref_embedding.get_quantized_weight())
+
+    @classmethod
+    def _holding(cls, mod: Any, weight: Tensor) -> Any:
         made = cls(mod.num_embeddings, mod.embedding_dim)
         made._take(mod)
-        made.set_weight(observed_weight(mod, mod.weight))
+        made.set_weight(weight)
         return made
 
     def _take(self, mod: Any) -> None:

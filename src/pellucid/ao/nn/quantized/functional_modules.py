@@ -76,7 +76,7 @@ class FXFloatFunctional(nn.Module):
 
     def add_relu(self, x: Tensor, y: Tensor) -> Any:
         """``relu(x + y)``"""
-        return pellucid.relu(pellucid.add(x, y))
+        return nn.functional.relu(pellucid.add(x, y))
 
 
 class QFunctional(Scaled, nn.Module):

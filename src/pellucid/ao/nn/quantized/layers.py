@@ -7,8 +7,7 @@ from typing import Any
 import pellucid
 from pellucid import Tensor, nn
 from pellucid.ao._quantized.registry import called
-from pellucid.ao.nn.quantized.scaled import Scaled
-from pellucid.ao.nn.quantized.weights import quantized_weight, result_scale
+from pellucid.ao.nn.quantized.weights import WithScale, quantized_weight
 
 
 class Quantize(nn.Module):
@@ -72,7 +71,7 @@ class ReLU6(nn.ReLU):
         return ReLU6(mod.inplace)
 
 
-class Dropout(nn.Dropout):
+class Dropout(WithScale, nn.Dropout):
     """The input: quantized models are not trained."""
 
     def forward(self, input: Tensor) -> Any:
@@ -83,12 +82,12 @@ class Dropout(nn.Dropout):
         return "QuantizedDropout"
 
     @classmethod
-    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Dropout:
-        """In place of ``nn.Dropout``."""
+    def from_reference(cls, mod: Any, scale: float, zero_point: int) -> Dropout:
+        """In place of ``nn.Dropout``: the result has the scale of the input."""
         return cls(mod.p, mod.inplace)
 
 
-class _Buffers:
+class _Buffers(WithScale):
     """For layers whose scale and zero point are buffers."""
 
     def _register(self: Any, scale: float, zero_point: int) -> None:
@@ -115,10 +114,10 @@ class Hardswish(_Buffers, nn.Hardswish):
     def _get_name(self) -> str:
         return "QuantizedHardswish"
 
-    @staticmethod
-    def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> Hardswish:
-        """By the observer of ``nn.Hardswish``."""
-        return Hardswish(*result_scale(mod))
+    @classmethod
+    def from_reference(cls, mod: Any, scale: float, zero_point: int) -> Hardswish:
+        """In place of ``nn.Hardswish``."""
+        return cls(float(scale), int(zero_point))
 
 
 class LeakyReLU(_Buffers, nn.LeakyReLU):
@@ -145,12 +144,12 @@ class LeakyReLU(_Buffers, nn.LeakyReLU):
         return "QuantizedLeakyReLU"
 
     @classmethod
-    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """By the observer of ``nn.LeakyReLU``."""
-        return cls(*result_scale(mod), mod.negative_slope, mod.inplace)
+    def from_reference(cls, mod: Any, scale: float, zero_point: int) -> LeakyReLU:
+        """In place of ``nn.LeakyReLU``."""
+        return cls(float(scale), int(zero_point), mod.negative_slope, mod.inplace)
 
 
-class ELU(nn.ELU):
+class ELU(WithScale, nn.ELU):
     """``elu`` with a scale of its own."""
 
     def __init__(self, scale: float, zero_point: int, alpha: float = 1.0) -> None:
@@ -164,13 +163,13 @@ class ELU(nn.ELU):
     def _get_name(self) -> str:
         return "QuantizedELU"
 
-    @staticmethod
-    def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> ELU:
-        """By the observer of ``nn.ELU``."""
-        return ELU(*result_scale(mod), mod.alpha)
+    @classmethod
+    def from_reference(cls, mod: Any, scale: float, zero_point: int) -> ELU:
+        """In place of ``nn.ELU``."""
+        return cls(float(scale), int(zero_point), mod.alpha)
 
 
-class Sigmoid(nn.Sigmoid):
+class Sigmoid(WithScale, nn.Sigmoid):
     """``sigmoid`` with a scale of its own."""
 
     def __init__(self, output_scale: float, output_zero_point: int) -> None:
@@ -182,12 +181,12 @@ class Sigmoid(nn.Sigmoid):
         return called("sigmoid", input, self.output_scale, self.output_zero_point)
 
     @classmethod
-    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Sigmoid:
-        """By the observer of ``nn.Sigmoid``."""
-        return cls(*result_scale(mod))
+    def from_reference(cls, mod: Any, scale: float, zero_point: int) -> Sigmoid:
+        """In place of ``nn.Sigmoid``."""
+        return cls(float(scale), int(zero_point))
 
 
-class Softmax(Scaled, nn.Softmax):
+class Softmax(WithScale, nn.Softmax):
     """``softmax`` with a scale of its own."""
 
     def __init__(
@@ -206,13 +205,13 @@ class Softmax(Scaled, nn.Softmax):
     def _get_name(self) -> str:
         return "QuantizedSoftmax"
 
-    @staticmethod
-    def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> Softmax:
-        """By the observer of ``nn.Softmax``."""
-        return Softmax(mod.dim, *result_scale(mod))
+    @classmethod
+    def from_reference(cls, mod: Any, scale: float, zero_point: int) -> Softmax:
+        """In place of ``nn.Softmax``."""
+        return cls(mod.dim, float(scale), int(zero_point))
 
 
-class PReLU(nn.Module):
+class PReLU(WithScale, nn.Module):
     """``prelu`` with a scale of its own."""
 
     def __init__(
@@ -240,9 +239,9 @@ class PReLU(nn.Module):
         return "QuantizedPReLU"
 
     @classmethod
-    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> PReLU:
-        """By the observers of ``nn.PReLU``."""
-        made = cls(*result_scale(mod), mod.num_parameters)
+    def from_reference(cls, mod: Any, scale: float, zero_point: int) -> PReLU:
+        """In place of ``nn.PReLU``, whose qconfig observes the slopes."""
+        made = cls(float(scale), int(zero_point), mod.num_parameters)
         observer = mod.qconfig.weight()
         observer(mod.weight.float())
         if observer.dtype is not pellucid.quint8:

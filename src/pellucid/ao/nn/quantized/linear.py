@@ -10,7 +10,7 @@ from pellucid.ao._quantized.parts import split
 from pellucid.ao._quantized.registry import called
 from pellucid.ao.nn.quantized.printing import WithoutChildren
 from pellucid.ao.nn.quantized.scaled import Scaled
-from pellucid.ao.nn.quantized.weights import inner, observed_weight, result_scale
+from pellucid.ao.nn.quantized.weights import WithWeight, inner
 
 
 class LinearPackedParams(nn.Module):
@@ -68,7 +68,7 @@ class LinearPackedParams(nn.Module):
         return f"dtype={self.dtype}"
 
 
-class Linear(Scaled, WithoutChildren):
+class Linear(WithWeight, Scaled, WithoutChildren):
     """``x @ weight.T + bias`` of a quantized ``x``, with one scale.
 
     >>> layer = torch.ao.nn.quantized.Linear(3, 2)
@@ -125,20 +125,6 @@ class Linear(Scaled, WithoutChildren):
         )
 
     @classmethod
-    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """By the observers of a float layer or of one of ``nn.qat``."""
+    def _like(cls, mod: Any) -> Any:
         layer = inner(mod)
-        weight, bias = folded(layer)
-        made = cls(layer.in_features, layer.out_features)
-        made.set_weight_bias(observed_weight(mod, weight), bias)
-        made.scale, made.zero_point = result_scale(mod)
-        return made
-
-
-def folded(layer: Any) -> tuple[Tensor, Tensor | None]:
-    """The weight and bias of a layer, with its batch norm in them if it has one."""
-    fold = getattr(layer, "folded", None)
-    if fold is None:
-        return layer.weight, layer.bias
-    found: tuple[Tensor, Tensor | None] = fold()
-    return found
+        return cls(layer.in_features, layer.out_features)

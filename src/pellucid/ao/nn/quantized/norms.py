@@ -7,10 +7,10 @@ from typing import Any
 import pellucid
 from pellucid import Tensor, nn
 from pellucid.ao._quantized.registry import called
-from pellucid.ao.nn.quantized.weights import inner, result_scale
+from pellucid.ao.nn.quantized.weights import WithScale, inner
 
 
-class _BatchNorm:
+class _BatchNorm(WithScale):
     """Batch norm by recorded moments."""
 
     _OP = "batch_norm"
@@ -28,15 +28,14 @@ class _BatchNorm:
         )
 
     @classmethod
-    def from_float(cls: Any, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """By the observer of a float norm."""
-        layer = inner(mod)
+    def from_reference(cls: Any, bn: Any, scale: float, zero_point: int) -> Any:
+        """In place of a float norm, or of one that is fused with relu."""
+        layer = inner(bn)
         made = cls(layer.num_features, layer.eps)
         made.weight, made.bias = layer.weight, layer.bias
         made.running_mean, made.running_var = layer.running_mean, layer.running_var
-        scale, zero_point = result_scale(mod)
-        made.scale = pellucid.tensor(scale)
-        made.zero_point = pellucid.tensor(zero_point)
+        made.scale = pellucid.tensor(float(scale))
+        made.zero_point = pellucid.tensor(int(zero_point))
         return made
 
 
@@ -76,7 +75,7 @@ class BatchNorm3d(_BatchNorm, nn.BatchNorm3d):
         return "QuantizedBatchNorm3d"
 
 
-class _OwnMoments:
+class _OwnMoments(WithScale):
     """Norms by the moments of what they are given."""
 
     def _take(self: Any, weight: Any, bias: Any, scale: float, zero_point: int) -> None:
@@ -115,9 +114,9 @@ class LayerNorm(_OwnMoments, nn.LayerNorm):
         return "QuantizedLayerNorm"
 
     @classmethod
-    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """By the observer of a float norm."""
-        given = (mod.weight, mod.bias, *result_scale(mod))
+    def from_reference(cls, mod: Any, scale: float, zero_point: int) -> Any:
+        """In place of a float norm."""
+        given = (mod.weight, mod.bias, float(scale), int(zero_point))
         return cls(mod.normalized_shape, *given, mod.eps, mod.elementwise_affine)
 
 
@@ -148,9 +147,9 @@ class GroupNorm(_OwnMoments, nn.GroupNorm):
         return "QuantizedGroupNorm"
 
     @classmethod
-    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """By the observer of a float norm."""
-        given = (mod.weight, mod.bias, *result_scale(mod))
+    def from_reference(cls, mod: Any, scale: float, zero_point: int) -> Any:
+        """In place of a float norm."""
+        given = (mod.weight, mod.bias, float(scale), int(zero_point))
         return cls(mod.num_groups, mod.num_channels, *given, mod.eps, mod.affine)
 
 
@@ -183,9 +182,9 @@ class _InstanceNorm(_OwnMoments):
         return f"Quantized{type(self).__name__}"
 
     @classmethod
-    def from_float(cls: Any, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """By the observer of a float norm."""
-        given = (mod.weight, mod.bias, *result_scale(mod))
+    def from_reference(cls: Any, mod: Any, scale: float, zero_point: int) -> Any:
+        """In place of a float norm."""
+        given = (mod.weight, mod.bias, float(scale), int(zero_point))
         return cls(mod.num_features, *given, mod.eps, mod.affine)
 
 

@@ -1,4 +1,8 @@
-"""From a float weight and its observer to a quantized weight."""
+"""How quantized layers are made: of observed float layers, or of reference layers.
+
+``from_float`` asks the observers of a layer (the eager flow); ``from_reference`` is
+given a layer that knows its quantized weight (``reference/``), and the result's scale.
+"""
 
 from __future__ import annotations
 
@@ -45,6 +49,15 @@ def inner(mod: Any) -> Any:
     return mod
 
 
+def folded(layer: Any) -> tuple[Tensor, Tensor | None]:
+    """The weight and bias of a layer, with its batch norm in them if it has one."""
+    fold = getattr(layer, "folded", None)
+    if fold is None:
+        return layer.weight, layer.bias
+    found: tuple[Tensor, Tensor | None] = fold()
+    return found
+
+
 def result_scale(layer: Any) -> tuple[float, int]:
     """(scale, zero point) of a layer's results, by its observer."""
     observer = getattr(layer, "activation_post_process", None)
@@ -52,3 +65,40 @@ def result_scale(layer: Any) -> tuple[float, int]:
         return 1.0, 0
     scale, zero_point = observer.calculate_qparams()
     return float(scale), int(zero_point)
+
+
+class WithScale:
+    """A layer without a packed weight: ``from_reference`` says all about it."""
+
+    @classmethod
+    def from_float(cls: Any, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+        """By the observer of a float layer."""
+        return cls.from_reference(mod, *result_scale(mod))
+
+
+class WithWeight:
+    """A layer with a packed weight and a scale; ``_like`` makes it without them."""
+
+    @classmethod
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+        """By the observers of a float layer or of one of ``nn.qat``."""
+        weight, bias = folded(inner(mod))
+        made = cls._holding(mod, observed_weight(mod, weight), bias)
+        made.scale, made.zero_point = result_scale(mod)
+        return made
+
+    @classmethod
+    def from_reference(
+        cls, ref_qmodule: Any, output_scale: float, output_zero_point: int
+    ) -> Any:
+        """Of a reference layer, or one that is fused with what follows it."""
+        layer = inner(ref_qmodule)
+        made = cls._holding(ref_qmodule, layer.get_quantized_weight(), layer.bias)
+        made.scale, made.zero_point = float(output_scale), int(output_zero_point)
+        return made
+
+    @classmethod
+    def _holding(cls: Any, mod: Any, weight: Tensor, bias: Tensor | None) -> Any:
+        made = cls._like(mod)
+        made.set_weight_bias(weight, bias)
+        return made

@@ -19,7 +19,7 @@ from pellucid.nn.utils.fusion import fuse_conv_bn_weights, fuse_linear_bn_weight
 class LinearReLU(qat.Linear, nni._FusedModule):
     """``relu`` of a linear layer with a rounded weight."""
 
-    _FLOAT_MODULE = nni.LinearReLU
+    _WITH_RELU = _FLOAT_MODULE = nni.LinearReLU
 
     def forward(self, input: Tensor) -> Tensor:
         """``relu(input @ rounded.T + bias)``"""
@@ -35,31 +35,31 @@ class _ConvReLU:
 class ConvReLU1d(_ConvReLU, qat.Conv1d, nni._FusedModule):
     """``relu`` of ``nn.Conv1d`` with a rounded weight."""
 
-    _FLOAT_MODULE = nni.ConvReLU1d
+    _WITH_RELU = _FLOAT_MODULE = nni.ConvReLU1d
 
 
 class ConvReLU2d(_ConvReLU, qat.Conv2d, nni._FusedModule):
     """``relu`` of ``nn.Conv2d`` with a rounded weight."""
 
-    _FLOAT_MODULE = nni.ConvReLU2d
+    _WITH_RELU = _FLOAT_MODULE = nni.ConvReLU2d
 
 
 class ConvReLU3d(_ConvReLU, qat.Conv3d, nni._FusedModule):
     """``relu`` of ``nn.Conv3d`` with a rounded weight."""
 
-    _FLOAT_MODULE = nni.ConvReLU3d
+    _WITH_RELU = _FLOAT_MODULE = nni.ConvReLU3d
 
 
 class _WithNorm:
     """A layer, its batch norm ``bn``, and maybe ``relu``."""
 
-    RELU = False
     bn: Any
     freeze_bn: bool
 
     def _start_norm(self: Any, norm: Any, qconfig: Any) -> None:
-        self._start(qconfig)
         self.bn, self.freeze_bn = norm, False
+        del self.weight_fake_quant  # made by the layer; behind ``bn`` in state dicts
+        self._start(qconfig)
         if self.training:
             self.update_bn_stats()
 
@@ -98,7 +98,7 @@ class _WithNorm:
         if self.bias is not None:
             product = product + self.bias.reshape(channels)
         made: Tensor = self.bn(product)
-        return F.relu(made) if self.RELU else made
+        return made if self._WITH_RELU is None else F.relu(made)
 
     @classmethod
     def from_float(cls: Any, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
@@ -167,7 +167,7 @@ def _with_norm(name: str, dims: int, relu: bool) -> Any:
         "_CONVOLUTION": convolution,
         "_NORM": getattr(nn, f"BatchNorm{dims}d"),
         "_FLOAT_MODULE": getattr(nni, name),
-        "RELU": relu,
+        "_WITH_RELU": getattr(nni, f"ConvReLU{dims}d") if relu else None,
         "__doc__": f"nn.Conv{dims}d with its batch norm{' and relu' * relu}, rounded.",
         "__module__": __name__,
     }

@@ -52,14 +52,10 @@ class LinearLeakyReLU(_WithArguments):
         return "QuantizedLinearLeakyReLU"
 
     @classmethod
-    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """By the observers of a fused float layer."""
-        plain = nnq.Linear.from_float(mod)
-        slope = mod[1].negative_slope
-        made = cls(plain.in_features, plain.out_features, slope)
-        made._packed_params = plain._packed_params
-        made.scale, made.zero_point = plain.scale, plain.zero_point
-        return made
+    def _like(cls, mod: Any) -> Any:
+        layer, activation = mod
+        slope = activation.negative_slope
+        return cls(layer.in_features, layer.out_features, slope)
 
 
 class LinearTanh(_WithArguments):

@@ -9,8 +9,7 @@ from pellucid import Tensor
 from pellucid.ao._quantized.parts import is_quantized, split
 from pellucid.ao._quantized.registry import called
 from pellucid.ao.nn import quantized as nnq
-from pellucid.ao.nn.quantized.linear import folded
-from pellucid.ao.nn.quantized.weights import inner, observed_weight
+from pellucid.ao.nn.quantized.weights import folded, inner, observed_weight
 
 
 class Linear(nnq.Linear):
@@ -46,14 +45,25 @@ class Linear(nnq.Linear):
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
         """By the weight observer of a float layer's qconfig."""
-        layer = inner(mod)
-        weight, bias = folded(layer)
+        weight, bias = folded(inner(mod))
         dtype = _weight_dtype(mod)
+        if dtype is not pellucid.float16:
+            weight = observed_weight(mod, weight)
+        return cls._of_dtype(mod, weight, bias, dtype)
+
+    @classmethod
+    def from_reference(cls, ref_qmodule: Any) -> Any:  # type: ignore[override]
+        """Of a reference layer, or one that is fused with what follows it."""
+        layer = inner(ref_qmodule)
+        weight = layer.get_quantized_weight()
+        return cls._of_dtype(ref_qmodule, weight, layer.bias, layer.weight_dtype)
+
+    @classmethod
+    def _of_dtype(cls, mod: Any, weight: Tensor, bias: Any, dtype: Any) -> Any:
+        layer = inner(mod)
         made = cls(layer.in_features, layer.out_features, dtype=dtype)
-        if dtype is pellucid.float16:
-            made.set_weight_bias(weight.detach().float(), bias)
-        else:
-            made.set_weight_bias(observed_weight(mod, weight), bias)
+        is_half = dtype is pellucid.float16
+        made.set_weight_bias(weight.detach().float() if is_half else weight, bias)
         return made
 
 

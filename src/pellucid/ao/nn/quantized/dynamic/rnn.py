@@ -10,16 +10,31 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor, nn
+from pellucid.ao._quantized.parts import is_quantized
 from pellucid.ao._quantized.registry import called
 from pellucid.ao.nn.quantized.printing import WithoutChildren
 from pellucid.ao.nn.quantized.weights import quantized_weight
 
 
-def _packed(weight: Tensor, bias: Tensor | None, observer: Any) -> Any:
-    if observer.dtype is pellucid.float16:
+def _packed(weight: Tensor, bias: Tensor | None) -> Any:
+    """Of a quantized weight, or of one to be rounded to float16."""
+    if not is_quantized(weight):
         return called("linear_prepack_fp16", weight.detach().float(), bias)
+    return called("linear_prepack", weight, bias)
+
+
+def _observed(mod: Any, name: str) -> Tensor:
+    """A weight of a float layer, quantized by its qconfig's observer."""
+    observer, weight = _observer(mod)(), getattr(mod, name)
+    if observer.dtype is pellucid.float16:
+        return weight  # type: ignore[no-any-return]
     observer(weight)
-    return called("linear_prepack", quantized_weight(weight.float(), observer), bias)
+    return quantized_weight(weight.float(), observer)
+
+
+def _of_reference(mod: Any, name: str) -> Tensor:
+    found: Tensor = mod.quantized_weight_of(name)
+    return found
 
 
 def _product(x: Tensor, packed: Any) -> Any:
@@ -208,9 +223,17 @@ class _Recurrent(WithoutChildren):
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
         """By the weight observers of a float layer's qconfig."""
+        return cls._of(mod, _observer(mod)().dtype, _observed)
+
+    @classmethod
+    def from_reference(cls, ref_mod: Any) -> Any:
+        """Of a reference layer."""
+        return cls._of(ref_mod, ref_mod.weight_ih_l0_dtype, _of_reference)
+
+    @classmethod
+    def _of(cls, mod: Any, dtype: Any, weight_of: Any) -> Any:
         if mod.proj_size:
             raise NotImplementedError("quantized recurrent layers have no proj_size")
-        observer = _observer(mod)
         made = cls.__new__(cls)
         nn.Module.__init__(made)
         for name in (
@@ -218,15 +241,15 @@ class _Recurrent(WithoutChildren):
             *("dropout", "bidirectional"),
         ):
             setattr(made, name, getattr(mod, name))
-        made.mode, made.dtype, made.version = cls.__name__, observer().dtype, 2
+        made.mode, made.dtype, made.version = cls.__name__, dtype, 2
         weights = []
         for layer in range(mod.num_layers):
             for end in ("", "_reverse")[: made._directions]:
                 both = []
                 for kind in ("ih", "hh"):
                     bias = getattr(mod, f"bias_{kind}_l{layer}{end}", None)
-                    weight = getattr(mod, f"weight_{kind}_l{layer}{end}")
-                    both.append(_packed(weight, bias, observer()))
+                    weight = weight_of(mod, f"weight_{kind}_l{layer}{end}")
+                    both.append(_packed(weight, bias))
                 weights.append(CellWeights(*both))
         made._hold(weights)
         return made
@@ -321,15 +344,23 @@ class _Cell(nn.Module):
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
         """By the weight observers of a float cell's qconfig."""
-        observer = _observer(mod)
+        return cls._of(mod, _observer(mod)().dtype, _observed)
+
+    @classmethod
+    def from_reference(cls, ref_mod: Any) -> Any:
+        """Of a reference cell."""
+        return cls._of(ref_mod, ref_mod.weight_ih_dtype, _of_reference)
+
+    @classmethod
+    def _of(cls, mod: Any, dtype: Any, weight_of: Any) -> Any:
         made = cls.__new__(cls)
         nn.Module.__init__(made)
         made.input_size, made.hidden_size = mod.input_size, mod.hidden_size
-        made.bias, made.weight_dtype = mod.bias, observer().dtype
+        made.bias, made.weight_dtype = mod.bias, dtype
         if hasattr(mod, "nonlinearity"):
             made.nonlinearity = mod.nonlinearity
-        made._packed_weight_ih = _packed(mod.weight_ih, mod.bias_ih, observer())
-        made._packed_weight_hh = _packed(mod.weight_hh, mod.bias_hh, observer())
+        made._packed_weight_ih = _packed(weight_of(mod, "weight_ih"), mod.bias_ih)
+        made._packed_weight_hh = _packed(weight_of(mod, "weight_hh"), mod.bias_hh)
         return made
 
 

@@ -1,5 +1,7 @@
 """``torch.quantization``: the older name of ``torch.ao.quantization``."""
 
+from __future__ import annotations
+
 from pellucid.ao.quantization import (
     DeQuantStub,
     FakeQuantize,
@@ -16,9 +18,12 @@ from pellucid.ao.quantization import (
     PerChannelMinMaxObserver,
     PlaceholderObserver,
     QConfig,
+    QConfigMapping,
     QuantStub,
+    QuantType,
     QuantWrapper,
     RecordingObserver,
+    ReuseInputObserver,
     UniformQuantizationObserverBase,
     add_quant_dequant,
     convert,
@@ -43,12 +48,19 @@ from pellucid.ao.quantization import (
     default_histogram_observer,
     default_observer,
     default_per_channel_qconfig,
+    default_per_channel_symmetric_qnnpack_qat_qconfig,
+    default_per_channel_symmetric_qnnpack_qconfig,
     default_per_channel_weight_fake_quant,
     default_per_channel_weight_observer,
     default_placeholder_observer,
     default_qat_qconfig,
     default_qat_qconfig_v2,
     default_qconfig,
+    default_quint8_weight_qconfig,
+    default_reuse_input_observer,
+    default_reuse_input_qconfig,
+    default_symmetric_qnnpack_qat_qconfig,
+    default_symmetric_qnnpack_qconfig,
     default_weight_fake_quant,
     default_weight_observer,
     default_weight_only_qconfig,
@@ -67,7 +79,9 @@ from pellucid.ao.quantization import (
     get_default_float_to_quantized_operator_mappings,
     get_default_qat_module_mappings,
     get_default_qat_qconfig,
+    get_default_qat_qconfig_mapping,
     get_default_qconfig,
+    get_default_qconfig_mapping,
     get_default_qconfig_propagation_list,
     get_default_static_quant_module_mappings,
     get_dynamic_quant_module_class,
@@ -80,6 +94,7 @@ from pellucid.ao.quantization import (
     prepare,
     prepare_qat,
     propagate_qconfig_,
+    qconfig_equals,
     quantize,
     quantize_dynamic,
     quantize_qat,
@@ -103,9 +118,12 @@ __all__ = [
     "PerChannelMinMaxObserver",
     "PlaceholderObserver",
     "QConfig",
+    "QConfigMapping",
     "QuantStub",
+    "QuantType",
     "QuantWrapper",
     "RecordingObserver",
+    "ReuseInputObserver",
     "UniformQuantizationObserverBase",
     "add_quant_dequant",
     "convert",
@@ -130,12 +148,19 @@ __all__ = [
     "default_histogram_observer",
     "default_observer",
     "default_per_channel_qconfig",
+    "default_per_channel_symmetric_qnnpack_qat_qconfig",
+    "default_per_channel_symmetric_qnnpack_qconfig",
     "default_per_channel_weight_fake_quant",
     "default_per_channel_weight_observer",
     "default_placeholder_observer",
     "default_qat_qconfig",
     "default_qat_qconfig_v2",
     "default_qconfig",
+    "default_quint8_weight_qconfig",
+    "default_reuse_input_observer",
+    "default_reuse_input_qconfig",
+    "default_symmetric_qnnpack_qat_qconfig",
+    "default_symmetric_qnnpack_qconfig",
     "default_weight_fake_quant",
     "default_weight_observer",
     "default_weight_only_qconfig",
@@ -154,7 +179,9 @@ __all__ = [
     "get_default_float_to_quantized_operator_mappings",
     "get_default_qat_module_mappings",
     "get_default_qat_qconfig",
+    "get_default_qat_qconfig_mapping",
     "get_default_qconfig",
+    "get_default_qconfig_mapping",
     "get_default_qconfig_propagation_list",
     "get_default_static_quant_module_mappings",
     "get_dynamic_quant_module_class",
@@ -167,9 +194,19 @@ __all__ = [
     "prepare",
     "prepare_qat",
     "propagate_qconfig_",
+    "qconfig_equals",
     "quantize",
     "quantize_dynamic",
     "quantize_qat",
     "swap_module",
     "weight_observer_range_neg_127_to_127",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """The flow of graphs, imported when it is first used."""
+    if name in ("fx", "quantize_fx"):
+        from importlib import import_module
+
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

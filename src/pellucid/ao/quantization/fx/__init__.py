@@ -1,0 +1,3 @@
+"""``torch.ao.quantization.fx``: the steps of ``quantize_fx``."""
+
+from __future__ import annotations
