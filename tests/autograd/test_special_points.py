@@ -90,3 +90,19 @@ def test_the_statistics_of_a_group_norm_have_gradients():
     (found,) = torch.autograd.grad(total, x)
     (wanted,) = torch.autograd.grad(other + expected.sum(), x)
     assert torch.allclose(found, wanted)
+
+
+@pytest.mark.parametrize("order", [math.inf, -math.inf])
+def test_the_norm_of_nan_by_the_extremum_has_gradient_zero(order):
+    norm = torch.linalg.vector_norm
+    for x in ([math.nan, 1.0, -2.0], [0.0, 0.0, 0.0]):
+        assert gradients(lambda t: norm(t, order), x) == [[0.0, 0.0, 0.0]]
+    ties = [-2.0, 2.0, 2.0, -2.0]
+    expected = [[-0.25, 0.25, 0.25, -0.25]]
+    assert gradients(lambda t: norm(t, order), ties) == expected
+    rows = [[3.0, -4.0], [-4.0, 4.0]]
+    found = gradients(lambda t: norm(t, order, dim=1), rows)
+    first = [0.0, -1.0] if order > 0 else [1.0, 0.0]
+    assert found == [[first, [-0.5, 0.5]]]
+    z = torch.tensor([3 + 4j, 1j], dtype=torch.complex128, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda t: norm(t, order), z)

@@ -331,9 +331,13 @@ def aminmax(x, dim, keepdim):
 _CHOSEN_REASON = "a NaN that is chosen gets the gradient; derived, all would be NaN"
 
 
-def _share_of_chosen(x, y, grad):
+def share_of_chosen(x, y, grad, dims=None):
+    """The gradient of an extremum over ``dims``, which ``y`` and ``grad`` have too:
+    shared by the elements that equal it, or by the NaNs.
+    """
     chosen = where(isnan(y), isnan(x), x == y)
-    return where(chosen, grad / total_over(to(chosen, grad.dtype)), 0)
+    count = total_over(to(chosen, grad.dtype), dims, keepdim=dims is not None)
+    return where(chosen, grad / count, 0)
 
 
 @reduction_op("max(Tensor self) -> Tensor", out="unary_out", node="MaxBackward1")
@@ -345,7 +349,7 @@ def max_all(x):
 
 @max_all.vjp(_CHOSEN_REASON)
 def _(x, y, grad, derived):
-    return _share_of_chosen(x, y, grad)
+    return share_of_chosen(x, y, grad)
 
 
 max_all.gradients_seen_as(self=share_of_equals)
@@ -360,7 +364,7 @@ def min_all(x):
 
 @min_all.vjp(_CHOSEN_REASON)
 def _(x, y, grad, derived):
-    return _share_of_chosen(x, y, grad)
+    return share_of_chosen(x, y, grad)
 
 
 min_all.gradients_seen_as(self=share_of_equals)

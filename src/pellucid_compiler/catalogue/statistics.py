@@ -2,6 +2,7 @@
 
 from math import prod
 
+from pellucid_compiler.catalogue.reduction import share_of_chosen
 from pellucid_compiler.catalogue.seen import restored
 from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
@@ -20,6 +21,7 @@ from pellucid_compiler.declare import (
     reduction_op,
     require,
     restore_dims,
+    sign,
     sqrt,
     squeeze_dims,
     to,
@@ -292,12 +294,16 @@ vector_norm.gradients_seen_as(self=_direction)
 
 @vector_norm.vjp("at 0 PyTorch's gradient is 0; a scaled power does not overflow")
 def _(x, ord, dim, keepdim, dtype, y, grad, derived):
-    if any(ask(ord == special) for special in (2, 0, 1, INF, -INF)):
+    if any(ask(ord == special) for special in (2, 0, 1)):
         return derived(grad)
     dims = wrap_dims(dim, x.rank)
     if not keepdim:
         y, grad = (restore_dims(t, dims, x.rank) for t in (y, grad))
     given, x = x, to(x, dtype)
     size = abs(x)
+    if ask(ord == INF) or ask(ord == -INF):
+        share = share_of_chosen(size, y, grad, dims)
+        direction = x / size if is_complex(x.dtype) else sign(x)
+        return to(where(size > 0, direction, 0.0) * share, given.dtype)
     slope = where((size == 0) | (y == 0), 0.0, x / size * power(size / y, ord - 1))
     return to(slope * grad, given.dtype)
