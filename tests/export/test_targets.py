@@ -14,16 +14,12 @@ from tests.export.programs import PROGRAMS, targets_of
 RECORDED = json.loads((Path(__file__).parent / "targets.json").read_text())["targets"]
 
 _HEADS = "heads are split and joined by other views; dropped attention is an op apart"
-_CONVERSIONS = "no assertion of the operand's dtype and device before a conversion"
 DIFFERENT = {
     "nn.LocalResponseNorm": "channels are averaged as a dim of two, not of three",
     "nn.MultiheadAttention": _HEADS,
     "nn.TransformerEncoderLayer": _HEADS,
     "nn.TransformerDecoderLayer": _HEADS,
     "split of sizes": "split with a list is an overload of split",
-    "to": _CONVERSIONS,
-    "casts": _CONVERSIONS,
-    "type_as": _CONVERSIONS,
     "moments": "var, std and var_mean with dims are their overloads with a correction",
     "comparisons": "`&` of tensors is bitwise_and",
     "set item": "a number that is assigned stays a number",

@@ -587,6 +587,7 @@ def _dispatch_tls_is_dispatch_key_excluded(
 
 class DispatchKey:
     __members__: dict[str, DispatchKey]
+    PreDispatch: DispatchKey
     name: str
     value: _int
 

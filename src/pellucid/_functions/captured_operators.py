@@ -14,7 +14,8 @@ from pellucid._tensor import Tensor
 
 def divided(number: Any, tensor: Tensor) -> Tensor:
     """``number / tensor``."""
-    return tensor.reciprocal() * number
+    result: Tensor = tensor.reciprocal() * number
+    return result
 
 
 def raised(number: Any, tensor: Tensor) -> Tensor:

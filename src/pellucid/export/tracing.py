@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import pellucid
 from pellucid import SymInt, Tensor
 from pellucid.export.dims import symbols_of
 from pellucid.export.graph_signature import (
@@ -121,6 +122,7 @@ def exported(
         graph_module = trace_once(program, _copies(values), None, **options)
     else:
         graph_module = _traced(program, values, sizes, env, options)
+    assert_operands(graph_module)
     specs = _input_specs(mod, list(parameters), list(buffers), leaves, args, kwargs)
     symbols = {s.name: s for s in env.symbols.values()}
     ranges = [
@@ -145,6 +147,24 @@ def exported(
         (args, kwargs),
         _calls_of_parts(mod, modules, in_spec, out_specs[-1]),
     )
+
+
+def assert_operands(module: GraphModule) -> None:
+    """Put before every conversion the assertion that its operand is what it was."""
+    aten = pellucid.ops.aten
+    for target in (aten.to.dtype, aten.to.device, aten.to.dtype_layout):
+        for node in module.graph.find_nodes(op="call_function", target=target):
+            value = node.args[0].meta["val"]
+            is_ = {"device": value.device, "layout": value.layout}
+            with module.graph.inserting_before(node):
+                made = module.graph.call_function(
+                    aten._assert_tensor_metadata.default,
+                    (node.args[0], None, None, value.dtype),
+                    is_,
+                )
+            kept = ("nn_module_stack", "torch_fn", "stack_trace")
+            made.meta = {key: node.meta[key] for key in kept if key in node.meta}
+    module.recompile()
 
 
 def _traced(

@@ -24,6 +24,14 @@ class PythonKeyTracer(Tracer):
         self.graph = Graph(tracer_cls=PythonKeyTracer)
         self.tensor_attrs: dict[Any, str] = {}
         self.proxies: dict[int, tuple[Any, Proxy]] = {}
+        self.called_function: tuple[str, str] | None = None  # called_functions.py
+
+    def create_node(self, *args: Any, **kwargs: Any) -> Node:
+        """Make the Node, which tells the function that was called."""
+        node = super().create_node(*args, **kwargs)
+        if self.called_function and node.op == "call_function":
+            node.meta.setdefault("torch_fn", self.called_function)
+        return node
 
     def note(self, value: Any, proxy: Proxy) -> None:
         """The node of a tensor; the tensor lives as long as the trace."""

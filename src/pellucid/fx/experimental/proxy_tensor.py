@@ -20,6 +20,7 @@ from pellucid import _C, Tensor
 from pellucid._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from pellucid.fx import traceback as fx_traceback
 from pellucid.fx.experimental import function_graphs
+from pellucid.fx.experimental.called_functions import CalledFunctions
 from pellucid.fx.experimental.module_stack import ModuleStack
 from pellucid.fx.experimental.op_tracer import PythonKeyTracer
 from pellucid.fx.graph_module import GraphModule
@@ -296,8 +297,10 @@ def trace_once(
     proxy_mode = ProxyTorchDispatchMode(
         tracer, decomposition_table, pre_dispatch=pre_dispatch
     )
-    calls = modules.followed(tracer) if modules else contextlib.nullcontext()
-    with fake_mode or contextlib.nullcontext(), proxy_mode, calls:
+    nothing: Any = contextlib.nullcontext()
+    calls = modules.followed(tracer) if modules else nothing
+    functions = CalledFunctions(tracer) if pre_dispatch else nothing
+    with fake_mode or nothing, proxy_mode, functions, calls:
         result = f(*pytree.tree_unflatten(leaves, spec))
     returned = pytree.tree_map_only(Tensor, tracer.proxy_of, result)
     tracer.create_node("output", "output", (tracer.create_arg(returned),), {})
