@@ -19,17 +19,51 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import IO, Any
 
 import pellucid
-from pellucid import _C
 from pellucid._package.calls import offered
 from pellucid._package.calls.ranges import ranged
-from pellucid.serialization._format.archive import Archive, naming_damage
+from pellucid.serialization._format.archive import (
+    Archive,
+    constructors,
+    naming_damage,
+)
 from pellucid.serialization._format.legacy_file import (
     LegacyFile,
     read_legacy,
     write_legacy,
 )
+from pellucid.serialization._format.locations import (
+    default_restore_location as default_restore_location,
+)
+from pellucid.serialization._format.locations import location_tag as location_tag
+from pellucid.serialization._format.locations import (
+    register_package as register_package,
+)
+from pellucid.serialization._format.locations import restored
+from pellucid.serialization._format.options import LoadEndianness as LoadEndianness
+from pellucid.serialization._format.options import (
+    get_crc32_options as get_crc32_options,
+)
+from pellucid.serialization._format.options import (
+    get_default_load_endianness as get_default_load_endianness,
+)
+from pellucid.serialization._format.options import (
+    get_default_mmap_options as get_default_mmap_options,
+)
+from pellucid.serialization._format.options import (
+    set_crc32_options as set_crc32_options,
+)
+from pellucid.serialization._format.options import (
+    set_default_load_endianness as set_default_load_endianness,
+)
+from pellucid.serialization._format.options import (
+    set_default_mmap_options as set_default_mmap_options,
+)
+from pellucid.serialization._format.options import skip_data as skip_data
+from pellucid.serialization._format.options import skips_data
+from pellucid.serialization._format.safe_pickle import NamesOf
 from pellucid.serialization._format.writer import Writer, bytes_of
 from pellucid.storage import UntypedStorage
+from pellucid.utils.serialization import config
 
 _File = str | os.PathLike[str] | IO[bytes]
 # What `map_location` may be.
@@ -44,6 +78,7 @@ def save(
     pickle_module: Any = pickle,
     pickle_protocol: int = 2,
     _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
 ) -> None:
     """Writes ``obj``, usually a state dict, to a path or a binary file.
 
@@ -68,9 +103,11 @@ def save(
         return
     with zipfile.ZipFile(f, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr("archive/data.pkl", description.getvalue())
-        archive.writestr("archive/byteorder", b"little")
+        if not _disable_byteorder_record:
+            archive.writestr("archive/byteorder", b"little")
         for key, whole in writer.storages.values():
-            archive.writestr(f"archive/data/{key}", bytes_of(whole))
+            data = bytes(whole.nbytes) if skips_data() else bytes_of(whole)
+            archive.writestr(f"archive/data/{key}", data)
         archive.writestr("archive/version", b"3\n")
 
 
@@ -100,6 +137,8 @@ def load(
         model.load_state_dict(torch.load("model.pt"))
     """
     placement = _placement(map_location)
+    if mmap is None:
+        mmap = config.load.mmap and isinstance(f, str | os.PathLike)
     if mmap and not isinstance(f, str | os.PathLike):
         raise ValueError("load: mmap=True needs the path of a file, not an open one")
     if weights_only and pickle_module is not None:
@@ -151,31 +190,15 @@ def _placement(map_location: Any) -> Callable[[UntypedStorage, str], Any]:
         place: Callable[[UntypedStorage, str], Any] = map_location
         return place
     by_name = map_location if isinstance(map_location, dict) else {}
-    chosen = None if map_location is None or by_name else map_location
-    for location in by_name.values() if by_name else [chosen or "cpu"]:
-        if not _is_present(location):
-            raise RuntimeError(
-                f"tensors cannot be loaded to {location}: no backend serves it; "
-                "use map_location='cpu'"
-            )
+    chosen = None if map_location is None or by_name else str(map_location)
 
-    def put(found: UntypedStorage, saved_on: str) -> UntypedStorage:
-        location = chosen or by_name.get(saved_on, saved_on)
-        try:
-            is_elsewhere = str(location) != "cpu" and _is_present(location)
-        except RuntimeError:  # the name of a backend that is not registered here
-            is_elsewhere = False
-        if not is_elsewhere:
-            return found
-        whole = pellucid.empty(0, dtype=pellucid.uint8).set_(found)
-        return whole.to(location).untyped_storage()
+    def put(found: UntypedStorage, saved_on: str) -> Any:
+        named = chosen or by_name.get(saved_on)
+        if named is not None:
+            return default_restore_location(found, str(named))
+        return restored(found, saved_on) or found
 
     return put
-
-
-def _is_present(location: Any) -> bool:
-    device = pellucid.device(location)
-    return device.type == "cpu" or _C._has_backend(device)
 
 
 _safe_globals: list[Any] = []
@@ -209,6 +232,25 @@ def get_safe_globals() -> list[Any]:
 def clear_safe_globals() -> None:
     """Forgets what ``add_safe_globals`` was given."""
     _safe_globals.clear()
+
+
+def get_unsafe_globals_in_checkpoint(f: _File) -> list[str]:
+    """The classes and functions that a file names and that :func:`load` would refuse,
+    as "module.name". Raises ValueError for what is not a file of :func:`save`.
+    """
+    if read_legacy(f) is None:
+        try:
+            with _opened(f) as file:
+                description = Archive(file).read("data.pkl")
+        except (pickle.UnpicklingError, EOFError):
+            pass
+        else:
+            return NamesOf(constructors(), _safe_classes()).unknown(description)
+    raise ValueError("Expected input to be a checkpoint returned by torch.save")
+
+
+class SourceChangeWarning(Warning):
+    """A module's source is not the one that it was saved with. Never given here."""
 
 
 class safe_globals:

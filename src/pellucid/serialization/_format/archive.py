@@ -13,12 +13,18 @@ import zipfile
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import pellucid
 from pellucid import Tensor
 from pellucid._tensor.dtype_names import TYPE_NAMES
 from pellucid.serialization._format.names import find_named
+from pellucid.serialization._format.options import (
+    LoadEndianness,
+    get_default_load_endianness,
+    skips_data,
+)
 from pellucid.serialization._format.safe_pickle import Reader, Unread, known_function
 from pellucid.serialization._format.writer import QUANTIZED_STORAGES, STORAGE_DTYPES
 from pellucid.storage import TypedStorage, UntypedStorage
@@ -56,7 +62,11 @@ class Archive:
         if len(described) != 1:
             raise pickle.UnpicklingError("the file is a zip archive without data.pkl")
         self._prefix = described[0].removesuffix("data.pkl")
-        order = self.read("byteorder") if self._prefix + "byteorder" in names else b""
+        order = b"little"
+        if self._prefix + "byteorder" in names:
+            order = self.read("byteorder")
+        elif get_default_load_endianness() is LoadEndianness.BIG:
+            order = b"big"
         if order not in (b"", b"little"):
             raise ValueError(f"the file's byte order is {order!r}, not little")
         self._storages: dict[str, TypedStorage] = {}
@@ -71,7 +81,11 @@ class Archive:
         entry = self._archive.getinfo(self._prefix + name)
         if entry.compress_type != zipfile.ZIP_STORED:
             raise pickle.UnpicklingError(f"{entry.filename} is compressed")
-        return self._archive.read(entry)
+        if entry.CRC == 0:  # PyTorch's sign of a record without a checksum
+            entry = copy(entry)
+            del entry.CRC
+        with self._archive.open(entry) as record:
+            return record.read()
 
     def load(self, safe_classes: dict[str, Any]) -> Any:
         """The object, made of tensors, numbers, containers and these classes."""
@@ -88,8 +102,9 @@ class Archive:
         if kind != "storage" or not isinstance(dtype, pellucid.dtype):
             raise pickle.UnpicklingError(f"unknown reference {identifier!r:.200}")
         if key not in self._storages:
-            found = pellucid.UntypedStorage(self.read(f"data/{key}"))
-            if found.nbytes() != count * dtype.itemsize:
+            size = count * dtype.itemsize
+            found = UntypedStorage(size if skips_data() else self.read(f"data/{key}"))
+            if found.nbytes() != size:
                 raise pickle.UnpicklingError(
                     f"storage {key} has {found.nbytes()} bytes, not the "
                     f"{dtype.itemsize} of {count} elements each"
