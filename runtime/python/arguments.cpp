@@ -98,7 +98,14 @@ bool convert_loose_tensors(PyObject* const* args, Py_ssize_t count, Value& out, 
   return convert_items(args, count, false, out, parsed);
 }
 
-bool convert(const Parameter& parameter, PyObject* object, Value& out, ParsedArguments& parsed) {
+// Whether an object, or one in a list, is of a class that overrides calls.
+bool is_overriding(PyObject* object) {
+  if (!PyTuple_Check(object) && !PyList_Check(object)) return classify(object) == TensorKind::Overrides;
+  const std::span items(PySequence_Fast_ITEMS(object), static_cast<size_t>(PySequence_Fast_GET_SIZE(object)));
+  return std::ranges::any_of(items, [](PyObject* item) { return classify(item) == TensorKind::Overrides; });
+}
+
+bool convert_to_type(const Parameter& parameter, PyObject* object, Value& out, ParsedArguments& parsed) {
   switch (parameter.type) {
     case ArgType::Tensor:
       if (parameter.optional && object == Py_None) return out = Value(), true;
@@ -143,12 +150,23 @@ bool convert(const Parameter& parameter, PyObject* object, Value& out, ParsedArg
   }
 }
 
+// Numbers may be of overriding classes too, as the proxies of a tracer are.
+bool convert(const Parameter& parameter, PyObject* object, Value& out, ParsedArguments& parsed) {
+  if (convert_to_type(parameter, object, out, parsed)) [[likely]]
+    return true;
+  if (!is_overriding(object)) return false;
+  out = Value();
+  return parsed.overridden = true;
+}
+
 // All of view(2, 3)'s loose integers as one list.
 bool convert_loose_integers(PyObject* const* args, Py_ssize_t count, Value& out, ParsedArguments& parsed) {
   int64_t* integers = parsed.memory.take<int64_t>(static_cast<size_t>(count));
   for (Py_ssize_t i = 0; i < count; ++i)
-    if (!is_small_integer(args[i], integers[i]) && !to_integer_slowly(args[i], integers[i], PyExc_TypeError))
-      return false;
+    if (!is_small_integer(args[i], integers[i]) && !to_integer_slowly(args[i], integers[i], PyExc_TypeError)) {
+      if (!is_overriding(args[i])) return false;
+      parsed.overridden = true;
+    }
   return out = Value::of(std::span<const int64_t>(integers, static_cast<size_t>(count))), true;
 }
 

@@ -63,6 +63,7 @@ API = {
     "_library": {"_ops", "autograd", "testing", "utils", "utils/_pytree"},
     "serialization/_format": {
         *("ao/_quantized", "nested/_ops", "nn", "sparse/_ops", "storage"),
+        *("utils/serialization",),
     },
     "_functions": {
         *("_C/_runtime", "_ops", "linalg", "pellucid_compiler", "storage"),
@@ -152,9 +153,10 @@ API = {
     "distributions": {"_functions", "linalg", "nn", "special"},
     # Files, memory, data
     "storage": {"_package"},
-    "serialization": {"serialization/_format"},
+    "serialization": {"serialization/_format", "storage", "utils/serialization"},
     "safetensors": set(),
     "utils/_pytree": set(),
+    "utils/serialization": set(),
     "utils": {
         *("_C/_runtime", "_ops", "amp", "autograd", "cuda", "hub", "nn"),
         *("nn/modules", "nn/utils", "overrides", "profiler/_timeline"),

@@ -23,8 +23,8 @@ from pellucid._package.calls import offered
 from pellucid._package.calls.ranges import ranged
 from pellucid.serialization._format.archive import (
     Archive,
-    DevicePlacement,
     Placement,
+    constructors,
     naming_damage,
 )
 from pellucid.serialization._format.legacy_file import (
@@ -32,7 +32,38 @@ from pellucid.serialization._format.legacy_file import (
     read_legacy,
     write_legacy,
 )
+from pellucid.serialization._format.locations import DevicePlacement
+from pellucid.serialization._format.locations import (
+    default_restore_location as default_restore_location,
+)
+from pellucid.serialization._format.locations import location_tag as location_tag
+from pellucid.serialization._format.locations import (
+    register_package as register_package,
+)
+from pellucid.serialization._format.options import LoadEndianness as LoadEndianness
+from pellucid.serialization._format.options import (
+    get_crc32_options as get_crc32_options,
+)
+from pellucid.serialization._format.options import (
+    get_default_load_endianness as get_default_load_endianness,
+)
+from pellucid.serialization._format.options import (
+    get_default_mmap_options as get_default_mmap_options,
+)
+from pellucid.serialization._format.options import (
+    set_crc32_options as set_crc32_options,
+)
+from pellucid.serialization._format.options import (
+    set_default_load_endianness as set_default_load_endianness,
+)
+from pellucid.serialization._format.options import (
+    set_default_mmap_options as set_default_mmap_options,
+)
+from pellucid.serialization._format.options import skip_data as skip_data
+from pellucid.serialization._format.options import skips_data
+from pellucid.serialization._format.safe_pickle import NamesOf
 from pellucid.serialization._format.writer import Writer, bytes_of
+from pellucid.utils.serialization import config
 
 _File = str | os.PathLike[str] | IO[bytes]
 # What `map_location` may be.
@@ -47,6 +78,7 @@ def save(
     pickle_module: Any = pickle,
     pickle_protocol: int = 2,
     _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
 ) -> None:
     """Writes ``obj``, usually a state dict, to a path or a binary file.
 
@@ -71,9 +103,11 @@ def save(
         return
     with zipfile.ZipFile(f, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr("archive/data.pkl", description.getvalue())
-        archive.writestr("archive/byteorder", b"little")
+        if not _disable_byteorder_record:
+            archive.writestr("archive/byteorder", b"little")
         for key, whole in writer.storages.values():
-            archive.writestr(f"archive/data/{key}", bytes_of(whole))
+            data = bytes(whole.nbytes) if skips_data() else bytes_of(whole)
+            archive.writestr(f"archive/data/{key}", data)
         archive.writestr("archive/version", b"3\n")
 
 
@@ -104,6 +138,8 @@ def load(
         model.load_state_dict(torch.load("model.pt"))
     """
     placement = _placement(map_location)
+    if mmap is None:
+        mmap = config.load.mmap and isinstance(f, str | os.PathLike)
     if mmap and not isinstance(f, str | os.PathLike):
         raise ValueError("load: mmap=True needs the path of a file, not an open one")
     if weights_only and pickle_module is not None:
@@ -195,6 +231,25 @@ def get_safe_globals() -> list[Any]:
 def clear_safe_globals() -> None:
     """Forgets what ``add_safe_globals`` was given."""
     _safe_globals.clear()
+
+
+def get_unsafe_globals_in_checkpoint(f: _File) -> list[str]:
+    """The classes and functions that a file names and that :func:`load` would refuse,
+    as "module.name". Raises ValueError for what is not a file of :func:`save`.
+    """
+    if read_legacy(f) is None:
+        try:
+            with _opened(f) as file:
+                description = Archive(file).read("data.pkl")
+        except (pickle.UnpicklingError, EOFError):
+            pass
+        else:
+            return NamesOf(constructors(), _safe_classes()).unknown(description)
+    raise ValueError("Expected input to be a checkpoint returned by torch.save")
+
+
+class SourceChangeWarning(Warning):
+    """A module's source is not the one that it was saved with. Never given here."""
 
 
 class safe_globals:

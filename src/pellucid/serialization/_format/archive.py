@@ -13,12 +13,19 @@ import zipfile
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import pellucid
-from pellucid import _C, Tensor
+from pellucid import Tensor
 from pellucid._tensor.dtype_names import TYPE_NAMES
+from pellucid.serialization._format.locations import DevicePlacement
 from pellucid.serialization._format.names import find_named
+from pellucid.serialization._format.options import (
+    LoadEndianness,
+    get_default_load_endianness,
+    skips_data,
+)
 from pellucid.serialization._format.safe_pickle import Reader, Unread, known_function
 from pellucid.serialization._format.writer import QUANTIZED_STORAGES, STORAGE_DTYPES
 from pellucid.storage import TypedStorage, UntypedStorage
@@ -26,44 +33,6 @@ from pellucid.storage import TypedStorage, UntypedStorage
 # Takes a storage that was read and where its file says that it was; gives the storage
 # that tensors get, or None for the one given.
 Placement = Callable[[UntypedStorage, str], Any]
-
-
-class DevicePlacement:
-    """Puts storages on the device ``chosen``, or on those that ``by_name`` says for the
-    devices of the file; where there is no backend, they stay on the CPU.
-    """
-
-    def __init__(self, chosen: Any, by_name: dict[str, Any]) -> None:
-        self._chosen, self._by_name = chosen, by_name
-        for location in by_name.values() if by_name else [chosen or "cpu"]:
-            if not _is_present(location):
-                raise RuntimeError(
-                    f"tensors cannot be loaded to {location}: no backend serves it; "
-                    "use map_location='cpu'"
-                )
-
-    def device_for(self, saved_on: str) -> pellucid.device:
-        """Where a storage goes that was saved there."""
-        location = self._chosen or self._by_name.get(saved_on, saved_on)
-        try:
-            found = pellucid.device(location)
-        except RuntimeError:  # the name of a backend that is not registered here
-            return pellucid.device("cpu")
-        return found if _is_present(found) else pellucid.device("cpu")
-
-    def __call__(self, found: UntypedStorage, saved_on: str) -> UntypedStorage:
-        device = self.device_for(saved_on)
-        if device == found.device:
-            return found
-        whole = pellucid.empty(0, dtype=pellucid.uint8, device=found.device)
-        moved: UntypedStorage = whole.set_(found).to(device).untyped_storage()
-        return moved
-
-
-def _is_present(location: Any) -> bool:
-    device = pellucid.device(location)
-    return device.type in ("cpu", "meta") or _C._has_backend(device)
-
 
 # What zipfile raises for bytes that are not a whole, plain archive.
 _DAMAGE = (zipfile.BadZipFile, KeyError, EOFError, NotImplementedError, ValueError)
@@ -94,7 +63,11 @@ class Archive:
         if len(described) != 1:
             raise pickle.UnpicklingError("the file is a zip archive without data.pkl")
         self._prefix = described[0].removesuffix("data.pkl")
-        order = self.read("byteorder") if self._prefix + "byteorder" in names else b""
+        order = b"little"
+        if self._prefix + "byteorder" in names:
+            order = self.read("byteorder")
+        elif get_default_load_endianness() is LoadEndianness.BIG:
+            order = b"big"
         if order not in (b"", b"little"):
             raise ValueError(f"the file's byte order is {order!r}, not little")
         self._storages: dict[str, TypedStorage] = {}
@@ -109,7 +82,11 @@ class Archive:
         entry = self._archive.getinfo(self._prefix + name)
         if entry.compress_type != zipfile.ZIP_STORED:
             raise pickle.UnpicklingError(f"{entry.filename} is compressed")
-        return self._archive.read(entry)
+        if entry.CRC == 0:  # PyTorch's sign of a record without a checksum
+            entry = copy(entry)
+            del entry.CRC
+        with self._archive.open(entry) as record:
+            return record.read()
 
     def load(self, safe_classes: dict[str, Any]) -> Any:
         """The object, made of tensors, numbers, containers and these classes."""
@@ -126,8 +103,9 @@ class Archive:
         if kind != "storage" or not isinstance(dtype, pellucid.dtype):
             raise pickle.UnpicklingError(f"unknown reference {identifier!r:.200}")
         if key not in self._storages:
-            found = self._memory(f"data/{key}", location)
-            if found.nbytes() != count * dtype.itemsize:
+            size = count * dtype.itemsize
+            found = self._memory(f"data/{key}", size, location)
+            if found.nbytes() != size:
                 raise pickle.UnpicklingError(
                     f"storage {key} has {found.nbytes()} bytes, not the "
                     f"{dtype.itemsize} of {count} elements each"
@@ -139,15 +117,16 @@ class Archive:
             return storage
         return TypedStorage(wrap_storage=storage.untyped(), dtype=dtype)
 
-    def _memory(self, name: str, location: str) -> UntypedStorage:
+    def _memory(self, name: str, size: int, location: str) -> UntypedStorage:
         """The bytes of a record; of one that goes to the Meta device, their number."""
         placement = self._placement
-        if not isinstance(placement, DevicePlacement):
-            return UntypedStorage(self.read(name))
-        if placement.device_for(location).type != "meta":
-            return UntypedStorage(self.read(name))
-        size = self._archive.getinfo(self._prefix + name).file_size
-        return UntypedStorage(size, device="meta")
+        to_meta = isinstance(placement, DevicePlacement) and (
+            placement.location_for(location) == "meta"
+        )
+        if to_meta:
+            size = self._archive.getinfo(self._prefix + name).file_size
+            return UntypedStorage(size, device="meta")
+        return UntypedStorage(size if skips_data() else self.read(name))
 
 
 def placed(

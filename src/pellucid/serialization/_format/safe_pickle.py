@@ -250,3 +250,28 @@ class Reader:
 
     def _op_binpersid(self, _: None) -> None:
         self._stack.append(self._persistent_load(self._pop()))
+
+
+class NamesOf(Reader):
+    """Reads a pickle for the names that it would be refused for; makes nothing."""
+
+    def __init__(self, constructors: dict[str, Any], allowed: dict[str, Any]) -> None:
+        super().__init__(constructors, lambda identifier: Unread(), allowed)
+        self._unknown: dict[str, None] = {}
+
+    def unknown(self, data: bytes) -> list[str]:
+        """What is neither known nor allowed, as "module.name"."""
+        self.load(data)
+        return list(self._unknown)
+
+    def _push_named(self, name: str) -> None:
+        if name not in self._allowed and name not in self._constructors:
+            self._unknown[name.replace(" ", ".")] = None
+        self._stack.append(Unread())
+
+    def _call(self, constructor: Any, arguments: Any) -> Any:
+        return Unread()
+
+    def _top(self, kind: type) -> Any:
+        top = self._stack[-1]
+        return kind() if isinstance(top, Unread) else top

@@ -13,6 +13,7 @@ from typing import IO, Any
 import pellucid
 from pellucid import Tensor
 from pellucid._tensor.dtype_names import STORAGE_NAMES, TYPE_NAMES
+from pellucid.serialization._format.locations import location_tag
 from pellucid.serialization._format.names import public_name
 from pellucid.storage import TypedStorage, UntypedStorage
 
@@ -177,8 +178,7 @@ class Writer(_Pickler):  # type: ignore[misc]
         dtype = _dtype_name(tensor.dtype)
         count = storage.nbytes() // tensor.element_size()
         # Storages without memory are all different ones.
-        location = str(tensor.device)
-        address = location, storage.data_ptr() or -1 - len(self.storages)
+        address = str(tensor.device), storage.data_ptr() or -1 - len(self.storages)
         if address not in self.storages:
             whole = tensor.detach().as_strided((count,), (1,), 0)
             # Kept alive, so that no later storage gets the same address.
@@ -192,7 +192,14 @@ class Writer(_Pickler):  # type: ignore[misc]
         name = word or _STORAGE_NAMES.get(dtype, _BYTES)
         if name is _BYTES:
             count *= tensor.element_size()
-        identifier = ("storage", name, key, location, count, *self._last_parts)
+        identifier = (
+            "storage",
+            name,
+            key,
+            location_tag(storage),
+            count,
+            *self._last_parts,
+        )
         return _StorageReference(identifier)
 
     def save_name(self, value: _Name) -> None:
