@@ -255,7 +255,7 @@ API = {
     "distributed/algorithms/_checkpoint": {
         *("autograd", "distributed/fsdp", "nn", "utils"),
     },
-    "distributed/algorithms/ddp_comm_hooks": set(),
+    "distributed/algorithms/ddp_comm_hooks": {"futures"},
     "distributed/algorithms/model_averaging": set(),
     "distributed/elastic": set(),
     "distributed/elastic/multiprocessing": {
