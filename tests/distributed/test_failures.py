@@ -1,9 +1,11 @@
 """Ranks that call something else, end, hang or leave: who learns what."""
 
+import contextlib
 import datetime
 import os
 import re
 import signal
+import sys
 import threading
 import time
 
@@ -133,6 +135,18 @@ def rank_hears_of_one_outside_its_group(rank, size):
         store.set("heard", "1")
 
 
+def rank_ends_while_a_thread_calls(rank, size):
+    def work():
+        x = torch.ones(4)
+        with contextlib.suppress(dist.DistBackendError):
+            while True:
+                dist.all_reduce(x)
+
+    threading.Thread(target=work, daemon=True).start()
+    time.sleep(0.3)
+    sys.exit()
+
+
 def rank_leaves(rank, size):
     if rank == 0:
         dist.destroy_process_group()
@@ -178,6 +192,11 @@ def test_who_waits_for_a_rank_that_has_failed_elsewhere_hears_why(tmp_path):
 
 def test_a_timeout_says_where_the_missing_rank_is(tmp_path):
     run_ranks(rank_hangs, 2, tmp_path)
+
+
+@pytest.mark.completes
+def test_a_process_ends_well_while_a_thread_is_in_a_call(tmp_path):
+    run_ranks(rank_ends_while_a_thread_calls, 2, tmp_path)
 
 
 def test_a_rank_that_leaves_is_named(tmp_path):
