@@ -23,10 +23,18 @@ PyTypeObject* message_type;
 
 struct PythonError {};  // an exception is set
 
+// While the interpreter ends, a thread that asks for the lock would be unwound through this
+// destructor: it sleeps until the process has ended.
 class WithoutLock {
  public:
   WithoutLock() : state_(PyEval_SaveThread()) {}
-  ~WithoutLock() { PyEval_RestoreThread(state_); }
+  ~WithoutLock() {
+    try {
+      PyEval_RestoreThread(state_);
+    } catch (...) {
+      for (;;) pause();
+    }
+  }
 
  private:
   PyThreadState* state_;

@@ -1,9 +1,11 @@
 """Ranks that call something else, end, hang or leave: who learns what."""
 
+import contextlib
 import datetime
 import os
 import re
 import signal
+import sys
 import threading
 import time
 
@@ -116,6 +118,35 @@ def rank_ends_before_a_new_group(rank, size):
         dist.barrier()  # over sockets nothing is shared
 
 
+def rank_hears_of_one_outside_its_group(rank, size):
+    pids = [None] * size
+    dist.all_gather_object(pids, os.getpid())
+    pair, store = dist.new_group([0, 1]), dist.distributed_c10d._get_default_store()
+    if rank == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if rank == 1:  # does not come to the pair, and lives on
+        with pytest.raises(dist.DistBackendError, match="has ended"):
+            dist.barrier()
+        store.wait(["heard"], datetime.timedelta(seconds=30))
+    else:
+        with pytest.raises(dist.DistBackendError) as raised:
+            dist.all_reduce(torch.ones(1), group=pair)
+        assert f"rank 2 ({os.uname().nodename}, pid {pids[2]})" in str(raised.value)
+        store.set("heard", "1")
+
+
+def rank_ends_while_a_thread_calls(rank, size):
+    def work():
+        x = torch.ones(4)
+        with contextlib.suppress(dist.DistBackendError):
+            while True:
+                dist.all_reduce(x)
+
+    threading.Thread(target=work, daemon=True).start()
+    time.sleep(0.3)
+    sys.exit()
+
+
 def rank_leaves(rank, size):
     if rank == 0:
         dist.destroy_process_group()
@@ -152,8 +183,20 @@ def test_new_groups_do_not_wait_for_the_killed(transport, tmp_path):
     run_ranks(rank_ends_before_a_new_group, 3, tmp_path, killed={0}, **environment)
 
 
+def test_who_waits_for_a_rank_that_has_failed_elsewhere_hears_why(tmp_path):
+    environment = {"PELLUCID_DISTRIBUTED_TRANSPORT": "tcp"}
+    run_ranks(
+        rank_hears_of_one_outside_its_group, 3, tmp_path, killed={2}, **environment
+    )
+
+
 def test_a_timeout_says_where_the_missing_rank_is(tmp_path):
     run_ranks(rank_hangs, 2, tmp_path)
+
+
+@pytest.mark.completes
+def test_a_process_ends_well_while_a_thread_is_in_a_call(tmp_path):
+    run_ranks(rank_ends_while_a_thread_calls, 2, tmp_path)
 
 
 def test_a_rank_that_leaves_is_named(tmp_path):

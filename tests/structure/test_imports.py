@@ -244,7 +244,9 @@ API = {
         *("autograd", "distributed", "nn", "pellucid_compiler"),
         *("random", "utils/_pytree"),
     },
-    "distributed/tensor/experimental": {"autograd", "distributed", "nn", "overrides"},
+    "distributed/tensor/experimental": {
+        *("autograd", "distributed", "distributed/tensor", "nn", "overrides"),
+    },
     "distributed/tensor/parallel": {"distributed", "distributed/tensor", "nn"},
     "distributed/_group": {
         "distributed",
@@ -264,7 +266,7 @@ API = {
     "distributed/algorithms/_checkpoint": {
         *("autograd", "distributed/fsdp", "nn", "utils"),
     },
-    "distributed/algorithms/ddp_comm_hooks": set(),
+    "distributed/algorithms/ddp_comm_hooks": {"futures", "linalg"},
     "distributed/algorithms/model_averaging": set(),
     "distributed/elastic": set(),
     "distributed/elastic/multiprocessing": {

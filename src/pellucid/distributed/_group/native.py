@@ -25,6 +25,7 @@ from pellucid.distributed._stores.store import Store, seconds_of
 from pellucid.distributed._stores.watched_store import WatchedStore
 from pellucid.distributed._transport import codes
 from pellucid.distributed._transport.choose import Member, Transport, connect, meet
+from pellucid.distributed._transport.messages import MessageGroup
 from pellucid.distributed._transport.shared_memory import SharedMemoryGroup, shared_file
 from pellucid.distributed.errors import DistBackendError, DistStoreError
 
@@ -75,7 +76,7 @@ class NativeGroup(ProcessGroup):
         assert self._store is not None
         return connect(
             *(self._store, self._rank, self._members, self._timeout),
-            *(self._tell_slow, _whereabouts),
+            *(self._tell_slow, _whereabouts, self._hear_elsewhere),
         )
 
     def getBackendName(self) -> str:
@@ -175,7 +176,7 @@ class NativeGroup(ProcessGroup):
         return f"{text} ({site})" if site else text
 
     def _raise(self, caught: Failure, call: _Call, site: str, timeout: float) -> None:
-        cause, ranks = caught.args
+        cause, ranks, members = self._meaning(caught)
         name, number = self.group_name or "default", self._num_calls
         text = self._describe(call, site)
         if cause == "mismatch":
@@ -186,17 +187,40 @@ class NativeGroup(ProcessGroup):
             places = [self._transport.where(rank, 1.0) for rank in ranks]
             message = failure.timeout_text(name, number, text, timeout, ranks, places)
         else:
-            reasons = [self._reason(cause, rank) for rank in ranks]
-            message = failure.gone_text(
-                name, number, text, ranks, self._members, reasons
-            )
+            reasons = [self._reason(cause, members[rank]) for rank in ranks]
+            message = failure.gone_text(name, number, text, ranks, members, reasons)
         self._break(message)
         raise DistBackendError(message) from None
 
-    def _reason(self, cause: str, rank: int) -> str:
+    def _meaning(self, caught: Failure) -> tuple[str, list[int], list[Member]]:
+        """The cause, the ranks, and the members of the group that they are ranks of."""
+        cause, ranks, *elsewhere = caught.args
+        return cause, ranks, elsewhere[0] if elsewhere else self._members
+
+    def _hear_elsewhere(self, peer: int) -> None:
+        """While a rank does not come: Failure when it has left another group, because a
+        rank of that has ended. Its program has got that error.
+        """
+        if peer < 0 or self not in _groups:
+            return
+        number = self._global_ranks[peer]
+        for group in list(_groups):
+            if group is self or number not in group._global_ranks:
+                continue
+            losses = group._losses()
+            ended = sorted(rank for rank, cause in losses.items() if cause == "ended")
+            if ended and losses.get(group._global_ranks.index(number)) == "left":
+                raise Failure("ended", ended, group._members)
+
+    def _losses(self) -> dict[int, str]:
+        """The ranks that sockets have told of."""
+        transport = self._transport
+        return transport.losses() if isinstance(transport, MessageGroup) else {}
+
+    def _reason(self, cause: str, member: Member) -> str:
         if cause == "left":
             return "has left the group: an error on it, or destroy_process_group()"
-        key = f"exit/{self._members[rank].pid}"
+        key = f"exit/{member.pid}"
         with contextlib.suppress(DistStoreError, RuntimeError):
             root = self._root_store()
             root.wait([key], timedelta(seconds=0.3))
@@ -237,7 +261,7 @@ class NativeGroup(ProcessGroup):
         others = [rank for rank in ranks if rank != self._rank]
         ended = [rank for rank in others if self._transport.has_ended(rank)]
         if ended:
-            reasons = [self._reason("ended", rank) for rank in ended]
+            reasons = [self._reason("ended", self._members[rank]) for rank in ended]
             name, call = self.group_name or "default", f"a meeting ({call_site()})"
             given = self._num_calls, call, ended, self._members, reasons
             raise DistBackendError(failure.gone_text(name, *given))

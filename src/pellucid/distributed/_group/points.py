@@ -51,8 +51,8 @@ class MessageWork(Work):
         return True
 
     def _text(self, failure: Failure, seconds: float) -> str:
-        cause, ranks = failure.args
         group = self._group
+        cause, ranks, members = group._meaning(failure)
         who = "any rank" if self._peer < 0 else f"rank {self._peer}"
         call = f"{'send to' if self._is_send else 'recv from'} {who} ({call_site()})"
         if cause == "timed out":
@@ -62,9 +62,9 @@ class MessageWork(Work):
                 for rank, place in zip(ranks, places, strict=True)
             ]
             return f"{call} timed out after {seconds:g} s:" + "".join(shown)
-        members = group._members
         reasons = [
-            f"\n  rank {rank} ({members[rank].shown()}) {group._reason(cause, rank)}"
+            f"\n  rank {rank} ({members[rank].shown()}) "
+            f"{group._reason(cause, members[rank])}"
             for rank in ranks
         ]
         return f"{call} cannot end:" + "".join(reasons)

@@ -112,8 +112,9 @@ def connect(
     timeout: float,
     on_slow: Callable[[float, list[int]], None],
     where: Callable[[], str],
+    on_wait: Callable[[int], None],
 ) -> Transport:
-    """Shared memory where all ranks reach it, else sockets."""
+    """Shared memory where all ranks reach it, else sockets, which call ``on_wait``."""
     size = len(members)
     machines = {member.machine for member in members}
     if len(machines) == 1 and "" not in machines:
@@ -125,5 +126,5 @@ def connect(
 
     is_one = len({member.network for member in members}) == 1
     host = own_address(is_one, host_of(store))
-    links = SocketLinks(store, rank, size, host, timeout, where)
+    links = SocketLinks(store, rank, size, host, timeout, where, on_wait)
     return MessageGroup(links, rank, size)

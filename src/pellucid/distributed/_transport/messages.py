@@ -38,10 +38,16 @@ class Links(ABC):
 
     @abstractmethod
     def take(
-        self, peer: int, channel: int, number: int, end: float
+        self,
+        peer: int,
+        channel: int,
+        number: int,
+        end: float,
+        needed: Sequence[int] = (),
     ) -> tuple[int, bytes]:
         """The next message and who sent it; Failure when none will come, or not by
-        ``end``, a time.monotonic().
+        ``end``, a time.monotonic(), or when one of the peers whose message is
+        ``needed`` as well will send none.
         """
 
     @abstractmethod
@@ -54,7 +60,11 @@ class Links(ABC):
 
     def has_ended(self, peer: int) -> bool:
         """Whether the peer is known to have ended without leaving."""
-        return False
+        return self.losses().get(peer) == "ended"
+
+    def losses(self) -> dict[int, str]:
+        """The peers known to have "ended" or "left"."""
+        return {}
 
     @abstractmethod
     def close(self, has_failed: bool) -> None:
@@ -116,10 +126,14 @@ class MessageGroup:
         number = 4 * self._sequence + step
         for peer in self._peers:
             self._links.post(peer, COLLECTIVE, number, data.get(peer, b""))
-        return {peer: self._take(peer, number) for peer in self._peers}
+        return self._taken(COLLECTIVE, number, self._end)
 
-    def _take(self, peer: int, number: int) -> bytes:
-        return self._links.take(peer, COLLECTIVE, number, self._end)[1]
+    def _taken(self, channel: int, number: int, end: float) -> dict[int, bytes]:
+        """A message of every peer."""
+        return {
+            peer: self._links.take(peer, channel, number, end, self._peers[place:])[1]
+            for place, peer in enumerate(self._peers)
+        }
 
     def _begin(self, header: bytes, data: dict[int, bytes]) -> dict[int, bytes]:
         """The operands of the others, once all headers agree (but for the factor)."""
@@ -270,7 +284,8 @@ class MessageGroup:
         end = time.monotonic() + timeout
         for peer in self._peers:
             self._links.post(peer, TEXT, 0, text.encode())
-        found = {p: self._links.take(p, TEXT, 0, end)[1].decode() for p in self._peers}
+        taken = self._taken(TEXT, 0, end)
+        found = {peer: data.decode() for peer, data in taken.items()}
         found[self._rank] = text
         return [found[r] for r in range(self._size)]
 
@@ -301,6 +316,10 @@ class MessageGroup:
     def has_ended(self, rank: int) -> bool:
         """Whether a rank is known to have ended without leaving."""
         return self._links.has_ended(rank)
+
+    def losses(self) -> dict[int, str]:
+        """The ranks known to have "ended" or "left"."""
+        return self._links.losses()
 
     def where(self, rank: int, timeout: float) -> str:
         """Where a rank's Python is."""

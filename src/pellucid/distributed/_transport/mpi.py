@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict, deque
+from collections.abc import Sequence
 from typing import Any
 
 from pellucid.distributed._distributed import Failure
@@ -56,9 +57,14 @@ class MpiLinks(Links):
         return self._sender(peer, channel, number) is not None
 
     def take(
-        self, peer: int, channel: int, number: int, end: float
+        self,
+        peer: int,
+        channel: int,
+        number: int,
+        end: float,
+        needed: Sequence[int] = (),
     ) -> tuple[int, bytes]:
-        """The next message and who sent it."""
+        """The next message and who sent it. MPI does not tell who has ended."""
         sleep = 0.0
         while (sender := self._sender(peer, channel, number)) is None:
             if self._receive():

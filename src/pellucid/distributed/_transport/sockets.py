@@ -9,7 +9,7 @@ import struct
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pellucid.distributed._distributed import Failure
 from pellucid.distributed._stores.store import Store
@@ -18,11 +18,14 @@ from pellucid.distributed._transport.messages import ANY_RANK, Links
 
 _FRAME = struct.Struct("!qqq")
 _QUESTION, _ANSWER, _LEAVE = 10, 11, 12  # channels beside those of the groups
+_ASK_SECONDS = 0.5  # of a wait, until it looks elsewhere whether the peer will come
 Key = tuple[int, int]
 
 
 class SocketLinks(Links):
-    """Connects on construction; ranks meet through the store."""
+    """Connects on construction; ranks meet through the store. ``on_wait`` is called now
+    and then while a peer (or -1: any) does not send, and raises when none will.
+    """
 
     def __init__(
         self,
@@ -32,8 +35,10 @@ class SocketLinks(Links):
         host: str,
         timeout: float,
         where: Callable[[], str],
+        on_wait: Callable[[int], None],
     ) -> None:
         self._rank, self._size, self._where = rank, size, where
+        self._on_wait = on_wait
         self._changed = threading.Condition()
         self._inbox: defaultdict[tuple[int, Key], deque[bytes]] = defaultdict(deque)
         self._gone: dict[int, str] = {}
@@ -52,19 +57,21 @@ class SocketLinks(Links):
         listener = socket.create_server((host, 0), backlog=self._size)
         with listener:
             listener.settimeout(timeout)
-            address, port = listener.getsockname()[:2]
-            store.set(f"address/{self._rank}", f"{address} {port}")
+            own_host, own_port = listener.getsockname()[:2]
+            store.set(f"address/{self._rank}", f"{own_host} {own_port}")
             for peer in range(self._rank):
                 their_host, their_port = store.get(f"address/{peer}").decode().split()
-                connection = socket.create_connection((their_host, int(their_port)))
+                address = their_host, int(their_port)
+                connection = socket.create_connection(address, timeout)
                 connection.sendall(struct.pack("!q", self._rank))
                 self._sockets[peer] = connection
             for _ in range(self._rank + 1, self._size):
                 connection, _ = listener.accept()
-                connection.settimeout(None)
+                connection.settimeout(timeout)
                 (peer,) = struct.unpack("!q", read_exactly(connection, 8))
                 self._sockets[peer] = connection
         for connection in self._sockets.values():
+            connection.settimeout(None)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def _read(self, peer: int) -> None:
@@ -116,28 +123,57 @@ class SocketLinks(Links):
             return self._sender(peer, (channel, number)) is not None
 
     def take(
-        self, peer: int, channel: int, number: int, end: float
+        self,
+        peer: int,
+        channel: int,
+        number: int,
+        end: float,
+        needed: Sequence[int] = (),
     ) -> tuple[int, bytes]:
         """The next message and who sent it."""
         key = channel, number
         with self._changed:
             while (sender := self._sender(peer, key)) is None:
-                gone = self._gone if peer == ANY_RANK else {peer} & self._gone.keys()
+                gone = self._missing(peer, key, needed)
                 if gone:
                     ended = [p for p, why in self._gone.items() if why == "ended"]
-                    raise Failure("ended" if ended else "left", ended or list(gone))
+                    raise Failure("ended" if ended else "left", ended or gone)
                 left = end - time.monotonic()
                 if left <= 0:
                     others = set(range(self._size)) - {self._rank}
                     raise Failure(
                         "timed out", sorted(others if peer == ANY_RANK else {peer})
                     )
-                self._changed.wait(left)
+                if not self._changed.wait(min(left, _ASK_SECONDS)):
+                    self._ask(peer)
             waiting = self._inbox[sender, key]
             data = waiting.popleft()
             if not waiting:
                 del self._inbox[sender, key]
             return sender, data
+
+    def _missing(self, peer: int, key: Key, needed: Sequence[int]) -> list[int]:
+        """The peers that will not send what is waited for."""
+        if peer == ANY_RANK:
+            return list(self._gone)
+        return [
+            p
+            for p in {peer, *needed}
+            if p in self._gone and not self._inbox.get((p, key))
+        ]
+
+    def _ask(self, peer: int) -> None:
+        """Calls ``on_wait`` without the lock."""
+        self._changed.release()
+        try:
+            self._on_wait(peer)
+        finally:
+            self._changed.acquire()
+
+    def losses(self) -> dict[int, str]:
+        """The peers that have "ended" or "left"."""
+        with self._changed:
+            return dict(self._gone)
 
     def where(self, peer: int, timeout: float) -> str:
         """Where the peer's Python is; empty when it does not answer."""
@@ -146,11 +182,6 @@ class SocketLinks(Links):
             return self.take(peer, _ANSWER, 0, time.monotonic() + timeout)[1].decode()
         except Failure:
             return ""
-
-    def has_ended(self, peer: int) -> bool:
-        """Whether the connection has closed without a word."""
-        with self._changed:
-            return self._gone.get(peer) == "ended"
 
     def close(self, has_failed: bool) -> None:
         """Tells the peers, sends what is under way and ends the connections."""

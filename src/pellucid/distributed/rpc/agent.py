@@ -179,13 +179,13 @@ class Agent:
             if peer is None or peer.is_lost:
                 _, host, port, *_ = self._addresses[number]
                 connection = socket.create_connection((host, port), timeout=60)
-                connection.settimeout(None)
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 peer = _Peer(connection, number, self._shown(number))
                 peer.reader.pid = self._readable_pid(number)
                 known = self.own.id, bool(peer.reader.pid)
                 connection.sendall(self._key + _GREETING.pack(*known))
                 peer.reads_ours = peer.reader.read(1) == _YES
+                connection.settimeout(None)
                 self._peers[number] = peer
                 threading.Thread(
                     target=self._read_replies, args=(peer,), daemon=True, name="rpc"

@@ -8,7 +8,9 @@ operand of shared work sums its gradient over the processes that share it.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import pellucid as torch
@@ -26,6 +28,25 @@ Wrap = Callable[[Any, Spec], Any]
 
 def _dtype_name(dtype: Any) -> str:
     return str(dtype).rpartition(".")[2]
+
+
+class _Implicit(threading.local):
+    is_on = False
+
+
+_implicit = _Implicit()
+
+
+@contextmanager
+def implicit_replication() -> Iterator[None]:
+    """Inside of the ``with`` block plain tensors beside DTensors are taken to be
+    replicated: the same on all processes.
+    """
+    before, _implicit.is_on = _implicit.is_on, True
+    try:
+        yield
+    finally:
+        _implicit.is_on = before
 
 
 class _Op:
@@ -80,14 +101,16 @@ class _Call:
 
     def _spec(self, tensor: Any) -> Spec:
         spec = getattr(tensor, "_spec", None)
-        if spec is None and (tensor.ndim == 0 or self.op.is_on_lists):
+        is_replicated = tensor.ndim == 0 or self.op.is_on_lists or _implicit.is_on
+        if spec is None and is_replicated:
             whole = (Replicate(),) * self.mesh.ndim
             return known_spec(self.mesh, whole, tuple(tensor.shape), tensor.stride())
         if spec is None:
             raise RuntimeError(
                 f"{self.func}: got mixed torch.Tensor and DTensor, need to convert all "
                 "torch.Tensor to DTensor before calling distributed operators! "
-                "distribute_tensor and DTensor.from_local do."
+                "distribute_tensor and DTensor.from_local do; implicit_replication() "
+                "takes them as equal on all processes."
             )
         if spec.mesh is not self.mesh and not (
             self.op.is_on_lists or spec.mesh == self.mesh

@@ -48,7 +48,7 @@ class GradBucket:
 
     def gradients(self) -> list[Any]:
         """Views of the flat tensor, one for each parameter."""
-        return list(self._bucket.views)
+        return _views(self._buffer, self._parameters)
 
     def parameters(self) -> list[Any]:
         """The parameters of these gradients."""
@@ -105,15 +105,19 @@ def make_buckets(
         nbytes = count * members[0].element_size()
         flat = memory[start : start + nbytes].view(members[0].dtype)
         start += -(-nbytes // _ALIGNMENT) * _ALIGNMENT
-        parts = flat.split([p.numel() for p in members])
-        views = [
-            part.view(p.shape)
-            if p.is_contiguous() or p.dim() == 0
-            else _strided_like(part, p)
-            for part, p in zip(parts, members, strict=True)
-        ]
-        buckets.append(Bucket(index, numbers, flat, views))
+        buckets.append(Bucket(index, numbers, flat, _views(flat, members)))
     return buckets
+
+
+def _views(flat: Any, members: Sequence[Any]) -> list[Any]:
+    """The part of each parameter, of its shape and layout."""
+    parts = flat.split([p.numel() for p in members])
+    return [
+        part.view(p.shape)
+        if p.is_contiguous() or p.dim() == 0
+        else _strided_like(part, p)
+        for part, p in zip(parts, members, strict=True)
+    ]
 
 
 def _strided_like(part: Any, parameter: Any) -> Any:

@@ -19,7 +19,8 @@ __all__ = [
 Hook = Callable[[Any, Any], Any]
 
 
-def _averaged(tensor: Any, group: Any) -> Any:
+def averaged(tensor: Any, group: Any) -> Any:
+    """A Future of the tensor, averaged in place over a group."""
     work = dist.all_reduce(tensor, dist.ReduceOp.AVG, group, async_op=True)
     assert work is not None
     return work.get_future().then(lambda future: future.value()[0])
@@ -27,12 +28,12 @@ def _averaged(tensor: Any, group: Any) -> Any:
 
 def allreduce_hook(process_group: Any, bucket: Any) -> Any:
     """What is done without a hook."""
-    return _averaged(bucket.buffer(), process_group)
+    return averaged(bucket.buffer(), process_group)
 
 
 def _compressed(dtype: Any, group: Any, bucket: Any) -> Any:
     buffer = bucket.buffer()
-    future = _averaged(buffer.to(dtype), group)
+    future = averaged(buffer.to(dtype), group)
     return future.then(lambda done: buffer.copy_(done.value()))
 
 

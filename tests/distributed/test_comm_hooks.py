@@ -1,0 +1,134 @@
+"""Hooks that take the place of DistributedDataParallel's all_reduce."""
+
+import pytest
+
+import pellucid as torch
+from pellucid import distributed as dist
+from pellucid import nn
+from pellucid.distributed.algorithms.ddp_comm_hooks import (
+    DDPCommHookType,
+    register_ddp_comm_hook,
+)
+from pellucid.distributed.algorithms.ddp_comm_hooks.debugging_hooks import noop_hook
+from pellucid.distributed.algorithms.ddp_comm_hooks.default_hooks import (
+    bf16_compress_wrapper,
+    fp16_compress_wrapper,
+)
+from pellucid.distributed.algorithms.ddp_comm_hooks.post_localSGD_hook import (
+    PostLocalSGDState,
+    post_localSGD_hook,
+)
+from pellucid.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import (
+    PowerSGDState,
+    batched_powerSGD_hook,
+    powerSGD_hook,
+)
+from pellucid.nn.parallel import DistributedDataParallel
+from tests.distributed.ranks import run_ranks
+
+ROWS = 24
+
+
+def network():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(ROWS, ROWS), nn.Tanh(), nn.Linear(ROWS, ROWS))
+
+
+def gradients(model, rank, step=0):
+    """Of one sample, so that a matrix's gradient is of rank 1."""
+    generator = torch.Generator().manual_seed(10 * step + rank)
+    model.zero_grad()
+    model(torch.randn(1, ROWS, generator=generator)).pow(2).sum().backward()
+    return [p.grad.clone() for p in model.parameters()]
+
+
+def mean(rank, size, step=0):
+    each = [gradients(network(), r, step) for r in range(size)]
+    return [sum(found) / size for found in zip(*each, strict=True)]
+
+
+def hooked(state, hook):
+    model = DistributedDataParallel(network())
+    model.register_comm_hook(state, hook)
+    return model
+
+
+def close(found, expected, tolerance=1e-5):
+    for a, b in zip(found, expected, strict=True):
+        torch.testing.assert_close(a, b, atol=tolerance, rtol=tolerance)
+
+
+def compresses(rank, size):
+    """As many columns as samples: nothing is lost."""
+    for batches, epsilon in ((False, 0), (True, 1e-8)):
+        state = PowerSGDState(
+            *(None, size, 2),
+            orthogonalization_epsilon=epsilon,
+            batch_tensors_with_same_shape=batches,
+        )
+        model = hooked(state, powerSGD_hook)
+        for step in range(4):
+            close(gradients(model, rank, step), mean(rank, size, step), 1e-4)
+        rate, before, after = state.compression_stats()
+        whole = 2 * (ROWS + 1) * ROWS
+        assert state.iter == 4 and before == 2 * whole
+        assert after == 2 * 2 * (2 * ROWS * size + ROWS) and rate == before / after
+
+
+def feeds_errors_back(rank, size):
+    """What a step loses is in the next: sums over steps have no lasting error."""
+    for hook in (powerSGD_hook, batched_powerSGD_hook):
+        state = PowerSGDState(None, 1, 2)
+        model = hooked(state, hook)
+        steps = [gradients(model, rank) for _ in range(12)]
+        sums = [sum(found) for found in zip(*steps, strict=True)]
+        expected = [12 * gradient for gradient in mean(rank, size)]
+        pairs = list(zip(sums, expected, strict=True))
+        assert sum((a - b).norm() for a, b in pairs) > 0.01
+        total = torch.stack([x.sum() for x in state.error_dict.values()]).sum()
+        dist.all_reduce(total, dist.ReduceOp.AVG)  # what is still to come
+        left = sum((b - a).sum() for a, b in pairs)
+        torch.testing.assert_close(total, left, atol=1e-3, rtol=1e-3)
+        every = [None] * size
+        dist.all_gather_object(every, [x.tolist() for x in steps[-1]])
+        assert every[0] == every[1]
+
+
+def averages_locally(rank, size):
+    alone, _ = dist.new_subgroups(1)
+    for averages in (True, False):
+        state = PostLocalSGDState(None, alone, 2, averages)
+        model = hooked(state, post_localSGD_hook)
+        for step in range(4):
+            found = gradients(model, rank, step)
+            own = gradients(network(), rank, step)
+            close(found, mean(rank, size, step) if step < 2 else own)
+
+
+def rank_hooks(rank, size):
+    compresses(rank, size)
+    feeds_errors_back(rank, size)
+    averages_locally(rank, size)
+    close(gradients(hooked(None, noop_hook), rank), gradients(network(), rank))
+    for wrapper in (fp16_compress_wrapper, bf16_compress_wrapper):
+        model = hooked(PowerSGDState(None, size, 2), wrapper(powerSGD_hook))
+        for step in range(3):
+            close(gradients(model, rank, step), mean(rank, size, step), 0.05)
+    for kind in DDPCommHookType:
+        model = DistributedDataParallel(network())
+        register_ddp_comm_hook(kind, model)
+        found = gradients(model, rank)
+        own = kind is DDPCommHookType.NOOP
+        expected = gradients(network(), rank) if own else mean(rank, size)
+        close(found, expected, 0.05)
+
+
+def test_hooks_reduce_gradients(tmp_path):
+    assert len(run_ranks(rank_hooks, 2, tmp_path)) == 2
+
+
+def test_compression_begins_after_buckets_have_settled():
+    with pytest.raises(ValueError, match=r"`start_powerSGD_iter` > 1 .* is 1"):
+        PowerSGDState(None, start_powerSGD_iter=1)
+    state = PowerSGDState(None, 2, min_compression_rate=4)
+    assert state.is_worth_it(100, 100) and not state.is_worth_it(10, 10)
