@@ -2,8 +2,8 @@
 """Fits the polynomials of catalogue/special_series.py and writes that file.
 
 Each function is a smooth part, named here, on an interval of a variable in [-1, 1];
-Chebyshev series are cut where their terms fall below float64's accuracy and then
-written in powers: their terms fall fast enough for that to be stable. Needs mpmath.
+Chebyshev series are truncated where their terms fall below float64's accuracy and then
+converted to powers: their terms fall fast enough for that to be stable. Needs mpmath.
 Read src/pellucid_compiler/catalogue/special.py, which evaluates them.
 """
 
@@ -46,7 +46,7 @@ def powers(series: list[mpf]) -> list[float]:
 
 
 def series(function: Function) -> list[mpf]:
-    """The Chebyshev coefficients of ``function`` on [-1, 1], the small ones cut."""
+    """The Chebyshev coefficients of ``function`` on [-1, 1], without the small ones."""
     angles = [mp.pi * (k + mpf(1) / 2) / POINTS for k in range(POINTS)]
     values = [function(mp.cos(angle)) for angle in angles]
     found = [
@@ -116,7 +116,7 @@ def bessel_modulus(order: int, kind: int) -> Function:
 
 
 def bessel_second(order: int) -> Function:
-    """What is left of Y once the logarithm is gone, over ``x²`` on [0, 64]."""
+    """Y without its logarithm, over ``x²`` on [0, 64]."""
 
     def part(w: mpf) -> mpf:
         x = mp.sqrt(w)

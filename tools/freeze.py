@@ -2,10 +2,10 @@
 """Freezes the catalogue: op records, plans, element functions, derivatives and their
 kernels.
 
-Writes ``src/pellucid/frozen.bin``, which the runtime maps at import, and hands the
-kernels to the packs, one per ISA level. Tracing an op is repeated only when its file,
-one that it imports from or what traces it has changed; compiling a kernel only when
-its text or the compiler has. Called by tools/build.py. Read next:
+Writes ``src/pellucid/frozen.bin``, which the runtime maps at import, and passes the
+kernels to the packs, one per ISA level. An op is traced again only if its file, a file
+that it imports from, or the tracing code has changed; a kernel is compiled again only
+if its text or the compiler has. Called by tools/build.py. Read next:
 src/pellucid/specialise/.
 """
 
@@ -128,16 +128,16 @@ FOREACH_DTYPES = ("float32", "float64")
 # What the small packs have that is not in the pack of the level below.
 PRODUCTS = {X86_64_V4_DOT.name: word_kernels, X86_64_V4_BF16.name: bfloat16_kernels}
 
-# The gradients of a join are parts of the result's; factories have none.
+# The gradients of a join are parts of the result's gradient; factories have none.
 WITHOUT_VJP = ("join", "factory")
 
-# A declaration refuses a key by raising one of these: the runtime will raise it again.
+# A declaration refuses a key by raising one of these; the runtime will raise it again.
 REFUSALS = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError)
 
 
 @dataclass(frozen=True)
 class TracedOp:
-    """What the file holds of one op, encoded, and the kernels that it needs."""
+    """The encoded entries of one op, and the kernels that it needs."""
 
     keys: bytes
     derivatives: bytes
@@ -149,7 +149,7 @@ class TracedOp:
 
 @dataclass
 class FrozenOp:
-    """An op while it is traced: its keys, its derivatives and their kernels."""
+    """An op being traced: its keys, its derivatives and their kernels."""
 
     keys: list[Encodable] = field(default_factory=list)
     derivatives: list[Encodable] = field(default_factory=list)
@@ -209,7 +209,7 @@ def freeze_graph(op: Op) -> FrozenOp:
 def freeze_key(
     op: Op, arguments: list[Any], frozen: FrozenOp, seen: set[bytes]
 ) -> None:
-    """Add the plan for a call, and those of its derivatives, unless they are there."""
+    """Add the plan for a call, and those of its derivatives, unless they exist."""
     try:
         graph_op = declared_graph(op, arguments)
         key = graph_op.specification()
@@ -272,8 +272,8 @@ def freeze_rule(
 
 
 def masks(numbers: list[int]) -> Iterator[int]:
-    """All inputs that may need a gradient together; the first alone, as of layers whose
-    weights are frozen; all but the first: a model's own input needs none.
+    """All inputs that may need a gradient together; only the first, as for layers with
+    frozen weights; all but the first: a model's own input needs none.
     """
     bits = [1 << number for number in numbers]
     if bits:
@@ -287,7 +287,7 @@ def masks(numbers: list[int]) -> Iterator[int]:
 
 
 def runtime_schema(op: Op, schema: Schema) -> str:
-    """The schema's text, in which arguments say what else they take."""
+    """The schema's text, with annotations of what else arguments accept."""
     text = schema.text
     for argument in op.schema.arguments:
         if argument.is_tensor and argument.name in op.options.numbers:
@@ -349,7 +349,7 @@ def records(name: str, position: int, traced: TracedOp) -> list[OpRow]:
 
 @functools.cache
 def code_of(path: Path) -> str:
-    """The syntax tree without docstrings: other words do not trace anything again."""
+    """The syntax tree without docstrings: rewording traces nothing again."""
     tree = ast.parse(path.read_text())
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and node.body:
@@ -367,9 +367,9 @@ def source_digest(paths: list[Path]) -> str:
 
 
 def machinery() -> list[Path]:
-    """What traces and lowers: a change here traces everything again."""
+    """The sources that trace and lower: a change here traces everything again."""
     folders = ("abi", "ir", "transforms", "passes", "declare", "specialise", "lower")
-    # Further schemas, headers, documents and reports: nothing is traced by these.
+    # Additional schemas, headers, documents and reports: these trace nothing.
     names = (
         *("variants.py", "late_forms.py", "seen.py", "intrinsics.py", "named_ops.py"),
         *("documentation.py", "tags.py"),
@@ -392,8 +392,8 @@ def machinery() -> list[Path]:
 
 
 def imported_families(source: Path) -> Iterator[Path]:
-    """The modules of the catalogue that one imports from: their functions are traced
-    as parts of its ops.
+    """The modules of the catalogue that one imports from: their functions are traced as
+    parts of its ops.
     """
     for node in ast.walk(ast.parse(source.read_text())):
         if not isinstance(node, ast.ImportFrom) or not node.module:
@@ -405,7 +405,7 @@ def imported_families(source: Path) -> Iterator[Path]:
 
 
 def families_of(source: Path) -> list[Path]:
-    """The module, and all of the catalogue that it rests on."""
+    """The module and all of its transitive imports in the catalogue."""
     reached, left = {source}, [source]
     while left:
         fresh = set(imported_families(left.pop())) - reached
@@ -415,7 +415,7 @@ def families_of(source: Path) -> list[Path]:
 
 
 class TraceCache:
-    """Traced ops on disk, by what they were traced from."""
+    """Traced ops on disk, keyed by their sources."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -467,8 +467,8 @@ copyreg.pickle(Expr, _reduce_expr)
 
 
 def conversion_pairs() -> Iterator[tuple[str, str]]:
-    """The pairs of dtypes whose conversion is frozen: all of the common ones, and those
-    of formats of storage with what they are computed in; the rest runs in C++.
+    """The pairs of dtypes whose conversion is frozen: all pairs of the common dtypes,
+    and storage formats with their compute dtype; the rest runs in C++.
     """
     yield from itertools.product(DTYPES, repeat=2)
     for name, row in BY_NAME.items():
@@ -480,7 +480,7 @@ def conversion_pairs() -> Iterator[tuple[str, str]]:
 
 
 def freeze_conversions(kernels: dict[bytes, Kernel]) -> list[ConversionRow]:
-    """The kernel of every pair of dtypes: staging and copies convert by them."""
+    """The kernel of every pair of dtypes, used by staging and copies."""
     made: list[ConversionRow] = []
     for source, target in conversion_pairs():
         body = cast(load(0, (), source), target)

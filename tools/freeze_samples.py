@@ -1,8 +1,7 @@
 """Which keys of an op the build freezes: sample arguments by the types of its schema.
 
-A key that is not frozen is traced when it is first met, which costs milliseconds and
-the import of the op sources; samples decide speed at start-up, never what works. Called
-by freeze.py.
+A key that is not frozen is traced at first use, which costs milliseconds and the import
+of the op sources; samples affect start-up speed, never what works. Called by freeze.py.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ _STRINGS: dict[str, tuple[str | None, ...]] = {
     "mode": ("reflect", "replicate", "constant"),
     "nonlinearity": ("tanh", "relu"),
 }
-# Tensor arguments that hold indices or labels.
+# Tensor arguments that are indices or labels.
 _INDICES = ("index", "indices", "target")
-# Tensor arguments that have a rank of their own; a weight may also have the input's.
+# Tensor arguments with a rank of their own; a weight may also have the input's rank.
 _VECTORS = ("bias", "running_mean", "running_var", "mean", "variance")
 _WEIGHTS = ("weight",)
 _MATRICES = ("hidden", "cell", "projection")
@@ -110,11 +109,11 @@ def _static_choices(argument: Argument) -> list[Any]:
 
 
 def graph_samples(op: Op) -> Iterator[tuple[int, Iterator[list[Any]]]]:
-    """Arguments of any other op: ranks, dims and flags that programs use most, and of
-    how many that the op accepts keys are wanted.
+    """Arguments of any other op: the ranks, dims and flags that programs use most, and
+    for how many of the accepted samples keys are wanted.
 
-    float32 in many forms; the other dtypes in those that decide which kernels there
-    are.
+    float32 in many forms; the other dtypes only in those that determine which kernels
+    exist.
     """
     if op.options.rare:
         for dtype in RARE_DTYPES:
@@ -141,13 +140,13 @@ def graph_samples(op: Op) -> Iterator[tuple[int, Iterator[list[Any]]]]:
         for rank in ranks:
             yield wanted, _GraphSamples(op, dtype, rank).calls()
             if is_common or op.kind == "view":
-                # A batch, a channel or a column of one broadcasts.
+                # A batch, channel or column of size 1 is broadcast.
                 for axis in sorted({rank - 1, 0, min(rank, 1)} - {rank}):
                     yield wanted // 3, _GraphSamples(op, dtype, rank, axis).calls()
 
 
 class _GraphSamples:
-    """What the arguments of an op with a Graph may be at one dtype and rank.
+    """The possible arguments of an op with a Graph at one dtype and rank.
 
     Tensors of one rank have one shape, in which ``axis`` has size 1.
     """
@@ -206,7 +205,7 @@ class _GraphSamples:
         return [[tensor, tensor]] if argument.is_list else [tensor]
 
     def _indices(self, argument: Argument) -> list[Any]:
-        """Whole numbers; of a list that indexes also masks, pairs and later dims."""
+        """Integers; for a list of indices also masks, pairs and later dims."""
         ranks = sorted({self.rank, max(self.rank - 1, 0), 1})
         whole = [self._tensor(rank, "int64") for rank in ranks]
         if argument.name == "target":
@@ -243,7 +242,7 @@ class _GraphSamples:
 
 
 def _lengths(argument: Argument, rank: int) -> set[int]:
-    """Of a list of sizes: a new shape may have any rank."""
+    """The lengths of a list of sizes: a new shape may have any rank."""
     return set(range(6)) if argument.name in _SHAPES else {1, rank}
 
 

@@ -1,7 +1,7 @@
-"""Arguments for op overloads whose schemas do not tell what fits together, as arrays.
+"""Arguments, as arrays, for op overloads whose schemas do not determine valid ones.
 
-Further forms of an op (``out=``, in place) are called with the same. Read by
-``schema_calls.py``; arguments that are left out have their defaults.
+Additional forms of an op (``out=``, in place) are called with the same arguments. Read
+by ``schema_calls.py``; omitted arguments have their defaults.
 """
 
 import numpy as np

@@ -1,10 +1,10 @@
-"""Kills a random rank at a random time, again and again, and checks what survivors do.
+"""Repeatedly kills a random rank at a random time, and checks the survivors.
 
     python tools/kill_ranks.py [--rounds 100] [--seed 0]
 
 Each round starts three ranks of one program: collectives, data-parallel training,
-sharded training with checkpoints, or RPC. Every survivor must end with an error that
-tells of the lost rank, within a limit, and a checkpoint that was written must load.
+sharded training with checkpoints, or RPC. Within a limit every survivor must end with
+an error that names the lost rank, and checkpoints that were written must load.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ while True:
 
 
 def run_round(kind: str, draw: random.Random, folder: Path) -> tuple[float, str]:
-    """The seconds until the last survivor ended, and what went wrong."""
+    """The seconds until the last survivor ended, and a failure's description."""
     text = START + PROGRAMS[kind]
     ranks = [
         subprocess.Popen(
@@ -129,7 +129,7 @@ def judge(
 
 
 def unreadable(folder: Path) -> str:
-    """What is wrong with the checkpoints that ranks were told are written."""
+    """What is wrong with the checkpoints reported as written."""
     import pellucid as torch
     from pellucid.distributed import checkpoint
 

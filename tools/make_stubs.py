@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes the types of all ops for type checkers and editors, from the op table.
 
-``torch.add(``, ``Tensor.add(`` and their like are made at import from op records, so no
-source file says their signatures. This writes ``src/pellucid/_C/_op_types/``: stubs for
-the methods of Tensor, the functions of the package and of each of its op modules.
+``torch.add(``, ``Tensor.add(`` and the like are made at import from op records, so no
+source file contains their signatures. This writes ``src/pellucid/_C/_op_types/``: stubs
+for the methods of Tensor, the functions of the package and of each of its op modules.
 Called by tools/build.py after the op table is built; ``_C/__init__.pyi`` and
 ``__init__.py`` import the result. Nothing of it exists at run time.
 """
@@ -33,7 +33,7 @@ from pellucid_compiler import catalogue  # noqa: E402, F401 - fills the registry
 from pellucid_compiler.declare.documentation import Documentation  # noqa: E402
 from pellucid_compiler.declare.schema import Schema  # noqa: E402
 
-# Modules of ops alone, on which those of the package are built.
+# Modules that contain only ops, on which those of the package are built.
 _C_MODULES = {
     "_fft": "fft",
     "_linalg": "linalg",
@@ -94,7 +94,7 @@ FACTORY_WORDS = {"dtype", "device", "pin_memory"}
 
 
 class Parameter(NamedTuple):
-    """One argument as the stub shows it."""
+    """One argument as shown in the stub."""
 
     name: str
     type: str
@@ -132,7 +132,7 @@ class Form(NamedTuple):
             yield parameter.text
 
     def loose(self) -> Form:
-        """The form that takes its list as loose arguments."""
+        """The form that takes its list as separate arguments."""
         place = next(
             k for k, p in enumerate(self.parameters) if p.type.startswith("Sequence")
         )
@@ -312,7 +312,7 @@ def write_methods(ops: list[OpEntry]) -> None:
     by_name: defaultdict[str, list[Form]] = defaultdict(list)
     for op in ops:
         name = op.full_name.partition("::")[2].partition(".")[0]
-        # What Tensor has from Python has its types there.
+        # What Tensor defines in Python has its types there.
         if op.is_method and name not in vars(pellucid.Tensor):
             by_name[name].append(read_form(op, stub, method=True))
     for name, forms in sorted(by_name.items()):

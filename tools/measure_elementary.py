@@ -1,8 +1,8 @@
 """Measures the errors of the elementary functions, far more densely than the tests.
 
-Every float32 (or every ``--step``-th) goes through the kernel and is compared with a
-float64 function of NumPy or SciPy; the largest error in ulp is printed with its
-argument. It takes minutes a function at step 1. Needs SciPy.
+Every float32 (or every ``--step``-th) is passed to the kernel, and the result compared
+with a float64 function of NumPy or SciPy; the largest error in ulp is printed with its
+argument. At step 1 a function takes minutes. Needs SciPy.
 
     python tools/measure_elementary.py exp sin --step 101
 """
@@ -53,7 +53,7 @@ def function_of(name: str) -> Callable[[Any], Any]:
 
 
 def errors_in_ulp(got: Any, exact: Any) -> Any:
-    """The distance from the exact value; infinite where one alone is finite."""
+    """The distance from the exact value; infinite if only one of them is finite."""
     with np.errstate(all="ignore"):
         rounded = exact.astype("float32")
         exponent = np.frexp(np.abs(exact))[1] - 24

@@ -1,8 +1,8 @@
-"""Sample calls of any op, drawn from its schema: what the registry's tests run on,
-and what ``report_declarations.py`` measures.
+"""Sample calls of any op, drawn from its schema: for the registry's tests, and for the
+measurements of ``report_declarations.py``.
 
-Arguments are chosen by type and name; of several shapes those are kept that the op
-accepts. An op that accepts none is reported by test_registry.py.
+Arguments are chosen by type and name; of several shapes those that the op accepts are
+used. An op that accepts none is reported by test_registry.py.
 """
 
 import itertools
@@ -331,7 +331,7 @@ def calls(name, dtype="float64"):
 
 
 def differentiable_inputs(graph):
-    """The numbers of the inputs by which an op says that it has a derivative."""
+    """The numbers of the inputs with respect to which an op has a derivative."""
     return [
         k
         for k, value in enumerate(graph.inputs)
@@ -340,7 +340,7 @@ def differentiable_inputs(graph):
 
 
 def refuses_derivative(graph, operand):
-    """Whether the op says that it has no derivative by an operand, as PyTorch does."""
+    """Whether the op refuses a derivative with respect to an operand, as in PyTorch."""
     try:
         transforms.jvp(graph, [operand])
     except NotImplementedError:
@@ -349,7 +349,7 @@ def refuses_derivative(graph, operand):
 
 
 def random_words(graph, call):
-    """The words of the random stream that the Graph's last inputs ask for."""
+    """The words of the random stream for the Graph's last inputs."""
     from pellucid_compiler.ir.sizes import shape_value
 
     random = np.random.default_rng(7)

@@ -1,6 +1,6 @@
 """Where each op's samples come from: OpInfo, with the adapters that schemas need.
 
-Used by check_opinfo.py alone. An entry yields ``(args, kwargs, reference)`` with arrays
+Used only by check_opinfo.py. An entry yields ``(args, kwargs, reference)`` with arrays
 for tensors; ``reference`` takes the tensors in order of appearance.
 """
 
@@ -64,7 +64,7 @@ def sample_parts(sample):
 def from_opinfo(name, variant="", adapt=None, function=None, limit=None):
     """An entry whose arguments are OpInfo's, after ``adapt(args, kwargs)``.
 
-    ``adapt`` gives the declaration's arguments, or None to leave the sample out.
+    ``adapt`` returns the declaration's arguments, or None to skip the sample.
     """
     info = DATABASE[name, variant]
     adapt = adapt or (lambda args, kwargs: (args, kwargs))
@@ -289,7 +289,7 @@ def svd_entry():
 
 
 def fits(name, **renamed):
-    """An adapter that keeps the samples which the declaration ``name`` takes."""
+    """An adapter that keeps the samples that the declaration ``name`` accepts."""
     schema = REGISTRY[name].schema
 
     def is_right(argument, value):

@@ -1,8 +1,8 @@
 """The tables of docs/ops.md: a row for each declared op, from the declarations.
 
-What an op is called and does follows from ``declare/documentation.py``; its dtypes from
+The name and meaning of an op come from ``declare/documentation.py``; its dtypes from
 ``tests/declarations/refusals.txt`` and ``tests/composites/dtypes.txt``, which tests
-hold; whether it has a gradient from the transposed Graph of a sample call. Called by
+check; whether it has a gradient from the transposed Graph of a sample call. Called by
 ``tools/figures.py``, which writes documents.
 """
 
@@ -74,8 +74,8 @@ def row(name: str, declared: list[Overload], documentation: Documentation) -> st
 
 
 def places(name: str, documentation: Documentation) -> Iterator[str]:
-    """The modules whose function it is, ``nn.functional`` if that has one of its name,
-    and Tensor.
+    """The modules of which it is a function, ``nn.functional`` if that has one of its
+    name, and Tensor.
     """
     overloads = documentation.overloads[name]
     modules = {o.module or "torch" for o in overloads if o.is_function}
@@ -121,13 +121,13 @@ def refused() -> dict[tuple[str, str], set[str]]:
 
 @cache
 def of_composites() -> dict[str, list[str]]:
-    """The dtypes that composites take, by overload."""
+    """The dtypes that composites accept, by overload."""
     lines = (line.split() for line in OF_COMPOSITES.read_text().splitlines())
     return {name: taken for name, *taken in lines}
 
 
 def dtypes(declared: list[Overload]) -> str:
-    """The groups of which some overload takes a dtype. Nothing for calls whose dtypes
+    """The groups of which some overload accepts a dtype. Empty for calls whose dtypes
     are not free.
     """
     taken = {d for o in declared for d in of_composites().get(o.schema.full_name, ())}

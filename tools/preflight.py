@@ -1,4 +1,4 @@
-"""Says in one line what this machine lacks; lists what pyproject.toml asks for.
+"""Reports in one line what this machine lacks; lists pyproject.toml's requirements.
 
 `make` calls it before anything else, so it runs on any Python 3. Without arguments
 it checks the system; `--requirements [extra]` prints requirement strings;

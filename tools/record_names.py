@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Records the names of PyTorch's main namespaces, and its ops, for tests/surface.
 
-``tests/surface/names.txt`` has a line of each namespace and its names under it,
-``aten.txt`` each op of ``torch.ops.aten`` and its overloads; the tests hold that
-Pellucid shows no others. Run it, with PyTorch installed, for another version of
+``tests/surface/names.txt`` has a line for each namespace and its names below it,
+``aten.txt`` each op of ``torch.ops.aten`` and its overloads; the tests check that
+Pellucid exposes no others. Run it, with PyTorch installed, for another version of
 PyTorch.
 """
 
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def ops() -> list[str]:
-    """A line of each op: its name, and its overloads."""
+    """A line for each op: its name, and its overloads."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for schema in torch._C._jit_get_all_schemas():
         space, _, name = schema.name.partition("::")

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Runs tests on a runtime that sanitizers watch.
+"""Runs tests on a runtime built with sanitizers.
 
     python tools/sanitize.py [--threads] [pytest arguments]
 
-AddressSanitizer and UndefinedBehaviorSanitizer, without arguments over the parts of the
-suite that reach the runtime in the most ways, random calls (tests/native/fuzz.py),
-random layouts (layouts.py) and random programs of repeated calls (programs.py); with
+AddressSanitizer and UndefinedBehaviorSanitizer: without arguments, over the parts of
+the suite that use the runtime in the most ways, random calls (tests/native/fuzz.py),
+random layouts (layouts.py) and random programs of repeated calls (programs.py). With
 ``--threads`` ThreadSanitizer, over tests/native/threads.py and such programs. The
 extension module is built into ``build/sanitize`` or ``build/threads`` and the rest of
 the package linked beside it. Called by ``make sanitize`` and ``make sanitize-threads``.
-Kernels are checked otherwise: docs/checked-mode.md.
+For checks of kernels see docs/checked-mode.md.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PARTS = (
     "tests/catalogue/test_lapack.py", "tests/exec/test_image_layouts.py",
     "tests/exec/test_bounded_plans.py",
 )  # fmt: skip
-# What builds a sanitized program itself, and what asks about the shipped module.
+# Tests that build a sanitized program themselves, or inspect the shipped module.
 LEFT_OUT = (
     "tests/runtime/test_runtime.py",
     "tests/autograd/test_native.py",
@@ -48,8 +48,8 @@ LIMITED = [sys.executable, "tools/limited.py", "1200"]  # seconds for each of th
 
 
 def link_package(folder: Path) -> None:
-    """All of the package but its extension modules, beside the sanitized ones; the
-    engine beside the package.
+    """Links all of the package except its extension modules beside the sanitized ones,
+    and the engine beside the package.
     """
     engine = PACKAGE.parent / "pellucid_compiler"
     links = {folder.parent / engine.name: engine}
@@ -66,7 +66,7 @@ def link_package(folder: Path) -> None:
 
 
 def runtime_library(name: str) -> str:
-    """A library of the compiler that has to be loaded before Python's own."""
+    """A compiler library that must be loaded before Python's own libraries."""
     driver = [word for word in compiler() if word != "ccache"]
     asked = [*driver, f"-print-file-name={name}"]
     found = subprocess.run(asked, capture_output=True, text=True).stdout.strip()
@@ -82,7 +82,7 @@ def environment(mode: str, package: Path) -> dict[str, str]:
         **os.environ,
         "PYTHONPATH": str(package.parent),
         "LD_PRELOAD": " ".join(libraries),
-        # CPython leaves memory to the system at exit; absurd sizes are to be refused.
+        # CPython leaves memory to the system at exit; absurd sizes must be refused.
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
         "UBSAN_OPTIONS": "print_stacktrace=1",
         "TSAN_OPTIONS": "exitcode=66:second_deadlock_stack=1",
@@ -90,9 +90,9 @@ def environment(mode: str, package: Path) -> dict[str, str]:
 
 
 def programs(mode: str, arguments: list[str]) -> list[list[str]]:
-    """What runs: the given tests, else what the mode is made for."""
+    """The commands to run: the given tests, else the mode's defaults."""
     pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    # A process that is stopped is replaced; its report is not captured with the test.
+    # A process that is killed is replaced; its report is not captured with the test.
     pytest += ["-n", "auto", "--maxprocesses", "8", "--dist", "worksteal"]
     pytest += ["--capture", "sys"]
     if arguments:
@@ -124,7 +124,7 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     for command in programs(mode, arguments[mode == "threads" :]):
-        # Random runs say what comes next, one a line: the last ones are of interest.
+        # Random runs print each step, one per line: the last ones are of interest.
         pipe = subprocess.PIPE
         done = subprocess.run(command, cwd=ROOT, env=variables, stderr=pipe)
         if done.returncode:

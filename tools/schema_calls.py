@@ -1,6 +1,6 @@
 """Sample calls of any op overload for tests: drawn, or from ``given_calls.py``.
 
-Unlike ``op_samples.py``, which feeds the interpreter, it needs the built runtime.
+Unlike ``op_samples.py``, which serves the interpreter, it needs the runtime.
 """
 
 from functools import partial

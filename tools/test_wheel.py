@@ -1,6 +1,6 @@
 """Builds the wheel, installs it into an empty environment and tests it there.
 
-The tests of `tests/wheel` are copied away from the repository first, so that only the
+The tests of `tests/wheel` are copied out of the repository first, so that only the
 installed package can serve them; they run with llvmlite and again without it.
 """
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes the texts of all shipped kernels, for devices: ``definitions.bin``.
 
-Called by ``build.py`` after ``freeze.py``, whose cache of traces it reads; not a part
-of it, because a change of ``freeze.py`` traces every op again.
+Called by ``build.py`` after ``freeze.py``, whose cache of traces it reads; separate
+from it, because a change of ``freeze.py`` traces every op again.
 """
 
 import sys

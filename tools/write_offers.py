@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes which names of the package are imported when they are first used.
+"""Writes the list of the package's lazily imported names.
 
-``src/pellucid/_package/offers.py`` is read off the marks in the sources
+``src/pellucid/_package/offers.py`` is derived from the marks in the sources
 (``_package/calls/offered.py``) without importing them; submodules are the package's
-files. Called by tools/build.py; run it after a mark was added.
+files. Called by tools/build.py; run it after adding a mark.
 """
 
 from __future__ import annotations
