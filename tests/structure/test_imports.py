@@ -81,6 +81,7 @@ API = {
             "_C/_runtime",
             "nn",
             "nn/modules",
+            "_package",
             "pellucid_compiler",
         ),
     },

@@ -300,6 +300,8 @@ class Reads:
             raise Unreadable("it calls a compiled callable")
         elif kind is _C.overridable:
             self._waiting.append(found.__wrapped__)
+        elif kind in _CONTEXTS[:2] and "prev" not in self._user_names:
+            return  # it has nothing but the mode before it
         elif kind.__name__ in _PARTS_OF_THE_RUNTIME and _is_ours(kind):
             return
         else:
