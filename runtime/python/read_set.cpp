@@ -128,7 +128,7 @@ bool ReadSet::is_same_entry(const Entry& entry) {
   return by_value ? std::ranges::equal(entry.parts, now, same) : std::ranges::equal(entry.parts, now, identical);
 }
 
-// Where the entry's words are, if words show all of its changes; their number is that of an entry that did not change.
+// Where the entry's words are, if words show all of its changes. The word of a type's version has padding behind it.
 std::vector<const void*> ReadSet::words_of(const Entry& entry) {
   PyObject* const object = entry.object.get();
   switch (entry.kind) {
@@ -150,8 +150,13 @@ std::vector<const void*> ReadSet::words_of(const Entry& entry) {
       for (Py_ssize_t k = 0; k < PyList_GET_SIZE(object); ++k) words.push_back(list.ob_item + k);
       return words;
     }
-    case Kind::Type:
-    case Kind::Set:
+    case Kind::Type: return {&as_type(object)->tp_flags, &as_type(object)->tp_version_tag};
+    case Kind::Set: {
+      const auto& set = *reinterpret_cast<PySetObject*>(object);
+      std::vector<const void*> words{&set.fill, &set.used, &set.mask, &set.table};
+      for (Py_ssize_t k = 0; set.fill && k <= set.mask; ++k) words.push_back(&set.table[k].key);
+      return words;
+    }
     case Kind::Order: return {};
   }
   return {};
@@ -178,7 +183,8 @@ ReadSet::ReadSet(PyObject* entries) {
     made.first_word = words_.size();
     const auto number = static_cast<uint32_t>(entries_.size() - 1);
     for (const void* place : words_of(made)) words_.push_back({place, word_at(place), number});
-    if (made.first_word == words_.size()) wordless_.push_back(number);
+    made.num_words = words_.size() - made.first_word;
+    if (!made.num_words) wordless_.push_back(number);
   }
 }
 
@@ -186,8 +192,10 @@ ReadSet::ReadSet(PyObject* entries) {
 bool ReadSet::refresh(uint32_t number) {
   const Entry& entry = entries_[number];
   if (!is_same_entry(entry)) return false;
+  const std::vector<const void*> places = words_of(entry);
+  if (places.size() != entry.num_words) return false;  // of a set that has grown and shrunk
   size_t next = entry.first_word;
-  for (const void* place : words_of(entry)) words_[next++] = {place, word_at(place), number};
+  for (const void* place : places) words_[next++] = {place, word_at(place), number};
   return true;
 }
 

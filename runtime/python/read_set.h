@@ -38,7 +38,7 @@ class ReadSet {
     std::vector<Object> keys;   // of Dict and Names
     std::vector<Object> parts;  // null: there is none
     unsigned type_version = 0;
-    size_t first_word = 0;
+    size_t first_word = 0, num_words = 0;
   };
   struct Word {
     const void* at;

@@ -49,8 +49,8 @@ class World:
             [*self.weights, *self.layer.parameters()], lr=0.01, momentum=seed % 2 / 2
         )
 
-    def helper(self, x):
-        return x * 0.5 + self.buffer if self.flag else x - 1
+    def helper(self, x, scale=0.5):
+        return x * scale + self.buffer if self.flag else x - 1
 
 
 def make_source(seed):
@@ -242,11 +242,38 @@ def patch_code(world, draw, namespace):
     )
 
 
+def give_attribute(world, draw, namespace):
+    world.weights[0].mark = draw.random()
+
+
+def replace_attributes(world, draw, namespace):
+    world.__dict__ = {**world.__dict__, "flag": draw.random() < 0.5}
+
+
+def share_gradient(world, draw, namespace):
+    gradient = torch.ones(SIZE, SIZE) * draw.random()
+    world.weights[0].grad = world.weights[2].grad = gradient
+    world.buffer = draw.choice((gradient, world.buffer))
+
+
+def change_class(world, draw, namespace):
+    class Other(Layer):
+        def forward(self, x):
+            return super().forward(x) * 0.5
+
+    world.layer.__class__ = draw.choice((Layer, Other))
+
+
+def change_default(world, draw, namespace):
+    World.helper.__defaults__ = (draw.choice((0.5, 0.25)),)
+
+
 CHANGES = (
     *(set_item, set_global, swap_tensor, swap_weight, set_flag, set_repeats),
     *(set_training, set_scale, set_rate, freeze, set_data, write, write_by_numpy),
     *(keep_gradient, drop_gradient, hook_tensor, hook_module, patch_method),
-    *(patch_forward, patch_code),
+    *(patch_forward, patch_code, give_attribute, replace_attributes),
+    *(share_gradient, change_class, change_default),
 )
 
 
@@ -256,7 +283,8 @@ def bits(value):
         plain = value.detach().contiguous().reshape(-1)
         node = value.grad_fn.name() if value.grad_fn else None
         contents = plain.view(torch.uint8).numpy().tobytes()
-        return (str(value.dtype), value.shape, value.stride(), node, contents)
+        version = value._version
+        return (str(value.dtype), value.shape, value.stride(), node, version, contents)
     if isinstance(value, (tuple, list)):
         return [type(value).__name__, *map(bits, value)]
     if isinstance(value, dict):
@@ -283,6 +311,7 @@ def call(function, x):
 def history(seed, compiles, calls=24):
     """What is seen after each call of a random function; and how many were replayed."""
     draw = random.Random(seed)
+    World.helper.__defaults__ = (0.5,)
     world = World(seed)
     function, move, namespace = make_function(make_source(seed), world)
     if compiles:

@@ -262,6 +262,34 @@ def what_is_imported_at_its_first_use():
     return space["function"], lambda: space.update(relu=None)
 
 
+@case
+def a_set_that_grows_and_shrinks():
+    marks = {1, 2}
+
+    def change():
+        marks.update(range(40))
+        marks.difference_update(range(3, 40))
+
+    return lambda x: some_ops(x) * len(marks), change
+
+
+@case
+def a_set_that_was_empty():
+    marks = set()
+    return lambda x: some_ops(x) * (2 + len(marks)), lambda: marks.add(1)
+
+
+@case
+def a_decorated_function():
+    scales = [2.0]
+
+    @torch.no_grad()
+    def function(x):
+        return some_ops(x) * scales[0]
+
+    return function, lambda: scales.append(scales.pop() + 1)
+
+
 @refused
 def a_proxy_of_a_class():
     class Proxy:
@@ -431,6 +459,45 @@ def test_an_argument_with_a_gradient_is_another_argument():
         assert runs_of(function) > 0
         x.grad = torch.ones(3)
         assert function(x).tolist() == [2 * number for number in first]
+
+
+def test_an_object_given_only_later_is_read_too():
+    first, second = Thing(scale=2.0), Thing(scale=3.0)
+
+    @compiled
+    def function(x, thing):
+        return some_ops(x) * thing.scale
+
+    def call(thing):
+        return function(torch.ones(3), thing).tolist()
+
+    known = {id(first): call(first)}
+    for _ in range(2):
+        call(first)
+    known[id(second)] = call(second)
+    for _ in range(8):
+        assert call(second) == known[id(second)]
+    assert runs_of(function) > 0, reason_of(function)
+    second.scale = 2.0
+    assert call(second) == call(first) == known[id(first)]
+
+
+def test_a_change_before_a_capture_is_noticed():
+    scales = [Thing(scale=2.0)]
+
+    @compiled
+    def function(x):
+        return some_ops(x) * scales[0].scale
+
+    def call():
+        return function(torch.ones(3)).tolist()
+
+    expected = [call() for _ in range(3)][-1]
+    scales[0] = Thing(scale=2.0)
+    assert [call() for _ in range(8)] == [expected] * 8
+    assert runs_of(function) > 0, reason_of(function)
+    scales[0].scale = 4.0
+    assert call() == [2 * number for number in expected]
 
 
 def test_attributes_of_results_are_made_by_python():

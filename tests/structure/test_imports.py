@@ -82,6 +82,7 @@ API = {
             "_C/_runtime",
             "nn",
             "nn/modules",
+            "_package",
             "pellucid_compiler",
         ),
     },

@@ -132,7 +132,7 @@ class Watch:
         self._collects = False
 
     def __enter__(self) -> Watch:
-        # Finalizers of garbage that is found now are no part of the call.
+        # Finalizers of garbage that is found now do not belong to the call.
         self._collects = gc.isenabled()
         gc.disable()
         sys.setprofile(self._see)
@@ -256,7 +256,7 @@ class Reads:
             self._visit(found)
 
     def _visit(self, found: Any) -> None:
-        kind = type(found)  # of a proxy, `isinstance` says what it stands for
+        kind = type(found)  # of a proxy, `isinstance` gives what it wraps
         if issubclass(kind, Tensor):
             self._visit_tensor(found)
         elif kind in _IMMUTABLE:
@@ -300,6 +300,8 @@ class Reads:
             raise Unreadable("it calls a compiled callable")
         elif kind is _C.overridable:
             self._waiting.append(found.__wrapped__)
+        elif kind in _CONTEXTS[:2] and "prev" not in self._user_names:
+            return  # it has nothing but the mode before it
         elif kind.__name__ in _PARTS_OF_THE_RUNTIME and _is_ours(kind):
             return
         else:

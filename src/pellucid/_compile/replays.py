@@ -40,6 +40,8 @@ class Replayer:
         self._until = _WARM_UP  # calls that run as they are before the next attempt
         self._pause = _FIRST_PAUSE
         self._reads: Reads | None = None
+        self._known: Any = None  # how that was when it was found
+        self._objects: list[Any] = []  # the arguments that led to it
         self._first: Any = None  # the first of two captures
         self._candidate: Any = None  # what the clock judges, and with what
         self._trial = Trial()
@@ -78,20 +80,21 @@ class Replayer:
         with Watch() as watch:
             result = fn(*args)
         try:
-            objects = [a for a in args if type(a) is not Tensor]
-            self._reads = Reads(watch, [fn, *objects])
-        except Unreadable as error:
+            self._objects = _objects_of(args)
+            reads = Reads(watch, [fn, *self._objects])
+            self._known = _C.ReadSet(reads.entries)
+            self._reads = reads
+        except (Unreadable, TypeError, ValueError) as error:
             self._fail(str(error))
         return result
 
     def _capture(
         self, reads: Reads, fn: Callable[..., Any], args: tuple[Any, ...]
     ) -> Any:
-        try:
-            before = _C.ReadSet(reads.entries)
-        except (TypeError, ValueError) as error:
-            self._fail(str(error))
-            return fn(*args)
+        known = self._known
+        # What changed since it was found may lead to other objects.
+        if known.difference() or not _same_objects(self._objects, _objects_of(args)):
+            return self._find_reads(fn, args)
         watch = Watch()
         _C._enter_region(False)
         try:
@@ -107,7 +110,7 @@ class Replayer:
             raise
         finally:
             _C._leave_region()
-        changed = before.difference()
+        changed = known.difference()
         if isinstance(found, str):
             self._fail(found)
         elif watch.refused:
@@ -164,3 +167,14 @@ class Replayer:
         """Of replays whose read set has changed."""
         known = self.compilation.replays or ()
         self.compilation.replays = tuple(r for r in known if r.difference() is None)
+
+
+def _objects_of(args: tuple[Any, ...]) -> list[Any]:
+    return [a for a in args if type(a) is not Tensor]
+
+
+def _same_objects(known: list[Any], now: list[Any]) -> bool:
+    return len(known) == len(now) and all(
+        a is b or (type(a) is type(b) and type(a) in (int, str) and a == b)
+        for a, b in zip(known, now, strict=True)
+    )

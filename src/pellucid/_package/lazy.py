@@ -113,7 +113,7 @@ class LazyValue:
         self._value: Any = None
 
     def is_used(self) -> bool:
-        """Whether the value was asked for."""
+        """Whether the value has been imported."""
         return self._value is not None
 
     @property
