@@ -227,7 +227,7 @@ def answer(inbox, outbox):
 
 
 class Answering:
-    """A process that answers; asked for one list of tensors after the other."""
+    """A process that answers one list of tensors after the other."""
 
     def __init__(self, method):
         context = mp.get_context(method)
