@@ -191,7 +191,7 @@ MappingRef make_named(size_t nbytes) {
   const size_t length = sizeof(Header) + nbytes;
   mapping->descriptor = Descriptor(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (mapping->descriptor.number < 0) raise_system("cannot make shared memory with a name", nbytes, errno);
-  // The folder has a limit of its own: asked for now, its lack is an error and not a signal.
+  // The folder has a limit of its own: requested now, its lack is an error and not a signal.
   const int problem = posix_fallocate(mapping->descriptor.number, 0, static_cast<off_t>(length));
   try {
     if (problem) raise_system("cannot make shared memory with a name", nbytes, problem);

@@ -302,3 +302,43 @@ def test_a_mixture_s_values_satisfy_the_bounds_of_each_component():
         mixture.log_prob(torch.tensor([-1.0]))
     vectors = D.constraints.MixtureSameFamilyConstraint(D.constraints.real_vector)
     assert vectors.check(torch.ones(3, 2)).tolist() == [True] * 3
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "text"),
+    [
+        ("real_vector", "_IndependentConstraint", "IndependentConstraint(Real(), 1)"),
+        ("positive", "_GreaterThan", "GreaterThan(lower_bound=0.0)"),
+        ("nonnegative", "_GreaterThanEq", "GreaterThanEq(lower_bound=0.0)"),
+        (
+            "unit_interval",
+            *("_Interval", "Interval(lower_bound=0.0, upper_bound=1.0)"),
+        ),
+        (
+            "positive_integer",
+            *("_IntegerGreaterThan", "IntegerGreaterThan(lower_bound=1)"),
+        ),
+        ("positive_definite", "_PositiveDefinite", "PositiveDefinite()"),
+        ("corr_cholesky", "_CorrCholesky", "CorrCholesky()"),
+        ("one_hot", "_OneHot", "OneHot()"),
+    ],
+)
+def test_constraints_have_pytorchs_names(name, kind, text):
+    found = getattr(D.constraints, name)
+    assert type(found).__name__ == kind and repr(found) == text
+
+
+def test_supports_print_as_pytorchs():
+    assert repr(D.Categorical.support) == "DependentProperty()"
+    assert repr(D.constraints.dependent) == "Dependent()"
+    assert D.constraints.cat is type(D.constraints.cat([D.constraints.real]))
+    mixture = D.MixtureSameFamily(
+        D.Categorical(torch.ones(2)),
+        D.Uniform(torch.zeros(2), torch.tensor([1.0, 2.0])),
+    )
+    shown = "MixtureSameFamilyConstraint(Interval(lower_bound="
+    assert repr(mixture.support).startswith(shown)
+    inside = mixture.support.check(torch.tensor([0.5, 1.5]))
+    assert inside.tolist() == [True, False]  # as every component takes it
+    with pytest.raises(ValueError, match="HalfOpenInterval"):
+        D.NegativeBinomial(3, probs=torch.tensor(1.0), validate_args=True)

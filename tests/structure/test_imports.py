@@ -107,7 +107,7 @@ API = {
     "sparse/_ops": {
         *("_functions", "_ops", "autograd", "linalg", "pellucid_compiler"),
     },
-    "sparse": {"sparse/_ops"},
+    "sparse": {"_ops", "sparse/_ops"},
     "nested/_ops": {"_ops", "autograd", "sparse/_ops", "utils/_symbolic"},
     "nested": {"nested/_ops"},
     # Functions of tensors

@@ -13,6 +13,7 @@ import pytest
 import pellucid as torch
 import pellucid.multiprocessing as mp
 from pellucid.multiprocessing import reductions
+from pellucid.profiler import profile
 from pellucid.utils.data import DataLoader, Dataset
 
 LIMIT = 60  # seconds that any process or message may take
@@ -96,6 +97,14 @@ def test_the_allocator_gets_back_what_moved():
     del tensors, tensor
     gc.collect()
     assert torch._C._memory_statistics()["allocated_bytes"] == before
+
+
+def test_the_timeline_sees_as_many_bytes_come_as_go():
+    with profile(profile_memory=True) as seen:
+        for count in (3, 2000, 300_000):
+            torch.ones(count).share_memory_()
+    sizes = [event.cpu_memory_usage for event in seen.events()]
+    assert sum(sizes) == 0 and max(sizes) == 1_200_000
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 3), ()])
@@ -218,7 +227,7 @@ def answer(inbox, outbox):
 
 
 class Answering:
-    """A process that answers; asked for one list of tensors after the other."""
+    """A process that answers one list of tensors after the other."""
 
     def __init__(self, method):
         context = mp.get_context(method)
@@ -238,7 +247,15 @@ class Answering:
         assert self.process.exitcode == 0
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("strategy", "method"),
+    [
+        ("file_descriptor", "fork"),
+        ("file_descriptor", "spawn"),
+        ("file_system", "fork"),
+    ],
+    indirect=["strategy"],
+)
 def test_queues_pass_memory_on(strategy, method):
     before = names()
     ask = Answering(method)

@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 ENV_VAR_PARALLEL_START = "TORCH_MP_PARALLEL_START"
-"""When this is "1", processes of a forkserver start side by side."""
+"""When this is "1", processes of a forkserver start in parallel."""
 
 _PATIENCE = 30.0
 """Seconds that processes have to end after SIGTERM, before SIGKILL."""
