@@ -41,6 +41,6 @@ class CalledFunctions(TorchFunctionMode):
 
 def _kind(func: Callable[..., Any]) -> str:
     """As PyTorch's class of the function is called."""
-    if isinstance(func, BuiltinFunctionType | MethodDescriptorType):
-        return type(func).__name__
-    return "function"
+    kind: type = type(func)
+    is_of_c = issubclass(kind, BuiltinFunctionType | MethodDescriptorType)
+    return kind.__name__ if is_of_c else "function"
