@@ -16,6 +16,7 @@ STEPS, STATE = waves(5, 2, 3), waves(1, 2, 4)
 GATES = {"gru": 12, "lstm": 16, "rnn_relu": 4, "rnn_tanh": 4}
 FILTER = {d: waves(3, 2, *[2] * d) for d in (1, 2, 3)}
 PLACES = np.array([[0, 2, 1], [1, 0, 0]])
+PIVOTS = np.array([1, 3, 3], "int32")
 
 
 def weights(rows):
@@ -134,7 +135,10 @@ GIVEN = {
     "linalg_householder_product": (MATRIX, waves(3)),
     "orgqr": (MATRIX, waves(3)),
     "linalg_cholesky": (SQUARE @ SQUARE.T,),
-    "linalg_lu_solve": (SQUARE, np.array([1, 2, 3], "int32"), waves(3, 2)),
+    "linalg_lu_solve": (SQUARE, PIVOTS, waves(3, 2)),
+    "lu_solve": (waves(3, 2), SQUARE, PIVOTS),
+    "lu_unpack": (SQUARE, PIVOTS),
+    "ormqr": (MATRIX, waves(3), waves(4, 2)),
     "conv_depthwise3d": (
         *(VOLUME, waves(2, 1, 2, 2, 2), [2] * 3, None, [1] * 3, [0] * 3, [1] * 3),
     ),

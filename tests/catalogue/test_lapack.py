@@ -223,7 +223,7 @@ def test_pseudo_inverses_by_several_tolerances(batch, tolerances):
 def test_pivots_that_no_factorization_gave(dtype, hermitian, pivots):
     n = len(pivots)
     matrix, right = torch.eye(n, dtype=dtype), torch.ones(n, 1, dtype=dtype)
-    message = "none of a matrix of . rows"
+    message = "invalid for a matrix of . rows"
     given = torch.tensor(pivots)
     with pytest.raises(RuntimeError, match=message):
         torch.linalg.ldl_solve(matrix, given, right, hermitian=hermitian)

@@ -271,7 +271,7 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         RuntimeError,
         "depends on the values",
     ),
-    "a write to what is shared": (shared_write, RuntimeError, "same for all examples"),
+    "a write to what is shared": (shared_write, RuntimeError, "shared by all examples"),
     "draws without a meaning": (
         lambda: vmap(lambda x: x + torch.rand(3))(rows),
         RuntimeError,

@@ -1,7 +1,7 @@
 """Functions that depend on values, under transforms that map what does not differ.
 
 jacfwd maps tangents alone and vmap leaves shared arguments alone: what is computed from
-these only is the same for all examples, so its values can be read and decide.
+these only is the shared by all examples, so its values can be read and decide.
 """
 
 from collections.abc import Callable
@@ -181,7 +181,7 @@ def test_what_examples_share_takes_no_example() -> None:
         weight = grad(lambda w: (w**2).sum())(X)
         return weight.add_(x).sum()
 
-    with pytest.raises(RuntimeError, match="same for all examples"):
+    with pytest.raises(RuntimeError, match="shared by all examples"):
         vmap(function)(torch.stack([X, -X]))
 
 

@@ -89,7 +89,7 @@ def test_in_place_ops_on_batched_tensors(rows):
 
 def test_writing_examples_into_a_shared_tensor_is_refused(rows):
     shared = torch.zeros(3)
-    with pytest.raises(RuntimeError, match="same for all examples"):
+    with pytest.raises(RuntimeError, match="shared by all examples"):
         vmap(lambda a: shared.add_(a))(rows)
 
 

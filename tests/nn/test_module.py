@@ -280,11 +280,6 @@ def test_dir_lists_registered_names():
     assert {"first", "second", "forward", "training"} <= set(dir(Pair()))
 
 
-def test_share_memory_says_that_it_is_missing():
-    with pytest.raises(NotImplementedError):
-        Scale().share_memory()
-
-
 def test_parameter_is_a_leaf_that_shares_storage():
     data = torch.zeros(2)
     parameter = nn.Parameter(data)

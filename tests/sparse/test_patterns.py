@@ -60,7 +60,7 @@ def test_rows_and_their_pointers():
 @pytest.mark.parametrize("wrong", [[1, 2, 4], [0, 3, 2, 4], [0, 2, 5], []])
 def test_pointers_that_do_not_divide_the_elements_are_refused(wrong):
     pointers = torch.tensor(wrong, dtype=torch.int64)
-    with pytest.raises(RuntimeError, match="end with the number of elements, 4"):
+    with pytest.raises(RuntimeError, match="end at the number of elements, 4"):
         patterns.row_numbers(pointers, 4)
 
 

@@ -154,7 +154,7 @@ API = {
     "distributions": {"_functions", "linalg", "nn", "special"},
     # Files, memory, data
     "storage": {"_package"},
-    "serialization": {"serialization/_format", "storage", "utils/serialization"},
+    "serialization": {"serialization/_format", "utils/serialization"},
     "safetensors": set(),
     "utils/_pytree": set(),
     "utils/serialization": set(),
@@ -344,7 +344,7 @@ API = {
     },
     "fx/experimental": {
         *("_decomp", "_ops", "_subclasses", "fx", "fx/passes", "nn"),
-        *("nn/utils", "utils", "utils/_pytree", "utils/_symbolic"),
+        *("nn/utils", "overrides", "utils", "utils/_pytree", "utils/_symbolic"),
     },
     "utils/_symbolic": set(),
     "_functorch": {

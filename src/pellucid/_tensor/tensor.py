@@ -58,7 +58,7 @@ def _numpy_T(self: Any) -> Any:
 
 def _advise_against_T(tensor: Tensor) -> None:
     instead = "permute(*range(ndim)[::-1]), or mT for batches of matrices"
-    deprecated(f"T of a tensor of {tensor.dim()} dimensions", instead, stacklevel=4)
+    deprecated(f"T of a tensor of {tensor.dim()} dimensions", instead, stacklevel=3)
 
 
 def _mT(self: Any) -> Any:

@@ -188,34 +188,6 @@ class RNNBase(Module):
             table.append(weights)
         return table
 
-    def _by_op(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
-        if isinstance(input, PackedSequence):
-            return self._forward_packed(input, hx)
-        self._check_input(input, packed=False)
-        batched = input.dim() == 3
-        sequence = input if batched else input.unsqueeze(int(not self.batch_first))
-        if hx is not None:
-            self._check_state_rank(hx, batched)
-            if not batched:
-                many = isinstance(hx, tuple)
-                hx = tuple(s.unsqueeze(1) for s in hx) if many else hx.unsqueeze(1)
-        state = self._initial_state(
-            hx, sequence.size(int(not self.batch_first)), sequence
-        )
-        run = getattr(pellucid, self.mode.lower())
-        output, *state = run(
-            sequence,
-            state if self.mode == "LSTM" else state[0],
-            [weight for row in self.all_weights for weight in row],
-            *(self.bias, self.num_layers, self.dropout, self.training),
-            *(self.bidirectional, self.batch_first),
-        )
-        if not batched:
-            output = output.squeeze(int(not self.batch_first))
-            state = [s.squeeze(1) for s in state]
-        return output, self._packed_state(state)
-
-    @captured_as(_by_op)
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         if isinstance(input, PackedSequence):
             return self._forward_packed(input, hx)
@@ -230,8 +202,6 @@ class RNNBase(Module):
             input = input.unsqueeze(0 if self.batch_first else 1)
             hx = self._each_state(hx, lambda state: state.unsqueeze(1))
         output, state = self._run(input, hx, None)
-        if self.batch_first:
-            output = output.transpose(0, 1)
         if is_batched:
             return output, self._packed_state(state)
         output = output.squeeze(0 if self.batch_first else 1)
@@ -267,18 +237,37 @@ class RNNBase(Module):
         found = self._packed_state(state)
         return result, self.permute_hidden(found, unsorted_indices)
 
+    def _checked_state(self, data: Tensor, hx: Any, batch_sizes: Tensor | None) -> Any:
+        """The initial states, zeros unless given; raises for what does not fit."""
+        if hx is not None:
+            self.check_forward_args(data, hx, batch_sizes)
+            return hx
+        self.check_input(data, batch_sizes)
+        batch = self.get_expected_hidden_size(data, batch_sizes)[1]
+        return self._zeros(batch, data)
+
+    def _run_by_op(
+        self, data: Tensor, hx: Any, batch_sizes: Tensor | None
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        hx = self._checked_state(data, hx, batch_sizes)
+        given = (data,) if batch_sizes is None else (data, batch_sizes)
+        layout = (self.batch_first,) if batch_sizes is None else ()
+        output, *state = getattr(pellucid, self.mode.lower())(
+            *(*given, hx, [w for row in self.all_weights for w in row], self.bias),
+            *(self.num_layers, self.dropout, self.training, self.bidirectional),
+            *layout,
+        )
+        return output, tuple(state)
+
+    @captured_as(_run_by_op)
     def _run(
         self, data: Tensor, hx: Any, batch_sizes: Tensor | None
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """The outputs, by time first, and the states."""
-        if hx is None:
-            self.check_input(data, batch_sizes)
-            batch = self.get_expected_hidden_size(data, batch_sizes)[1]
-            hx = self._zeros(batch, data)
-        else:
-            self.check_forward_args(data, hx, batch_sizes)
+        """The outputs and the states."""
+        hx = self._checked_state(data, hx, batch_sizes)
         initial: tuple[Tensor, ...] = hx if isinstance(hx, tuple) else (hx,)
-        if self.batch_first and batch_sizes is None:
+        swaps = self.batch_first and batch_sizes is None
+        if swaps:
             data = data.transpose(0, 1)
         output, state = _run_stack(
             self.mode,
@@ -289,10 +278,11 @@ class RNNBase(Module):
             self.dropout if self.training else 0.0,
             batch_sizes,
         )
+        if swaps:
+            output = output.transpose(0, 1)
         dtype = initial[0].dtype
-        if (
-            self.mode != "LSTM" and output.dtype != dtype
-        ):  # autocast computes in float32
+        # Autocast computes in float32.
+        if self.mode != "LSTM" and output.dtype != dtype:
             return output.to(dtype), tuple(s.to(dtype) for s in state)
         return output, state
 

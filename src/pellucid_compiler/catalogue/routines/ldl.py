@@ -133,9 +133,9 @@ def _blocks(pivots: Any) -> list[tuple[int, int]]:
         pivot, count = pivots[k], 1 if pivots[k] > 0 else 2
         if not 1 <= abs(pivot) <= rows or (pivots[k : k + count] != [pivot] * count):
             raise RuntimeError(
-                f"ldl_solve: pivot {pivot} is none of a matrix of {rows} rows: from 1 "
-                "on, negative and twice for a block of two\nrows. Pass the pivots that "
-                "ldl_factor gave."
+                f"ldl_solve: pivot {pivot} is invalid for a matrix of {rows} rows. "
+                "Pivots count from 1; those of a 2x2 block\nare negative and repeated. "
+                "Pass the pivots that ldl_factor returned."
             )
         blocks.append((k, count))
         k += count
