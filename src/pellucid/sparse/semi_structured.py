@@ -267,7 +267,7 @@ class SparseSemiStructuredTensorCUTLASS(SparseSemiStructuredTensor):
 
 
 class SparseSemiStructuredTensorCUSPARSELT(SparseSemiStructuredTensor):
-    """The format of cuSPARSELt, which only that library of NVIDIA's GPUs makes and reads."""
+    """The format of cuSPARSELt, which only that library for GPUs makes and reads."""
 
     BACKEND = "cusparselt"
     _DTYPE_SHAPE_CONSTRAINTS: ClassVar[dict[Any, _Sizes]] = {
