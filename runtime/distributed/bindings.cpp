@@ -1,7 +1,7 @@
 // The extension module `pellucid.distributed._distributed`: groups in shared memory, for pellucid/distributed.
 //
-// It shares no symbols with the runtime: tensors come as addresses, dtypes and reductions by number. Every call
-// that may wait gives the interpreter lock away.
+// It shares no symbols with the runtime: it receives tensors as addresses, dtypes and reductions as numbers. Every
+// call that may wait releases the interpreter lock.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <unistd.h>
@@ -23,8 +23,8 @@ PyTypeObject* message_type;
 
 struct PythonError {};  // an exception is set
 
-// While the interpreter ends, a thread that asks for the lock would be unwound through this
-// destructor: it sleeps until the process has ended.
+// While the interpreter finalises, acquiring the lock would unwind the thread through this destructor. Such a thread
+// sleeps until the process has ended.
 class WithoutLock {
  public:
   WithoutLock() : state_(PyEval_SaveThread()) {}
@@ -40,7 +40,7 @@ class WithoutLock {
   PyThreadState* state_;
 };
 
-// Lets signals interrupt a wait, and tells Python of slow ranks.
+// Lets signals interrupt a wait, and reports slow ranks to Python.
 class PythonObserver : public Observer {
  public:
   explicit PythonObserver(PyObject* on_slow) : on_slow_(Py_NewRef(on_slow)) {}
@@ -101,7 +101,7 @@ PyObject* list_of(const auto& numbers) {
 
 template <class T>
 std::vector<T> numbers_in(PyObject* sequence) {
-  PyObject* fast = PySequence_Fast(sequence, "a sequence of numbers is needed");
+  PyObject* fast = PySequence_Fast(sequence, "expected a sequence of numbers");
   if (!fast) throw PythonError{};
   std::vector<T> found;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast); ++i) {
@@ -119,7 +119,7 @@ T* pointer(unsigned long long address) {
   return reinterpret_cast<T*>(static_cast<uintptr_t>(address));
 }
 
-// Runs `body`, turning what it throws into a Python exception.
+// Runs `body` and translates C++ exceptions to Python exceptions.
 template <class Body>
 PyObject* guarded(Body body) {
   try {
@@ -155,7 +155,7 @@ int group_init(PyObject* self, PyObject* arguments, PyObject*) {
     GroupObject* object = group_in(self);
     const auto processes = numbers_in<int>(pids);
     if (size < 1 || rank < 0 || rank >= size || processes.size() != static_cast<size_t>(size) || object->group) {
-      PyErr_SetString(PyExc_ValueError, "a rank below the size, and one pid of each rank, are needed");
+      PyErr_SetString(PyExc_ValueError, "expected a rank below the group's size, and one pid per rank");
       throw PythonError{};
     }
     auto observer = std::make_unique<PythonObserver>(on_slow);
@@ -221,7 +221,7 @@ PyObject* group_all_to_all(PyObject* self, PyObject* arguments) {
     const auto given = numbers_in<int64_t>(input_sizes), taken = numbers_in<int64_t>(output_sizes);
     Group& group = *group_in(self)->group;
     if (given.size() != static_cast<size_t>(group.size()) || taken.size() != given.size()) {
-      PyErr_SetString(PyExc_ValueError, "a size of each rank is needed");
+      PyErr_SetString(PyExc_ValueError, "expected one size per rank");
       throw PythonError{};
     }
     const WithoutLock unlocked;
@@ -337,7 +337,7 @@ PyObject* group_has_ended(PyObject* self, PyObject* rank) {
   return PyBool_FromLong(group_in(self)->group->processes().has_ended(number));
 }
 
-// Asks where a rank is; the number to read its answer by.
+// Asks where a rank is in its program. Returns the number that `answer_of` expects.
 PyObject* group_ask(PyObject* self, PyObject* rank) {
   const auto number = static_cast<int>(PyLong_AsLong(rank));
   RankPage* page = PyErr_Occurred() ? nullptr : page_of(self, number);
@@ -363,7 +363,7 @@ PyObject* group_answer_of(PyObject* self, PyObject* arguments) {
   return PyUnicode_DecodeUTF8(page->answer, static_cast<Py_ssize_t>(strnlen(page->answer, kTextBytes)), "replace");
 }
 
-// Sleeps until somebody asks (True) or for half a second (False).
+// Sleeps until another rank asks (True) or for half a second (False).
 PyObject* group_wait_for_question(PyObject* self, PyObject*) {
   const Group& group = *group_in(self)->group;
   RankPage& page = group.segment().page(group.rank());
@@ -397,8 +397,9 @@ PyMethodDef group_methods[] = {
     {"send", group_send, METH_VARARGS, "Starts a send."},
     {"receive", group_receive, METH_VARARGS, "Starts a receive; source -1: from any rank."},
     {"wait", group_wait, METH_VARARGS, "Waits for a send or receive."},
-    {"move_in_background", group_move_in_background, METH_NOARGS, "Moves messages on that nobody waits for."},
-    {"leave", group_leave, METH_O, "Tells the other ranks that this one takes no further part."},
+    {"move_in_background", group_move_in_background, METH_NOARGS,
+     "Advances messages that nobody waits for, on a thread."},
+    {"leave", group_leave, METH_O, "Tells the other ranks that this one takes part no longer."},
     {"phases", group_phases, METH_NOARGS, "How many phases each rank has arrived at."},
     {"has_ended", group_has_ended, METH_O, "Whether the process of a rank has ended."},
     {"ask", group_ask, METH_O, "Asks where a rank is."},
@@ -434,7 +435,7 @@ PyObject* message_num_received(PyObject* self, void*) { return PyLong_FromLongLo
 PyGetSetDef message_attributes[] = {
     {"is_done", message_is_done, nullptr, "Whether the memory may be used.", nullptr},
     {"source", message_source, nullptr, "The rank that sent it.", nullptr},
-    {"num_received", message_num_received, nullptr, "Bytes of a message of another size, else -1.", nullptr},
+    {"num_received", message_num_received, nullptr, "Bytes of a message of unexpected size, else -1.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyType_Slot message_slots[] = {
@@ -475,7 +476,7 @@ PyObject* module_combine(PyObject*, PyObject* arguments) {
     const auto addresses = numbers_in<uintptr_t>(sources);
     const auto scales = numbers_in<double>(factors);
     if (addresses.empty() || scales.size() != addresses.size()) {
-      PyErr_SetString(PyExc_ValueError, "an operand and a factor of each rank are needed");
+      PyErr_SetString(PyExc_ValueError, "expected one operand and one factor per rank");
       throw PythonError{};
     }
     std::vector<const char*> operands;
@@ -503,11 +504,12 @@ PyObject* module_read_memory(PyObject*, PyObject* arguments) {
 }
 
 PyMethodDef module_methods[] = {
-    {"segment_bytes", module_segment_bytes, METH_O, "Bytes that a group of a size shares."},
-    {"make_shared_file", module_make_shared_file, METH_O, "A descriptor of an anonymous file of zeros."},
-    {"is_defined", module_is_defined, METH_VARARGS, "Whether a reduction exists for a dtype."},
-    {"combine", module_combine, METH_VARARGS, "The tree over the ranks' operands."},
-    {"read_memory", module_read_memory, METH_VARARGS, "Fills a buffer with the memory at an address of a process."},
+    {"segment_bytes", module_segment_bytes, METH_O, "Bytes of shared memory of a group with so many ranks."},
+    {"make_shared_file", module_make_shared_file, METH_O,
+     "Creates an anonymous file of zeros and returns its descriptor."},
+    {"is_defined", module_is_defined, METH_VARARGS, "Whether a reduction is defined for a dtype."},
+    {"combine", module_combine, METH_VARARGS, "Reduces the ranks' operands in the order of the tree."},
+    {"read_memory", module_read_memory, METH_VARARGS, "Fills a buffer from an address of another process."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyModuleDef module_definition = {PyModuleDef_HEAD_INIT,

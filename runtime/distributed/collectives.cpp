@@ -1,4 +1,4 @@
-// The collectives of a Group: what each rank writes to its slot in a phase, and what it reads from the others'.
+// The collectives of a Group: what each rank writes to its slot in a phase, and what it reads from the other slots.
 #include <algorithm>
 #include <cstring>
 
@@ -9,12 +9,12 @@ namespace pellucid::distributed {
 namespace {
 
 constexpr auto kSlot = static_cast<int64_t>(kSlotBytes);
-constexpr int64_t kDirectBytes = 64 * 1024;     // up to here everyone reads all of everyone
-constexpr int64_t kDirectTraffic = 256 * 1024;  // as long as that is at most this
-constexpr int64_t kCachedBytes = 512 * 1024;    // two of a rank's slots fit its second-level cache
-constexpr int64_t kReadBytes = 1024 * 1024;     // from here on operands are read where they are
-constexpr int64_t kReadPiece = 128 * 1024;      // of one rank, so that all ranks' stay in the second-level cache
-constexpr int64_t kPieceBytes = 16 * 1024;      // combined in the first-level cache, then copied to all
+constexpr int64_t kDirectBytes = 64 * 1024;     // up to this operand size, every rank reads all of every other's
+constexpr int64_t kDirectTraffic = 256 * 1024;  // unless all operands together exceed this
+constexpr int64_t kCachedBytes = 512 * 1024;    // two slots of this size fit a rank's second-level cache
+constexpr int64_t kReadBytes = 1024 * 1024;     // from this size on, operands are read without copies in slots
+constexpr int64_t kReadPiece = 128 * 1024;      // per rank: the pieces of all ranks stay in the second-level cache
+constexpr int64_t kPieceBytes = 16 * 1024;      // combined in the first-level cache, then copied to all ranks
 
 int64_t item_bytes(const Call& call) { return static_cast<int64_t>(item_size(call.dtype)); }
 int64_t total_bytes(const Call& call) { return call.count * item_bytes(call); }
@@ -23,7 +23,7 @@ void copy(char* target, const char* source, int64_t nbytes) {
   if (nbytes > 0 && target != source) std::memmove(target, source, static_cast<size_t>(nbytes));
 }
 
-// The part of `nbytes` that belongs to one rank, at borders of whole cache lines.
+// The slice of `nbytes` that one rank combines; slices begin and end at cache lines.
 struct Slice {
   int64_t begin, length;
   static Slice of(int rank, int size, int64_t nbytes) {
@@ -33,12 +33,12 @@ struct Slice {
   }
 };
 
-// What a slot can hold for each rank.
+// The bytes per rank that fit a slot.
 int64_t part_bytes(int size) { return kSlot / size / 64 * 64; }
 
 }  // namespace
 
-// At least one phase, since that is where the headers are compared.
+// Runs at least one phase, because phases compare the headers.
 template <class Write, class Read>
 void Group::in_chunks(int64_t nbytes, int64_t limit, Write write, Read read) {
   int64_t offset = 0;
@@ -63,7 +63,7 @@ void Group::all_reduce(const Call& call) {
 
 void Group::all_reduce_in_slices(const Call& call) {
   const int64_t nbytes = total_bytes(call);
-  // Slots that fit the second-level caches; where ranks share cores, each wait costs a turn of the scheduler.
+  // Chunks that fit the second-level cache. Where ranks share cores, each wait costs a time slice: use whole slots.
   const int64_t step = patience_.spins ? kCachedBytes : kSlot;
   for (int64_t offset = 0; offset < nbytes; offset += step) {
     const int64_t length = std::min(step, nbytes - offset);
@@ -84,7 +84,7 @@ void Group::all_reduce_in_slices(const Call& call) {
   }
 }
 
-// The operands are in shared memory: each rank combines its slice and writes it to everyone's operand.
+// The operands are in shared memory. Each rank combines its slice and writes it to every operand.
 void Group::all_reduce_in_place(const Call& call) {
   const Place place = find_place(call);
   const Block& block = blocks_[static_cast<size_t>(place.block)];
@@ -169,7 +169,7 @@ void Group::reduce_scatter(const Call& call) {
 bool Group::reads_operands(int64_t nbytes) {
   if (nbytes < kReadBytes || size_ == 1) return false;
   if (can_read_) return *can_read_;
-  // Every rank tries to read a word of every other, then all tell.
+  // Every rank tries to read a word of every other rank; then all ranks exchange whether they could.
   *reinterpret_cast<int64_t*>(next_payload()) = reinterpret_cast<int64_t>(next_payload());
   meet();
   bool can = true;
@@ -207,7 +207,7 @@ void Group::combine_read(const Call& call, int64_t begin, int64_t nbytes, char* 
   }
 }
 
-// The last phase keeps operands as they are until all have read them.
+// The last phase ensures that no operand changes before all ranks have read it.
 void Group::all_reduce_by_reading(const Call& call) {
   const int64_t nbytes = total_bytes(call);
   const Slice own = Slice::of(rank_, size_, nbytes);
@@ -240,7 +240,7 @@ void Group::reduce_scatter_by_reading(const Call& call) {
   meet();
 }
 
-// The first phase tells all sizes to all; then parts follow, as many rounds as the largest needs.
+// The first phase exchanges all sizes. Data follows in as many phases as the largest message needs.
 void Group::all_to_all(const char* input, std::span<const int64_t> input_sizes, char* output,
                        std::span<const int64_t> output_sizes, double timeout) {
   const auto ranks = static_cast<size_t>(size_);

@@ -29,7 +29,7 @@ double monotonic_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-constexpr double kTellAfter = 10;  // seconds
+constexpr double kNotifyAfter = 10;  // seconds
 
 }  // namespace
 
@@ -49,9 +49,9 @@ std::vector<uint32_t> Group::phases() const {
   return found;
 }
 
-void Group::check(const std::function<bool(int)>& is_missing, double start, double timeout, bool& has_told) const {
+void Group::check(const std::function<bool(int)>& is_missing, double start, double timeout, bool& has_notified) const {
   if (stops_) throw Failure{Cause::Left, {rank_}};
-  // Who is gone is asked first: a rank may arrive and end right after.
+  // Ended ranks are looked up before missing ones: a rank may arrive and end right after.
   std::vector<int> gone, ended, missing;
   for (int rank = 0; rank < size_; ++rank) {
     if (rank == rank_) continue;
@@ -67,9 +67,9 @@ void Group::check(const std::function<bool(int)>& is_missing, double start, doub
   if (!gone.empty()) throw Failure{Cause::Left, gone};
   const double seconds = seconds_now() - start;
   if (seconds > timeout) throw Failure{Cause::TimedOut, missing};
-  const bool tells = seconds > kTellAfter && !has_told;
-  has_told |= tells;
-  observer_.waiting(tells ? seconds : 0, missing);
+  const bool notifies = seconds > kNotifyAfter && !has_notified;
+  has_notified |= notifies;
+  observer_.waiting(notifies ? seconds : 0, missing);
 }
 
 void Group::begin(const Call& call, double timeout, Place place) {
@@ -85,9 +85,9 @@ void Group::meet() {
   const uint32_t phase = ++phase_;
   segment_.page(rank_).arrived.ring(phase);
   const double start = seconds_now();
-  bool has_told = false;
+  bool has_notified = false;
   const auto is_missing = [&](int rank) { return !segment_.page(rank).arrived.has_reached(phase); };
-  const Check check_all = [&] { check(is_missing, start, timeout_, has_told); };
+  const Check check_all = [&] { check(is_missing, start, timeout_, has_notified); };
   for (int rank = 0; rank < size_; ++rank)
     if (rank != rank_) wait_until(segment_.page(rank).arrived, patience_, [&] { return !is_missing(rank); }, check_all);
   if (compares_) compare_headers();
@@ -107,7 +107,7 @@ void Group::compare_headers() {
     if (!own.agrees_with(other)) different.push_back(rank);
   }
   if (different.empty()) return;
-  sequence_ = 0;  // ranks agree again, whatever they had counted
+  sequence_ = 0;  // ranks whose counts differ agree again
   throw Failure{Cause::Mismatch, different};
 }
 
@@ -159,7 +159,7 @@ void Group::run(const Call& call, double timeout) {
     case Kind::Gather: return gather(call);
     case Kind::Scatter: return scatter(call);
     case Kind::ReduceScatter: return reduce_scatter(call);
-    case Kind::AllToAll: return meet();  // has a call of its own, since sizes differ
+    case Kind::AllToAll: return meet();  // data is sent by all_to_all(), since sizes differ
   }
 }
 

@@ -1,11 +1,11 @@
-// One rank's end of a group: the phases in which its ranks meet, and the collectives made of them.
+// One rank's end of a group: the phases in which the ranks synchronise, and the collectives that consist of phases.
 //
-// A phase: every rank writes its slot, arrives, waits for all and reads their slots. Two slots alternate, so one
-// wait a phase is enough: who writes a slot again has waited in between for ranks that had finished reading it.
-// The first phase of a collective carries a header; all ranks compare all headers, so a mismatch fails on every
-// rank alike and the group goes on. Any other failure ends the group.
+// In a phase, every rank writes its slot, arrives, waits for all ranks and reads their slots. Two slots alternate, so
+// one wait per phase is enough: before a rank overwrites a slot it has waited for ranks that finished reading it.
+// The first phase of a collective carries a header. All ranks compare all headers, so a mismatch fails on every rank
+// and the group stays usable. Any other failure ends the group.
 //
-// Calls of one group are made one at a time, by any thread; no call needs the interpreter.
+// Calls to one group are serialised by the caller, from any thread. No call needs the interpreter.
 #pragma once
 
 #include <cstdint>
@@ -35,19 +35,19 @@ enum class Kind : uint8_t {
 };
 constexpr int kNumKinds = 9;
 
-// `count`: elements that one rank gives to, or gets from, each of the others.
+// `count`: elements that one rank sends to, or receives from, each other rank.
 struct Call {
   Kind kind = Kind::Barrier;
   DType dtype = DType::UInt8;
   Reduction reduction = Reduction::Sum;
   int root = -1;
   int64_t count = 0;
-  double factor = 1;  // of PremulSum, each rank's own
+  double factor = 1;  // of PremulSum; differs between ranks
   const char* input = nullptr;
   char* output = nullptr;
 };
 
-// Told while ranks are waited for; raises Failure{Interrupted} when the program is to stop.
+// Notified while a rank waits for others; raises Failure{Interrupted} to stop the wait.
 struct Observer {
   virtual ~Observer() = default;
   virtual void waiting(double seconds, const std::vector<int>& missing) = 0;
@@ -58,18 +58,18 @@ class Group {
   Group(int descriptor, int rank, int size, std::span<const int> pids, Observer& observer);
 
   void run(const Call& call, double timeout);
-  // Elements of one byte; sizes per rank. What a rank gives another must be what that one expects.
+  // Elements are single bytes; one size per rank. Each pair of ranks must agree on the size of its message.
   void all_to_all(const char* input, std::span<const int64_t> input_sizes, char* output,
                   std::span<const int64_t> output_sizes, double timeout);
-  // One text of every rank, for messages: no header is compared.
+  // Gathers one text per rank, for error messages, without comparing headers.
   std::vector<std::string> exchange_texts(const std::string& text, double timeout);
 
-  // A part of every rank in memory that all share: all_reduce of what is in it copies nothing. Made by all ranks
-  // in the same order.
+  // Maps shared memory with one part per rank, and returns this rank's part. all_reduce of tensors in it copies
+  // nothing. All ranks add their blocks in the same order.
   char* add_block(int descriptor, size_t nbytes);
 
   void set_presence(Presence presence) { segment_.page(rank_).presence = presence; }
-  // Ends the wait of another thread, and every later one.
+  // Interrupts the current wait, of another thread, and every later one.
   void stop() { stops_ = true; }
   std::vector<uint32_t> phases() const;
   const Processes& processes() const { return processes_; }
@@ -78,8 +78,8 @@ class Group {
   Observer& observer() const { return observer_; }
   int rank() const { return rank_; }
   int size() const { return size_; }
-  // Raises for missing ranks that will not come, then for the deadline.
-  void check(const std::function<bool(int)>& is_missing, double start, double timeout, bool& has_told) const;
+  // Raises Failure when a missing rank can no longer arrive, or when the deadline has passed.
+  void check(const std::function<bool(int)>& is_missing, double start, double timeout, bool& has_notified) const;
 
  private:
   struct Block {
@@ -94,11 +94,11 @@ class Group {
 
   char* payload(int rank) const { return segment_.slot(rank, phase_) + kHeaderBytes; }
   char* next_payload() const { return segment_.slot(rank_, phase_ + 1) + kHeaderBytes; }
-  // Writes the header of the next phase, in which it is compared.
+  // Writes the header into this rank's next slot; the next phase compares the headers.
   void begin(const Call& call, double timeout, Place place = {-1, 0});
   void meet();
   void compare_headers();
-  // `write` fills the next slot with at most `limit` bytes, all meet, `read` reads the slots.
+  // Per chunk: `write` fills the next slot with at most `limit` bytes, all ranks meet, `read` reads the slots.
   template <class Write, class Read>
   void in_chunks(int64_t nbytes, int64_t limit, Write write, Read read);
   void all_reduce(const Call& call);
@@ -109,16 +109,16 @@ class Group {
   void gather(const Call& call);
   void scatter(const Call& call);
   void reduce_scatter(const Call& call);
-  // Large operands are read where they are, by the kernel's copy from process to process: that takes one copy in
-  // place of two, and few waits. Agreed on once, by an attempt of every rank.
+  // Whether to read operands of this size directly from the other processes (process_vm_readv): one copy in place of
+  // two, and fewer waits. The ranks agree once whether the system permits it, after every rank has tried.
   bool reads_operands(int64_t nbytes);
   void read_from(int rank, const char* address, char* target, int64_t nbytes) const;
-  // The bytes of every rank's input from `begin` on, combined in `output`.
+  // Combines `nbytes` of every rank's input, from byte `begin` on, into `output`.
   void combine_read(const Call& call, int64_t begin, int64_t nbytes, char* output);
   void all_reduce_by_reading(const Call& call);
   void gather_by_reading(const Call& call);
   void reduce_scatter_by_reading(const Call& call);
-  // One operand per rank, this one's where it is and the others' in their slots.
+  // One operand per rank: `own` for this rank, the slots for the others.
   std::vector<const char*> sources(int64_t offset, const char* own) const;
   Place find_place(const Call& call) const;
 
@@ -131,11 +131,11 @@ class Group {
   uint64_t sequence_ = 0;
   double timeout_ = 0;
   std::atomic<bool> stops_{false};
-  bool compares_ = false;  // the headers, in the next phase
+  bool compares_ = false;  // whether the next phase compares the headers
   std::vector<Block> blocks_;
   std::vector<double> factors_;
   std::optional<bool> can_read_;
-  std::vector<const char*> inputs_, outputs_;  // of every rank, in its address space
+  std::vector<const char*> inputs_, outputs_;  // per rank, in that rank's address space
 };
 
 double seconds_now();

@@ -14,7 +14,7 @@ struct MessageHeader {
 uint64_t room(const Mailbox& box) { return kMailboxBytes - (box.num_written.load() - box.num_read.load()); }
 uint64_t filled(const Mailbox& box) { return box.num_written.load() - box.num_read.load(); }
 
-// At most `nbytes` between memory and a place of the ring, which may wrap.
+// Copies at most `nbytes` between memory and a position in the ring, which may wrap.
 template <class Copy>
 void in_ring(uint64_t place, size_t nbytes, Copy copy) {
   const size_t begin = place % kMailboxBytes, first = std::min(nbytes, kMailboxBytes - begin);
@@ -83,7 +83,7 @@ void Mail::finish(MailOperation& operation) {
 
 void Mail::wait(MailOperation& operation, double timeout) {
   const double start = seconds_now();
-  bool has_told = false;
+  bool has_notified = false;
   Bell& post = group_.segment().page(group_.rank()).post;
   const auto is_ready = [&] {
     if (operation.is_done) return true;
@@ -95,7 +95,7 @@ void Mail::wait(MailOperation& operation, double timeout) {
     return !operation.is_done && (operation.peer == rank || operation.peer == kAnyRank);
   };
   wait_until(post, group_.patience(), is_ready, [&] {
-    if (!is_ready()) group_.check(is_missing, start, timeout, has_told);
+    if (!is_ready()) group_.check(is_missing, start, timeout, has_notified);
   });
 }
 
@@ -154,7 +154,7 @@ bool Mail::open_stream(int source, Stream& stream) {
   if (filled(box) < sizeof header) return false;
   read(box, reinterpret_cast<char*>(&header), sizeof header);
   stream = {true, header.nbytes, 0, nullptr, nullptr};
-  // A receive goes to the first message of its tag: none that has arrived before may be waiting for it.
+  // A receive takes the first message of its tag, so messages that arrived earlier are matched first.
   hand_over_arrivals();
   const auto found = std::find_if(receives_.begin(), receives_.end(),
                                   [&](const MailHandle& r) { return matches(*r, source, header.tag); });

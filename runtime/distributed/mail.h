@@ -1,8 +1,8 @@
 // Messages from one rank to another through their mailboxes: send and recv with tags, in any order of posting.
 //
-// A message is a header and its bytes, streamed through a ring. What arrives before it is received is held in
-// memory of this process, so that no order of sends and receives can block. Whoever waits moves all operations on;
-// a thread does so for those that nobody waits for yet.
+// A message is a header and its bytes, streamed through a ring buffer. Messages that arrive before their receive is
+// posted are buffered in this process, so no order of sends and receives can deadlock. A waiting thread advances all
+// operations; a background thread advances those that nobody waits for yet.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,9 @@ struct MailOperation {
   char* data;
   int64_t nbytes;
   std::atomic<bool> is_done{false};
-  int64_t num_received = -1;  // bytes of the message, when they are not those expected
+  int64_t num_received = -1;  // bytes of the message, if not the expected number
   int source = kAnyRank;
-  bool has_header = false;  // of a send: whether the header is under way
+  bool has_header = false;  // of a send: whether its header has been written
   int64_t num_moved = 0;
 };
 using MailHandle = std::shared_ptr<MailOperation>;
@@ -39,20 +39,20 @@ class Mail {
   Mail(const Mail&) = delete;
   Mail& operator=(const Mail&) = delete;
 
-  // The memory must stay until the operation is done.
+  // The memory must stay valid until the operation is done.
   MailHandle send(const char* data, int64_t nbytes, int target, int64_t tag);
   MailHandle receive(char* data, int64_t nbytes, int source, int64_t tag);
   void wait(MailOperation& operation, double timeout);
   void move_in_background();
 
  private:
-  struct Arrival {  // a message without a receiver, or one whose receiver has another size
+  struct Arrival {  // a message without a receiver, or whose receiver expects another size
     int source;
     int64_t tag;
     std::vector<char> bytes;
     bool is_complete = false;
   };
-  struct Stream {  // what is being read from one rank
+  struct Stream {  // the message that is being read from one rank
     bool is_open = false;
     int64_t nbytes = 0, num_moved = 0;
     MailHandle receiver;

@@ -12,8 +12,8 @@ namespace pellucid::distributed {
 
 namespace {
 
-constexpr int64_t kBlock = 512;  // elements: the partial sums of 64 ranks stay in the first cache
-constexpr int kLevels = 18;      // 2**17 ranks, and the block that is being filled
+constexpr int64_t kBlock = 512;  // elements: the partial sums of 64 ranks stay in the first-level cache
+constexpr int kLevels = 18;      // for 2**17 ranks, and the current block
 
 struct Float16 {
   uint16_t bits;
@@ -30,7 +30,7 @@ struct BFloat16 {
   }
 };
 
-// What elements are added in.
+// The type in which elements are accumulated.
 template <class T>
 struct Wide {
   using Type = T;
@@ -57,7 +57,7 @@ constexpr bool kIsComplex = false;
 template <class T>
 constexpr bool kIsComplex<std::complex<T>> = true;
 
-// Integers wrap, as unsigned ones do.
+// Signed integers wrap: they are added as unsigned ones.
 template <class T, class F>
 T wrapping(T a, T b, F f) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -138,7 +138,8 @@ struct Combiner {
       for (int64_t begin = 0; begin < count; begin += kBlock) run_block(begin, std::min(kBlock, count - begin));
   }
 
-  // A binary counter: level k holds the sum of 2**k ranks; what is left over is joined from the lowest level up.
+  // Works like a binary counter: level k holds the sum of 2**k ranks. The remaining levels are added from the lowest
+  // up.
   void run_block(int64_t begin, int64_t length) const {
     alignas(64) W levels[kLevels][kBlock];
     uint64_t filled = 0;
@@ -154,7 +155,7 @@ struct Combiner {
       if (rank + 1 < sources.size()) std::copy_n(current, length, levels[level]);
     }
     const auto before_last = static_cast<uint64_t>(sources.size()) - 1;
-    // What the last rank carried into is in `current` already: the trailing ones of the count before it.
+    // `current` already has the levels that the last rank carried into: the trailing ones of the count before it.
     for (int level = std::countr_one(before_last); level < kLevels - 1; ++level)
       if (before_last >> level & 1) add_level(level);
     for (int64_t i = 0; i < length; ++i) out[begin + i] = finish(current[i]);
@@ -188,7 +189,7 @@ bool is_defined(DType dtype, Reduction reduction) {
   using enum Reduction;
   const bool is_of_order = reduction == Min || reduction == Max;
   const bool is_of_bits = reduction == Band || reduction == Bor || reduction == Bxor;
-  if (static_cast<int>(dtype) > static_cast<int>(DType::Complex128)) return false;  // formats of storage
+  if (static_cast<int>(dtype) > static_cast<int>(DType::Complex128)) return false;  // storage formats
   if (category(dtype) == DTypeCategory::Complex) return !is_of_order && !is_of_bits;
   return category(dtype) != DTypeCategory::Floating || !is_of_bits;
 }

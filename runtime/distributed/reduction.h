@@ -1,8 +1,8 @@
-// Sums of the ranks' operands in one fixed order, whatever their size, place and transport.
+// Reductions of the ranks' operands in one fixed order, independent of size, location and transport.
 //
-// Element e of the result is a tree over the ranks, ((0+1)+(2+3))+..., whose halves are the greatest powers of
-// two; so every rank, chunk size and transport gives the same bits. Half types are added in float32 and rounded
-// once, at the end.
+// Each element is reduced over the ranks as a tree, ((0+1)+(2+3))+..., that splits at the largest power of two. So
+// every rank, chunk size and transport computes the same bits. Half types are accumulated in float32 and rounded once,
+// at the end.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace pellucid::distributed {
 enum class Reduction : uint8_t { Sum, Avg, Product, Min, Max, Band, Bor, Bxor, PremulSum };
 constexpr int kNumReductions = 9;
 
-// Whether PyTorch's meaning of the reduction exists for the dtype: no order of complex numbers, no bits of floats.
+// Whether PyTorch defines the reduction for the dtype: no min or max of complex numbers, no bitwise ops on floats.
 bool is_defined(DType dtype, Reduction reduction);
 
-// out[i] = the tree over sources[rank][i]; `out` may be one of the sources. PremulSum multiplies each rank's
-// elements by its factor. The caller has asked `is_defined`.
+// Computes out[i] as the tree over sources[rank][i]; `out` may be one of the sources. PremulSum multiplies each rank's
+// elements by that rank's factor. Requires `is_defined(dtype, reduction)`.
 void combine(DType dtype, Reduction reduction, std::span<const char* const> sources, std::span<const double> factors,
              char* out, int64_t count);
 

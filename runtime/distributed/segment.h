@@ -1,7 +1,7 @@
-// The memory that a group's ranks on one machine share, and its layout.
+// The shared memory of a group's ranks on one machine, and its layout.
 //
-// It is an anonymous file (memfd) that ranks open through /proc, so that nothing has a name in /dev/shm and the
-// memory goes with the last process. Per rank: a page of control, two slots, and a mailbox for every other rank.
+// It is an anonymous file (memfd) that ranks open through /proc, so nothing has a name in /dev/shm and the memory is
+// freed with the last process. Per rank: a control page, two slots, and one mailbox per other rank.
 #pragma once
 
 #include <atomic>
@@ -22,13 +22,13 @@ enum class Presence : uint32_t { Joining, Here, Left, Failed };
 struct alignas(4096) RankPage {
   Bell arrived;   // phases that the rank has arrived at
   Bell post;      // rung when one of its mailboxes has changed
-  Bell question;  // rung by who wants to know where the rank is
+  Bell question;  // rung by a rank that asks where this rank is in its program
   std::atomic<Presence> presence;
   std::atomic<uint32_t> num_answers;
   char answer[kTextBytes];
 };
 
-// Bytes in order from one rank to another.
+// A ring buffer of bytes from one rank to another.
 struct Mailbox {
   alignas(64) std::atomic<uint64_t> num_written;
   alignas(64) std::atomic<uint64_t> num_read;

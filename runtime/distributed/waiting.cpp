@@ -16,10 +16,10 @@ namespace pellucid::distributed {
 
 namespace {
 
-// In the place of a descriptor: the process had ended, or the kernel gives no descriptors.
+// In place of a descriptor: the process had ended, or the kernel has no pidfds.
 constexpr int kEnded = -1, kUnknown = -2;
 
-// Another rank's turn is shorter, another program's longer.
+// A yield to another rank is shorter; one to another program's time slice is longer.
 constexpr auto kLongYield = std::chrono::microseconds(200);
 constexpr int kWaitsWithoutYields = 256;
 thread_local int waits_without_yields = 0;

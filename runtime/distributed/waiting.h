@@ -1,4 +1,4 @@
-// Waiting for other ranks: spin, then yield, then sleep on a futex, with a deadline and a look at who is alive.
+// Waiting for other ranks: spin, then yield, then sleep on a futex, with checks for the deadline and for ended ranks.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace pellucid::distributed {
 
 enum class Cause { Ended, Left, TimedOut, Mismatch, Interrupted };
 
-// Why a collective did not end well, and through which ranks.
+// Why a collective failed, and which ranks caused it.
 struct Failure {
   Cause cause;
   std::vector<int> ranks;
@@ -25,9 +25,9 @@ struct alignas(64) Bell {
 
   void ring(uint32_t value);
   void ring() { ring(count.load(std::memory_order_relaxed) + 1); }
-  // For bells that several ring.
+  // For bells with several ringers.
   void ring_shared();
-  // Until the count differs from `seen`, a signal arrives or the time is over.
+  // Sleeps until the count differs from `seen`, a signal arrives or the time is over.
   void sleep(uint32_t seen, std::chrono::milliseconds time);
   // Whether the count has reached `value`; counts wrap.
   bool has_reached(uint32_t value) const {
@@ -35,23 +35,23 @@ struct alignas(64) Bell {
   }
 };
 
-// How long to spin and yield before sleeping: there is nothing to gain by spinning while ranks outnumber cores.
+// How often to spin and yield before sleeping. Spinning gains nothing while ranks outnumber cores.
 struct Patience {
   int spins, yields;
   static Patience of(int ranks_of_machine);
 };
 
-// What one wait needs: called between sleeps, raises a Failure when there is nothing left to wait for.
+// Called between the sleeps of a wait; raises a Failure when there is nothing left to wait for.
 using Check = std::function<void()>;
 
 void pause_briefly();
-// Whether yielding is worth a try in this thread: not for some waits after it took long, because other programs want
-// the core. A thread that sleeps is woken at once; one that yields waits until they have had their turns.
+// Whether this thread should yield. After a yield took long, because other programs compete for the core, the thread
+// sleeps instead for its next waits: a sleeping thread is woken at once, a yielding one waits for their time slices.
 bool may_yield();
-// False: it took long.
+// False if it took long.
 bool yield_processor();
 
-// Waits until `ready()`; `bell` is rung when it may have become so.
+// Waits until `ready()`; `bell` is rung when that may have become true.
 template <class Ready>
 void wait_until(Bell& bell, const Patience& patience, Ready ready, const Check& check) {
   for (int i = 0; i < patience.spins; ++i) {
@@ -71,10 +71,10 @@ void wait_until(Bell& bell, const Patience& patience, Ready ready, const Check& 
   }
 }
 
-// Copies a process's memory; false where the kernel refuses or the process has ended.
+// Copies memory of another process. False if the kernel refuses or the process has ended.
 bool read_memory(int pid, const char* address, char* target, size_t nbytes);
 
-// The processes of a group's ranks, watched by descriptors that become readable when they end.
+// The processes of a group's ranks, watched through descriptors that become readable when a process ends (pidfds).
 class Processes {
  public:
   explicit Processes(std::span<const int> pids);
@@ -82,7 +82,7 @@ class Processes {
   Processes(const Processes&) = delete;
   Processes& operator=(const Processes&) = delete;
   bool has_ended(int rank) const;
-  // Copies a process's memory; false where the kernel refuses or the process has ended.
+  // Copies memory of a rank. False if the kernel refuses or the process has ended.
   bool read(int rank, const char* address, char* target, size_t nbytes) const;
 
  private:
