@@ -179,7 +179,7 @@ std::string describe_anchored(const Example& example,
   return encoded_record(made);
 }
 
-// ------------------------------------------------------------------------------------------ running it
+// --------------------------------------------------------------------------------------------- running
 
 void run_anchored(Segment& segment, const Group& group, const OpRecord& op) {
   std::vector<Tensor> tensors;
@@ -232,37 +232,38 @@ struct Output {
   }
 };
 
-// The group's ops on random data, and its own op on the same.
+// Runs the group's ops and the composed op on the same random data, and compares results and times.
 class Trial {
  public:
   Trial(const Example& example, const GroupFunction& function) : example_(example) {
     function_.function.store(&function);
   }
 
-  // Why the op is not to be used; null if it is.
+  // Why the composed op must not be used; null if it may.
   const char* verdict() {
     for (int round = 0; round < kRounds; ++round) {
       if (!run_both()) return kOtherBits;
     }
-    return 100 * joined_ < 97 * estimate_of_parts() ? nullptr : "its kernel is not faster than its ops";
+    return 100 * composed_ < 97 * estimate_of_parts() ? nullptr : "its kernel is not faster than its ops";
   }
 
  private:
   static constexpr int kRounds = 4;
 
-  // On other data each time: two orders of one sum often round to the same number.
+  // Uses new data each time: two orders of summation often round to the same number.
   bool run_both() {
     memory_.clear();
     for (const Input& input : example_.segment.inputs) memory_.push_back(random_storage(input, random_));
     const Run expected(*this, nullptr), found(*this, &function_);
     times_.resize(expected.times.size(), INT64_MAX);
     for (size_t n = 0; n < times_.size(); ++n) times_[n] = std::min(times_[n], expected.times[n]);
-    joined_ = std::min(joined_, found.times[0]);
+    composed_ = std::min(composed_, found.times[0]);
     return std::ranges::equal(expected.outputs, found.outputs,
                               [](const Output& a, const Output& b) { return a.is_same(b); });
   }
 
-  // At least: the ops before the anchor would be one pass, too, as long as the longest of them, and those behind it.
+  // A lower bound: without the anchor, the ops before it would run as one group, at least as slow as the slowest of
+  // them, and so would the ops after it.
   int64_t estimate_of_parts() const {
     const auto anchor = times_.begin() + example_.group.anchor;
     const auto longest = [](auto first, auto last) { return first == last ? 0 : *std::max_element(first, last); };
@@ -282,7 +283,7 @@ class Trial {
       SegmentPlan plan;
       plan.live.assign(segment.values.size(), true);
       plan.groups.push_back(copy->group);
-      plan.made.push_back(entry);
+      plan.entries.push_back(entry);
       if (entry) run_joined(segment, plan);
       else times = run_and_time(segment, plan);
       for (const uint16_t value : copy->group.outputs)
@@ -306,7 +307,7 @@ class Trial {
   std::mt19937 random_{20};
   std::vector<Ref<Storage>> memory_;
   std::vector<int64_t> times_;
-  int64_t joined_ = INT64_MAX;
+  int64_t composed_ = INT64_MAX;
 };
 
 }  // namespace
@@ -321,7 +322,7 @@ void publish_anchored(GroupEntry& entry, std::string_view answer) {
   const char* refusal = nullptr;
   without_interpreter_lock([&] { refusal = Trial(*entry.example, *made).verdict(); });
   if (refusal) return refuse_group(entry.number, refusal);
-  entry.function.store(made.release(), std::memory_order_release);  // for good
+  entry.function.store(made.release(), std::memory_order_release);  // never freed
 }
 
 }  // namespace pellucid::record

@@ -1,7 +1,8 @@
-// Groups with an anchor: they run as an op whose Graph has those of the ops in it.
+// Groups with an anchor: each runs as an op whose Graph is composed of the Graphs of the group's ops.
 //
-// Python composes the Graph (specialise/anchored.py) and says the op's schema: the inputs, the numbers of ops of single
-// elements as a list, and the anchor's arguments. Its plans are traced, cached and prepared as those of other ops.
+// Python composes the Graph (specialise/anchored.py) and returns the op's schema: the inputs, the numbers of the
+// elementwise ops as a list, and the anchor's arguments. The op's plans are traced, cached and prepared like any
+// other's.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,7 @@
 
 namespace pellucid::record {
 
-// What an operand is in a group: an input below, a value of the group from kFirstValue on.
+// Numbers a group's operands: below kFirstValue the group's inputs, from there on its values.
 class Numbers {
  public:
   Numbers(const Segment& segment, const Group& group) : group_(group) {
@@ -39,7 +40,7 @@ class Numbers {
   std::vector<uint16_t> values_;
 };
 
-// A number of an op as a description says it.
+// A number of an op, as encoded in a description.
 inline encoded::MemberNumber described(const ElementFunction::Parameter& parameter, NumberClass equals) {
   return {parameter.argument, equals, parameter.dtype == DType::Int64, parameter.part};
 }
@@ -51,14 +52,14 @@ std::string encoded_record(const Record& value) {
   return out.data();
 }
 
-// The part of the segment that the group is, without memory.
+// The group's part of the segment, without memory.
 std::unique_ptr<Example> excerpt(const Segment& segment, const Group& group);
-// What of its inputs chooses kernels: for the group's key.
+// Adds to the group's key the facts of its inputs that select kernels.
 void add_classes(const Segment& segment, const Group& group, std::vector<uint64_t>& key);
-// As specialise/anchored.py reads it; `request_of`: what made a function.
+// The description that specialise/anchored.py decodes. `request_of` gives the request that made a function.
 std::string describe_anchored(const Example& example,
                               const std::function<const std::string&(const ElementFunction*)>& request_of);
-// Takes Python's answer, compares the op with those of the group on random data, and publishes it.
+// Decodes Python's answer, compares the composed op with the group's ops on random data, and publishes it.
 void publish_anchored(GroupEntry& entry, std::string_view answer);
 void run_anchored(Segment& segment, const Group& group, const OpRecord& op);
 // Whether the comparison of a group of these sizes is worth its memory.

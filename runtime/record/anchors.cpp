@@ -53,7 +53,7 @@ const char* unfit_as_anchor(const OpCall& call) {
       op.variant == Variant::Functional && op.table[static_cast<int>(Key::CPU)].function == run_graph_op;
   if (!gives_new || call.num_args != op.schema.arguments.size()) return "it is not elementwise";
   for (int k = 0; k < call.num_args; ++k)
-    if (!can_keep(call.args[k])) return "it takes lists of tensors, or texts";
+    if (!can_keep(call.args[k])) return "it takes lists of tensors, or strings";
   return nullptr;
 }
 
@@ -96,13 +96,14 @@ size_t keep_arguments(Segment& segment, const OpCall& call) {
 
 namespace {
 
-// The memory of `result`, or what is in it, becomes that of the value.
+// Moves the memory of `result` to the value, or copies its elements.
 void place_result(const Segment& segment, Value& value, Tensor result) {
   Storage& storage = storage_to_fill(value);
   const std::span<const int64_t> sizes = segment.spaces[value.space].shape();
   const std::span<const int64_t> strides{value.strides, sizes.size()};
   if (result->dtype != value.dtype || !std::ranges::equal(result->shape(), sizes))
-    raise(ErrorKind::Runtime, "a recorded op gave another result than it said; this is a fault of pellucid");
+    raise(ErrorKind::Runtime,
+          "a recorded op's result differs from its meta result; this is a bug in pellucid, please report it");
   if (storage.nbytes == 0 || storage.host) return;
   const bool is_whole = result->offset == 0 && std::ranges::equal(result->stride(), strides);
   if (is_whole && move_memory(*result->storage, storage)) return;

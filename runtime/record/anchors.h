@@ -1,8 +1,8 @@
-// Anchors: ops in passes over whole tensors, such as sums, norms and softmax, that are recorded so that the ops of
-// single elements before and behind them run in the same pass.
+// Anchors: ops that pass over whole tensors, such as sums, norms and softmax. They are recorded so that the elementwise
+// ops before and after them are fused into the same pass.
 //
-// A group has at most one. Like these ops an anchor cannot fail once it is recorded: what it asks of sizes and numbers
-// was checked when its plan was found.
+// A group has at most one anchor. Like elementwise ops, an anchor cannot fail once it is recorded: its requirements of
+// sizes and numbers were checked when its plan was looked up.
 #pragma once
 
 #include <string>
@@ -12,31 +12,32 @@
 
 namespace pellucid::record {
 
-// Of fewer elements, a launch costs less than recording it; where nothing that it reads is recorded, the ops behind
-// it have to earn that.
+// Anchors over fewer elements are not recorded: launching one costs less. The second limit is for anchors that read no
+// recorded value, where only fusion with later ops can gain.
 constexpr int64_t kLeastAnchored = 131072, kLeastAnchoredAlone = 262144;
-// Over fewer they run by themselves, and are recorded if they read recorded values, which need not be there before.
+// Anchors over at least so many elements are recorded if they read recorded values, which then need no memory yet. They
+// run outside of groups below the limits above.
 constexpr int64_t kLeastReading = 8192;
 
-// What calls of one plan key have in common; lives forever.
+// The facts that all calls with one plan key share. Never freed.
 struct AnchorForm {
   const OpRecord* op;
   std::vector<uint64_t> words;   // the key
-  std::string request;           // how Python finds the op again
+  std::string request;           // from which Python finds the op again
   std::vector<uint8_t> tensors;  // the arguments that are tensors
-  size_t passes;                 // that it takes alone
+  size_t passes;                 // over memory, when it runs alone
   bool gives_list;
 };
 
-// Why the call cannot be recorded by what its op is and gets, all but its tensors; null if it can.
+// Why the call's op or its arguments other than tensors prevent recording; null if they do not.
 const char* unfit_as_anchor(const OpCall& call);
-// Found or made. Null: too many forms are known.
+// Looked up, or created. Null: there are too many forms.
 const AnchorForm* anchor_form(const OpCall& call, size_t passes);
-// The arguments other than tensors, kept in the segment; returns where they begin.
+// Copies the arguments other than tensors into the segment; returns the index of the first.
 size_t keep_arguments(Segment& segment, const OpCall& call);
 
-// Runs an op whose handler on the CPU gives new tensors; their memory becomes that of `values`, by number. Unless a
-// signal handler ran the segment meanwhile.
+// Runs an op whose CPU handler returns new tensors. Their memory becomes that of `values`, by number, unless a signal
+// handler ran the segment meanwhile.
 void run_into_values(Segment& segment, const OpRecord& op, std::span<pellucid::Value> arguments,
                      std::span<const uint16_t> values);
 void run_anchor(Segment& segment, const Node& node);

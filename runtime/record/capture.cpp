@@ -13,20 +13,20 @@ namespace {
 
 thread_local Capture* capturing = nullptr;
 
-// Observers and inline caches see every call meanwhile, so that each passes the handler at Key::Lazy.
-void take_long_way(bool wanted) { wanted ? watch_more(kWatchObservers) : watch_less(kWatchObservers); }
+// Disables the inline caches while capturing, so that every call passes the handler at Key::Lazy.
+void bypass_inline_caches(bool wanted) { wanted ? watch_more(kWatchObservers) : watch_less(kWatchObservers); }
 
 bool is_own(const OpRecord& op) {
   constexpr std::string_view kOwn[] = {"aten::", "pellucid::", "derivative::"};
   return std::ranges::any_of(kOwn, [&](std::string_view space) { return op.qualified_name.starts_with(space); });
 }
 
-// Why a replay cannot make such a call; null if it can.
+// Why a replay cannot repeat the call; null if it can.
 const char* unfit(const OpCall& call, KeySet below) {
   if (!(below - kBackends).empty()) return "a mode or a subclass sees an op";
   if (!is_own(*call.op)) return "code that is not an op of Pellucid runs";
   if (call.op->kind == OpKind::DataDependent) return "a size follows from values";
-  if (call.op->kind == OpKind::Composite) return "an op calls others that cannot be seen";
+  if (call.op->kind == OpKind::Composite) return "an op calls other ops that cannot be captured";
   for (int k = 0; k < call.num_args; ++k) {
     if (call.args[k].tag != Tag::OptionalTensorList) continue;
     for (const TensorImpl* index : call.args[k].list())
@@ -94,13 +94,13 @@ Capture::Capture(std::vector<Tensor> arguments, std::vector<Tensor> held)
     if (held_[k]->autograd)
       if (const Tensor gradient = grad_of(*held_[k])) add_outside(gradient, {Kind::Gradient, k});
   capturing = this;
-  take_long_way(true);
+  bypass_inline_caches(true);
 }
 
 Capture::~Capture() {
   if (!is_open_) return;
   capturing = nullptr;
-  take_long_way(false);
+  bypass_inline_caches(false);
 }
 
 void Capture::fail(const std::string& reason) {
@@ -125,7 +125,7 @@ void Capture::add_outside(const Tensor& tensor, SlotOrigin origin) {
   Root& root = place->second;
   const Slot slot = add_slot(origin, *tensor);
   const bool is_of_argument = !is_new && recipe_.slots[root.slot].kind == SlotOrigin::Kind::Argument;
-  if (is_of_argument) fail("an argument shares memory with another, or with a tensor that the program holds");
+  if (is_of_argument) fail("an argument shares memory with another argument, or with a tensor that the program holds");
   if (is_new) root = {slot, tensor->storage->version.load(), {}, tensor};
   root.slots.push_back(slot);
 }
@@ -146,7 +146,7 @@ Slot Capture::operand_slot(TensorImpl& tensor, const char* reader) {
     fail(std::string(reader) + " reads a tensor that neither an op made nor the program is known to hold");
     return kNoSlot;
   }
-  if (root->version != tensor.storage->version.load()) fail("memory is written by something else than an op");
+  if (root->version != tensor.storage->version.load()) fail("memory is written by code that is not an op");
   const View view = view_of(tensor);
   for (const Slot slot : root->slots)
     if (views_[slot] == view) return slot;
@@ -154,7 +154,7 @@ Slot Capture::operand_slot(TensorImpl& tensor, const char* reader) {
   action.kind = Action::Kind::View;
   action.source = root->slot;
   action.dtype = tensor.dtype;
-  // Offsets are elements of this dtype.
+  // The offset must be a whole number of elements of this dtype.
   const int64_t of_root = views_[root->slot].offset * static_cast<int64_t>(item_size(views_[root->slot].dtype));
   if (of_root % static_cast<int64_t>(item_size(tensor.dtype))) fail("a view of another dtype is not aligned");
   action.offset = tensor.offset - of_root / static_cast<int64_t>(item_size(tensor.dtype));
@@ -174,7 +174,7 @@ std::optional<Action> Capture::describe(const OpCall& call) {
   action.op_owner = call.op->self.lock();
   action.arguments = StoredValues({call.args, call.num_args});
   if (!action.arguments.complete()) {
-    fail("an op takes an argument of a kind that is not kept");
+    fail("an op takes an argument of a kind that cannot be stored");
     return std::nullopt;
   }
   for (TensorImpl** tensor : action.arguments.tensors())
@@ -186,7 +186,7 @@ std::optional<Action> Capture::describe(const OpCall& call) {
   return action;
 }
 
-// False: the call gave only views of what there was, and wrote nothing.
+// False if the call only returned views of known tensors and wrote nothing.
 bool Capture::take_results(Action& action, const OpCall& call) {
   const bool is_functional = call.op->variant == Variant::Functional;
   bool has_effect = !is_functional || call.op->kind == OpKind::Random;
@@ -221,7 +221,7 @@ void Capture::see_results(const OpCall& call) {
   for (size_t k = 0; k < call.op->schema.returns.size(); ++k) {
     const Tag tag = call.rets[k].tag;
     if (tag != Tag::Tensor && tag != Tag::TensorList && tag != Tag::OptionalTensorList && tag != Tag::None)
-      fail("an op gives something else than tensors");
+      fail("an op returns results other than tensors");
   }
 }
 
@@ -259,7 +259,7 @@ void Capture::note_made(TensorImpl& made, bool is_filled) {
   std::string bytes;
   if (is_filled) bytes.assign(static_cast<const char*>(made.storage->host), made.storage->nbytes);
   const uint32_t version = made.storage->version.load();
-  if (Root* known = find_root(made)) {  // filled once more before anybody read it
+  if (Root* known = find_root(made)) {  // filled again before it was read
     for (Action& earlier : recipe_.actions)
       if (earlier.slot == known->slot && earlier.kind == Action::Kind::Make) earlier.bytes = std::move(bytes);
     known->version = version;
@@ -283,7 +283,7 @@ Slot Capture::slot_of_result(TensorImpl& tensor) {
     fail("the call returns a view, or a tensor that no op made");
     return kNoSlot;
   }
-  if (root->version != tensor.storage->version.load()) fail("a result is written by something else than an op");
+  if (root->version != tensor.storage->version.load()) fail("a result is written by code that is not an op");
   return root->slot;
 }
 
@@ -299,13 +299,13 @@ bool Capture::is_held(const TensorImpl& tensor, uint32_t& number) const {
   return found != held_.end();
 }
 
-Recipe Capture::finish(std::span<const Slot> kept) {
+Recipe Capture::finish(std::span<const Slot> outliving) {
   is_open_ = false;
   capturing = nullptr;
-  take_long_way(false);
+  bypass_inline_caches(false);
   for (const auto& [id, root] : roots_)
     if (root.outside && root.outside->storage->version.load() != root.version)
-      fail("memory is written by something else than an op");
+      fail("memory is written by code that is not an op");
   std::vector<size_t> last(recipe_.slots.size(), SIZE_MAX);
   const auto use = [&](Slot slot, size_t action) {
     if (slot != kNoSlot) last[slot] = action;
@@ -320,7 +320,7 @@ Recipe Capture::finish(std::span<const Slot> kept) {
   for (Slot slot = 0; slot < last.size(); ++slot) {
     const auto kind = recipe_.slots[slot].kind;
     const bool is_owned = kind == SlotOrigin::Kind::Made || kind == SlotOrigin::Kind::Gradient;
-    if (is_owned && last[slot] != SIZE_MAX && std::ranges::find(kept, slot) == kept.end())
+    if (is_owned && last[slot] != SIZE_MAX && std::ranges::find(outliving, slot) == outliving.end())
       recipe_.actions[last[slot]].released.push_back(slot);
   }
   return std::move(recipe_);

@@ -1,11 +1,11 @@
-// Capture: writes down what a call of a compiled callable does, so that a Replay (record/replay.h) does it again without
-// Python.
+// Capture: the actions of one call of a compiled callable, from which a Replay (record/replay.h) repeats the call
+// without Python.
 //
-// While a thread captures, each of its ops runs at once and is written down by the handler at Key::Lazy, with where its
-// operands come from: an argument of the call, a tensor that the program holds, the gradient of one, a result of an
-// earlier op, or another view of any of these. Views are made where an op reads them. Whatever else changes tensors on the
-// way (gradients of leaves, constants of the engine) is reported through core/recording.h. The first thing that
-// cannot be written down ends the capture with a reason; the call goes on all the same.
+// While a thread captures, each of its ops runs immediately and the handler at Key::Lazy appends it to the recipe, with
+// the origin of its operands: an argument of the call, a tensor that the program holds, the gradient of one, a result
+// of an earlier op, or another view of any of these. Views are created where an op reads them. Other changes of tensors
+// (gradients of leaves, constants of the engine) are reported through core/recording.h. The first action that cannot be
+// captured ends the capture with a reason; the call itself continues.
 #pragma once
 
 #include <deque>
@@ -22,7 +22,7 @@
 
 namespace pellucid::record {
 
-// A tensor of a replay. Which tensors there are follows from the capture; each replay has others.
+// The number of a tensor in a recipe. Each run of a replay has its own tensors in these slots.
 using Slot = uint32_t;
 constexpr Slot kNoSlot = UINT32_MAX;
 
@@ -41,31 +41,32 @@ struct Action {
   uint32_t epoch = 0;  // of the op
   StoredValues arguments;
   std::vector<Slot> operands;   // one per tensor of `arguments`
-  std::vector<Slot> results;    // one per tensor that it gives; kNoSlot: not kept
-  std::vector<int64_t> numels;  // of these
-  bool writes = false;          // memory that was there before
-  bool has_effects() const;     // that outlive the call, maybe
+  std::vector<Slot> results;    // one per tensor that it returns; kNoSlot: unused
+  std::vector<int64_t> numels;  // of the results
+  bool writes = false;          // whether it writes memory that existed before the call
+  bool has_effects() const;     // whether it may have effects that outlive the call
   mutable std::unique_ptr<Prepared> prepared;
   mutable uint8_t runs = 0;
-  // View: `slot` is a view of `source`, `offset` elements from its first. Make: `slot`.
-  Slot slot = kNoSlot, source = kNoSlot;  // of Gradient: the gradient (kNoSlot: none)
+  // View: `slot` becomes a view of `source`, `offset` elements from its first. Make: `slot` is created. Gradient:
+  // `slot` is the gradient (kNoSlot: none).
+  Slot slot = kNoSlot, source = kNoSlot;
   int64_t offset = 0;
   DType dtype = DType::Float32;
   std::vector<int64_t> sizes, strides;
-  std::string bytes;           // of Make: its storage's; none: written later
+  std::string bytes;           // of Make: the storage's contents; empty if an op writes them later
   uint32_t leaf = 0;           // of Gradient: the held tensor
-  std::vector<Slot> released;  // after the action
+  std::vector<Slot> released;  // tensors freed after the action
 };
 
-// What a capture found.
+// The result of a capture.
 struct Recipe {
   std::vector<SlotOrigin> slots;
   std::vector<Action> actions;
-  std::deque<std::string> texts;  // which arguments point to
-  bool writes = false;            // some action writes memory that was there before the call
+  std::deque<std::string> texts;  // strings that arguments point to
+  bool writes = false;            // whether an action writes memory that existed before the call
 
   bool same_as(const Recipe& other) const;
-  // Whether an op may fail after something was done that outlives the call.
+  // Whether an op may fail after an effect that outlives the call.
   bool may_fail_halfway() const;
 };
 
@@ -78,28 +79,29 @@ class Capture {
 
   static Capture* of_this_thread();
 
-  // Runs the call by the handlers at `below` and writes it down.
+  // Runs the call with the handlers at `below` and captures it.
   void run(OpCall& call, KeySet below);
-  // Of any call, also of one that only calls others: results other than tensors follow from elements.
+  // Fails the capture if a call, also of a composite, returns anything other than tensors: such results are
+  // data-dependent.
   void see_results(const OpCall& call);
   void note_gradient(TensorImpl& leaf, TensorImpl* gradient);
   void note_made(TensorImpl& made, bool is_filled);
   void fail(const std::string& reason);
   const std::string& failure() const { return failure_; }
 
-  // Where `tensor`, which outlives the call, comes from: the same tensor, or kNoSlot.
+  // The slot of `tensor`, which the call returns; kNoSlot if no op made it.
   Slot slot_of_result(TensorImpl& tensor);
   bool is_argument(const TensorImpl& tensor, uint32_t& number) const;
   bool is_held(const TensorImpl& tensor, uint32_t& number) const;
-  // Ends it: what happens from now on is not written down.
-  Recipe finish(std::span<const Slot> kept);
+  // Ends the capture. `outliving`: slots that outlive the call.
+  Recipe finish(std::span<const Slot> outliving);
 
  private:
   struct Root {
     Slot slot;
-    uint32_t version;  // that its storage has if only actions write it
+    uint32_t version;  // of the storage, if only captured actions write it
     std::vector<Slot> slots;
-    Tensor outside;  // an argument, a held tensor or a gradient that was there before
+    Tensor outside;  // an argument, a held tensor or a gradient that existed before the call
   };
   struct View {
     DType dtype;

@@ -25,7 +25,7 @@ constexpr uint64_t kOneBits = std::bit_cast<uint64_t>(1.0);
 
 bool is_float(const ElementFunction::Parameter& parameter) { return parameter.dtype == DType::Float64; }
 
-// Calls visit(parameter, its place in the segment) for each number, and stops where that gives false.
+// Calls visit(parameter, index in the segment's params) for each number, until it returns false.
 template <class Visit>
 bool for_each_number(const Segment& segment, Visit&& visit) {
   for (const Node& node : segment.nodes)
@@ -79,10 +79,10 @@ Table& table() {
   return *made;
 }
 
-// Those of the group's own numbers.
+// The classes of the group's numbers, relative to the group.
 std::vector<NumberClass> group_classes(const Segment& segment, const Group& group,
                                        std::span<const NumberClass> classes) {
-  std::vector<NumberClass> found, places;  // of each number: its class, its place in the segment
+  std::vector<NumberClass> found, places;  // of each number: its class in the group, its class in the segment
   for (const uint16_t n : group.nodes) {
     const Node& node = segment.nodes[n];
     for (int k = 0; node.function && k < node.function->num_params; ++k) {
@@ -132,7 +132,7 @@ std::string describe(const Table& all, const Segment& segment, const Group& grou
   return encoded_record(made);
 }
 
-// Functions that this thread knows to be known, by a part of their address.
+// A cache of functions whose requests are stored already, indexed by bits of their address.
 const ElementFunction*& remembered_at(const ElementFunction& function) {
   static thread_local const ElementFunction* known[64] = {};
   return known[reinterpret_cast<uintptr_t>(&function) >> 6 & 63];
@@ -152,7 +152,7 @@ bool is_known(const ElementFunction& function) {
 
 void remember_request(const ElementFunction& function, const OpCall& call, PointwiseKey key) {
   if (is_known(function)) return;
-  keep_op_forever(*call.op);  // groups name its function by the address
+  keep_op_forever(*call.op);  // keys of groups contain the function's address
   Table& all = table();
   std::lock_guard guard(all.mutex);
   all.requests.emplace(&function, pointwise_request(call, key));
@@ -205,10 +205,10 @@ namespace {
 uint16_t parameter_number(const ElementFunction& function, const encoded::GroupNumber& number) {
   for (uint16_t k = 0; k < function.num_params; ++k)
     if (function.params[k].argument == number.argument && function.params[k].part == number.part) return k;
-  raise(ErrorKind::Value, "a group reads a number that its op does not have");
+  raise(ErrorKind::Value, "a group's kernel reads a number that its op does not have");
 }
 
-// The answer, and tile programs behind it.
+// Decodes the answer and the tile programs after it.
 std::unique_ptr<GroupFunction> decode_group(const GroupEntry& entry, std::string_view answer) {
   const Traced traced = opened(answer);
   Decoder in(traced.bytes());
@@ -218,7 +218,8 @@ std::unique_ptr<GroupFunction> decode_group(const GroupEntry& entry, std::string
   for (const encoded::GroupInput& input : read.inputs) made->inputs.push_back({input.number, input.dtype});
   made->outputs = std::move(read.outputs);
   for (const encoded::GroupNumber& number : read.numbers) {
-    if (number.member >= entry.functions.size()) raise(ErrorKind::Value, "a group reads a number of no op");
+    if (number.member >= entry.functions.size())
+      raise(ErrorKind::Value, "a group's kernel reads a number of an op that it does not have");
     made->params.emplace_back(number.member, parameter_number(*entry.functions[number.member], number));
   }
   const ProgramScope programs(traced.programs);
@@ -294,18 +295,18 @@ void fill_randomly(std::span<char> memory, DType dtype, std::mt19937& random) {
 
 namespace {
 
-// Elements enough for whole vectors and a rest.
-constexpr int64_t kChecked = 173;
+// Enough elements for whole vectors and a remainder.
+constexpr int64_t kNumChecked = 173;
 
 using Column = std::vector<char>;
 
 Column random_column(DType dtype, std::mt19937& random) {
-  Column column(static_cast<size_t>(kChecked) * 16);
-  fill_randomly({column.data(), static_cast<size_t>(kChecked) * item_size(dtype)}, dtype, random);
+  Column column(static_cast<size_t>(kNumChecked) * 16);
+  fill_randomly({column.data(), static_cast<size_t>(kNumChecked) * item_size(dtype)}, dtype, random);
   return column;
 }
 
-// The group's ops on random data, and its kernel on the same.
+// Runs the group's ops and its kernel on the same random data, and compares the results.
 class Comparison {
  public:
   Comparison(const GroupEntry& entry, const GroupFunction& function) : entry_(entry), function_(function) {}
@@ -316,7 +317,7 @@ class Comparison {
       std::vector<MapOperand> operands;
       const size_t first = values_.size();
       for (int k = 0; k < op->num_outputs; ++k)
-        values_.push_back({op->outputs[k], Column(static_cast<size_t>(kChecked) * 16)});
+        values_.push_back({op->outputs[k], Column(static_cast<size_t>(kNumChecked) * 16)});
       for (int k = 0; k < op->num_outputs; ++k) operands.push_back(operand(values_[first + static_cast<size_t>(k)]));
       for (int k = 0; k < op->num_inputs; ++k) operands.push_back(read(entry_.key[++at], op->inputs[k].dtype));
       params_.push_back(random_params(*op));
@@ -353,7 +354,7 @@ class Comparison {
     if (inputs_[code].column.empty()) inputs_[code] = {dtype, random_column(dtype, random_)};
     return operand(inputs_[code]);
   }
-  // Equal where they are in the group.
+  // Random numbers that are equal where the group's numbers are.
   std::vector<uint64_t> random_params(const ElementFunction& op) {
     const size_t first = numbers_.size();
     for (int k = 0; k < op.num_params; ++k) {
@@ -366,15 +367,15 @@ class Comparison {
     return {numbers_.begin() + static_cast<std::ptrdiff_t>(first), numbers_.end()};
   }
   static void run(KernelRef& kernel, const std::vector<MapOperand>& operands, int num_outputs, const uint64_t* params) {
-    const int64_t extents[] = {kChecked};
+    const int64_t extents[] = {kNumChecked};
     run_map({kernel, extents, operands, num_outputs, params});
   }
-  // `at`: where the key's outputs begin.
+  // `at`: the index in the key at which the outputs begin.
   bool run_group(size_t at) {
     std::deque<Stored> results;
     std::vector<MapOperand> operands;
     for (const DType dtype : function_.outputs) {
-      results.push_back({dtype, Column(static_cast<size_t>(kChecked) * 16)});
+      results.push_back({dtype, Column(static_cast<size_t>(kNumChecked) * 16)});
       operands.push_back(operand(results.back()));
     }
     for (const GroupFunction::In& in : function_.inputs) operands.push_back(operand(inputs_.at(in.number)));
@@ -384,7 +385,7 @@ class Comparison {
     for (size_t k = 0; k < results.size(); ++k) {
       const Stored& expected = values_[entry_.key[at + k] - kFirstValue];
       if (expected.dtype != results[k].dtype) return false;
-      const size_t bytes = static_cast<size_t>(kChecked) * item_size(expected.dtype);
+      const size_t bytes = static_cast<size_t>(kNumChecked) * item_size(expected.dtype);
       if (!are_same(expected.column.data(), results[k].column.data(), bytes, expected.dtype)) return false;
     }
     return true;
@@ -395,7 +396,7 @@ class Comparison {
   std::mt19937 random_{20};
   std::deque<Stored> values_, inputs_;
   std::vector<std::vector<uint64_t>> params_;
-  std::vector<uint64_t> numbers_;  // the same, one after the other
+  std::vector<uint64_t> numbers_;  // the same, in one vector
 };
 
 }  // namespace
@@ -407,7 +408,7 @@ void publish_group(int number, std::string_view answer) {
   std::unique_ptr<GroupFunction> made = decode_group(*entry, answer);
   if (!made->kernel.get()) return refuse_group(number, "there is no compiler for its kernel (llvmlite)");
   if (!Comparison(*entry, *made).agrees()) return refuse_group(number, kOtherBits);
-  entry->function.store(made.release(), std::memory_order_release);  // for good
+  entry->function.store(made.release(), std::memory_order_release);  // never freed
 }
 
 void refuse_group(int number, std::string_view reason) {

@@ -28,7 +28,7 @@ constexpr size_t kMostEvents = 4096;
 
 constexpr KeySet kPlainKeys = kHistoryKeys | Key::CPU;
 
-// Recorders of living threads.
+// The recorders of all running threads.
 struct Registry {
   std::mutex mutex;
   std::vector<Recorder*> recorders;
@@ -63,7 +63,7 @@ Recorder::~Recorder() {
   std::erase(all.recorders, this);
 }
 
-// A recorder that waits for its readers to run is in no other lock, so the registry's is not held meanwhile.
+// The registry's lock is not held while a recorder runs: the runner takes the recorder's own lock.
 void Recorder::run_readers(Storage& storage) {
   std::vector<Recorder*> recorders;
   {
@@ -113,7 +113,7 @@ void Recorder::note(Event::Kind kind, const OpRecord* op, int64_t numel, std::st
   events_.push_back({kind, op, numel, std::move(reason), describe_place ? describe_place() : ""});
 }
 
-// Of a tensor that nobody else has, its count of the storage is the recorder's as well.
+// If only the recorder holds the tensor, the tensor's reference to the storage counts as the recorder's, too.
 Holders Recorder::holders(const TensorImpl& tensor) {
   const Storage& storage = *tensor.storage;
   const auto* value = static_cast<const Value*>(storage.context);
@@ -138,7 +138,7 @@ int Recorder::find_value(const TensorImpl& tensor) const {
   return whole ? value->number : -1;
 }
 
-// A view of a recorded value is read like other memory, which it gets now.
+// An op reads a view of a recorded value like any other memory, so the value gets its memory now.
 void Recorder::fill_view(TensorImpl& tensor) const {
   if (tensor.flags & TensorImpl::kNoMemory && find_value(tensor) < 0) tensor.host();
 }
@@ -175,7 +175,7 @@ uint8_t Recorder::space_of(std::span<const int64_t> sizes) {
   return static_cast<uint8_t>(segment_->spaces.size() - 1);
 }
 
-// Whether the segment has to run before it takes more: also what is left of an interrupted pass.
+// Whether the segment must run before another op is recorded: it is full, or its last run was interrupted.
 bool Recorder::is_full() const {
   return segment_->done.any() || segment_->nodes.size() == kMaxNodes ||
          segment_->values.size() + kMaxGroupOutputs > kMaxValues || segment_->spaces.size() > 200;
@@ -205,7 +205,7 @@ void Recorder::add_node(const OpRecord& op, const ElementFunction& function, uin
   segment_->params.insert(segment_->params.end(), params, params + function.num_params);
 }
 
-// Whether nobody else has memory of the tensor, which is all of its storage, but those who read it in the segment.
+// Whether the tensor is all of its storage and nobody shares the storage, except for readers in the segment.
 bool Recorder::has_memory_alone(const TensorImpl& self) const {
   const Storage& storage = *self.storage;
   if (self.flags & TensorImpl::kNoMemory || !storage.host || storage.deleter || storage.escaped) return false;
@@ -217,7 +217,7 @@ bool Recorder::has_memory_alone(const TensorImpl& self) const {
   return storage.refs.load(std::memory_order_acquire) == 1 + readers && storage.awaited.load() == readers;
 }
 
-// The tensor's memory becomes that of an input, and those that read it read that.
+// Moves the tensor's memory to an input of the segment, which its recorded readers read from then on.
 Operand Recorder::take_memory(TensorImpl& self) {
   const Ref<Storage> taken = make_unfilled_storage(self.storage->nbytes);
   for (Input& input : segment_->inputs) {
@@ -232,7 +232,7 @@ Operand Recorder::take_memory(TensorImpl& self) {
   return operand;
 }
 
-// Records a write in place. False: others have the memory.
+// Records an in-place write. False if the memory is shared.
 template <class TensorAt>
 bool Recorder::add_write(OpCall& call, const ElementFunction& function, const uint64_t* params, TensorImpl& self,
                          TensorAt&& tensor_at) {
@@ -261,8 +261,8 @@ bool Recorder::add_write(OpCall& call, const ElementFunction& function, const ui
   return true;
 }
 
-// Value numbers are those of contents: what is written in place is the next value of the same storage. The former one
-// gets a storage of its own if an op fills it.
+// A value number identifies contents: an in-place write makes the next value of the same storage. The former value gets
+// a new storage if an op fills it.
 void Recorder::overwrite(pellucid::Value& result, TensorImpl& self, uint8_t space) {
   Value& former = *static_cast<Value*>(self.storage->context);
   const int16_t taken = std::exchange(former.taken, int16_t{-1});
@@ -290,11 +290,11 @@ void Recorder::give_result(pellucid::Value& result, Tensor tensor, uint8_t space
 
 namespace {
 
-constexpr const char* kWritesMemory = "it writes to memory that others have, too";
+constexpr const char* kWritesMemory = "it writes to memory that other tensors share";
 
-// Why the call cannot be recorded by what it gets; null if it can.
+// Why the call's arguments prevent recording; null if they do not.
 const char* unfit(const OpCall& call) {
-  if (preparation_request_of(call)) return "it is being prepared for repeats";
+  if (preparation_request_of(call)) return "it is being prepared for repeated calls";
   if (call.op->variant == Variant::Out) return "it writes to a tensor that it is given (out=)";
   if (thread_state.anomaly_mode) return "anomaly mode watches it";
   for (int k = 0; k < call.num_args; ++k) {
@@ -306,12 +306,12 @@ const char* unfit(const OpCall& call) {
     if (!(tensor.keys - kPlainKeys).empty() || tensor.wrapper || tensor.device != Device{})
       return "a tensor is not a plain one on the CPU";
     if (tensor.ndim > kInlineDims) return "a tensor has too many dimensions";
-    if (tensor.storage->escaped) return "others than ops may write to memory that it reads";
+    if (tensor.storage->escaped) return "code other than ops may write to memory that it reads";
   }
   return nullptr;
 }
 
-// Whether it can fail by its elements, or depends on more than these.
+// Why the op may fail depending on elements, or depends on more than its elements; null if neither.
 const char* unfit(const OpCall& call, const ElementFunction& function) {
   if (!function.is_plain) return "it draws random numbers or checks its numbers";
   if (!function.requirements.empty()) return "it checks its elements";
@@ -325,7 +325,7 @@ const char* unfit(const OpCall& call, const ElementFunction& function) {
 
 namespace {
 
-// What an anchor will give, as tensors without memory.
+// The results of an anchor as tensors without memory.
 class MetaResults {
  public:
   explicit MetaResults(const OpCall& call) {
@@ -386,7 +386,7 @@ const char* Recorder::record(OpCall& call) {
   if (call.op->kind != OpKind::Pointwise) return record_anchor(call);
   if (const char* reason = unfit(call)) return reason;
   PointwiseData& data = pointwise_data(*call.op);
-  // What is written by recording has no memory yet, or hands it to the segment.
+  // A tensor that is written in place either has no memory yet or moves it to the segment.
   TensorImpl* self = call.op->variant == Variant::InPlace ? call.args[data.written[0]].tensor : nullptr;
   if (self && find_value(*self) < 0 && !has_memory_alone(*self)) return kWritesMemory;
   TensorImpl* tensors[kMaxPointwiseArguments];
@@ -412,7 +412,7 @@ const char* Recorder::record(OpCall& call) {
   if (const char* reason = unfit(call, function)) return reason;
   if (self &&
       (function.num_outputs != 1 || function.outputs[0] != self->dtype || !std::ranges::equal(shape, self->shape())))
-    return "its result has another form than what it writes";
+    return "its result's shape or dtype differs from that of the tensor it writes";
   uint64_t params[kMaxMapParams];
   for (int k = 0; k < function.num_params; ++k) params[k] = parameter_bits(call, function.params[k]);
   for (size_t k = 0; k < num_tensors; ++k) fill_view(*tensors[k]);
@@ -447,9 +447,9 @@ const char* Recorder::record_anchor(OpCall& call) {
   }
   if (numel < (reads_recorded ? kLeastReading : kLeastAnchoredAlone)) return "it has few elements";
   const MetaResults results(call);
-  if (!results.fit()) return "it takes more than passes over whole tensors";
+  if (!results.fit()) return "its plan has steps other than passes over whole tensors";
   const AnchorForm* form = anchor_form(call, results.passes());
-  if (!form) return "too many forms of such ops were met";
+  if (!form) return "too many forms of such ops are known";
   for (const uint8_t k : form->tensors) fill_view(*call.args[k].tensor);
   if (is_full()) run("the segment is full");
   const auto guard = lock();
@@ -478,7 +478,7 @@ void Recorder::clear() {
     if (value.tensor->storage == value.storage.get() && value.storage->host)
       value.tensor->flags &= static_cast<uint16_t>(~TensorImpl::kNoMemory);
   }
-  // What dies now may call back.
+  // Destroying tensors may call back into the recorder.
   std::unique_ptr<Segment> done = std::move(segment_);
   if (spares_.empty()) {
     segment_ = std::make_unique<Segment>();
@@ -513,7 +513,7 @@ bool find_recorded(TensorImpl& tensor) {
   if (storage.nbytes == 0 || storage.deleter) return false;
   const auto* value = static_cast<const Value*>(storage.context);
   if (!storage.host && !value) return false;
-  // Another thread's pass may have filled it and still have ops that read it, which the caller may be about to write.
+  // Another thread's run may have filled it and still have readers to run; the caller may be about to write to it.
   const bool is_others = value && value->recorder != &Recorder::of_this_thread();
   if (!storage.host || is_others) value->recorder->run("a recorded value is read");
   tensor.flags &= static_cast<uint16_t>(~TensorImpl::kNoMemory);
@@ -539,7 +539,7 @@ int64_t elements_of(const OpCall& call) {
   return numel;
 }
 
-// Whether its kernel reads tensors by host(), and Python runs in it only where it dispatches.
+// Whether its kernel reads tensors through host() and calls Python only by dispatching.
 bool is_own(const OpRecord& op) {
   constexpr std::string_view kOwn[] = {"aten::", "pellucid::", "derivative::"};
   return std::ranges::any_of(kOwn, [&](std::string_view space) { return op.qualified_name.starts_with(space); });
@@ -564,8 +564,8 @@ void handle_lazy(OpCall& call, void*) {
   if (op.kind == OpKind::DataDependent && recorder.refuses_reads() && refuse_read) refuse_read(op.schema.name.c_str());
   if (recorder.is_watched()) recorder.note(Event::Kind::Ran, &op, elements_of(call), reason);
   if (!is_plain || !is_own(op)) recorder.run("code that is not an op of Pellucid runs");
-  // A call that is prepared is watched: launches of what it reads are none of its own.
-  if (preparation_request_of(call)) recorder.run("a call is being prepared for repeats");
+  // Launches are observed while a call is prepared: those of recorded ops must not be among them.
+  if (preparation_request_of(call)) recorder.run("a call is being prepared for repeated calls");
   const RunningOp running(recorder, &op);
   const ExcludeKeys now(Key::Lazy);
   dispatch(call, below);

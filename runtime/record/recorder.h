@@ -1,13 +1,13 @@
-// Recorder: one per thread that runs compiled callables. In a region, ops of single elements over many elements are
-// recorded instead of run; they run together when somebody asks for memory that they fill, before memory that they
-// read is written, and at the region's end.
+// Recorder: one per thread that runs compiled callables. In a region, elementwise ops over many elements and anchors
+// are recorded instead of run. They run together when the memory of a result is needed, before memory that they read is
+// written, and at the region's end.
 //
-// A recorded result is a tensor whose storage has no memory (TensorImpl::kNoMemory) and knows its Value. Other
-// threads may ask for it, too: a lock guards the segment. A pass that a signal handler or an error interrupts is
+// A recorded result is a tensor whose storage has no memory yet (TensorImpl::kNoMemory) and points to its Value. Other
+// threads may need its memory too: a lock guards the segment. A run that a signal handler or an error interrupts is
 // continued by the next one.
 //
-// A tensor that is written in place and has its memory alone becomes a recorded result, too. Its memory is an input of
-// the segment meanwhile, and its own again when the write ran.
+// A tensor that is written in place and shares its memory with no other tensor becomes a recorded result, too. Until
+// the write has run, its memory belongs to an input of the segment.
 #pragma once
 
 #include <memory>
@@ -22,21 +22,21 @@
 
 namespace pellucid::record {
 
-// What happened in a region, for explain; kept while it is watched.
+// What happened in a region, for explain; collected while the recorder is watched.
 struct Event {
   enum class Kind : uint8_t { Recorded, Ran, Flushed };
   Kind kind;
-  const OpRecord* op;  // of Flushed: what asked, or null where Python did
-  int64_t numel;       // of Flushed: ops that ran
+  const OpRecord* op;  // of Flushed: the op that needed a value, or null if Python did
+  int64_t numel;       // of Flushed: the number of ops that ran
   std::string reason, place;
 };
 
 class Recorder {
  public:
   static Recorder& of_this_thread();
-  // Of any thread, those that may have recorded a reader of `storage`.
+  // Runs the recorders of all threads that may have recorded a reader of `storage`.
   static void run_readers(Storage& storage);
-  // Of any thread's value, beside what its recorder has.
+  // The holders of a value of any thread, without its recorder's own references.
   static Holders holders(const TensorImpl& tensor);
 
   Recorder();
@@ -44,20 +44,20 @@ class Recorder {
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  // Regions nest; the outermost decides. `refuses_reads`: a value that Python reads raises.
+  // Regions nest; the outermost decides. `refuses_reads`: raise where Python reads a value.
   void enter(bool refuses_reads);
-  // Runs what is left where this is the outermost; leaves it whether that throws or not.
+  // Leaves the region, and runs the remaining ops if it was the outermost. Leaves it even if that throws.
   void finish(const char* reason);
   int depth() const { return depth_; }
   bool refuses_reads() const { return refuses_reads_; }
 
-  // Records the call and gives its results. Null, or why it has to run now.
+  // Records the call and sets its results. Returns null, or why the call must run now.
   const char* record(OpCall& call);
-  // The same for a call whose facts are known; false: not this time.
+  // The same for a prepared call; false if it was not recorded.
   bool record(const PreparedMap& map, OpCall& call, std::span<TensorImpl* const> tensors);
-  // Runs everything. Afterwards, every live value has memory.
+  // Runs all recorded ops. Afterwards, every live value has memory.
   void run(const char* reason);
-  // The number of the value whose memory is `tensor`, whole, or -1.
+  // The number of the value that `tensor` is, as a whole, or -1.
   int find_value(const TensorImpl& tensor) const;
 
   const Counts& counts() const { return counts_; }
@@ -66,7 +66,7 @@ class Recorder {
   void note(Event::Kind kind, const OpRecord* op, int64_t numel, std::string reason);
   std::vector<Event> take_events() { return std::move(events_); }
 
-  const OpRecord* running = nullptr;  // the op that runs at once, which may ask for memory
+  const OpRecord* running = nullptr;  // the op that runs unrecorded, which may need memory of values
 
  private:
   std::unique_lock<std::recursive_mutex> lock();
@@ -97,12 +97,12 @@ class Recorder {
   bool refuses_reads_ = false, watched_ = false;
 };
 
-// Installs the hooks and the handler at Key::Lazy; when the first region is entered.
+// Installs the hooks and the handler at Key::Lazy. Called when the first region is entered.
 void start_recording();
 
-// Where the Python program is: "file:line in function". Installed by the bindings.
+// The current line of the Python program: "file:line in function". Installed by the bindings.
 extern std::string (*describe_place)();
-// Raises because a region that promised one graph reads a value. Likewise.
+// Raises because a region with `refuses_reads` reads a value. Installed by the bindings.
 extern void (*refuse_read)(const char* what);
 
 }  // namespace pellucid::record

@@ -15,7 +15,7 @@
 namespace pellucid::record {
 namespace {
 
-// The Python object of a tensor may come and go.
+// All facts but the existence of the tensor's Python object, which may change.
 constexpr uint32_t kLasting = ~(uint32_t{TensorImpl::kPythonState} << 16);
 
 bool is_owned(const SlotOrigin& origin) {
@@ -69,7 +69,7 @@ bool Conditions::thread_is_same() const {
          default_dtype() == default_dtype_ && !watched.load(std::memory_order_relaxed);
 }
 
-// The tensors that the program holds get gradients from nobody else than the call, and without being watched.
+// Whether the tensor's gradient is accumulated by this call alone and no hook sees it.
 bool Conditions::is_unwatched_leaf(const TensorImpl& tensor) const {
   const AutogradMeta* meta = tensor.autograd;
   if (!meta) return true;
@@ -86,7 +86,8 @@ bool Conditions::leaf_is_same(size_t number) const {
   return known ? gradient && known->hold_of(*gradient) : !gradient;
 }
 
-// Who has a gradient alone knows that no other tensor is in its memory; else it is looked up.
+// A gradient whose storage has one holder shares its memory with no tensor; others are looked up among the held
+// tensors.
 bool Conditions::gradients_are_apart() const {
   std::vector<const Storage*> shared;
   for (const Tensor& tensor : held_) {
@@ -130,12 +131,12 @@ const char* Conditions::broken_by_call() const {
   for (size_t k = 0; k < held_.size(); ++k) {
     watched_now |= !is_unwatched_leaf(*held_[k]);
     if (!held_facts_[k].hold_of(*held_[k]))
-      return "the call changes a tensor that the program holds, not only its elements";
+      return "the call changes more than the elements of a tensor that the program holds";
   }
   if (watched_now) return "a hook sees a gradient, or a tensor that is held has a history";
   if (!were_apart_) return "a gradient shares memory with a tensor that the program holds";
   for (size_t k = 0; k < arguments_.size(); ++k) {
-    if (!argument_facts_[k].hold_of(*arguments_[k])) return "the call changes an argument, not only its elements";
+    if (!argument_facts_[k].hold_of(*arguments_[k])) return "the call changes more than the elements of an argument";
     if (now.grad_mode && requires_grad(*arguments_[k])) return "an argument requires gradients";
   }
   return nullptr;
@@ -200,7 +201,7 @@ void Replay::Run::view(const Action& action) {
 
 namespace {
 
-// The first runs find what the op's handler can prepare for calls like this.
+// In its second run, an action lets the op's handler prepare the call.
 constexpr uint8_t kPreparedRun = 1;
 
 void run_action(const Action& action, OpCall& call, std::span<TensorImpl* const> tensors) {
@@ -243,12 +244,12 @@ void Replay::Run::call(const Action& action) {
   bool is_as_captured = true;
   OwnedResults(call).take_each([&](Tensor tensor) {
     const Slot slot = action.results[next];
-    // An op whose sizes follow from values is not captured; this is to hold for those that we do not know of.
+    // Ops with data-dependent sizes are not captured. This check covers ops that are not marked as data-dependent.
     is_as_captured &= (tensor ? tensor->numel : 0) == action.numels[next++];
     if (slot != kNoSlot) set(slot, std::move(tensor));
   });
   if (!is_as_captured)
-    raise(ErrorKind::Runtime, "%s gave another size in a replay than when it was captured; please report it",
+    raise(ErrorKind::Runtime, "the size of %s's result in a replay differs from the captured one; please report it",
           action.op->schema.name.c_str());
 }
 

@@ -1,9 +1,9 @@
-// Replay: a call of a compiled callable, run again as the list of actions that a Capture wrote down.
+// Replay: a call of a compiled callable, repeated as the list of actions of a Capture.
 //
-// It does what the call did to tensors: the same ops in the same order, by the same kernels, the same gradients given to
-// leaves. What is left out is Python, histories that the call itself used up, and each op's way through the
-// dispatcher. Whether Python would do the same again is not known here: that is python/replays.cpp. Conditions compare
-// what tensors and the thread are.
+// It has the call's effects on tensors: the same ops in the same order with the same kernels, and the same gradients of
+// leaves. It leaves out Python, backward graphs that the call itself consumed, and the dispatch of each op.
+// python/replays.cpp decides whether Python would do the same again. Conditions compares tensors and the thread's
+// state.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ struct OpNode;
 
 namespace pellucid::record {
 
-// What of a tensor, beside its contents, decides how a call goes.
+// The facts of a tensor, other than its contents, that a call depends on.
 struct TensorFacts {
   explicit TensorFacts(TensorImpl& tensor);
   bool hold_of(TensorImpl& tensor) const;
@@ -31,7 +31,7 @@ struct TensorFacts {
   std::vector<int64_t> geometry;
 };
 
-// Likewise of a tensor that the program holds: where its elements are.
+// The same for a tensor that the program holds, and the location of its elements.
 struct HeldFacts : TensorFacts {
   explicit HeldFacts(TensorImpl& tensor);
   bool hold_of(TensorImpl& tensor) const;
@@ -41,8 +41,8 @@ struct HeldFacts : TensorFacts {
   size_t nbytes;  // of the storage
 };
 
-// What has to be as it was when a call was captured, beside Python's objects: its thread, its arguments and the tensors
-// that the program holds.
+// What must be unchanged since a call was captured, other than Python's objects: the state of its thread, the facts of
+// its arguments and of the tensors that the program holds.
 class Conditions {
  public:
   Conditions(std::vector<Tensor> arguments, std::vector<Tensor> held);
@@ -50,7 +50,7 @@ class Conditions {
   size_t num_arguments() const { return argument_facts_.size(); }
   const std::vector<Tensor>& arguments() const { return arguments_; }
   const std::vector<Tensor>& held() const { return held_; }
-  // Whether a call with these arguments goes as the captured one did, if Python reads the same.
+  // Whether a call with these arguments repeats the captured one, given that Python's objects are unchanged.
   bool allow(std::span<TensorImpl* const> arguments) const;
   // Why the captured call, which has ended, cannot be replayed; null if it can.
   const char* broken_by_call() const;
@@ -66,11 +66,11 @@ class Conditions {
   std::vector<TensorFacts> argument_facts_;
   std::vector<HeldFacts> held_facts_;
   std::vector<const Storage*> held_storages_;            // sorted
-  std::vector<std::unique_ptr<TensorFacts>> gradients_;  // those at the call's begin; null: none
+  std::vector<std::unique_ptr<TensorFacts>> gradients_;  // at the beginning of the call; null: none
   ThreadState began_;
   DType default_dtype_;
-  bool was_watched_ = false;  // a hook saw a gradient
-  bool were_apart_ = true;    // no gradient shared memory with another or with a tensor that is held
+  bool was_watched_ = false;  // whether a hook received a gradient
+  bool were_apart_ = true;    // whether no gradient shared memory with another or with a held tensor
 };
 
 class Replay {
@@ -79,7 +79,7 @@ class Replay {
 
   const Recipe& recipe() const { return recipe_; }
   const Conditions& conditions() const { return conditions_; }
-  // Whether no kernel was registered or removed since.
+  // Whether no kernel was registered or removed since the capture.
   bool is_current() const;
 
   // The tensors of one run.
@@ -89,9 +89,9 @@ class Replay {
     ~Run();
     Run(const Run&) = delete;
     Run& operator=(const Run&) = delete;
-    // May throw; what has been done by then is done.
+    // May throw; earlier actions keep their effects.
     void run();
-    // Whether something was done that outlives the call.
+    // Whether the run had effects that outlive the call.
     bool has_effects() const { return has_effects_; }
     TensorImpl& at(Slot slot) const { return *values_[slot]; }
 
@@ -103,7 +103,7 @@ class Replay {
     std::vector<TensorImpl*> values_;
     bool has_effects_ = false;
   };
-  // False: another run of this replay is under way, maybe of this thread.
+  // False if another run of this replay is in progress, perhaps in this thread.
   bool begin() const { return !is_busy_.exchange(true, std::memory_order_acquire); }
   void end() const { is_busy_.store(false, std::memory_order_release); }
 

@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kMaxOperands = kMaxMapOperands;
 constexpr size_t kMaxAnchoredNodes = 64;  // lowering takes time
 
-// Memory for results of one launch, until they are the values' own: new blocks, or that of what is written in place.
+// Owns the memory for the results of one launch until the values take it: new blocks, or memory written in place.
 class ResultBlocks {
  public:
   explicit ResultBlocks(Segment& segment) : segment_(segment) {}
@@ -30,7 +30,7 @@ class ResultBlocks {
   ResultBlocks(const ResultBlocks&) = delete;
   ResultBlocks& operator=(const ResultBlocks&) = delete;
 
-  // `former`: whose memory it gets; null for new memory.
+  // `former`: the storage whose memory is reused; null for new memory.
   char* add(uint16_t value, Storage* former) {
     storage_to_fill(segment_.values[value]);
     void* start = former ? former->host : allocate_block(segment_.values[value].nbytes, class_of(value));
@@ -78,7 +78,7 @@ class Planner {
  private:
   void form_groups() {
     plan_.groups.clear();
-    plan_.made.clear();
+    plan_.entries.clear();
     outputs_.clear();
     group_of_.assign(segment_.nodes.size(), -1);
     for (size_t n = 0; n < segment_.nodes.size(); ++n)
@@ -86,17 +86,17 @@ class Planner {
     find_outputs();
     for (const Group& group : plan_.groups) {
       const bool fits = group.inputs.size() <= kMaxGroupInputs && group.outputs.size() <= kMaxGroupOutputs;
-      plan_.made.push_back(fits && group.nodes.size() > 1 ? &find_group(segment_, group, plan_.numbers) : nullptr);
+      plan_.entries.push_back(fits && group.nodes.size() > 1 ? &find_group(segment_, group, plan_.numbers) : nullptr);
     }
   }
 
-  // Anchors of groups that cannot run as one get groups of their own; whether there are more now.
+  // Marks anchors whose groups cannot run as one op to run alone. Returns whether there are any.
   bool leave_refused_alone() {
     bool found = false;
     for (size_t g = 0; g < plan_.groups.size(); ++g) {
       const Group& group = plan_.groups[g];
       const bool fails =
-          group.anchor >= 0 && group.nodes.size() > 1 && (!plan_.made[g] || plan_.made[g]->refusal.load());
+          group.anchor >= 0 && group.nodes.size() > 1 && (!plan_.entries[g] || plan_.entries[g]->refusal.load());
       if (fails) found = is_alone_[static_cast<size_t>(group.anchor)] = true;
     }
     return found;
@@ -114,7 +114,7 @@ class Planner {
     }
   }
 
-  // A group may have later nodes than the next one.
+  // Positions follow the groups: a group may contain later nodes than the next group does.
   void find_positions() {
     plan_.position.assign(segment_.nodes.size(), -1);
     plan_.last_reader.assign(segment_.values.size(), -1);
@@ -128,7 +128,7 @@ class Planner {
       }
   }
 
-  // A node joins the last group of its space that it may, behind what it reads; groups run in order.
+  // Adds a node to the last possible group of its space, not before the groups that it reads. Groups run in order.
   void place(size_t n) {
     const Node& node = segment_.nodes[n];
     size_t first = 0, live = 0;
@@ -162,7 +162,7 @@ class Planner {
     group_of_[n] = static_cast<int>(chosen);
   }
 
-  // An anchor joins the last group that it reads, which has none yet.
+  // Adds an anchor to the last group that it reads, if that has no anchor.
   void place_anchor(size_t n) {
     const Node& node = segment_.nodes[n];
     size_t first = 0, live = 0, chosen = plan_.groups.size();
@@ -184,7 +184,7 @@ class Planner {
     return !is_alone_[static_cast<size_t>(group.anchor)] && group.nodes.size() < kMaxAnchoredNodes;
   }
 
-  // Whether the node reads a value of the group with an anchor that takes more.
+  // Whether the group has an anchor that may be grouped and the node reads a value of it.
   bool reads(const Node& node, size_t g) const {
     if (plan_.groups[g].anchor < 0 || !takes_more(plan_.groups[g])) return false;
     return std::ranges::any_of(segment_.operands_of(node), [&](const Operand& operand) {
@@ -224,7 +224,7 @@ class Planner {
   SegmentPlan& plan_;
   std::vector<bool> needed_, is_alone_;
   std::vector<int> group_of_;
-  std::vector<size_t> outputs_;  // of each group: how many are live
+  std::vector<size_t> outputs_;  // per group: the number of live values
 };
 
 class SegmentRun {
@@ -232,10 +232,10 @@ class SegmentRun {
   SegmentRun(Segment& segment, const SegmentPlan& plan, Counts& counts, std::vector<GroupEntry*>& wanted)
       : segment_(segment), plan_(plan), counts_(counts), wanted_(wanted) {}
 
-  // False: it was run by somebody else.
+  // False if a signal handler ran the segment meanwhile.
   bool run() {
     if (segment_.done.any()) return run_rest();
-    for (size_t g = 0; g < plan_.groups.size() && is_mine(); ++g) run_group(plan_.groups[g], plan_.made[g]);
+    for (size_t g = 0; g < plan_.groups.size() && is_mine(); ++g) run_group(plan_.groups[g], plan_.entries[g]);
     return is_mine();
   }
 
@@ -250,8 +250,8 @@ class SegmentRun {
   }
 
  private:
-  // A pass was interrupted: the ops that did not run and are needed do, one by one. What they read is there, for the
-  // program has it, or they were to read it then.
+  // After an interrupted run: runs the needed ops that have not run, one by one. Their inputs still exist: the program
+  // holds them, or they were not freed because these ops had not read them yet.
   bool run_rest() {
     writes_in_place_ = false;
     const auto count = static_cast<uint16_t>(segment_.nodes.size());
@@ -324,8 +324,8 @@ class SegmentRun {
     blocks.give();
   }
 
-  // The memory that the value may have, since no op after `position` reads what is there; null: new memory. It is read
-  // as it is written, element by element: other views of it would be other inputs of that storage.
+  // The memory that the value may overwrite because no op after `position` reads it; null: allocate. The op itself may
+  // read it, element by element: a different view would be another input of that storage.
   Storage* overwritten_by(const Value& value, int position) const {
     if (value.taken < 0 || !writes_in_place_) return nullptr;
     const auto input = static_cast<size_t>(value.taken);
@@ -353,7 +353,7 @@ class SegmentRun {
     ++counts_.launches;
   }
 
-  // Values that nobody has and no later op reads give their memory back, as they would where ops run at once.
+  // Frees values that are neither live nor read by a later op, as happens when ops run immediately.
   void drop_after(uint16_t number) {
     const Node& node = segment_.nodes[number];
     const auto drop = [&](uint16_t value) {
@@ -427,7 +427,7 @@ bool is_plan_of(const SegmentPlan& plan, const Segment& segment, const std::vect
 
 bool SegmentPlan::is_outdated() const {
   for (size_t g = 0; g < groups.size(); ++g)
-    if (groups[g].anchor >= 0 && made[g] && made[g]->refusal.load(std::memory_order_relaxed)) return true;
+    if (groups[g].anchor >= 0 && entries[g] && entries[g]->refusal.load(std::memory_order_relaxed)) return true;
   return false;
 }
 
@@ -437,7 +437,7 @@ const SegmentPlan& SegmentPlans::plan_of(const Segment& segment) {
   for (const Node& node : segment.nodes)
     hash = std::rotl(hash, 7) ^ reinterpret_cast<uint64_t>(node.function) ^ reinterpret_cast<uint64_t>(node.anchor);
   uint64_t before = 0;
-  for (const uint64_t number : segment.params) {  // a part of what makes their classes
+  for (const uint64_t number : segment.params) {  // approximates their classes
     hash = std::rotl(hash, 3) + (number == std::bit_cast<uint64_t>(1.0)) + 2 * (number == before);
     before = number;
   }

@@ -1,8 +1,8 @@
-// Segment: ops that were recorded and did not run yet, with what they read and what they will fill.
+// Segment: the ops that are recorded and have not run, with their inputs and the values that they will compute.
 //
-// Only ops that cannot fail are recorded, those of single elements and anchors (anchors.h): whether and when one runs
-// cannot be observed once its inputs are held unchanged. A write in place is a value of its own, the next of its
-// storage. An operand is an input (memory that exists) or a value of the segment.
+// Only ops that cannot fail are recorded: elementwise ops and anchors (anchors.h). Whether and when such an op runs
+// cannot be observed while its inputs are held unchanged. An in-place write makes a new value of the same storage. An
+// operand is an input (memory that exists) or a value of the segment.
 #pragma once
 
 #include <bitset>
@@ -17,10 +17,10 @@ namespace pellucid::record {
 class Recorder;
 struct AnchorForm;
 
-constexpr size_t kMaxNodes = 256;   // of a segment, which runs when it has as many
-constexpr size_t kMaxValues = 512;  // never reallocated: storages point at values
+constexpr size_t kMaxNodes = 256;   // a segment with so many runs
+constexpr size_t kMaxValues = 512;  // never reallocated: storages point to values
 
-// The loops an op runs over.
+// The iteration space of an op.
 struct Space {
   int ndim = 0;
   int64_t numel = 0;
@@ -42,13 +42,13 @@ struct Value {
   uint16_t number, node;
   uint8_t space;
   DType dtype;
-  int16_t taken = -1;  // of memory that is written in place: the input that has it until then
+  int16_t taken = -1;  // of an in-place write: the input that owns the memory until the write runs
   int64_t strides[kInlineDims];
-  Tensor tensor;         // as it was made; it may be given other memory since. Null once it is overwritten
-  Ref<Storage> storage;  // of what is overwritten: null until an op fills it
+  Tensor tensor;         // the result; set_() may have changed its memory since. Null once it is overwritten
+  Ref<Storage> storage;  // of an overwritten value: null until an op fills it
   size_t nbytes = 0;
 
-  // Whether anybody else still has it.
+  // Whether it is referenced outside of the segment.
   bool is_live() const {
     if (!tensor) return false;
     const int held = tensor->storage == storage.get() ? 2 : 1;
@@ -56,7 +56,7 @@ struct Value {
   }
 };
 
-// The value's, which is made where it has none.
+// The value's storage, created if it has none.
 inline Storage& storage_to_fill(Value& value) {
   if (!value.storage) value.storage = make_unfilled_storage(value.nbytes);
   return *value.storage;
@@ -68,8 +68,8 @@ struct Operand {
   bool operator==(const Operand&) const = default;
 };
 
-// An op of single elements has a function, an anchor a form. `space`: of the loops; of an anchor its first result's.
-// `first_param`: of an anchor, the first of its arguments. `is_alone`: an anchor that no others join.
+// An elementwise op has a function, an anchor a form. `space`: the iteration space; of an anchor, its first result's.
+// `first_param`: of an anchor, its first argument. `is_alone`: an anchor that is not grouped with other ops.
 struct Node {
   const OpRecord* op;
   const ElementFunction* function;
@@ -85,12 +85,12 @@ struct Segment {
   std::vector<Operand> operands;  // of each node, in the order of its function's inputs
   std::vector<uint64_t> params;
   std::vector<pellucid::Value> arguments;  // of anchors, without their tensors
-  std::deque<std::vector<int64_t>> lists;  // that these name
+  std::deque<std::vector<int64_t>> lists;  // to which `arguments` point
   std::vector<Value> values;
   std::vector<Input> inputs;
   std::vector<Space> spaces;
-  std::bitset<kMaxNodes> done;  // nodes that ran; all but those of a pass that was interrupted are reset
-  uint64_t generation = 0;      // counts resets
+  std::bitset<kMaxNodes> done;  // nodes that have run; set only after a run was interrupted
+  uint64_t generation = 0;      // the number of resets
 
   Segment() { values.reserve(kMaxValues); }
   bool empty() const { return nodes.empty(); }
@@ -116,7 +116,7 @@ struct Segment {
   DType dtype_read(const Node& node, size_t k) const {
     return node.function ? node.function->inputs[k].dtype : dtype_of(operands_of(node)[k]);
   }
-  // The operand as a tensor of its memory.
+  // A tensor with the operand's memory.
   Tensor tensor_of(const Operand& operand) const;
 };
 
