@@ -20,7 +20,7 @@ constexpr Alias kAliases[] = {{"dim", "axis"}, {"keepdim", "keepdims"}, {"other"
                               {"self", "x"},   {"self", "a"},           {"self", "x1"},  {"input", "x"},
                               {"input", "a"},  {"input", "x1"}};
 
-// The other names of an argument, as objects that live forever.
+// The other names of an argument, as immortal objects.
 std::span<PyObject* const> aliases_of(const std::string& name) {
   static auto* made = new std::map<std::string, std::vector<PyObject*>>;
   const auto [found, is_new] = made->try_emplace(name);
@@ -39,8 +39,8 @@ void take_tensor(TensorImpl* tensor, Value& out, ParsedArguments& parsed) {
   parsed.elements += tensor->numel;
 }
 
-// A tensor of a class that overrides calls. When all of a call are of one class that inherits Tensor's own
-// implementation, nobody needs to be asked.
+// Adds a tensor of a class that overrides calls. If all such tensors of a call have one class that inherits Tensor's
+// own implementation, __torch_function__ need not be called.
 void take_overriding(PyObject* object, Value& out, ParsedArguments& parsed) {
   PyTypeObject* type = Py_TYPE(object);
   if (!is_tensor(object) || (parsed.subclass && parsed.subclass != type) || !inherits_default_protocol(type)) {
@@ -93,7 +93,7 @@ bool convert_tensors(PyObject* object, bool optional_elements, Value& out, Parse
   return convert_items(PySequence_Fast_ITEMS(object), PySequence_Fast_GET_SIZE(object), optional_elements, out, parsed);
 }
 
-// All of block_diag(a, b)'s loose tensors as one list.
+// Converts variadic tensors, as in block_diag(a, b), to one list.
 bool convert_loose_tensors(PyObject* const* args, Py_ssize_t count, Value& out, ParsedArguments& parsed) {
   return convert_items(args, count, false, out, parsed);
 }
@@ -118,7 +118,7 @@ bool convert_to_type(const Parameter& parameter, PyObject* object, Value& out, P
     default: break;
   }
   if (object == Py_None && parameter.optional) return out = Value(), true;
-  // None means the empty list where that is the default, which `out` holds.
+  // None means the empty list if that is the default; `out` holds it already.
   if (object == Py_None && parameter.has_default && is_integer_list(parameter.type) && out.length == 0) return true;
   if (!is_plain_tensor(object) && !PyTuple_Check(object) && !PyList_Check(object) && is_tensor(object) &&
       classify_slowly(object) == TensorKind::Overrides) {
@@ -150,7 +150,7 @@ bool convert_to_type(const Parameter& parameter, PyObject* object, Value& out, P
   }
 }
 
-// Numbers may be of overriding classes too, as the proxies of a tracer are.
+// Numbers may have overriding classes too, such as the proxies of a tracer.
 bool convert(const Parameter& parameter, PyObject* object, Value& out, ParsedArguments& parsed) {
   if (convert_to_type(parameter, object, out, parsed)) [[likely]]
     return true;
@@ -159,7 +159,7 @@ bool convert(const Parameter& parameter, PyObject* object, Value& out, ParsedArg
   return parsed.overridden = true;
 }
 
-// All of view(2, 3)'s loose integers as one list.
+// Converts variadic integers, as in view(2, 3), to one list.
 bool convert_loose_integers(PyObject* const* args, Py_ssize_t count, Value& out, ParsedArguments& parsed) {
   int64_t* integers = parsed.memory.take<int64_t>(static_cast<size_t>(count));
   for (Py_ssize_t i = 0; i < count; ++i)
@@ -170,7 +170,7 @@ bool convert_loose_integers(PyObject* const* args, Py_ssize_t count, Value& out,
   return out = Value::of(std::span<const int64_t>(integers, static_cast<size_t>(count))), true;
 }
 
-// `out=` names the one output, or a tuple or list of them all.
+// `out=` is the only output, or a tuple or list of all outputs.
 bool convert_outputs(const Signature& signature, PyObject* object, ParsedArguments& parsed, uint32_t& seen) {
   uint32_t outputs = signature.outputs;
   seen |= outputs;
@@ -197,7 +197,7 @@ PyObject* requires_grad_name() {
   return name;
 }
 
-// Names that a program writes are interned, as ours are: two objects are then two names.
+// Names in a program are interned, and so are ours: then different objects are different names.
 bool same_name(PyObject* a, PyObject* b) {
   if (a == b) return true;
   if (!a || !b || (PyUnicode_CHECK_INTERNED(a) && PyUnicode_CHECK_INTERNED(b))) return false;
@@ -210,7 +210,7 @@ int find_parameter(const Signature& signature, PyObject* name) {
   const auto is_this = [&](PyObject* known) { return same_name(known, name); };
   for (int i = 0; i < signature.num_parameters; ++i)
     if (is_this(signature.parameters[static_cast<size_t>(i)].name)) return i;
-  for (int i = 0; i < signature.num_parameters; ++i)  // `a` is an output of geqrf, else NumPy's word for its input
+  for (int i = 0; i < signature.num_parameters; ++i)  // `a` is an output of geqrf, else NumPy's name for an input
     if (std::ranges::any_of(signature.parameters[static_cast<size_t>(i)].aliases, is_this)) return i;
   return -1;
 }
@@ -222,7 +222,7 @@ bool is_option(PyObject* name) {
                              [&](const char* option) { return !PyUnicode_CompareWithASCIIString(name, option); });
 }
 
-// Whether the op of an out= form has one that makes tensors by options.
+// Whether the op of an out= overload also has a factory overload with options (dtype, device, ...).
 bool makes_new_tensors(const OpRecord& op) {
   struct Search {
     const OpRecord& wanted;
@@ -241,7 +241,7 @@ bool makes_new_tensors(const OpRecord& op) {
   return search.found;
 }
 
-// out= has a dtype, a layout and a device; what says otherwise is an error. Gradients are recorded as from a new tensor.
+// Options given beside out= must agree with the tensor's dtype, layout and device. requires_grad has no effect.
 bool agree_with_output(const Signature& signature, PyObject* name, PyObject* object, ParsedArguments& parsed) {
   const TensorImpl& output = *parsed.values()[std::countr_zero(signature.outputs)].tensor;
   const auto is = [&](const char* option) { return !PyUnicode_CompareWithASCIIString(name, option); };
@@ -260,14 +260,14 @@ bool agree_with_output(const Signature& signature, PyObject* name, PyObject* obj
   return true;
 }
 
-// Whether a word is Python's `out`, of all results; one of several may have this name, as torch.ops passes it.
+// Whether a keyword is Python's `out`, for all results. In torch.ops, one of several results may have this name.
 bool gives_outputs(const Signature& signature, PyObject* name, PyObject* object) {
   if (!signature.outputs || !same_name(name, out_name())) return false;
   return std::has_single_bit(signature.outputs) || classify(object) == TensorKind::Foreign;
 }
 
 bool parse_keywords(const Signature& signature, const PythonArguments& given, ParsedArguments& parsed, uint32_t& seen) {
-  std::vector<std::pair<PyObject*, PyObject*>> options;  // of a factory, beside out=
+  std::vector<std::pair<PyObject*, PyObject*>> options;  // a factory's options, given beside out=
   for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(given.keywords); ++k) {
     PyObject* name = PyTuple_GET_ITEM(given.keywords, k);
     PyObject* object = given.positional[given.count + k];
@@ -382,7 +382,8 @@ bool parse(const Signature& signature, const PythonArguments& given, ParsedArgum
     seen |= 1u << next;
   }
   if (given.keywords && !parse_keywords(signature, given, parsed, seen)) return false;
-  if (signature.variadic_tensors && next == signature.num_positional - 1 && !(seen >> next & 1)) {  // none came
+  if (signature.variadic_tensors && next == signature.num_positional - 1 &&
+      !(seen >> next & 1)) {  // no tensors were given
     values[next] = Value::of(std::span<TensorImpl* const>());
     seen |= 1u << next;
   }

@@ -1,7 +1,7 @@
 // Schema-driven argument parsing: Python objects to tagged Values on the C stack.
 //
-// One Signature per op record says how Python may call it. `parse` allocates nothing for ordinary
-// calls; a mismatch is an answer, not an error, so that overloads can be tried in order.
+// One Signature per op record describes how Python may call it. `parse` allocates nothing for ordinary
+// calls. It returns false on a mismatch instead of raising, so that overloads can be tried in order.
 #pragma once
 
 #include <memory>
@@ -34,12 +34,12 @@ struct Signature {
   uint8_t num_parameters;
   uint8_t num_positional;
   uint8_t num_results;
-  bool variadic_ints;      // view(2, 3): the one positional list of integers may come loose
-  bool variadic_tensors;   // einsum(equation, a, b): as the op's record says
+  bool variadic_ints;      // view(2, 3): the only positional list of integers may be given as separate arguments
+  bool variadic_tensors;   // einsum(equation, a, b): the same for tensors, if the op's record permits it
   bool is_factory;         // takes requires_grad besides its schema's arguments
   uint32_t required;       // bit per parameter without a default
-  uint32_t integer_lists;  // bit per parameter that is one
-  uint32_t outputs;        // bit per keyword-only written parameter: given together as `out`
+  uint32_t integer_lists;  // bit per parameter that is a list of integers
+  uint32_t outputs;        // bit per keyword-only parameter that is written: given together as `out`
   std::vector<Parameter> parameters;
   std::vector<Value> defaults;
 
@@ -47,7 +47,7 @@ struct Signature {
   std::string describe(bool as_function) const;
 };
 
-// Room for what Values point to; small calls stay on the stack.
+// Memory for what Values point to; small calls need only the stack.
 class ArgumentMemory {
  public:
   ArgumentMemory() = default;
@@ -66,7 +66,7 @@ class ArgumentMemory {
     used_ += static_cast<uint32_t>(words);
     return block;
   }
-  // Keeps a tensor alive to the end of the call: a list may change while the call runs.
+  // Keeps a tensor alive until the call ends: a list may change while the call runs.
   void hold(TensorImpl* tensor);
   size_t mark() const { return used_; }
   void reset(size_t mark) { used_ = static_cast<uint32_t>(mark); }
@@ -88,16 +88,16 @@ struct ParsedArguments {
   Value* values() { return storage.data(); }
 
   uint64_t keys = 0;                 // of all tensor arguments
-  int64_t elements = 0;              // in all tensor arguments: a measure of the work to come
-  bool overridden = false;           // an argument's __torch_function__ wants the call
-  PyTypeObject* subclass = nullptr;  // of tensors that leave the call to Tensor's __torch_function__; else null
-  bool requires_grad = false;        // asked of a factory
-  bool numbers_as_tensors = false;   // a second try: numbers in a tensor's place become tensors
+  int64_t elements = 0;              // of all tensor arguments: an estimate of the op's work
+  bool overridden = false;           // whether an argument's __torch_function__ must be called
+  PyTypeObject* subclass = nullptr;  // the class of tensors that inherit Tensor's __torch_function__; else null
+  bool requires_grad = false;        // of a factory
+  bool numbers_as_tensors = false;   // in a second attempt: convert numbers given for tensors
   ArgumentMemory memory;
   Values<kMaxArguments> storage{0};
 };
 
-// The arguments as Python passes them by vectorcall; `self` is a method's object or null.
+// Arguments in the vectorcall convention; `self` is a method's object or null.
 struct PythonArguments {
   PyObject* self;
   PyObject* const* positional;
@@ -105,13 +105,13 @@ struct PythonArguments {
   PyObject* keywords;  // tuple of names or null; their values follow the positional ones
 };
 
-// Whether the signature has the words of the call: a quick answer before `parse`, where there are overloads to choose from.
+// Whether the signature has all keywords of the call: a quick test before `parse` where there are several overloads.
 bool has_keywords(const Signature& signature, PyObject* keywords);
 
-// False: the arguments do not fit the signature. Raises what a conversion raises (overflow, devices).
+// False if the arguments do not fit the signature. Conversions may raise (overflow, devices).
 bool parse(const Signature& signature, const PythonArguments& given, ParsedArguments& parsed);
 
-// Why they do not fit, in the words of the call; for a callable of one signature.
+// The message for arguments that do not fit the only signature of a callable.
 std::string explain_mismatch(const Signature& signature, const PythonArguments& given, bool as_function);
 // "(Tensor, str, alpha=int)"
 std::string describe_types(const PythonArguments& given);

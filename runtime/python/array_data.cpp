@@ -1,5 +1,5 @@
-// Memory shared with NumPy and other owners of buffers, in both directions; and the functions of the
-// module for data from outside.
+// Memory shared with NumPy and other owners of buffers, in both directions; and module functions that make tensors
+// from Python data: tensor, as_tensor, from_numpy, frombuffer.
 #include <array>
 #include <cstring>
 
@@ -58,7 +58,8 @@ void get_buffer(PyObject* object, BufferHandle& handle, int flags) {
         Py_TYPE(object)->tp_name);
 }
 
-// Strides in elements; tensors have none that are negative or between elements.
+// Strides in elements. Raises for negative strides and for those that are not whole elements, which tensors cannot
+// have.
 std::array<int64_t, kMaxDims> element_strides(const Py_buffer& buffer, int64_t item) {
   std::array<int64_t, kMaxDims> strides{};
   for (int i = 0; i < buffer.ndim; ++i) {
@@ -127,8 +128,8 @@ void deallocate_exporter(PyObject* self) {
 PyBufferProcs exporter_buffer = {export_buffer, release_export};
 PyTypeObject exporter_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 
-// tensor._buffer(lasting): an object whose buffer is the tensor's memory. If `lasting`, it may be read and written
-// from now on; otherwise only before anything else happens to the tensor.
+// tensor._buffer(lasting): an object whose buffer is the tensor's memory. If `lasting`, the buffer may be read and
+// written at any later time; otherwise only before the next use of the tensor.
 PyObject* make_exporter(PyObject* self, PyObject* lasting) {
   return guarded([&] {
     TensorImpl& tensor = *tensor_of(self);

@@ -31,7 +31,7 @@ PyObject* find_offered(PyTypeObject* type, PyObject* name) {
   return found && (offered().contains(found) || is_of_tensor_class(name, found)) ? found : nullptr;
 }
 
-// A callable that gives calls of `function` to modes and overrides.
+// A callable that passes calls of `function` to modes and overrides.
 struct AskingFunction {
   PyObject_HEAD vectorcallfunc call;
   PyObject* function;

@@ -1,7 +1,7 @@
-// __torch_function__ for what runs no op: attributes of Tensor and its methods that answer questions.
+// __torch_function__ for Tensor's attributes, and for its methods that run no op.
 //
-// Plain tensors have no overhead: classes that may override have another tp_getattro, and the plain ones get
-// it while a function mode is in force.
+// Plain tensors have no overhead: classes that may override have another tp_getattro, and Tensor gets it only while a
+// function mode is active.
 #pragma once
 
 #include "python/tensor_object.h"
@@ -11,12 +11,12 @@ namespace pellucid::python {
 // An attribute or method of TensorBase that subclasses can override. Never freed.
 void offer_to_overrides(PyObject* descriptor);
 
-// Makes objects of a subclass of Tensor ask.
+// Makes attribute lookup on objects of a subclass of Tensor call __torch_function__.
 void ask_objects_of(PyTypeObject* type);
-// Makes plain tensors and parameters ask, or no longer.
+// Turns the same on or off for plain tensors and parameters.
 void ask_plain_tensors(bool ask);
 
-// An assignment (`value` null: a deletion) that an override or a mode took: its status; 1: none did.
+// Offers an assignment (`value` null: a deletion) to overrides and modes. Returns its status, or 1 if none took it.
 int offer_assignment(PyObject* self, PyObject* name, PyObject* value);
 
 }  // namespace pellucid::python

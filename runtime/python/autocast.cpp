@@ -1,4 +1,4 @@
-// What amp/autocast_mode.py is made of: this thread's settings.
+// This thread's autocast settings, for amp/autocast_mode.py.
 #include "composite/autocast.h"
 #include "python/boundary.h"
 #include "python/contexts.h"

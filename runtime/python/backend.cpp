@@ -1,4 +1,4 @@
-// Backends: those written in Python, and what Python asks of all. Public through pellucid/devices.
+// Backends written in Python, and queries on any backend. The public API is pellucid/devices.
 #include "core/backend.h"
 
 #include <map>
@@ -17,7 +17,7 @@
 namespace pellucid::python {
 namespace {
 
-// Methods of a Python object, as a Backend. The object lives as long as the process.
+// A Backend that calls the methods of a Python object, which is never freed.
 class PythonBackend final : public Backend {
  public:
   PythonBackend(Object methods, std::string name, int count, bool launches, bool streams)
@@ -62,7 +62,7 @@ class PythonBackend final : public Backend {
 
   void from_host(Device device, uint64_t to, const void* from, size_t nbytes) override {
     const HoldGil gil;
-    const PassingError passing;  // freed memory is filled
+    const PassingError passing;  // freed memory may be filled while an error propagates
     char* const bytes = const_cast<char*>(static_cast<const char*>(from));
     copy("from_host", device, to, own(PyMemoryView_FromMemory(bytes, Py_ssize_t(nbytes), PyBUF_READ)));
   }
@@ -134,7 +134,7 @@ class PythonBackend final : public Backend {
   }
 
  private:
-  // An error on its way to the program frees what it passes, and is put back when that is done.
+  // Saves a Python error that is propagating, because the tensors it frees may call Python, and restores it afterwards.
   class PassingError {
    public:
     PassingError() { PyErr_Fetch(&type_, &value_, &traceback_); }
@@ -177,7 +177,7 @@ class PythonBackend final : public Backend {
     return text;
   }
 
-  // A MemoryError of Python's, as what PyTorch's allocators raise.
+  // Converts Python's MemoryError to the error that PyTorch's allocators raise.
   [[noreturn]] void raise_out_of_memory(Device device, size_t nbytes) const {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
@@ -186,7 +186,7 @@ class PythonBackend final : public Backend {
           value ? text_of(value, PyObject_Str).c_str() : "MemoryError");
   }
 
-  // Blocks that overlap would give wrong numbers much later.
+  // Refuses overlapping blocks, which would lead to wrong results much later.
   void add_block(Device device, uint64_t address, size_t nbytes) {
     const std::lock_guard lock(mutex_);
     const auto next = blocks_.lower_bound({device.index, address});
@@ -200,7 +200,7 @@ class PythonBackend final : public Backend {
     blocks_.emplace(std::pair(device.index, address), nbytes);
   }
 
-  // The view ends with the call: a backend that stores it reads freed memory.
+  // The memoryview is valid only during the call; the backend must not store it.
   void copy(const char* method, Device device, uint64_t address, Object view) {
     const auto place = static_cast<unsigned long long>(address);
     const auto stream = static_cast<long long>(current_stream(device));
@@ -244,7 +244,7 @@ PyObject* add_twin(PyObject*, PyObject* args) {
     const char* name;
     int count;
     if (!PyArg_ParseTuple(args, "si:_add_twin", &name, &count)) return nullptr;
-    // The last type: programs take the first for the accelerator.
+    // The last private type: programs take the first one for the accelerator.
     serve_ops_on(add_backend(name, make_twin(count), DeviceType::PrivateUse3));
     return none();
   });
@@ -335,13 +335,14 @@ PyObject* run_grid(PyObject*, PyObject* args) {
 PyMethodDef functions[] = {
     {"_run_grid", run_grid, METH_VARARGS, "_run_grid(entry, words, ranges, blocks, threads, shared_bytes, order)."},
     {"_add_backend", add_python_backend, METH_VARARGS,
-     "_add_backend(name, count, methods, launches, streams, pool): a type of Python's."},
-    {"_add_twin", add_twin, METH_VARARGS, "_add_twin(name, count): the device whose memory the CPU cannot touch."},
+     "_add_backend(name, count, methods, launches, streams, pool): a device type implemented in Python."},
+    {"_add_twin", add_twin, METH_VARARGS,
+     "_add_twin(name, count): the twin device, whose memory the CPU cannot access."},
     {"_has_backend", has_backend, METH_O, "Whether tensors can be made on devices of the type."},
     {"_device_count", count_devices, METH_O, "The number of devices of the type."},
     {"_current_device", get_current, METH_O, "The index of this thread's device of the type."},
     {"_set_current_device", set_current, METH_O, "Makes a device this thread's current one of its type."},
-    {"_synchronize_device", synchronize, METH_O, "Waits for what was launched on the device."},
+    {"_synchronize_device", synchronize, METH_O, "Waits until all work on the device is done."},
     {"_backend_launches", launches, METH_O, "Whether the device type may run kernels."},
     {"_backend_counts", counts, METH_O, "(steps launched, steps run on the CPU) of the device type."},
     {"_set_fallback", set_fallback, METH_VARARGS, "_set_fallback(device, policy): 0 allow, 1 warn, 2 error."},

@@ -1,4 +1,4 @@
-// What graphs of compiled callables need of the bindings: boundaries, the scope, and results that arrive later.
+// What pellucid/_compile/capture needs of the bindings: boundaries, the scope, and results that are filled in later.
 #include "python/boundary.h"
 
 #include <utility>
@@ -13,11 +13,11 @@ int num_boundaries = 0;
 namespace {
 
 Object& callback() {
-  static thread_local Object& object = *new Object;  // never freed: at exit the interpreter is gone
+  static thread_local Object& object = *new Object;  // never freed: the interpreter ends before the thread's statics
   return object;
 }
 
-// _set_boundary(callback or None): of this thread; returns the one before.
+// _set_boundary(callback or None): sets this thread's callback; returns the previous one.
 PyObject* set_boundary(PyObject*, PyObject* given) {
   return guarded([&] {
     Object before = std::exchange(callback(), given == Py_None ? Object() : Object::borrow(given));
@@ -26,7 +26,7 @@ PyObject* set_boundary(PyObject*, PyObject* given) {
   });
 }
 
-// _scope(): two equal values mean that calls would be handled alike, but for grad mode and casts.
+// _scope(): while it is equal, calls are handled alike, except for grad mode and casts.
 PyObject* scope(PyObject*, PyObject*) {
   return guarded([] {
     const KeySet include = thread_state.include - Key::Autocast, exclude = thread_state.exclude - Key::Autocast;
@@ -37,7 +37,7 @@ PyObject* scope(PyObject*, PyObject*) {
   });
 }
 
-// _swap_tensors(a, b): each object has the other's tensor from then on.
+// _swap_tensors(a, b): exchanges the tensors of two objects.
 PyObject* swap_tensors(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *first, *second;
@@ -55,9 +55,10 @@ PyObject* swap_tensors(PyObject*, PyObject* args) {
 }
 
 PyMethodDef functions[] = {
-    {"_set_boundary", set_boundary, METH_O, "_set_boundary(callback or None): returns this thread's one before."},
-    {"_scope", scope, METH_NOARGS, "What decides how calls of this thread are handled, but for grad mode and casts."},
-    {"_swap_tensors", swap_tensors, METH_VARARGS, "_swap_tensors(a, b): each object gets the other's tensor."},
+    {"_set_boundary", set_boundary, METH_O, "_set_boundary(callback or None): returns this thread's previous one."},
+    {"_scope", scope, METH_NOARGS,
+     "The state that decides how this thread's calls are handled, except for grad mode and casts."},
+    {"_swap_tensors", swap_tensors, METH_VARARGS, "_swap_tensors(a, b): exchanges the tensors of two objects."},
     {},
 };
 

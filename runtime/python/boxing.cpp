@@ -71,7 +71,7 @@ bool fits_plain(const Return& declared, PyObject* object) {
   }
 }
 
-// An owned result: a tensor or list of tensors as such, what only Python reads as the object that it is.
+// Converts a result to an owned Value: tensors and lists of tensors as such, everything else as a Python object.
 Value result_value(const OpCall& call, const Return& declared, PyObject* object) {
   if (declared.type == ArgType::TensorList) return list_result(call, object);
   Value result;

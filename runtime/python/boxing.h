@@ -1,4 +1,4 @@
-// Boxed values as Python objects and back: for kernels and observers written in Python.
+// Converts Values to Python objects and back, for kernels and observers written in Python.
 #pragma once
 
 #include "core/op_record.h"
@@ -6,13 +6,13 @@
 
 namespace pellucid::python {
 
-// The argument as Python would write it, a new reference.
+// The argument as a Python object, a new reference.
 PyObject* value_object(const Value& value);
 // All arguments of a call: positional ones in a tuple, keyword-only ones in a dict.
 void pack_arguments(const OpCall& call, Object& positional, Object& keywords);
-// The same without what the schema's defaults give: trailing positional and any keyword-only ones.
+// The same without arguments that equal their defaults: trailing positional ones and any keyword-only ones.
 void pack_given_arguments(const OpCall& call, Object& positional, Object& keywords);
-// What a Python kernel returned, into call.rets; raises a Type error that names the op.
+// Converts what a Python kernel returned to call.rets; raises a Type error that names the op.
 void unpack_results(OpCall& call, PyObject* returned);
 
 }  // namespace pellucid::python

@@ -12,7 +12,7 @@ namespace {
 struct Line {
   PyCodeObject* code;
   int instruction;
-  uint32_t caller;  // of the stack around it; 0: none that is known
+  uint32_t caller;  // the line number entry of the calling frame; 0: none
   bool operator==(const Line&) const = default;
 };
 struct LineHash {
@@ -22,14 +22,14 @@ struct LineHash {
   }
 };
 
-// Under the interpreter lock. Codes are held, so that an address stays that of one code.
+// Used under the interpreter lock. Code objects are held, so that addresses are not reused.
 struct Lines {
   std::vector<std::string> folders;
-  std::unordered_map<PyCodeObject*, bool> inside;  // whether the code is the package's
+  std::unordered_map<PyCodeObject*, bool> inside;  // whether the code belongs to the package
   std::unordered_map<Line, uint32_t, LineHash> numbers;
   std::vector<Line> list;
   uint32_t first = 1;
-  // The last answers, by address: most calls are those of a few lines.
+  // A cache of recent lines, by address: most calls come from few lines.
   static constexpr size_t kRecent = 256;
   std::pair<PyCodeObject*, bool> recent_inside[kRecent] = {};
   std::pair<Line, uint32_t> recent_numbers[kRecent] = {};
@@ -77,14 +77,14 @@ uint32_t number_of(Lines& all, const Line& line) {
   return entry->second;
 }
 
-// The innermost frame of the user's; of stacks all frames, the innermost first.
+// The user's innermost frame, or all frames of the stack, innermost first.
 constexpr size_t kMostFrames = 96;
 
 uint32_t read(Lines& all, bool whole_stack) {
   Line found[kMostFrames];
   size_t count = 0;
   PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
-  if (frame && !whole_stack) {  // most often a line that is known, which is the user's
+  if (frame && !whole_stack) {  // most often the frame is the user's and its line is cached
     PyCodeObject* code = PyFrame_GetCode(frame);
     const Line line{code, PyFrame_GetLasti(frame), 0};
     Py_DECREF(code);  // the frame holds it

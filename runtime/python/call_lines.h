@@ -1,4 +1,4 @@
-// Which line of Python calls: read while the timeline records lines, numbered, and told when a session ends.
+// The Python lines that call ops: numbered while the timeline records lines, and listed when a session ends.
 #pragma once
 
 #include "python/object.h"
@@ -8,7 +8,7 @@ namespace pellucid::python {
 
 void read_line();
 
-// Where Python enters the runtime: the thread's events are from now on of the line that called.
+// Called where Python enters the runtime: the thread's next events belong to the calling line.
 inline void note_line() {
   if (is_watched(kWatchLines | kWatchStacks)) [[unlikely]]
     read_line();
@@ -18,6 +18,6 @@ inline void note_line() {
 void set_package_folders(PyObject* folders);
 // (first number, [(file, function, line, number of the next frame outwards or 0), ...])
 Object listed_lines();
-void forget_lines();  // once no session is left
+void forget_lines();  // after the last session
 
 }  // namespace pellucid::python

@@ -1,7 +1,7 @@
 // _C.CompiledFunction and _C.CompilationBase, for pellucid/_compile.
 //
-// A callable that has too little to group runs without a region for `left` calls: then this costs some nanoseconds.
-// It has the attributes that functools.update_wrapper gives it, binds as a method, and is pickled by its name.
+// A callable with too few ops to group runs without a region for `left` calls, at an overhead of some nanoseconds. The
+// object has the attributes that functools.update_wrapper sets, binds as a method, and is pickled by its name.
 #include "python/compiled_function.h"
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace {
 
 // The base of _compile.compilation.Compilation.
 struct CompilationBase {
-  PyObject_HEAD long long left;  // calls that run as they are
+  PyObject_HEAD long long left;  // remaining calls without a region
   PyObject* replays;             // a tuple of Replay, or null
 };
 
@@ -132,7 +132,7 @@ PyGetSetDef attributes[] = {
     {},
 };
 PyMemberDef base_members[] = {
-    {"left", T_LONGLONG, offsetof(CompilationBase, left), 0, "Calls that run as they are."},
+    {"left", T_LONGLONG, offsetof(CompilationBase, left), 0, "Remaining calls without a region."},
     {"replays", T_OBJECT, offsetof(CompilationBase, replays), 0, "A tuple of Replay, or None."},
     {},
 };

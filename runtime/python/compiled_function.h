@@ -1,4 +1,4 @@
-// What torch.compile gives for a function: it calls the function, through the Compilation unless that one rests.
+// The callable that torch.compile returns for a function. It calls the function, usually through its Compilation.
 #pragma once
 
 #include "python/object.h"

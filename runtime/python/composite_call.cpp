@@ -14,11 +14,11 @@
 namespace pellucid::python {
 namespace {
 
-// What the bindings know of a body once it was called. Lives forever, as records do.
+// What the bindings cache of a body at its first call. Never freed, like op records.
 struct BoundBody {
   PyObject* callable;
   PyObject* keywords;               // a tuple: the names of the keyword-only arguments
-  std::vector<PyObject*> defaults;  // by argument; null: it has none, or one that a body may change
+  std::vector<PyObject*> defaults;  // per argument; null: no default, or a mutable one
 };
 
 PyObject* keyword_names(const Schema& schema) {
@@ -56,7 +56,7 @@ BoundBody* bind_body(const CompositeBody& body, const Schema& schema) {
   return bound.release();
 }
 
-// A new reference to the argument as Python would write it.
+// The argument as a Python object, a new reference.
 PyObject* argument_object(const Value& value, const Argument& declared, PyObject* default_object) {
   if (default_object && std::memcmp(&value, &declared.default_value, sizeof(Value)) == 0)
     return new_reference(default_object);
@@ -93,8 +93,8 @@ bool is_argument(const TensorImpl& tensor, const Value* values, size_t count) {
   });
 }
 
-// A body may end in a view of what it computed. Nobody else has that base, so the result is not a view: it owns the
-// memory, and its history is its node.
+// A body may return a view of a tensor that it computed. If nothing else holds that base, the result becomes a base: it
+// owns the memory and is not recorded as a view.
 void become_base(const OpRecord& op, const Value* values, TensorImpl* result) {
   if (!result || !result->base || result->wrapper || !result->base->unique()) [[likely]]
     return;

@@ -1,4 +1,4 @@
-// Module functions without a type of their own: grad modes, settings, what is known of ops.
+// Functions that add grad modes, settings, op listings and more to the module.
 #pragma once
 
 #include "python/object.h"

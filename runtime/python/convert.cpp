@@ -17,7 +17,7 @@ bool is_numpy_scalar(PyObject* object) {
   return std::strncmp(name, "numpy.", 6) == 0 && std::strcmp(name, "numpy.ndarray") != 0 && number && number->nb_float;
 }
 
-// PyTorch's error for an integer beyond 64 bits depends on what it was given for.
+// PyTorch's error for an integer beyond 64 bits depends on the parameter's type.
 int64_t integer_value(PyObject* integer, PyObject* overflow_type) {
   int overflow = 0;
   const int64_t value = PyLong_AsLongLongAndOverflow(integer, &overflow);

@@ -24,7 +24,7 @@ inline bool is_small_integer(PyObject* object, int64_t& out) {
 #endif
 }
 
-// Integers as Python, NumPy or one-element tensors hold them, but no bool.
+// Integers of Python, NumPy or one-element tensors, but not bools.
 inline bool to_integer(PyObject* object, int64_t& out) {
   return is_small_integer(object, out) || to_integer_slowly(object, out);
 }
@@ -42,7 +42,7 @@ inline bool to_number(PyObject* object, Value& out, ArgumentMemory& memory) {
   return to_plain_number(object, out) || to_number_slowly(object, out, memory);
 }
 
-// A tuple or list, or one value for all where `list_size` allows it.
+// A tuple or list, or one value for all entries if `list_size` allows it.
 bool to_integers(PyObject* object, int list_size, Value& out, ArgumentMemory& memory);
 bool to_floats(PyObject* object, int list_size, Value& out, ArgumentMemory& memory);
 bool to_bools(PyObject* object, Value& out, ArgumentMemory& memory);

@@ -10,7 +10,7 @@
 
 namespace pellucid::python {
 
-// A NumPy array, or a NumPy scalar, or whatever else carries NumPy's array interface.
+// Whether an object is a NumPy array, a NumPy scalar, or has NumPy's array interface.
 bool is_array_like(PyObject* object);
 
 // A copy of `object`: a number, a nested list, an array or a tensor. Without `dtype` it is inferred.

@@ -1,4 +1,4 @@
-// device and Size.
+// The types device and Size.
 #include <charconv>
 #include <cstring>
 #include <string>
@@ -38,7 +38,7 @@ Device parse_device(std::string_view text) {
   return device;
 }
 
-// Without one, the index of a device alone means CUDA's.
+// Without a user backend, an index alone means a CUDA device.
 bool has_user_backend() { return device_type_name(DeviceType::PrivateUse) != "privateuseone"; }
 
 PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
@@ -124,7 +124,7 @@ PyGetSetDef device_getset[] = {
     {},
 };
 
-// A Size made by tuple operations on one.
+// Converts the result of a tuple operation on a Size to a Size.
 PyObject* to_size(PyObject* tuple) {
   if (!tuple || !PyTuple_Check(tuple) || Py_TYPE(tuple) == &size_type) return tuple;
   Object source = Object::steal(tuple);

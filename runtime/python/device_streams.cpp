@@ -1,4 +1,4 @@
-// Streams, events and memory of a device: what the modules of backends (pellucid/devices) are made of.
+// Streams, events and memory of a device, for the modules of backends (pellucid/devices).
 #include "python/device_streams.h"
 
 #include "core/backend.h"
@@ -41,7 +41,7 @@ PyObject* get_stream(PyObject*, PyObject* device) {
   return guarded([&] { return PyLong_FromLongLong(current_stream(place_of(device).device)); });
 }
 
-// What takes a device and one number, or two.
+// The arguments of functions that take a device and one or two numbers.
 struct Numbers {
   PyObject* device;
   unsigned long long first = 0, second = 0;
@@ -92,7 +92,7 @@ PyObject* elapsed(PyObject*, PyObject* args) {
   });
 }
 
-// _record_stream(tensor, stream): the tensor's memory is used by a stream beside its own.
+// _record_stream(tensor, stream): a stream other than the tensor's own uses its memory.
 PyObject* record_stream(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject* object;
@@ -161,8 +161,8 @@ PyMethodDef functions[] = {
     {"_device_memory", memory, METH_O, "Counts of the device's memory."},
     {"_device_blocks", blocks, METH_O, "The parts of the device's memory, by address."},
     {"_empty_device_cache", change<&DevicePool::empty>, METH_O, "Gives free segments back to the backend."},
-    {"_reset_device_peaks", change<&DevicePool::reset_peaks>, METH_O, "Peaks become what is current."},
-    {"_reset_device_sums", change<&DevicePool::reset_sums>, METH_O, "Sums become 0."},
+    {"_reset_device_peaks", change<&DevicePool::reset_peaks>, METH_O, "Sets the peaks to the current values."},
+    {"_reset_device_sums", change<&DevicePool::reset_sums>, METH_O, "Sets the sums to 0."},
     {},
 };
 

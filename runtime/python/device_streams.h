@@ -1,4 +1,4 @@
-// Streams, events and the memory of devices, as Python asks for them.
+// Streams, events and the memory of devices, for Python.
 #pragma once
 
 #include "core/storage.h"

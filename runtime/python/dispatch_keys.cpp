@@ -152,8 +152,8 @@ PyMethodDef keyset_methods[] = {
     {"has", keyset_has, METH_O, "Whether all of a key's bits are here."},
     {"add", keyset_add, METH_O, "The set with a key."},
     {"remove", keyset_remove, METH_O, "The set without a key."},
-    {"raw_repr", keyset_raw, METH_NOARGS, "The set as a word."},
-    {"from_raw_repr", keyset_from_raw, METH_O | METH_STATIC, "The set of a word."},
+    {"raw_repr", keyset_raw, METH_NOARGS, "The set as a 64-bit integer."},
+    {"from_raw_repr", keyset_from_raw, METH_O | METH_STATIC, "The set of a 64-bit integer."},
     {"highestPriorityTypeId", keyset_highest, METH_NOARGS, "The key whose kernel runs first."},
     {},
 };
@@ -162,11 +162,11 @@ PySequenceMethods keyset_as_sequence = {};
 
 // ------------------------------------------------------------------------------------ thread's keys
 
-// Includes and excludes keys in this thread for a scope. Those of PyTorch's older kind act when they are made and
-// end with `del`, the others with `with` alone; either may be used as the other here.
+// Includes and excludes keys in this thread for a scope. PyTorch has guards that act from construction to `del`, and
+// guards for `with`; here, every guard works both ways.
 struct GuardObject {
-  PyObject_HEAD KeySet include, exclude;  // what it adds
-  KeySet restored;                        // what it excludes no longer
+  PyObject_HEAD KeySet include, exclude;  // the keys that it includes and excludes
+  KeySet restored;                        // the keys that it stops excluding
   KeySet before_include, before_exclude;
   bool active;
 };
@@ -214,7 +214,7 @@ PyObject* make_guard(PyTypeObject* type, KeySet include, KeySet exclude, bool at
   return object;
 }
 
-// Of "AutogradCPU" the functionality: a thread includes and excludes for all backends.
+// The functionality of a key such as "AutogradCPU": a thread includes and excludes keys for all backends.
 KeySet functionality(PyObject* object) {
   const KeySet keys = to_keys(object);
   return (keys - kBackends).empty() ? keys : keys - kBackends;
@@ -244,7 +244,7 @@ PyObject* new_below_views(PyTypeObject* type, PyObject*, PyObject*) {
   return guarded([&] { return make_guard(type, {}, KeySet(Key::Autograd) | Key::ViewInPlace, true); });
 }
 
-// What the dispatch that led to a __torch_dispatch__ handler excluded.
+// Restores the keys that the dispatch to a __torch_dispatch__ handler excluded.
 PyObject* new_restoring(PyTypeObject* type, PyObject*, PyObject*) {
   return guarded([&] {
     PyObject* object = make_guard(type, {}, {}, false);

@@ -11,7 +11,7 @@ PyObject* keyset_object(KeySet keys);
 
 // The key of a name; RuntimeError for an unknown one.
 const NamedKey& key_named(const char* text);
-// Of a DispatchKey or its name.
+// The key of a DispatchKey or of its name.
 const NamedKey& to_named_key(PyObject* object);
 
 void add_dispatch_keys(PyObject* module);

@@ -28,7 +28,7 @@
 namespace pellucid::python {
 namespace {
 
-// The keys above: a handler's own calls record nothing, as the op itself is recorded.
+// The keys above PythonDispatch. They are excluded while a handler runs: the op itself is recorded already.
 constexpr KeySet kAbove = KeySet(Key::Autograd) | Key::ViewInPlace;
 
 PyObject* protocol_name = nullptr;
@@ -48,13 +48,13 @@ ModeStack& mode_stack() {
 
 PyObject* own_implementation = nullptr;  // Tensor's
 
-// Null for classes that leave dispatch alone.
+// Null for classes that do not override __torch_dispatch__.
 PyObject* find_protocol(PyTypeObject* type) {
   PyObject* found = _PyType_Lookup(type, protocol_name);
   return found == own_implementation ? nullptr : found;
 }
 
-// The classes of arguments that want the call, subclasses before their bases.
+// The classes of arguments that define __torch_dispatch__, subclasses before their bases.
 class Overriding {
  public:
   explicit Overriding(const OpCall& call) {
@@ -120,10 +120,11 @@ void take_result(OpCall& call, PyObject* returned) {
         call.op->qualified_name.c_str(), PyUnicode_AsUTF8(text.get()));
 }
 
-// (overload, class of a mode or of tensors): the replacement of its __torch_dispatch__. Null until the first is given.
+// (overload, class of a mode or of tensors) -> the function that replaces its __torch_dispatch__. Null until the first
+// is registered.
 PyObject* dispatch_rules = nullptr;
 
-// Borrowed; null where the class's own method serves.
+// Borrowed; null if the class's own method is called.
 PyObject* rule_of(PyObject* overload, PyObject* owner) {
   PyObject* type = PyType_Check(owner) ? owner : reinterpret_cast<PyObject*>(Py_TYPE(owner));
   Object key = own(PyTuple_Pack(2, overload, type));
@@ -132,7 +133,7 @@ PyObject* rule_of(PyObject* overload, PyObject* owner) {
   return found;
 }
 
-// Whether `form` says of every argument what the call gives: a number where that is one.
+// Whether `form` has a number parameter exactly where the call has a number.
 bool says_numbers(const OpRecord& form, const OpCall& call) {
   const auto &declared = call.op->schema.arguments, &said = form.schema.arguments;
   if (form.schema.name != call.op->schema.name || said.size() != declared.size()) return false;
@@ -146,8 +147,8 @@ bool says_numbers(const OpRecord& form, const OpCall& call) {
   return true;
 }
 
-// The overload of the op for numbers, where it is given one and its declaration says that modes see that:
-// `gt.Scalar`, not `gt.Tensor`.
+// The overload that modes see: the one for numbers (`gt.Scalar` rather than `gt.Tensor`) if the call has a number and
+// the declaration says so.
 const OpRecord& shown_overload(const OpCall& call) {
   static const auto* having = [] {
     auto* made = new std::unordered_set<std::string_view>;
@@ -156,7 +157,7 @@ const OpRecord& shown_overload(const OpCall& call) {
     return made;
   }();
   const auto& declared = call.op->schema.arguments;
-  uint64_t numbers = 0;  // a bit for every argument that may be a tensor and is a number
+  uint64_t numbers = 0;  // a bit per argument that is a number where a tensor is permitted
   for (size_t i = 0; i < declared.size(); ++i)
     if (declared[i].type == ArgType::TensorOrScalar && call.args[i].tag != Tag::Tensor) numbers |= uint64_t{1} << i;
   if (!numbers) return *call.op;
@@ -181,15 +182,15 @@ const OpRecord& shown_overload(const OpCall& call) {
   return *place->second;
 }
 
-// Whether `owner` took the call.
+// Whether `owner` handled the call.
 bool is_taken(OpCall& call, PyObject* owner, const AskedCall& given) {
   const Object result = ask(call, owner, given);
   if (result) take_result(call, result.get());
   return static_cast<bool>(result);
 }
 
-// The kernel of a composite at the Decompose key: a Python function that calls the ops it is made of. It
-// declines by NotImplemented, and the op is seen as itself.
+// The kernel of an op at the Decompose key: a Python function that calls the ops of the op's decomposition. If it
+// returns NotImplemented, the op itself is dispatched.
 void run_decomposition(OpCall& call, void* context) {
   HoldGil gil;
   Object returned;
@@ -204,13 +205,13 @@ void run_decomposition(OpCall& call, void* context) {
   dispatch(call, call.keys);
 }
 
-// Whether the call needs a gradient that autograd did not record above: of a late op, which has no node of its own.
+// Whether the call needs a gradient that Autograd did not record. That happens for late ops, which have no nodes.
 bool is_unrecorded(const OpCall& call) {
   if (call.op->registered.has(Key::Autograd) || !thread_state.grad_mode) return false;
   return (gather_keys(call) - thread_state.exclude).has(Key::Autograd) && is_late(*call.op);
 }
 
-// The op as the ops that it calls, each of which is seen and recorded.
+// Runs the op as the ops that it calls, each of which is dispatched to modes and recorded.
 void run_seen_inside(OpCall& call) {
   call.keys = call.keys - kWatched;
   const KernelEntry& entry = call.op->table[static_cast<int>(call.keys.highest())];
@@ -233,7 +234,7 @@ void dispatch_to_python(OpCall& call, void*) {
 void ask_python(OpCall& call) {
   const Overriding overriding(call);
   const bool has_modes = !mode_stack().empty();
-  if (!has_modes && overriding.types().empty()) {  // an alias without an object of its class
+  if (!has_modes && overriding.types().empty()) {  // a tensor that has the key but no object of the class
     ExcludeKeys below(kWatched);
     return dispatch(call, call.keys);
   }
@@ -246,7 +247,7 @@ void ask_python(OpCall& call) {
   pack_given_arguments(call, args, kwargs);
   const AskedCall given{types.get(), args.get(), kwargs.get()};
   if (has_modes) {
-    const RunningMode mode(mode_stack());  // its own calls go to the modes below it
+    const RunningMode mode(mode_stack());  // the mode's own calls go to the outer modes
     if (is_taken(call, mode.get(), given)) return;
   }
   for (PyTypeObject* type : overriding.types())
@@ -254,7 +255,7 @@ void ask_python(OpCall& call) {
   raise_declined(call, types.get());
 }
 
-// Tensor's own __torch_dispatch__: the op on the tensors' memory.
+// Tensor's own __torch_dispatch__: runs the op on the tensors' memory.
 PyObject* default_implementation(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *function, *types, *arguments = nullptr, *kwargs = nullptr;
@@ -265,7 +266,7 @@ PyObject* default_implementation(PyObject*, PyObject* args) {
   });
 }
 
-// TensorImpl::data() comes here: a transform's tensor has the memory of what it wraps, a wrapper subclass's none.
+// Called by TensorImpl::data(): a transform's tensor has the memory of the wrapped one, a wrapper subclass has none.
 void find_memory_or_refuse(TensorImpl& tensor) {
   if (tensor.wrapper) return find_memory(tensor);
   if (kind_of(tensor)) raise_without_memory(tensor);
@@ -302,7 +303,7 @@ PyObject* make_wrapper(PyObject*, PyObject* args) {
   });
 }
 
-// _share_storage(tensor, source): a result of a view op, made by a handler, names its source's memory.
+// _share_storage(tensor, source): makes the result of a view op, returned by a handler, an alias of its source.
 PyObject* share_storage(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *object, *source;
@@ -372,8 +373,8 @@ PyObject* register_dispatch_rule(PyObject*, PyObject* args) {
   });
 }
 
-// _derived_from(name): (rule, forward overload, [(source, index, element)] of its arguments, [(argument, value)]
-// of what chose the plan, [input of each result]) of a derivative op.
+// _derived_from(name), of a derivative op: (rule, forward overload, [(source, index, element)] per argument,
+// [(argument, value)] of the forward call that select the plan, [forward input per result]).
 PyObject* derivation(PyObject*, PyObject* name_object) {
   return guarded([&] {
     const char* name = PyUnicode_AsUTF8(name_object);
@@ -395,8 +396,9 @@ PyObject* derivation(PyObject*, PyObject* name_object) {
   });
 }
 
-// _derivative_of(name, mask, results, *args, **kwargs): the op that gives the gradients of the inputs of the mask in
-// such a call of the op `name`, with [(argument, element, dim)] of the sizes that it reads. None: no op computes them.
+// _derivative_of(name, mask, results, *args, **kwargs): the op that computes the gradients of the inputs in the mask
+// for such a call of the op `name`, and [(argument, element, dim)] of the sizes that it reads. None: there is no such
+// op.
 PyObject* derivative_of(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   return guarded([&]() -> PyObject* {
     if (count < 3) raise(ErrorKind::Type, "_derivative_of takes a name, a mask and results before the arguments");
@@ -438,7 +440,7 @@ PyObject* origin(PyObject*, PyObject* name_object) {
   });
 }
 
-// _op_of_origin(schema, origin): the op that the compiler makes of an encoded description.
+// _op_of_origin(schema, origin): the op that the compiler makes from an encoded origin.
 PyObject* op_of_origin(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     const char *schema, *origin;
@@ -461,7 +463,7 @@ PyMethodDef functions[] = {
      "_make_wrapper(cls, like, device): an object of `cls` with the geometry of `like` and no memory."},
     {"_share_storage", share_storage, METH_VARARGS, "_share_storage(tensor, source): takes the source's storage."},
     {"_push_torch_dispatch_mode", push_mode, METH_O, "Makes a mode the innermost one of this thread."},
-    {"_pop_torch_dispatch_mode", pop_mode, METH_NOARGS, "Takes the innermost mode away and returns it."},
+    {"_pop_torch_dispatch_mode", pop_mode, METH_NOARGS, "Removes the innermost mode and returns it."},
     {"_torch_dispatch_modes", list_modes, METH_NOARGS, "The modes in force in this thread, the innermost last."},
     {"_register_decomposition", register_decomposition, METH_VARARGS,
      "_register_decomposition(name, function): what __torch_dispatch__ sees in place of an op."},
@@ -474,7 +476,7 @@ PyMethodDef functions[] = {
     {"_op_of_origin", op_of_origin, METH_VARARGS, "_op_of_origin(schema, origin): an op of an encoded description."},
     {"_derivative_origin", origin, METH_O, "_derivative_origin(name): what a derivative op was traced from, encoded."},
     {"_exclude_torch_dispatch", exclude_dispatch, METH_O,
-     "Whether ops leave __torch_dispatch__ out in this thread; returns what was set before."},
+     "Sets whether this thread's ops skip __torch_dispatch__; returns the previous value."},
     {},
 };
 

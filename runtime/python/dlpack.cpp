@@ -65,7 +65,7 @@ void delete_exported(DLManagedTensor* managed) {
   delete exported;
 }
 
-// A capsule that nobody consumed.
+// Frees the tensor of a capsule that was not consumed.
 void delete_capsule(PyObject* capsule) {
   if (!PyCapsule_IsValid(capsule, kName)) return;
   auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, kName));

@@ -7,7 +7,7 @@
 namespace pellucid::python {
 namespace {
 
-// Borrowed from its module, which stays.
+// Borrowed from its module, which is never freed.
 PyObject* linear_algebra_error() {
   PyObject* module = PyImport_ImportModule("pellucid.linalg");
   PyObject* type = module ? PyObject_GetAttrString(module, "LinAlgError") : nullptr;
@@ -34,8 +34,8 @@ PyObject* exception_type(ErrorKind kind) {
   return PyExc_RuntimeError;
 }
 
-// The text of a refused allocation with what holds memory (pellucid/memory/_failure.py). Explaining takes
-// memory too: a refusal meanwhile has the plain text.
+// Appends a report of the memory in use to the message of a failed allocation (pellucid/memory/_failure.py). The report
+// allocates too: if that fails, the error has the plain message.
 void set_out_of_memory_error(const char* text) {
   static thread_local bool is_explaining = false;
   PyObject* explained = nullptr;

@@ -17,7 +17,7 @@ int num_function_modes = 0;
 
 namespace {
 
-// Subclasses are read as tensors.
+// The number of scopes of this thread in which subclasses are treated as plain tensors.
 constinit thread_local int disabled_depth __attribute__((tls_model("initial-exec"))) = 0;
 
 ModeStack& mode_stack() {
@@ -26,7 +26,7 @@ ModeStack& mode_stack() {
   return stack;
 }
 
-int num_entered = 0;  // modes of all threads, running ones included: while there are any, plain tensors ask too
+int num_entered = 0;  // modes of all threads, running ones included; while it is not 0, attributes of plain tensors ask
 
 void count_entered(int change) {
   const bool was_active = num_entered > 0;
@@ -56,7 +56,7 @@ void collect(PyObject* object, Overriding& overriding) {
   overriding.insert(before, object);
 }
 
-// What the methods are called with; `kwargs` is null where they are left to their default.
+// The arguments of the methods; `kwargs` is null if the method uses its default.
 struct Call {
   Object args, kwargs, types;
 };
@@ -85,12 +85,12 @@ Call pack_call(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject
   return call;
 }
 
-// An object whose override is handling a call of `function`. One that makes the same call
-// again, as the tensors of an installed PyTorch do, would recurse forever.
+// An object whose override is handling a call of `function`. An override that makes the same call again, like that of
+// an installed PyTorch's tensors, would recurse infinitely.
 class ActiveOverride {
  public:
   ActiveOverride(PyObject* function, PyObject* object) : function_(function), object_(object), outer_(innermost_) {
-    constexpr int kMostTimes = 3;  // a class may try again in another state
+    constexpr int kMostTimes = 3;  // a class may retry in a different state
     int times = 0;
     for (const ActiveOverride* call = outer_; call; call = call->outer_)
       times += call->function_ == function && call->object_ == object;
@@ -123,20 +123,20 @@ Object ask(PyObject* owner, PyObject* function, const Call& call) {
   return call_protocol(protocol_name, {arguments, call.kwargs ? 5u : 4u});
 }
 
-// The type of bound slots, as `Tensor.grad.__get__` is one, for which not every CPython exports a name.
+// The type of bound slots such as `Tensor.grad.__get__`; not every CPython exports its name.
 PyTypeObject* bound_slot_type() {
   static PyTypeObject* const type = Py_TYPE(own(PyObject_GetAttrString(Py_None, "__str__")).get());
   return type;
 }
 
-// Calls `function` while subclasses are read as tensors.
+// Calls `function` while subclasses are treated as plain tensors.
 Object call_disabled(PyObject* function, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   const ReadAsPlainTensors scope;
   return own(PyObject_Vectorcall(function, args, static_cast<size_t>(count), keywords));
 }
 
-// Whether the first class inherits Tensor's own implementation and covers the others: then
-// the call is made at once, without a tuple and a dictionary of its arguments.
+// Whether the first class inherits Tensor's own implementation and is a subclass of the others. Then the call is made
+// directly, without a tuple and a dict of its arguments.
 bool is_served_by_default(const Overriding& overriding) {
   if (overriding.empty()) return false;
   PyTypeObject* type = Py_TYPE(overriding[0]);
@@ -164,7 +164,7 @@ PyObject* default_implementation(PyObject* cls, PyObject* args) {
       if (!related) return new_reference(Py_NotImplemented);
     }
     Object positional = arguments ? Object::borrow(arguments) : own(PyTuple_New(0));
-    // Functions of this library ask nobody while subclasses are read as tensors; another library's does.
+    // This library's functions do not call __torch_function__ in such a scope; another library's may, and recurse.
     thread_local PyObject* running = nullptr;
     if (running == function)
       ActiveOverride::raise_unknown_function(function, reinterpret_cast<PyTypeObject*>(cls)->tp_name);
@@ -217,7 +217,7 @@ PyObject* list_modes(PyObject*, PyObject*) {
   return guarded([] { return mode_stack().as_list(); });
 }
 
-// _disable_torch_function_modes(): takes all modes of this thread and returns them, outermost first.
+// _take_torch_function_modes(): removes all modes of this thread and returns them, outermost first.
 PyObject* take_all_modes(PyObject*, PyObject*) {
   return guarded([] {
     Object list = own(PyList_New(0));
@@ -254,15 +254,15 @@ PyMethodDef functions[] = {
     {"_disabled_torch_function_impl", run_disabled, METH_VARARGS,
      "A __torch_function__ for subclasses that ops treat as plain tensors."},
     {"_change_torch_function_depth", change_disabled_depth, METH_O,
-     "Adds to the number of scopes in which subclasses are read as tensors."},
+     "Adds to the number of scopes in which subclasses are treated as plain tensors."},
     {"_push_torch_function_mode", push_mode, METH_O, nullptr},
     {"_pop_torch_function_mode", pop_mode, METH_NOARGS, nullptr},
     {"_torch_function_modes", list_modes, METH_NOARGS, "The modes in force in this thread, the innermost last."},
-    {"_take_torch_function_modes", take_all_modes, METH_NOARGS, "Takes away all modes of this thread; returns them."},
+    {"_take_torch_function_modes", take_all_modes, METH_NOARGS, "Removes all modes of this thread and returns them."},
     {"_has_torch_function", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(has_override)), METH_FASTCALL,
      "Whether a call with these arguments belongs to a mode or to an argument's __torch_function__."},
     {"_call_torch_function", call_override_from_python, METH_VARARGS,
-     "_call_torch_function(func, args, kwargs): gives the call to modes and overriding arguments."},
+     "_call_torch_function(func, args, kwargs): passes the call to modes and overriding arguments."},
     {},
 };
 
@@ -287,7 +287,7 @@ ReadAsPlainTensors::~ReadAsPlainTensors() { --disabled_depth; }
 PyObject* convert_result(Object result, PyTypeObject* type, PyObject* function) {
   const bool is_sequence = PyTuple_Check(result.get()) || PyList_Check(result.get());
   if (!is_exact_tensor(result.get()) && !is_sequence) return result.leak();
-  const bool is_read = Py_TYPE(function) == bound_slot_type();  // of an attribute: some stay plain
+  const bool is_read = Py_TYPE(function) == bound_slot_type();  // reads of some attributes give plain tensors
   if (!is_sequence && !is_read) return type == tensor_type ? result.leak() : convert_to_type(type, std::move(result));
   static LateImport convert("pellucid._tensor.subclasses", "convert_result");
   PyObject* arguments[] = {result.get(), reinterpret_cast<PyObject*>(type), function};
@@ -305,7 +305,7 @@ PyObject* call_override(PyObject* function, PyObject* self, PyObject* const* arg
     return call_default(Py_TYPE(overriding[0]), function, self, args, count, keywords);
   const Call call = pack_call(self, args, count, keywords, overriding);
   if (has_modes) {
-    const RunningMode mode(mode_stack());  // its own calls go to the modes below it
+    const RunningMode mode(mode_stack());  // the mode's own calls go to the outer modes
     Object result = ask(mode.get(), function, call);
     if (result.get() != Py_NotImplemented) return result.leak();
   }

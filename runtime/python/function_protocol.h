@@ -1,4 +1,4 @@
-// The __torch_function__ protocol: subclasses and foreign types that want to see calls themselves.
+// The __torch_function__ protocol: modes, subclasses and foreign types that handle calls themselves.
 #pragma once
 
 #include <span>
@@ -7,10 +7,10 @@
 
 namespace pellucid::python {
 
-// What an op does with an argument in a tensor's place.
+// How an op treats an object given for a tensor.
 enum class TensorKind : uint8_t {
-  Tensor,     // reads it
-  Overrides,  // hands the whole call to the argument's __torch_function__
+  Tensor,     // as a tensor
+  Overrides,  // passes the whole call to the object's __torch_function__
   Foreign,    // refuses it
 };
 
@@ -27,14 +27,14 @@ inline TensorKind classify(PyObject* object) {
 // Function modes of all threads; changes under the interpreter lock.
 extern int num_function_modes;
 bool function_modes_of_this_thread();
-// A TorchFunctionMode is active in this thread: every call goes to it first.
+// Whether a TorchFunctionMode is active in this thread. Every call goes to it first.
 inline bool function_modes_active() { return num_function_modes != 0 && function_modes_of_this_thread(); }
 
-// Whether a tensor's class inherits Tensor's own implementation: the call runs as for plain tensors, and
-// its results become objects of the class.
+// Whether a tensor's class inherits Tensor's own implementation, which runs the call as for plain tensors and converts
+// its results to the class.
 bool inherits_default_protocol(PyTypeObject* type);
 
-// Subclasses are read as plain tensors in this scope.
+// In this scope, subclasses are treated as plain tensors.
 class ReadAsPlainTensors {
  public:
   ReadAsPlainTensors();
@@ -43,21 +43,21 @@ class ReadAsPlainTensors {
   ReadAsPlainTensors& operator=(const ReadAsPlainTensors&) = delete;
 };
 
-// What a call of `function` returned, as objects of the subclass `type`.
+// Converts the tensors in the result of a call of `function` to the subclass `type`.
 PyObject* convert_result(Object result, PyTypeObject* type, PyObject* function);
 
-// Gives the call to the modes, then to the overriding arguments (subclasses before their bases, then
-// from left to right). `self` may be null; `function` is the public callable. As in PyTorch, a call of a builtin
-// function without keywords (null) has no `kwargs`, one of a function in Python (`no_keywords`) an empty dict.
+// Passes the call to the modes, then to the overriding arguments (subclasses before their bases, then from left to
+// right). `self` may be null; `function` is the public callable. As in PyTorch, `kwargs` is absent for a builtin
+// function without keywords (`keywords` null) and an empty dict for a Python function (`no_keywords`).
 PyObject* call_override(PyObject* function, PyObject* self, PyObject* const* args, Py_ssize_t count,
                         PyObject* keywords);
 PyObject* no_keywords();  // borrowed: the empty tuple
 // The same of a tuple and a dict, or null, of arguments.
 PyObject* call_override(PyObject* function, PyObject* positional, PyObject* kwargs);
 
-// What the slots of Tensor ask first (`len(x)`, `float(x)`, `x[i]`): nobody looks an attribute up there.
+// Called first by Tensor's slots (`len(x)`, `float(x)`, `x[i]`), which are reached without an attribute lookup.
 bool slot_is_overridden(PyObject* self);
-// The call given away as that of Tensor's method of this name.
+// Passes a slot's call to modes and overrides as a call of Tensor's method of this name.
 PyObject* call_slot_override(const char* method, std::span<PyObject* const> arguments);
 
 void add_function_protocol(PyObject* module);

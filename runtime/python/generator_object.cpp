@@ -110,7 +110,7 @@ PyMethodDef methods[] = {
     {"initial_seed", initial_seed, METH_NOARGS, "The seed the stream started from."},
     {"get_state", get_state, METH_NOARGS, "The state, as a uint8 tensor."},
     {"set_state", set_state, METH_O, "set_state(state): continues from a state that get_state() gave."},
-    {"clone_state", clone_state, METH_NOARGS, "A generator at the same place of the same stream."},
+    {"clone_state", clone_state, METH_NOARGS, "A generator with the same state."},
     {},
 };
 PyGetSetDef attributes[] = {{"device", get_device, nullptr, nullptr, nullptr}, {}};

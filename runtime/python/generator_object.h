@@ -9,7 +9,7 @@ namespace pellucid::python {
 extern PyTypeObject generator_type;
 
 struct GeneratorObject {
-  PyObject_HEAD Generator* generator;  // owned, but for the default generator
+  PyObject_HEAD Generator* generator;  // owned, except for the default generator
 };
 
 inline bool is_generator(PyObject* object) { return PyObject_TypeCheck(object, &generator_type); }

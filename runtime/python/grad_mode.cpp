@@ -1,7 +1,7 @@
 // no_grad, enable_grad, set_grad_enabled and inference_mode: context managers and decorators.
 //
-// One object type serves all four; what differs is what entering does. Decorated functions keep
-// their names and signatures (pellucid/_C/_runtime/context_decorators.py, which also handles generators).
+// All four share one object layout and differ in what entering sets. Decorated functions retain their names and
+// signatures (pellucid/_C/_runtime/context_decorators.py, which also handles generators).
 #include <memory>
 #include <vector>
 
@@ -17,15 +17,15 @@ struct GradState {
 };
 
 GradState current_state() { return {thread_state.grad_mode, thread_state.inference_mode}; }
-// In inference mode nothing is recorded, whatever contexts inside it say.
+// In inference mode nothing is recorded, even in inner enable_grad contexts.
 void restore(GradState state) {
   thread_state.grad_mode = state.grad_mode && !state.inference_mode;
   thread_state.inference_mode = state.inference_mode;
 }
 
 struct ContextObject {
-  PyObject_HEAD GradState entered;  // what entering sets
-  bool sets_inference;              // else inference mode stays as it is
+  PyObject_HEAD GradState entered;  // the state that entering sets
+  bool sets_inference;              // false: inference mode is unchanged
   GradState saved;                  // of the outermost entry
   int depth;
   std::vector<GradState>* nested;  // of inner entries of the same object
@@ -33,7 +33,7 @@ struct ContextObject {
 
 ContextObject* as_context(PyObject* object) { return reinterpret_cast<ContextObject*>(object); }
 
-// A boundary where inference mode begins or ends; false with Python's error set.
+// Passes a boundary if inference mode begins or ends; false with a Python error set.
 bool announce(bool changes_inference) {
   if (!changes_inference) return true;
   Object done = Object::steal(guarded([] {
@@ -137,7 +137,7 @@ PyObject* inference_mode_new(PyTypeObject* type, PyObject* args, PyObject* kwarg
   return on < 0 ? nullptr : make(type, {!on, on != 0}, true);
 }
 
-// Sets at once; used as a context it goes back at the end.
+// Sets the mode when called; as a context manager it also restores it.
 PyObject* set_grad_enabled_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"mode", nullptr};
   PyObject* given;
@@ -152,7 +152,7 @@ PyObject* set_grad_enabled_new(PyTypeObject* type, PyObject* args, PyObject* kwa
   return self;
 }
 
-// The state to go back to is that before the constructor, which had set the mode already.
+// Leaving restores the state before the constructor, which has set the mode already.
 PyObject* set_grad_enabled_enter(PyObject* self, PyObject* unused) {
   ContextObject& context = *as_context(self);
   if (context.depth > 0) return enter(self, unused);
@@ -161,7 +161,7 @@ PyObject* set_grad_enabled_enter(PyObject* self, PyObject* unused) {
   Py_RETURN_NONE;
 }
 
-// As a decorator the function alone runs in the mode.
+// As a decorator, only the function runs in the mode.
 PyObject* set_grad_enabled_call(PyObject* self, PyObject* args, PyObject* kwargs) {
   restore(as_context(self)->saved);
   return call(self, args, kwargs);
@@ -190,8 +190,8 @@ PyMethodDef context_methods[] = CONTEXT_METHODS(enter);
 PyMethodDef setting_methods[] = CONTEXT_METHODS(set_grad_enabled_enter);
 #undef CONTEXT_METHODS
 PyGetSetDef context_attributes[] = {
-    {"mode", get_mode, nullptr, "What entering sets.", nullptr},
-    {"prev", get_previous, nullptr, "The grad mode that leaving goes back to.", nullptr},
+    {"mode", get_mode, nullptr, "The grad mode that entering sets.", nullptr},
+    {"prev", get_previous, nullptr, "The grad mode that leaving restores.", nullptr},
     {},
 };
 
@@ -210,7 +210,7 @@ ContextType context_types[] = {
      context_methods, call},
     {"pellucid.inference_mode", "inference_mode(mode=True): like no_grad, and tensors made in it never record.",
      inference_mode_new, context_methods, call},
-    {"pellucid.set_grad_enabled", "set_grad_enabled(mode): switches recording, for good or for a scope.",
+    {"pellucid.set_grad_enabled", "set_grad_enabled(mode): turns recording on or off, as a function or for a scope.",
      set_grad_enabled_new, setting_methods, set_grad_enabled_call},
 };
 

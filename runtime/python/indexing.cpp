@@ -1,8 +1,8 @@
 // tensor[key] and tensor[key] = value.
 //
-// The basic part of a key (integers, slices, None, Ellipsis) is one pass over the geometry. When
-// gradients or a mode must see it, the same pass runs the view ops instead. What remains (tensors,
-// masks, lists) goes to the ops index and index_put_ with one entry per dimension.
+// The basic items of a key (integers, slices, None, Ellipsis) are applied in one pass over sizes and strides. If
+// autograd or a mode must see them, the same pass runs view ops instead. The advanced items (tensors, masks, lists)
+// become the arguments of the ops index and index_put_, one entry per dimension.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -74,7 +74,7 @@ class GeometryView {
   int64_t sizes_[kMaxDims], strides_[kMaxDims];
 };
 
-// Runs the view op of each step; beside other items, ":" is none.
+// Runs the view op of each step; a ":" beside other items needs none.
 class RecordedView {
  public:
   RecordedView(TensorImpl& source, bool has_other_items)
@@ -101,7 +101,7 @@ class RecordedView {
 
 bool is_mask(const TensorImpl& tensor) { return tensor.dtype == DType::Bool || tensor.dtype == DType::UInt8; }
 
-// One entry per dimension of the basic view that is left; null entries take all of it.
+// One index per dimension of the basic view; null entries select the whole dimension.
 struct AdvancedIndices {
   std::vector<Tensor> entries;
   bool any = false;
@@ -110,7 +110,7 @@ struct AdvancedIndices {
     entries.push_back(std::move(index));
     any = true;
   }
-  // The mask, where nothing else indexes; else null.
+  // The mask, if it is the only index; else null.
   const TensorImpl* only_mask() const {
     const Tensor* only = nullptr;
     for (const Tensor& entry : entries)
@@ -134,7 +134,7 @@ Tensor mask_of(bool value) {
   return mask;
 }
 
-// What one item of a key is, after lists and arrays became tensors.
+// One item of a key, after conversion of lists and arrays to tensors.
 struct Item {
   enum Kind : uint8_t { Integer, Slice, NewAxis, Ellipsis, Boolean, Index } kind;
   int64_t integer = 0;
@@ -147,7 +147,7 @@ struct Item {
   }
 };
 
-// A number of a function transform stays a tensor: each example has its own.
+// A 0-d tensor of a function transform stays a tensor: its value differs between examples.
 Item tensor_item(Tensor tensor) {
   if (tensor->ndim > 0 || tensor->wrapper || category(tensor->dtype) > DTypeCategory::Integral)
     return {.kind = Item::Index, .tensor = std::move(tensor)};
@@ -179,7 +179,7 @@ Item read_item(PyObject* object) {
         Py_TYPE(object)->tp_name);
 }
 
-// ":", whatever the size is.
+// Whether a slice is ":", independent of the size.
 bool is_colon(PyObject* slice) {
   const auto* given = reinterpret_cast<PySliceObject*>(slice);
   return given->start == Py_None && given->stop == Py_None && given->step == Py_None;
@@ -249,7 +249,7 @@ Tensor apply_items(TensorImpl& self, std::span<PyObject* const> keys, AdvancedIn
   return view.result();
 }
 
-// A view that no op makes, in the timeline.
+// The timeline's event for a view that is made without an op.
 struct IndexingEvent {
   explicit IndexingEvent(NamedOp op) {
     if (!is_watched(kWatchCalls)) [[likely]]
@@ -260,14 +260,14 @@ struct IndexingEvent {
   TimelineScope scope;
 };
 
-// Nothing above the backend has to see the views. ViewInPlace alone (a view of a base without
-// gradients) needs no op either: a view of a view records the base by itself.
+// Whether no key above the backend must see the views. ViewInPlace alone (a view of a base without gradients) needs no
+// op either: a view of a view points to the base.
 bool is_unobserved(const TensorImpl& self) {
   const KeySet above = self.keys - kBackends - KeySet(Key::ViewInPlace);
   return above.empty() && !requires_grad(self) && thread_state.include.empty() && !is_watched(kWatchObservers);
 }
 
-// Keys of integers and slices alone, the most frequent ones: no Items, no allocation.
+// The fast path for keys of integers and slices: no Items, no allocation.
 bool apply_simple(TensorImpl& self, std::span<PyObject* const> keys, Tensor& result) {
   if (keys.size() > self.ndim) return false;
   for (PyObject* key : keys)
@@ -312,7 +312,7 @@ Tensor basic_view(TensorImpl& self, std::span<PyObject* const> keys, AdvancedInd
   Tensor simple;
   if (apply_simple(self, keys, simple)) return simple;
   Tensor view = apply_items<GeometryView>(self, keys, advanced);
-  // Where tensors alone index it, the tensor itself is written: the history has no view then.
+  // If all items are tensors, the tensor itself is written and no view is recorded.
   const bool same = advanced.any && view->offset == self.offset && std::ranges::equal(view->shape(), self.shape()) &&
                     std::ranges::equal(view->stride(), self.stride());
   return same ? Tensor::share(&self) : std::move(view);
@@ -360,7 +360,7 @@ Tensor drop_leading_ones(TensorImpl& value, int64_t target_ndim) {
   return current;
 }
 
-// One number behind one mask may have another dtype: it is converted as a Python number would be.
+// A single number assigned through a mask may have another dtype: it is converted like a Python number.
 Tensor as_element(Tensor value, DType dtype) {
   if (value->dtype == dtype) return value;
   if (!value->wrapper && value->device.type != DeviceType::Meta) {
@@ -392,8 +392,7 @@ void assign(TensorImpl& target, const AdvancedIndices& advanced, PyObject* value
   }
   if (!advanced.any) {
     source = drop_leading_ones(*source, target.ndim);
-    // A part of the target, repeated over it (x[:] = x[0]), may be read from a copy: copy_ refuses only
-    // what is dense.
+    // x[:] = x[0]: copy_ refuses a dense source that overlaps the target, but copies an expanded one first.
     if (source->storage == target.storage && !std::ranges::equal(source->shape(), target.shape()))
       source = call_op(NamedOp::Expand, {Value::of(source.get()), Value::of(target.shape())});
     call_op(NamedOp::Copy, {Value::of(&target), Value::of(source.get())});
@@ -405,7 +404,7 @@ void assign(TensorImpl& target, const AdvancedIndices& advanced, PyObject* value
             "one number is written through bool masks only, not through one of dtype uint8: use mask.bool()");
     source = as_element(std::move(source), target.dtype);
   }
-  source = drop_leading_ones(*source, 0);  // broadcasting restores those of the destination
+  source = drop_leading_ones(*source, 0);  // broadcasting restores the target's leading dimensions
   const std::vector<TensorImpl*> pointers = advanced.pointers();
   call_op(NamedOp::IndexPut, {Value::of(&target), index_list(pointers), Value::of(source.get())});
 }

@@ -16,18 +16,18 @@
 namespace pellucid::python {
 namespace {
 
-// The handlers at the keys of history do nothing for tensors that neither require gradients nor are written to.
+// The handlers at the history keys do nothing for tensors that neither require gradients nor are written to.
 constexpr KeySet kCacheableKeys = kHistoryKeys | Key::CPU;
 
-// Small calls, which alone are prepared, run at once also where larger ones are recorded.
+// Only small calls are prepared, and regions do not record small calls, so Key::Lazy is ignored.
 KeySet keys_but_lazy(const OpRecord& op, KeySet keys) { return dispatch_keys(op, keys) - Key::Lazy; }
 
-// What kind of argument the words that follow are of.
+// The kind of argument that the following words describe.
 enum class Fact : uint64_t { Tensor = 1, Float, Int, Sequence, Object, Keywords };
 
 uint64_t tagged(Fact fact, uint64_t rest) { return static_cast<uint64_t>(fact) << 56 | rest; }
 
-// Objects of these types never change, and a program has one object per value.
+// Whether an object's address identifies its value: it is immutable and a program has one object per value.
 bool is_known_by_address(PyObject* object) {
   if (object == Py_None || PyBool_Check(object)) return true;
   PyTypeObject* type = Py_TYPE(object);
@@ -39,12 +39,12 @@ bool is_known_sequence(PyObject* object) {
   return PyTuple_CheckExact(object) || PyList_CheckExact(object) || Py_TYPE(object) == &size_type;
 }
 
-// Everything of a call's arguments but the contents and places of its tensors, as words; and its tensors.
+// The facts of a call's arguments as words: everything except the contents and addresses of tensors. Also the tensors.
 class ArgumentFacts {
  public:
   explicit ArgumentFacts(const PythonArguments& given);
 
-  bool complete() const { return count_ != 0; }                         // false: such a call is never cached
+  bool complete() const { return count_ != 0; }                         // false: the call cannot be cached
   std::span<const uint64_t> words() const { return {words_, count_}; }  // padded: a multiple of kPadding
   std::span<TensorImpl* const> tensors() const { return {tensors_, num_tensors_}; }
   KeySet keys() const { return KeySet::from_bits(keys_); }
@@ -55,7 +55,7 @@ class ArgumentFacts {
 
  private:
   static constexpr size_t kMaxWords = 64;
-  // Most words of one argument, and the padding.
+  // The maximum number of words of one argument, plus the padding.
   static constexpr size_t kMargin = 1 + 2 * kInlineDims + kPadding;
   struct Writer;
 
@@ -65,7 +65,7 @@ class ArgumentFacts {
   uint64_t words_[kMaxWords];
 };
 
-// Where the next word goes, in registers; null once the arguments are of other kinds.
+// The position of the next word, held in registers; null once an argument cannot be described.
 struct ArgumentFacts::Writer {
   uint64_t* next;
   uint64_t* const limit;
@@ -84,12 +84,12 @@ struct ArgumentFacts::Writer {
         own_keys & ~kCacheableKeys.bits() || tensor.numel >= kParallelGrain || tensor.ndim > kInlineDims;
     if (refused || num_tensors == kMaxTensors) [[unlikely]]
       return fail();
-    // A view follows its base, which may have been written to since.
+    // A view's history follows its base, which may have been written since.
     if (tensor.base && tensor.base->requires_grad() && !tensor.requires_grad()) [[unlikely]]
       return fail();
     facts.tensors_[num_tensors++] = &tensor;
     keys |= own_keys;
-    // A tensor of these keys without memory is a recorded value, which gets it when it is read.
+    // A tensor with these keys but without memory is a recorded value, which gets memory when it is read.
     constexpr uint32_t kLasting = ~(uint32_t{TensorImpl::kNoMemory} << 16);
     add(tagged(Fact::Tensor, (tensor.facts() & kLasting) | (own_keys & kHistoryKeys.bits()) << 8));
     hash += static_cast<uint64_t>(tensor.numel) << 4;
@@ -177,7 +177,7 @@ bool same_words(std::span<const uint64_t> known, std::span<const uint64_t> words
 
 namespace {
 
-// What a call of the cache is seen by: nobody, or the timeline.
+// The observer of a cached call: none, or the timeline.
 struct Unseen {
   struct Event {};
   Event event(const OpCall&) const { return {}; }
@@ -195,7 +195,7 @@ PyObject* InlineCache::run(const PythonArguments& given, bool& wanted) {
   return run_seen(given, wanted, Unseen{});
 }
 
-// Apart: a call that nobody watches costs one test more, and saves no registers.
+// A separate function, so that unobserved calls cost only one more test and need not save registers.
 [[gnu::noinline]] PyObject* InlineCache::run_watched(const PythonArguments& given, bool& wanted) {
   wanted = false;
   return is_watched(kWatchObservers) ? nullptr : run_seen(given, wanted, Recorded{});
@@ -226,7 +226,7 @@ template <class Watcher>
   OpCall call{&op, cached->values.data(), results.data(), static_cast<uint8_t>(cached->values.size()), cached->keys};
   [[maybe_unused]] const auto event = watcher.event(call);
   if (!cached->prepared->run(call, facts.tensors())) [[unlikely]] {
-    // May run Python, which may call the same op or change a list: what its Values point to lives until it is done.
+    // May run Python, which may call the same op or change a list: hold everything that the Values point to.
     std::unique_ptr<CachedCall> held = std::move(place.call);
     std::vector<Tensor> items;
     for (TensorImpl* item : facts.tensors()) items.push_back(Tensor::share(item));

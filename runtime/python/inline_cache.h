@@ -1,10 +1,10 @@
-// Inline caches: repeated calls of one public name run what the first of them prepared.
+// Inline caches: repeated calls of one public name run the prepared form of the first.
 //
-// Arguments that are the same but for the contents and places of their tensors select the same overload,
-// become the same Values and end in the same kernel launches (core/call_facts.h), so that parsing, key and
-// lookup are left out. Only what no key between Python and the CPU kernel wants to see but those that record
-// for gradients is cached: no mode or observer is active. Changes under the interpreter lock.
-// Called by op_callable.cpp, method_entries.cpp and operators.cpp.
+// Arguments that differ only in the contents and addresses of tensors select the same overload, parse to the same
+// Values and lead to the same kernel launches (core/call_facts.h), so parsing, key and lookup are skipped. A call is
+// cached only if no mode or observer is active and no key between Python and the CPU kernel, other than those that
+// record gradients, must see it. Used under the interpreter lock by op_callable.cpp, method_entries.cpp and
+// operators.cpp.
 #pragma once
 
 #include <memory>
@@ -16,22 +16,22 @@
 
 namespace pellucid::python {
 
-// A call, and its prepared form: null when it cannot be prepared.
+// A cached call and its prepared form, which is null if the call cannot be prepared.
 struct CachedCall {
   std::vector<uint64_t> words;  // the facts of its arguments
   uint64_t hash = 0;
   std::unique_ptr<Prepared> prepared;
   const OpRecord* op = nullptr;
   size_t num_results = 0;
-  KeySet keys;               // those that chose the kernel
-  uint32_t epoch = 0;        // of the op, when they did
-  StoredValues values;       // the arguments; the tensors are those of the last call
-  std::vector<Object> held;  // objects that `words` names by their address
+  KeySet keys;               // that selected the kernel
+  uint32_t epoch = 0;        // of the op, at that time
+  StoredValues values;       // the arguments, with the tensors of the last call
+  std::vector<Object> held;  // objects whose addresses are in `words`
 };
 
 class InlineCache {
  public:
-  // The result of a cached call; null for others, when `wanted` says whether to cache this one.
+  // The result of a cached call. For other calls null, and `wanted` is set to whether to cache this one.
   PyObject* run(const PythonArguments& given, bool& wanted);
   void insert(std::unique_ptr<CachedCall> call);
 
@@ -49,8 +49,8 @@ class InlineCache {
   std::unique_ptr<Place[]> places_;
 };
 
-// The call whose arguments `given` were parsed to `parsed`, for InlineCache::insert. Null if it cannot be cached: its
-// Values point to memory of the call alone, or are in another order than the tensors were given in.
+// Describes the call whose arguments `given` were parsed to `parsed`, for InlineCache::insert. Null if it cannot be
+// cached: its Values point to temporary memory, or the tensors are not in the order in which they were given.
 std::unique_ptr<CachedCall> describe_call(const PythonArguments& given, const Signature& signature,
                                           ParsedArguments& parsed);
 

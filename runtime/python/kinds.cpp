@@ -1,9 +1,10 @@
-// Tensors of kinds for Python, and the one fallback of their keys: an op on them is an op on their components.
+// Sparse, quantized and nested tensors for Python, and the fallback of their keys: an op on them is ops on their
+// components.
 //
-// The fallback asks the kind's answer (pellucid.sparse._ops.answer, ao._quantized.answer, nested._ops.answer), which computes the
-// op with ops on components, seen by autograd and by everything below it. A call that it ran on the values alone is
-// repeated without asking it (part_calls.h). What it leaves and is made of other ops
-// (composites, late overloads) runs as these.
+// The fallback calls the kind's `answer` function (pellucid.sparse._ops.answer, ao._quantized.answer,
+// nested._ops.answer), which computes the op with ops on the components; autograd and the keys below it see these. A
+// call that it ran on the values alone is repeated without Python (part_calls.h). If `answer` declines a composite or a
+// late overload, that runs as the ops it calls.
 #include <algorithm>
 #include <mutex>
 
@@ -52,7 +53,7 @@ Kind& checked_kind(PyObject* object) {
         call.op->qualified_name.c_str(), key_name((keys & kKinds).highest(), keys).c_str());
 }
 
-// The ops that it is made of, each of which comes here if it has a sparse argument.
+// Runs the op as the ops that it calls; those with an argument of a kind reach the fallback again.
 void run_inside(OpCall& call) {
   if (!is_late(*call.op) && call.op->kind != OpKind::Composite) raise_not_offered(call);
   call.keys = call.keys - kKinds;
@@ -61,7 +62,7 @@ void run_inside(OpCall& call) {
   entry.function(call, entry.context);
 }
 
-// A pattern or structure is the same if it is the same memory, not written to since.
+// Two patterns or structures are the same if they share memory and have the same version.
 bool same_structure(const Kind& a, const Kind& b) {
   if (a.layout != b.layout || a.axis != b.axis || a.structure != b.structure ||
       a.components.size() != b.components.size())
@@ -74,11 +75,11 @@ bool same_structure(const Kind& a, const Kind& b) {
   return true;
 }
 
-// Calls of tensors of one kind and one structure that ran on their last components: the results have the structure of
-// an argument, whichever it is, so that new tensors are calls that repeat too.
+// Repeated calls of tensors of one kind and structure that ran on their last components. Results have the structure of
+// one of the arguments, so calls with new structures are repeated calls, too.
 class LastComponents final : public PartHolder {
  public:
-  // Gradients join a tensor and its values by nodes that the answer makes.
+  // `answer` makes the nodes that connect the gradients of a tensor and of its values.
   bool open(TensorImpl& tensor, TensorImpl*& part, PyObject*&, uint64_t& word) const override {
     if (thread_state.grad_mode && tensor.requires_grad()) return false;
     const Kind* kind = kind_of(tensor);
@@ -98,7 +99,7 @@ class LastComponents final : public PartHolder {
       const Kind* kind = call.args[k].tag == Tag::Tensor ? kind_of(*call.args[k].tensor) : nullptr;
       if (!kind) continue;
       if (!same_structure(*kind_of(structure), *kind)) return false;
-      const bool is_nested = structure.keys.has(Key::Nested);  // whose inner dims may broadcast
+      const bool is_nested = structure.keys.has(Key::Nested);  // its inner dims may broadcast
       if (!is_nested && !std::ranges::equal(structure.shape(), call.args[k].tensor->shape())) return false;
     }
     return true;
@@ -136,7 +137,7 @@ class LastComponents final : public PartHolder {
   }
 
  private:
-  // The argument that results have the structure of; -1: none, or one within a list.
+  // The argument whose structure results have; -1: none, or an element of a list.
   static int first_of_kind(const OpCall& call) {
     for (int k = 0; k < call.num_args; ++k) {
       if (call.args[k].tag == Tag::Tensor && kind_of(*call.args[k].tensor)) return k;
@@ -146,7 +147,7 @@ class LastComponents final : public PartHolder {
   }
 };
 
-// `context` is the LateImport of the kind's answer.
+// `context` is the LateImport of the kind's `answer` function.
 void run_on_components(OpCall& call, void* context) {
   HoldGil gil;
   static const LastComponents last_components;
@@ -180,7 +181,7 @@ std::vector<int64_t> sizes_of(PyObject* object) {
   return sizes;
 }
 
-// _make_sparse(layout, sizes, sparse_dims, is_coalesced, components): all of it was checked.
+// _make_sparse(layout, sizes, sparse_dims, is_coalesced, components); the caller has checked the arguments.
 PyObject* make_sparse(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     static std::once_flag installed;
@@ -206,7 +207,7 @@ Object components_of(const Kind& kind) {
   return components;
 }
 
-// _make_quantized(dtype, axis, (scales, zero_points, integers)): all of it was checked.
+// _make_quantized(dtype, axis, (scales, zero_points, integers)); the caller has checked the arguments.
 PyObject* make_quantized(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     static std::once_flag installed;
@@ -286,7 +287,7 @@ PyObject* sparse_kind(PyObject*, PyObject* object) {
   });
 }
 
-// _write_sparse(tensor, source): the tensor gets the sizes and the components of `source`, of its dtype.
+// _write_sparse(tensor, source): gives the tensor the sizes and components of `source`, cast to the tensor's dtype.
 PyObject* write_sparse(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *object, *source_object;

@@ -1,4 +1,4 @@
-// What torch.ops needs: callables of single overloads, bodies of composites, and a record of dispatches.
+// For torch.ops: callables of single overloads, the ops that modes see, and traces of dispatches.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -137,7 +137,7 @@ void print_dispatches_if_asked() {
   if (asked && std::string_view(asked) == "1") add_dispatch_observer({print_step, end_printed_step, nullptr});
 }
 
-// _seen_ops(): {op: (gradient op, what it is given, whether the op is composed, whether its gradients are)}.
+// _seen_ops(): {op: (gradient op, its arguments, whether the op is composed, whether its gradients are)}.
 PyObject* list_seen_ops(PyObject*, PyObject*) {
   return guarded([] {
     Object found = own(PyDict_New());

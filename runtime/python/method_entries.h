@@ -1,5 +1,5 @@
-// C entry points for Tensor methods: a method descriptor's function gets no closure, so each method
-// takes one of a pool of functions that differ only in the overload set they call.
+// C entry points for Tensor methods. A method descriptor's C function has no closure, so each method takes one of a
+// pool of functions that differ only in the overload set they call.
 #pragma once
 
 #include "python/op_callable.h"

@@ -1,8 +1,8 @@
-// The modes of one protocol that are in force in this thread.
+// The active modes of one protocol in this thread.
 //
-// Both protocols ask the innermost mode first, and take it out of force while it runs so that its
-// own calls go to the modes around it. What else depends on modes being there hears of every change
-// through `changed`. Used by dispatch_protocol.cpp and function_protocol.cpp.
+// Both protocols call the innermost mode first, and deactivate it while it runs, so that its own calls go to the outer
+// modes. `changed` reports every change to state that depends on active modes. Used by dispatch_protocol.cpp and
+// function_protocol.cpp.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace pellucid::python {
 
-// `changed(stack, by)` is called after every mode that was put (1) or taken (-1).
+// `changed(stack, by)` is called after a mode is pushed (1) or popped (-1).
 class ModeStack {
  public:
   explicit ModeStack(void (*changed)(const ModeStack&, int by)) : changed_(changed) {}
@@ -48,7 +48,7 @@ class ModeStack {
   void (*changed_)(const ModeStack&, int by);
 };
 
-// The innermost mode, out of force for a scope.
+// The innermost mode, deactivated for a scope.
 class RunningMode {
  public:
   explicit RunningMode(ModeStack& stack) : stack_(stack), mode_(stack.take()) {}

@@ -1,7 +1,7 @@
 // pellucid._C.ModuleBase: the C base of nn.Module (contract: src/pellucid/nn/modules/module.py).
 //
-// Lookup that misses goes to the live dicts of parameters, buffers and submodules; a call goes to
-// `forward` without any Python in between until the first hook of the process exists.
+// An attribute that normal lookup does not find is looked up in the dicts of parameters, buffers and submodules. Until
+// the first hook of the process is registered, a call goes to `forward` without Python in between.
 #include "python/module_base.h"
 
 #include <unordered_map>
@@ -65,7 +65,7 @@ PyObject* raise_missing(PyObject* self, PyObject* name) {
   return nullptr;
 }
 
-// Members first when the type has nothing of that name: the frequent case costs three lookups.
+// Looks up members first if the type has no attribute of that name: then the frequent case costs three lookups.
 PyObject* get_attribute(PyObject* self, PyObject* name) {
   if (!_PyType_Lookup(Py_TYPE(self), name)) {
     PyObject* own_value = as_module(self)->dict ? PyDict_GetItemWithError(as_module(self)->dict, name) : nullptr;
@@ -88,7 +88,7 @@ PyObject* get_missing_attribute(PyObject* self, PyObject* name) {
 
 using ModuleNumbers = std::unordered_map<PyObject*, int64_t>;
 
-// Of the timeline's session; owned references.
+// The modules of the timeline's sessions, with owned references.
 ModuleNumbers& module_numbers() {
   static auto* made = new ModuleNumbers;
   return *made;
@@ -109,7 +109,7 @@ PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
   return call_unrecorded(self, args, kwargs);
 }
 
-// Calls `self.name(...)` without making a bound method when the type holds a plain function.
+// Calls `self.name(...)`, without a bound method if the type's attribute is a plain function.
 PyObject* call_unrecorded(PyObject* self, PyObject* args, PyObject* kwargs) {
   PyObject* name = hooks_exist ? call_impl_name : forward_name;
   PyObject* found = _PyType_Lookup(Py_TYPE(self), name);
@@ -139,8 +139,8 @@ PyObject* enable_hooks(PyObject*, PyObject*) {
 
 extern PyTypeObject module_type;
 
-// Python gives a class that finds `__getattr__` a slow lookup; ours does both halves at once, so a
-// class that overrides neither gets it back. Continues with the next class in the resolution order.
+// Python gives a class that inherits `__getattr__` a slow attribute lookup. Ours includes `__getattr__`, so it is
+// restored for classes that override neither. Then calls the next class's __init_subclass__.
 PyObject* init_subclass(PyObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     static PyObject* first_half = checked(PyUnicode_InternFromString("__getattribute__"));

@@ -15,7 +15,7 @@ namespace {
 
 bool is_list(PyObject* object) { return PyList_Check(object) || PyTuple_Check(object); }
 
-// Dimensions go on through lists, tuples, ranges, arrays and tensors; a str is a leaf (and an error).
+// Whether an object is another dimension: a list, tuple, range, array or tensor. A str is a leaf (and an error).
 bool is_sequence(PyObject* object) {
   if (is_list(object)) return true;
   if (is_tensor(object)) return false;
@@ -64,7 +64,7 @@ DType number_dtype(PyObject* object) {
   raise_no_number(object);
 }
 
-// Nothing: an empty list.
+// Empty for an empty list.
 std::optional<DType> infer_dtype(PyObject* object) {
   if (is_tensor(object) || is_array_like(object) || !is_sequence(object)) return number_dtype(object);
   std::optional<DType> dtype;

@@ -74,7 +74,7 @@ int64_t to_int64(const Scalar& scalar, DType dtype) {
     raise(ErrorKind::Runtime, "a complex number cannot become %s", std::string(name(dtype)).c_str());
   if (scalar.value.tag != Tag::Float) return scalar.value.integer;
   const double number = scalar.value.number;
-  // As x86 converts: what does not fit becomes the smallest integer.
+  // Like x86's conversion: numbers that do not fit become the smallest integer.
   if (!(number >= -0x1p63 && number < 0x1p63)) return INT64_MIN;
   return static_cast<int64_t>(number);
 }
@@ -199,7 +199,7 @@ PyObject* element_object(const char* address, DType dtype) {
 
 namespace {
 
-// Floats hold integers beyond 64 bits, too.
+// Floating-point dtypes accept integers beyond 64 bits, too.
 Value integer_element(PyObject* integer, DType dtype) {
   int64_t value;
   if (is_small_integer(integer, value)) return Value::of_int(value);

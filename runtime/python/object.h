@@ -1,4 +1,4 @@
-// Python.h plus what every binding file needs: an owning pointer, and calls that translate errors.
+// Python.h and what every binding file needs: an owning pointer, and translation of errors.
 //
 // The interpreter lock is held wherever these are used unless a comment says otherwise.
 #pragma once
@@ -50,7 +50,7 @@ class Object {
 // Sets the Python exception for the C++ exception in flight. Call only inside a catch block.
 void set_python_error() noexcept;
 
-// A Python call returned an error: the exception travels through C++ frames and arrives unchanged.
+// Throws after a Python call has failed: the Python exception passes through C++ frames unchanged.
 [[noreturn]] void raise_python();
 inline PyObject* checked(PyObject* object) {
   if (!object) raise_python();
@@ -62,7 +62,7 @@ inline void checked(int status) {
 // Owns the result of a call that returns a new reference; raises when it failed.
 inline Object own(PyObject* object) { return Object::steal(checked(object)); }
 
-// Runs `body` at a border to Python: its result, or `failed` with the exception set.
+// Runs `body` for Python: returns its result, or `failed` with the Python exception set.
 template <class Body, class Result = std::invoke_result_t<Body>>
 inline Result guarded(Body&& body, Result failed = {}) noexcept {
   try {
@@ -92,8 +92,7 @@ inline Object to_string(std::string_view text) {
   return own(PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
 }
 
-// A function written in Python, imported at its first use and never freed: destructors of statics
-// run after the interpreter ended.
+// A Python function, imported at first use. Never freed: destructors of statics run after the interpreter has ended.
 class LateImport {
  public:
   constexpr LateImport(const char* module, const char* name) : module_(module), name_(name) {}
@@ -110,7 +109,7 @@ class LateImport {
   PyObject* object_ = nullptr;
 };
 
-// Gives the interpreter lock to other threads for a scope.
+// Releases the interpreter lock for a scope.
 class ReleaseGil {
  public:
   ReleaseGil() : state_(PyEval_SaveThread()) {}
@@ -120,8 +119,8 @@ class ReleaseGil {
   PyThreadState* state_;
 };
 
-// Holds the interpreter lock for code that may be entered without it. While the interpreter ends,
-// its own thread still holds the lock but can no longer acquire it: hence the check.
+// Acquires the interpreter lock for a scope, whether or not the thread holds it. While the interpreter finalises, its
+// own thread holds the lock but cannot acquire it again: hence the check.
 class HoldGil {
  public:
   HoldGil() : had_gil_(PyGILState_Check()) {

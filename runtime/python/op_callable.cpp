@@ -18,7 +18,7 @@
 namespace pellucid::python {
 namespace {
 
-// Above this many elements the interpreter lock is given to other threads during the op.
+// For ops over more elements, the interpreter lock is released.
 constexpr int64_t kReleaseThreshold = 32768;
 
 int64_t requested_elements(const Signature& signature, const Value* values) {
@@ -55,7 +55,7 @@ int64_t requested_elements(const Signature& signature, const Value* values) {
   return wrap_results(*signature.op, results.data());
 }
 
-// The forms that the call may have meant: those with `out` when it gave one, else those without.
+// The forms to list in an error: those with `out` if the call has it, else those without.
 std::vector<const Signature*> meant_forms(const OverloadSet& set, const PythonArguments& given) {
   bool has_out = false;
   for (Py_ssize_t i = 0; given.keywords && i < PyTuple_GET_SIZE(given.keywords); ++i)
@@ -76,7 +76,7 @@ std::vector<const Signature*> meant_forms(const OverloadSet& set, const PythonAr
   throw Error(ErrorKind::Type, text);
 }
 
-// Runs the call and caches its prepared form; one that cannot be prepared is cached as such.
+// Runs the call and caches its prepared form, or that it cannot be prepared.
 PyObject* run_and_cache(OverloadSet& set, const Signature& signature, const PythonArguments& given,
                         ParsedArguments& parsed) {
   auto call = describe_call(given, signature, parsed);
@@ -108,7 +108,7 @@ PyObject* run_matched(OverloadSet& set, const Signature& signature, const Python
   return parsed.subclass ? run_for_subclass(set, signature, parsed) : run_parsed(signature, parsed);
 }
 
-// torch.add(1, tensor): a number where pointwise ops of several operands expect a tensor.
+// torch.add(1, tensor): a number where a pointwise op of several operands expects a tensor.
 PyObject* retry_with_numbers(OverloadSet& set, const PythonArguments& given) {
   for (const Signature* signature : *set.signatures) {
     const OpRecord& op = *signature->op;
@@ -149,13 +149,14 @@ PyObject* retry_with_numbers_by_name(OverloadSet& set, const PythonArguments& gi
   return nullptr;
 }
 
-// Which arguments must be given: the first `count` and no others.
+// Whether exactly the first `count` arguments are required.
 bool requires_first(const Signature& signature, int count) {
   const bool takes_tensor = signature.num_parameters && signature.parameters[0].type == ArgType::Tensor;
   return takes_tensor && !signature.outputs && signature.required == (1u << count) - 1;
 }
 
-// Notes the overload as one that tensors and numbers alone select, when none before it would take them.
+// Stores the overload as the direct form for its numbers of tensors and numbers, unless an earlier overload takes
+// these.
 void note_direct_forms(OverloadSet& set, const Signature& signature) {
   if (!set.of_tensor && requires_first(signature, 1)) set.of_tensor = &signature;
   bool tensor_is_free = !set.of_tensors, number_is_free = !set.of_tensor_and_number;
@@ -171,7 +172,7 @@ void note_direct_forms(OverloadSet& set, const Signature& signature) {
   if (number_is_free && (both || second == ArgType::Scalar)) set.of_tensor_and_number = &signature;
 }
 
-// Whether the handler answers requests: those of pointwise ops, plans, joins and composites in C++ do.
+// Whether the handler can prepare calls: the handlers of pointwise ops, plans, joins and C++ composites can.
 bool prepares_calls(const Signature& signature) {
   if (signature.body) return false;
   switch (signature.op->kind) {
@@ -199,12 +200,12 @@ PyObject* run_binary(const Signature& signature, TensorImpl& left, const Value& 
   return run(signature, values.data(), left.keys.bits() | right_keys, left.numel + right_elements);
 }
 
-// Whether the classes that override a call of tensors alone want to see it.
+// Whether an argument of a direct call overrides it.
 bool is_overridden(TensorKind kind, PyObject* object) {
   return kind == TensorKind::Overrides && !inherits_default_protocol(Py_TYPE(object));
 }
 
-// A call of tensors and numbers alone, which needs no parsing. Null: it is not one.
+// Runs a call with only tensors and numbers, without parsing. Null if it is not such a call.
 PyObject* run_direct(const OverloadSet& set, const PythonArguments& given) {
   PyObject* const* rest = given.positional;
   Py_ssize_t count = given.count;
@@ -305,7 +306,7 @@ void add_overload(OverloadSet*& set, OpRecord& op, bool as_function) {
   set->signatures->push_back(signature);
 }
 
-// Defines the late overloads of the set's op, which are tried after those that it has. False: there were none.
+// Defines the late overloads of the set's op, which are tried after the existing ones. False if there are none.
 bool add_late_overloads(OverloadSet& set) {
   if (!set.late) return false;
   const char* late = std::exchange(set.late, nullptr);
@@ -327,7 +328,7 @@ bool add_late_overloads(OverloadSet& set) {
   return true;
 }
 
-// The set of a name that late overloads have, or that an alias gives to those of another op.
+// Makes the set of a name whose overloads are late, or of an alias of another op's late overloads.
 void bind_late(OverloadSet*& set, const OverloadSet* original, const LateBinding& binding, bool as_function) {
   if (!set) set = make_set(std::string(binding.name), as_function);
   if (original) {
@@ -339,7 +340,7 @@ void bind_late(OverloadSet*& set, const OverloadSet* original, const LateBinding
 
 void bind_late_ops() {
   Registry& all = registry();
-  for (const bool aliases : {false, true})  // what aliases name comes first
+  for (const bool aliases : {false, true})  // aliases last: their originals must exist
     for (const LateBinding& binding : late_bindings()) {
       if (binding.original.empty() == aliases) continue;
       const std::string name(binding.name);
@@ -365,14 +366,14 @@ PyObject* call_function(PyObject* self, PyObject* const* args, Py_ssize_t count,
   return guarded([&]() -> PyObject* { return call_overloads(set, {nullptr, args, count, keywords}); });
 }
 
-// Where pickle finds a function by the name of its op (linalg_norm): as in PyTorch, beside the public module.
+// The module in which pickle finds a function by the name of its op (linalg_norm): as in PyTorch, not the public one.
 const char* module_name(const std::string& python_module, std::string& storage) {
   storage = "pellucid";
   if (!python_module.empty()) storage += "._C._" + python_module;
   return storage.c_str();
 }
 
-// The op that the texts of a function are of: the name of one of PyTorch's, else in full.
+// The op whose documentation a function has: without namespace for PyTorch's ops, else the full name.
 std::string documented_name(const OverloadSet& set) {
   if (set.signatures->empty() || set.signatures->front()->op->schema.name != *set.name) return *set.name;
   const std::string_view name = short_name(set.signatures->front()->op->qualified_name);
@@ -380,7 +381,7 @@ std::string documented_name(const OverloadSet& set) {
 }
 
 PyObject* make_function(OverloadSet& set, const std::string& python_module) {
-  if (set.callable) return set.callable;  // made for the module that has it first
+  if (set.callable) return set.callable;  // made for the first module that has it
   set.definition = {set.name->c_str(), reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_function)),
                     METH_FASTCALL | METH_KEYWORDS, op_texts(documented_name(set)).function};
   std::string storage;
@@ -418,7 +419,7 @@ PyObject* bind_ops(PyObject*, PyObject*) {
   });
 }
 
-// _op_named("add.Tensor"): a callable of one overload; it lives forever, as records do.
+// _op_named("add.Tensor"): a callable of one overload. Never freed, like op records.
 PyObject* op_named(PyObject*, PyObject* name) {
   return guarded([&]() -> PyObject* {
     const char* text = PyUnicode_AsUTF8(name);
@@ -438,7 +439,7 @@ PyMethodDef functions[] = {
     {},
 };
 
-// Pickle takes a function apart into its set and its name; the module that has it represents the set.
+// Pickle reduces a function to its set and its name; the set is represented by the module that has the function.
 PyObject* reduce_set(PyObject* self, PyObject*) {
   return guarded([&] {
     auto& set = *reinterpret_cast<OverloadSet*>(self);

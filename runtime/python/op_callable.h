@@ -17,17 +17,17 @@ struct OverloadSet {
   std::vector<const Signature*>* signatures;
   PyObject* callable;  // what __torch_function__ sees: the public function or method
   bool as_function;    // its first argument is called `input`
-  // The overloads that take a tensor, two tensors, and a tensor and a number, the rest by default; or null.
+  // The direct forms: overloads that take a tensor, two tensors, or a tensor and a number, with defaults for the rest.
   const Signature* of_tensor;
   const Signature* of_tensors;
   const Signature* of_tensor_and_number;
-  InlineCache* calls;  // repeated calls; null: no overload prepares any
-  const char* late;    // the op whose late overloads belong here, until the first call; or null
+  InlineCache* calls;  // repeated calls; null if no overload can prepare calls
+  const char* late;    // the op whose late overloads are added at the first call; null if none, or afterwards
   PyMethodDef definition;
 };
 
-// Finds the overload that the arguments fit, runs it, and caches the call when it is `wanted`. A mismatch raises, or
-// gives null and sets `mismatch`.
+// Finds the overload that the arguments fit, runs it, and caches the call if `wanted`. On a mismatch, raises, or
+// returns null and sets `mismatch` if that is not null.
 PyObject* choose_overload(OverloadSet& set, const PythonArguments& given, bool wanted, bool* mismatch);
 
 inline PyObject* call_overloads(OverloadSet& set, const PythonArguments& given, bool* mismatch = nullptr) {
@@ -38,19 +38,19 @@ inline PyObject* call_overloads(OverloadSet& set, const PythonArguments& given, 
   return choose_overload(set, given, wanted, mismatch);
 }
 
-// Runs the op whose arguments were parsed, wraps what it returns.
+// Runs the op with parsed arguments and wraps its results.
 PyObject* run_parsed(const Signature& signature, ParsedArguments& parsed);
 
-// The set of a Tensor method or null. Lives forever.
+// The set of a Tensor method, or null. Never freed.
 OverloadSet* find_method(std::string_view name);
 OverloadSet* find_function(std::string_view python_module, std::string_view name);
 
-// A new set of this overload alone, without a callable yet. Lives forever.
+// A new set with only this overload, and without a callable yet. Never freed.
 OverloadSet* overload_set(OpRecord& op);
 
-// Results of a call as Python objects; takes what the Values own.
+// Results of a call as Python objects; takes over the Values' references.
 PyObject* wrap_results(const OpRecord& op, Value* results);
-// The named tuple that they become, or None.
+// The type of the named tuple of the results, or None.
 PyObject* result_type(const OpRecord& op);
 
 void add_op_callables(PyObject* module);

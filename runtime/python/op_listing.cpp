@@ -1,5 +1,5 @@
-// What Python may know of op records: names, schemas taken apart, where their callables are.
-// torch.ops, torch.overrides and the stub generator read it; nothing on the path of a call does.
+// Op records for Python: names, parts of schemas, locations of callables. Read by torch.ops, torch.overrides and the
+// stub generator; no call of an op does.
 #include "core/dispatcher.h"
 #include "ops/documentation.h"
 #include "ops/graph_op.h"
@@ -78,7 +78,7 @@ PyObject* list_ops(PyObject*, PyObject*) {
   });
 }
 
-// _op_documentation("add"): what its declaration says, without the signature; None of an op that is not declared.
+// _op_documentation("add"): the declaration's docstring without the signature; None if the op has no declaration.
 PyObject* op_documentation(PyObject*, PyObject* name) {
   return guarded([&]() -> PyObject* {
     const char* text = PyUnicode_AsUTF8(name);
@@ -108,12 +108,12 @@ PyObject* limit_traced(PyObject*, PyObject* number) {
 }
 
 PyMethodDef functions[] = {
-    {"_count_ops", counts, METH_NOARGS, "(records of ops, those that nobody owns any more, those that are free)."},
+    {"_count_ops", counts, METH_NOARGS, "(op records, retired ones, free ones)."},
     {"_result_type", result_type_of, METH_O, "The named tuple of an overload's results, or None."},
     {"_limit_traced", limit_traced, METH_O,
-     "_limit_traced(number): of how many keys an op remembers what was traced; returns the number before. For tests."},
+     "_limit_traced(number): how many traced keys an op caches; returns the previous limit. For tests."},
     {"_op_documentation", op_documentation, METH_O,
-     "_op_documentation(name): what the declaration of an op says, by the op's name; or None."},
+     "_op_documentation(name): the docstring of an op's declaration, or None."},
     {"_op_schema", op_schema, METH_O,
      "_op_schema(name): (namespace, name, overload, arguments, returns, text) of an op overload."},
     {"_op_facts", op_facts, METH_O, "_op_facts(name): (kind, tags) of an op overload."},

@@ -1,6 +1,5 @@
-// OpOverload: one overload of an op as a Python object: what torch.ops gives, and what
-// __torch_dispatch__ receives. The class is written in Python (pellucid/_ops/__init__.py) over this base,
-// which makes calls fast.
+// OpOverload: one overload of an op as a Python object, which torch.ops returns and __torch_dispatch__ receives. The
+// class is written in Python (pellucid/_ops/__init__.py); this base class makes its calls fast.
 #pragma once
 
 #include "core/op_record.h"

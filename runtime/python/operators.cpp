@@ -1,4 +1,4 @@
-// Tensor's operators: C slots that call overload sets. Python's data model names the ops.
+// Tensor's operators: C slots that call overload sets.
 #include "core/thread_state.h"
 #include "python/convert.h"
 #include "python/function_protocol.h"
@@ -46,15 +46,15 @@ enum Unary { Negative, Positive, Absolute, Invert, NumUnary };
 
 struct BinaryOperator {
   const char* op;
-  const char* reflected = nullptr;  // an op that takes the operands the other way round
+  const char* reflected = nullptr;  // the op with swapped operands
   bool commutes = false;
   OverloadSet* set = nullptr;
   OverloadSet* reflected_set = nullptr;
-  // What __torch_function__ receives where that is not the op: PyTorch has these operators in Python.
+  // The method that __torch_function__ receives in place of the op: PyTorch implements these operators in Python.
   const char* slot = nullptr;
   const char* reflected_slot = nullptr;
-  // The function in Python that does `number op tensor` by the ops that PyTorch's operator calls, where they are
-  // others: modes of capture see these.
+  // The Python function that computes `number op tensor` with the ops that PyTorch's operator calls, if they differ:
+  // capturing modes see these ops.
   const char* captured = nullptr;
 };
 
@@ -115,13 +115,13 @@ bool is_number(PyObject* object) { return PyLong_Check(object) || PyFloat_Check(
 
 PyObject* not_implemented() { return new_reference(Py_NotImplemented); }
 
-// The general route; a mismatch lets Python ask the other operand.
+// The general path; on a mismatch Python tries the other operand.
 PyObject* call_binary(OverloadSet& set, PyObject* left, PyObject* right, bool* mismatch) {
   PyObject* arguments[] = {right};
   return call_overloads(set, {left, arguments, 1, nullptr}, mismatch);
 }
 
-// number - tensor: the reflected op, the same op where operands commute, else the number as a tensor.
+// number - tensor: calls the reflected op, or the same op if operands commute, or else converts the number to a tensor.
 PyObject* call_reflected(const BinaryOperator& operation, PyObject* left, PyObject* right) {
   bool mismatch = false;
   if (operation.reflected_set || operation.commutes) {

@@ -1,7 +1,7 @@
 // _C.overridable: a function written in Python whose calls __torch_function__ sees.
 //
-// The callable dispatches to modes and arguments as ops do, then calls the function; it replaces the function,
-// with the function's name, signature and attributes. Calls of plain tensors cost one look at each argument.
+// The callable passes calls to modes and overriding arguments, as ops do, or else calls the function. It replaces the
+// function and has its name, signature and attributes. For plain tensors, the overhead is one test per argument.
 #include "python/overridable.h"
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace {
 
 struct Overridable {
   PyObject_HEAD PyObject* function;
-  PyObject* seen;  // what gives the arguments that __torch_function__ sees, or null for those of the call
+  PyObject* seen;  // computes the arguments that __torch_function__ receives; null: those of the call
   vectorcallfunc vectorcall;
   PyObject* dict;
   PyObject* weak_references;
@@ -23,7 +23,7 @@ PyTypeObject overridable_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 
 Overridable* as_overridable(PyObject* object) { return reinterpret_cast<Overridable*>(object); }
 
-// The call as modes and arguments see it.
+// Passes the call to modes and overriding arguments.
 PyObject* overridden(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   PyObject* seen = as_overridable(self)->seen;
   if (!seen) return call_override(self, nullptr, args, count, keywords);
@@ -39,7 +39,7 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t flagged_count, PyOb
   return PyObject_Vectorcall(as_overridable(self)->function, args, flagged_count, keywords);
 }
 
-// overridable(function, seen): seen, unless None, gives the positional arguments that __torch_function__ sees.
+// overridable(function, seen): `seen`, unless None, computes the positional arguments that __torch_function__ receives.
 PyObject* make(PyTypeObject* type, PyObject* args, PyObject*) {
   return guarded([&]() -> PyObject* {
     PyObject* function;

@@ -14,9 +14,9 @@
 namespace pellucid::python {
 namespace {
 
-constexpr int64_t kReleaseThreshold = 32768;  // elements of parts, above which other threads get the lock
+constexpr int64_t kReleaseThreshold = 32768;  // for parts with more elements, the interpreter lock is released
 
-PyTypeObject* part_type = nullptr;  // lives forever, as its module does
+PyTypeObject* part_type = nullptr;  // never freed
 Py_ssize_t part_offset, spec_offset;
 thread_local bool repeat_requested = false;
 
@@ -62,7 +62,7 @@ class ObjectParts final : public PartHolder {
     return true;
   }
 
-  // The object is the tensor's, until Python asks for it.
+  // The tensor owns the object until Python needs it.
   Tensor whole(const OpCall&, const WholeFacts& facts, Tensor part) const override {
     Tensor made = without_memory(facts, *part);
     const Object object = own(wrap_as(part_type, made));
@@ -74,7 +74,7 @@ class ObjectParts final : public PartHolder {
   bool records_again() const override { return true; }
 };
 
-// The op on the parts is recorded for gradients, also where this one is called below autograd.
+// In this scope, ops on parts are recorded for gradients, although the call is below autograd.
 class RecordAgain {
  public:
   explicit RecordAgain(bool active) : saved_(thread_state.exclude) {
@@ -95,11 +95,11 @@ const PartHolder& object_parts() {
 
 struct PartCall::Known {
   std::vector<uint64_t> words;
-  std::vector<Object> specs;        // those that the words name
-  std::vector<WholeFacts> results;  // none of an op in place
+  std::vector<Object> specs;        // whose addresses are in the words
+  std::vector<WholeFacts> results;  // empty for an in-place op
 };
 
-// A set of the cache: calls whose hashes meet do not displace each other at once.
+// A set of the cache (set-associative): calls with the same hash do not evict each other at once.
 struct PartCall::Set {
   std::array<std::shared_ptr<const Known>, 4> ways;
   size_t oldest = 0;
@@ -122,7 +122,7 @@ void PartCall::add(uint64_t word) {
   hash_ = (std::rotl(hash_, 9) ^ word) * 0x9E3779B97F4A7C15ull;
 }
 
-// False: a tensor whose calls are not repeated.
+// False for a tensor whose calls are not cached.
 bool PartCall::add(TensorImpl& tensor, TensorImpl*& part) {
   PyObject* spec = nullptr;
   uint64_t word = 0;
@@ -171,7 +171,7 @@ PartCall::~PartCall() {
 
 bool PartCall::run(OpCall& call) {
   if (!is_complete_) return false;
-  const std::shared_ptr<const Known> known = find();  // owned: what runs below may displace it
+  const std::shared_ptr<const Known> known = find();  // owned: the call below may evict it
   if (!known) return false;
   Values<kMaxReturns> results(kMaxReturns);
   OpCall on_parts{call.op, values_.data(), results.data(), call.num_args, KeySet()};
@@ -251,7 +251,7 @@ PyMethodDef functions[] = {
     {"_set_part_class", set_part_class, METH_VARARGS,
      "_set_part_class(cls, part, spec): the class of tensors held in parts, and its slots."},
     {"_repeat_on_parts", repeat_on_parts, METH_NOARGS,
-     "In its __torch_dispatch__: the call ran on the parts as they are, others like it run so too."},
+     "Called by __torch_dispatch__: the call ran on the parts; repeat it so without calling __torch_dispatch__."},
     {},
 };
 

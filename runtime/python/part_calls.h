@@ -1,11 +1,11 @@
-// Repeated calls of tensors that are held in parts: what Python did with the first of them.
+// Repeated calls of tensors that consist of parts (DTensor, nested and sparse tensors), without Python.
 //
-// A part is a tensor that an op runs on in place of the whole. When the Python that answers for the whole says that a
-// call ran on the parts as they are (`_repeat_on_parts`), later calls with the same facts of the parts run in the same
-// way without asking it. Two sorts of tensors have parts, each a `PartHolder`: objects of a class with two slots, the
-// part and its spec, which says of what it is a part (DTensor: dispatch_protocol.cpp), and tensors of a kind, whose part
-// is their last component (kinds.cpp).
-// Under the interpreter lock. Read next: core/call_facts.h.
+// A part is a tensor on which an op runs in place of the whole tensor. When the Python code for the whole tensor
+// reports that a call ran on the parts unchanged (`_repeat_on_parts`), later calls with the same facts of the parts run
+// in the same way without calling it. Two sorts of tensors have parts, each with a `PartHolder`: objects of a class
+// with two slots, the part and its spec, which describes the whole tensor (DTensor: dispatch_protocol.cpp), and tensors
+// of a kind, whose part is their last component (kinds.cpp). Used under the interpreter lock. Read next:
+// core/call_facts.h.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@
 
 namespace pellucid::python {
 
-// What a result has beside its part.
+// The facts of a result besides its part.
 struct WholeFacts {
   Object spec;
   std::vector<int64_t> sizes, strides;
@@ -28,10 +28,10 @@ struct WholeFacts {
 // A sort of tensors with parts.
 class PartHolder {
  public:
-  // False: calls with this tensor are not repeated. `part` is left alone for a tensor that is its own part. `spec`:
-  // what must be the same object in a later call; `word`: what else must be equal.
+  // False if calls with this tensor are not cached. `part` is unchanged for a tensor that is its own part. `spec` must
+  // be the same object in a later call, and `word` must be equal.
   virtual bool open(TensorImpl& tensor, TensorImpl*& part, PyObject*& spec, uint64_t& word) const = 0;
-  // Whether the call as a whole can be repeated, and what of a result is known from it.
+  // Whether the call as a whole can be repeated.
   virtual bool fits(const OpCall&) const { return true; }
   virtual bool describe(const OpCall& call, const TensorImpl& made, WholeFacts& facts) const = 0;
   virtual Tensor whole(const OpCall& call, const WholeFacts& facts, Tensor part) const = 0;
@@ -52,9 +52,10 @@ class PartCall {
   PartCall(const PartCall&) = delete;
   PartCall& operator=(const PartCall&) = delete;
 
-  // False: such a call has not been remembered, and nothing was done.
+  // False, with nothing done, if no such call is cached.
   bool run(OpCall& call);
-  // `call` has run, by what `_repeat_on_parts` was called in: its results say what those of the next call are.
+  // Caches the call, which has run and for which `_repeat_on_parts` was called. Its results provide the facts of later
+  // calls' results.
   void remember(const OpCall& call) const;
 
  private:
@@ -67,17 +68,17 @@ class PartCall {
   void add(uint64_t word);
 
   const PartHolder& holder_;
-  InlineVector<TensorImpl*, 8> held_;     // owned: programs may give an object another part meanwhile
-  InlineVector<TensorImpl*, 16> listed_;  // the parts of lists
-  InlineVector<uint64_t, 128> words_;     // what selects the call
-  InlineVector<PyObject*, 8> specs_;      // borrowed: objects that the words name
+  InlineVector<TensorImpl*, 8> held_;     // owned: programs may replace an object's part meanwhile
+  InlineVector<TensorImpl*, 16> listed_;  // the parts of tensors in lists
+  InlineVector<uint64_t, 128> words_;     // the key of the call
+  InlineVector<PyObject*, 8> specs_;      // borrowed: objects whose addresses are in the words
   uint64_t hash_ = 0;
   int64_t elements_ = 0;
   bool is_complete_ = false;
   Values<kMaxArguments> values_;
 };
 
-// While it exists, calls of `_repeat_on_parts` in this thread are about the call that it was made for.
+// While it exists, `_repeat_on_parts` in this thread refers to the call that it was made for.
 class RepeatRequest {
  public:
   RepeatRequest();

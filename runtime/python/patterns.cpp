@@ -31,7 +31,7 @@ PyObject* tuple_of(Each&&... each) {
   return made.leak();
 }
 
-// The arguments of a call, of which there are `count`.
+// The arguments of a call; raises unless there are `count`.
 struct Given {
   Given(PyObject* const* args, Py_ssize_t given, Py_ssize_t count) : args(args) {
     if (given != count)

@@ -19,9 +19,9 @@ ModeStack& mode_stack() {
   return stack;
 }
 
-// Whether the op, which PyTorch has not, runs as ops that it has: these are seen.
+// Runs an op that PyTorch does not have as ops that it has, which modes see; false if it did not.
 bool ran_composed(OpCall& call) {
-  // One that declined to run so excludes the key while the op runs as itself.
+  // An op whose decomposition declined runs with the key excluded.
   const bool is_own = call.op->qualified_name.starts_with("pellucid::") && !thread_state.exclude.has(Key::Decompose);
   const KernelEntry composed = is_own ? entry_at(*call.op, Key::Decompose).kernel : KernelEntry{};
   if (composed.function) composed.function(call, composed.context);
@@ -36,7 +36,7 @@ void go_on(OpCall& call) {
 // The fallback of every op at the PreDispatch key.
 void ask_modes(OpCall& call, void*) {
   HoldGil gil;
-  if (mode_stack().empty()) return go_on(call);  // the program included the key by itself
+  if (mode_stack().empty()) return go_on(call);  // the program included the key without a mode
   if (decomposed_derivative(call, mode_stack().innermost()) || ran_composed(call)) return;
   const Object types = overriding_classes(call);
   Object args, kwargs;
@@ -45,7 +45,7 @@ void ask_modes(OpCall& call, void*) {
   {
     const RunningMode mode(mode_stack());
     result = ask(call, mode.get(), {types.get(), args.get(), kwargs.get()});
-    if (!result) return dispatch(call);  // it declined: as if it were not there
+    if (!result) return dispatch(call);  // it declined: the outer modes see the call
   }
   if (!share_written(call)) unpack_results(call, result.get());
 }
@@ -72,7 +72,7 @@ PyObject* list_modes(PyObject*, PyObject*) {
 
 PyMethodDef functions[] = {
     {"_push_pre_dispatch_mode", push_mode, METH_O, "Makes a mode the innermost one of this thread at PreDispatch."},
-    {"_pop_pre_dispatch_mode", pop_mode, METH_NOARGS, "Takes the innermost mode at PreDispatch away and returns it."},
+    {"_pop_pre_dispatch_mode", pop_mode, METH_NOARGS, "Removes the innermost mode at PreDispatch and returns it."},
     {"_pre_dispatch_modes", list_modes, METH_NOARGS, "This thread's modes at PreDispatch, the innermost last."},
     {},
 };

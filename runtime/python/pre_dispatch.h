@@ -1,8 +1,8 @@
-// Modes that see calls as the program makes them: a composite is one call, before it is taken apart and recorded.
+// Modes that see calls as the program makes them: a composite is one call, before it is decomposed and recorded.
 //
-// While such a mode is in force the thread includes the PreDispatch key, whose fallback asks the innermost one. What
-// that runs goes to the modes around it, then on to the keys below. Read first: dispatch_protocol.h, whose modes see
-// what is left below autograd.
+// While such a mode is active, the thread includes the PreDispatch key, whose fallback calls the innermost mode. Ops
+// that the mode calls go to the outer modes, then to the keys below. Read first: dispatch_protocol.h, whose modes see
+// ops below autograd.
 #pragma once
 
 #include "python/object.h"

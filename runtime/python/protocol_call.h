@@ -9,8 +9,8 @@
 
 namespace pellucid::python {
 
-// Calls `owner.name(...)`: the method of an object, or the class method of a class. `arguments` begin with the
-// owner, whose place a bound method, which is not made, would fill.
+// Calls `owner.name(...)`: the method of an object, or the class method of a class. `arguments` begin with the owner,
+// so that no bound method is made.
 Object call_protocol(PyObject* name, std::span<PyObject* const> arguments);
 
 }  // namespace pellucid::python

@@ -1,8 +1,8 @@
-// torch.library: ops and kernels that Python defines and takes back.
+// torch.library: ops and kernels that Python defines and removes.
 //
 // The kernels of an op at a key, and those of a key for all ops, form a stack: the newest that serves the call's
-// backend runs, and what was there before runs again when they are removed. A kernel may be restricted to a backend
-// (PyTorch's "AutogradCPU"), may be told the keys that chose it, and may say that the next lower key is to run.
+// backend runs, and removing it restores the one before. A kernel may be restricted to a backend (PyTorch's
+// "AutogradCPU"), may take the keys that selected it, and may fall through to the next lower key.
 #include <deque>
 #include <string>
 #include <vector>
@@ -32,7 +32,7 @@ struct Slot {
   KeyEntry replaced;
 };
 
-// Slots are never freed: calls in flight hold them. Used with the interpreter lock held.
+// Slots are never freed: running calls point to them. Used with the interpreter lock held.
 std::deque<Slot>& slots() {
   static auto* made = new std::deque<Slot>;
   return *made;
@@ -40,7 +40,7 @@ std::deque<Slot>& slots() {
 int last_token = 0;
 
 struct Choice {
-  Object function;  // null: what the slot replaced, or the next lower key
+  Object function;  // null: run the handler that the slot replaced, or the next lower key
   bool with_keyset = false;
 };
 
@@ -59,7 +59,7 @@ void run_lower(OpCall& call, Key key) {
   dispatch(call);
 }
 
-// (keyset, *args): what a kernel that takes the keys gets; an overload first for one that serves every op.
+// (first, *rest). `first` is the key set for a kernel that takes it, the overload for a kernel of every op.
 Object with_first(Object first, const Object& rest) {
   const Py_ssize_t count = PyTuple_GET_SIZE(rest.get());
   Object all = own(PyTuple_New(count + 1));
@@ -108,9 +108,9 @@ void refresh(Slot& slot) {
   install(slot, falls_through ? KeyEntry{{}, true} : KeyEntry{{run_slot, &slot}, false});
 }
 
-// _register_kernel(name, key, function, with_keyset=False): a token for `_remove_kernel`, 0 if no call can reach the
-// kernel. Function None: the next lower key runs. Name "": for every op. Key "" or a composite one: at every key
-// that has no kernel of its own.
+// _register_kernel(name, key, function, with_keyset=False): returns a token for `_remove_kernel`, 0 if no call can
+// reach the kernel. Function None: fall through to the next lower key. Name "": for every op. Key "" or a composite
+// key: at every key without a kernel.
 PyObject* register_python_kernel(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     const char *name, *key_text;
@@ -207,7 +207,7 @@ PyObject* has_kernel(PyObject*, PyObject* name_object) {
   });
 }
 
-// A kernel as it was when `_capture_kernel` was asked, whatever replaced it since.
+// The kernel at the time of `_capture_kernel`, even if it was replaced since.
 struct Captured {
   OpRecord* op;
   KernelEntry entry;
@@ -235,7 +235,7 @@ PyObject* capture_kernel(PyObject*, PyObject* args) {
     const std::string arguments = text.substr(text.find('('));
     static int count = 0;
     OpRecord* wrapper = define_op("kernel" + std::to_string(++count) + arguments, "captured");
-    auto* captured = new Captured{op, entry};  // kernels live forever
+    auto* captured = new Captured{op, entry};  // kernels are never freed
     for (int bit = 0; bit < kNumKeys; ++bit) set_entry(*wrapper, static_cast<Key>(bit), {{run_captured, captured}});
     return new_reference(overload_object(*wrapper));
   });
@@ -260,7 +260,7 @@ PyMethodDef functions[] = {
     {"_undefine_op", undefine, METH_O, "_undefine_op(name): frees an op's name and its Python kernels."},
     {"_register_kernel", register_python_kernel, METH_VARARGS,
      "_register_kernel(name, key, function, with_keyset=False): a kernel written in Python; its token."},
-    {"_remove_kernel", remove_python_kernel, METH_O, "_remove_kernel(token): takes a kernel back."},
+    {"_remove_kernel", remove_python_kernel, METH_O, "_remove_kernel(token): removes a kernel."},
     {"_capture_kernel", capture_kernel, METH_VARARGS, "_capture_kernel(name, key): an overload that runs that kernel."},
     {"_dispatch_has_kernel", has_kernel, METH_O, "Whether an op has a kernel of its own."},
     {"_dispatch_has_kernel_for_dispatch_key", has_kernel_for_key, METH_VARARGS,

@@ -7,7 +7,7 @@
 namespace pellucid::python {
 namespace {
 
-// Python 3.12 gave the low bits of a dict's version to watchers of dicts; later ones may leave it out.
+// Python 3.12 uses the low bits of a dict's version for dict watchers, and later versions may remove it.
 constexpr bool kHasVersions = PY_VERSION_HEX < 0x030C0000;
 
 const void* version_word(PyObject* dict) {
@@ -26,12 +26,12 @@ uint64_t word_at(const void* place) {
 
 PyTypeObject* as_type(PyObject* object) { return reinterpret_cast<PyTypeObject*>(object); }
 
-// 0: none was given since the type changed.
+// 0 if the type has had no version since its last change.
 unsigned version_of_type(PyObject* object) {
   return PyType_HasFeature(as_type(object), Py_TPFLAGS_VALID_VERSION_TAG) ? as_type(object)->tp_version_tag : 0;
 }
 
-// A pointer to the pointer to the attributes; null where there cannot be any.
+// The address of the object's dict pointer; null for objects without a dict.
 PyObject** attributes_of(PyObject* object) { return _PyObject_GetDictPtr(object); }
 
 Object key_of(PyObject* dict, PyObject* key) {
@@ -53,7 +53,7 @@ bool is_same(PyObject* known, PyObject* now) {
   return same;
 }
 
-// Attributes of a proxy can look like those of a class: what is read as C's structures must be them.
+// A proxy may claim another type by __class__: objects that are read as C structures must really have the type.
 ReadSet::Kind ReadSet::kind_named(std::string_view name, PyObject* object) {
   const auto take = [&](Kind kind, bool fits) {
     if (!fits)
@@ -72,7 +72,7 @@ ReadSet::Kind ReadSet::kind_named(std::string_view name, PyObject* object) {
   raise(ErrorKind::Value, "a read set has no kind of entry named %s", std::string(name).c_str());
 }
 
-// What of the entry is compared now; of dicts with versions, what is compared when that moved.
+// The objects of the entry to compare; for dicts with versions, compared only after the version has changed.
 std::vector<Object> ReadSet::parts_of(const Entry& entry) {
   PyObject* const object = entry.object.get();
   std::vector<Object> parts;
@@ -128,7 +128,7 @@ bool ReadSet::is_same_entry(const Entry& entry) {
   return by_value ? std::ranges::equal(entry.parts, now, same) : std::ranges::equal(entry.parts, now, identical);
 }
 
-// Where the entry's words are, if words show all of its changes. The word of a type's version has padding behind it.
+// The addresses of the entry's words, if these show all of its changes. A type's version is followed by padding.
 std::vector<const void*> ReadSet::words_of(const Entry& entry) {
   PyObject* const object = entry.object.get();
   switch (entry.kind) {
@@ -175,7 +175,7 @@ ReadSet::ReadSet(PyObject* entries) {
         made.keys.push_back(Object::borrow(PyTuple_GET_ITEM(names, k)));
     }
     if (kind == Kind::Type) {
-      _PyType_Lookup(as_type(object), PyTuple_GET_ITEM(given, 0));  // gives it a version
+      _PyType_Lookup(as_type(object), PyTuple_GET_ITEM(given, 0));  // assigns a version
       made.type_version = version_of_type(object);
       if (!made.type_version) raise(ErrorKind::Value, "the interpreter has run out of versions of classes");
     }
@@ -188,7 +188,7 @@ ReadSet::ReadSet(PyObject* entries) {
   }
 }
 
-// After a word of the entry has changed: whether it has what it had; then its words are those of now.
+// After a word of the entry has changed: whether the entry's contents are the same; if so, stores the new words.
 bool ReadSet::refresh(uint32_t number) {
   const Entry& entry = entries_[number];
   if (!is_same_entry(entry)) return false;

@@ -1,9 +1,8 @@
-// What a captured call could read of Python's objects, and whether it still is as it was.
+// The Python objects that a captured call can read, and whether they are unchanged.
 //
-// _compile/read_set.py lists what that is. Almost all of it comes down to words in memory: versions of dicts, where the
-// interpreter counts them, pointers to what cells, functions, lists and objects have. Comparing those words is all that
-// a replay costs; where one differs, the entry that it belongs to is looked at, and may still have what it had. Used by
-// replays.cpp.
+// _compile/read_set.py lists them. Almost all changes show in words of memory: versions of dicts, if the interpreter
+// counts them, and pointers in cells, functions, lists and objects. Usually a replay only compares these words. If one
+// differs, its entry is compared in full, and may turn out to be unchanged. Used by replays.cpp.
 #pragma once
 
 #include <span>
@@ -14,7 +13,7 @@
 
 namespace pellucid::python {
 
-// Whether Python would do the same with either: numbers and texts of the same bits, else the same object.
+// Whether Python behaves the same with either: numbers and strings with the same bits, otherwise the same object.
 bool is_same(PyObject* known, PyObject* now);
 
 class ReadSet {
@@ -23,9 +22,9 @@ class ReadSet {
   explicit ReadSet(PyObject* entries);
   ReadSet(ReadSet&&) = default;
 
-  // Whether all of it is as it was. May note that an entry, which has changed, has what it had.
+  // Whether all entries are unchanged. Stores the new words of entries that turn out to be unchanged.
   bool holds();
-  // Why not, for people.
+  // A description of the first difference, for messages.
   std::string difference();
   int traverse(visitproc visit, void* arg) const;
   size_t size() const { return entries_.size(); }
@@ -36,7 +35,7 @@ class ReadSet {
     Kind kind;
     Object object;
     std::vector<Object> keys;   // of Dict and Names
-    std::vector<Object> parts;  // null: there is none
+    std::vector<Object> parts;  // null: absent
     unsigned type_version = 0;
     size_t first_word = 0, num_words = 0;
   };

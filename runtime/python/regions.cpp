@@ -14,7 +14,7 @@ using record::Counts;
 using record::Event;
 using record::Recorder;
 
-// Whether code is the package's own.
+// Whether code belongs to the package.
 bool is_own(PyCodeObject* code) {
   static const std::string folder = [] {
     Object package = own(PyImport_ImportModule("pellucid"));
@@ -66,7 +66,7 @@ PyObject* enter(PyObject*, PyObject* refuses) {
   });
 }
 
-// _leave_region(): everything that is alive has memory afterwards.
+// _leave_region(): all live values have memory afterwards.
 PyObject* leave(PyObject*, PyObject*) {
   return guarded([] {
     Recorder& recorder = Recorder::of_this_thread();
@@ -159,7 +159,7 @@ PyObject* refuse(PyObject*, PyObject* args) {
   });
 }
 
-// _exclude_recording(bool): whether it was excluded before.
+// _exclude_recording(bool): returns the previous setting.
 PyObject* exclude(PyObject*, PyObject* wanted) {
   return guarded([&] {
     refuse_replay("code that is not to be compiled runs");
@@ -173,16 +173,16 @@ PyObject* exclude(PyObject*, PyObject* wanted) {
 
 PyMethodDef functions[] = {
     {"_enter_region", enter, METH_O, "_enter_region(refuses_reads): ops of this thread are recorded from now on."},
-    {"_leave_region", leave, METH_NOARGS, "Ends what _enter_region began; what is alive has memory afterwards."},
+    {"_leave_region", leave, METH_NOARGS, "Leaves the region; all live values have memory afterwards."},
     {"_region_depth", depth, METH_NOARGS, "How many regions this thread is in."},
-    {"_region_refuses_reads", refuses, METH_NOARGS, "Whether this thread's region promised one graph."},
-    {"_exclude_recording", exclude, METH_O, "Whether regions run ops at once; returns what was set before."},
+    {"_region_refuses_reads", refuses, METH_NOARGS, "Whether this thread's region raises where Python reads a value."},
+    {"_exclude_recording", exclude, METH_O, "Sets whether regions run ops unrecorded; returns the previous setting."},
     {"_recording_counts", counts, METH_NOARGS, "(recorded, grouped, launches, fused, spared) of this thread."},
-    {"_watch_recording", watch, METH_O, "Whether events of this thread's regions are written down."},
-    {"_recording_events", events, METH_NOARGS, "[(kind, op, count, reason, place)] since they are."},
+    {"_watch_recording", watch, METH_O, "Sets whether events of this thread's regions are collected."},
+    {"_recording_events", events, METH_NOARGS, "The collected events: [(kind, op, count, reason, place)]."},
     {"_recorded_groups", groups, METH_NOARGS, "[(number, ops, state, description)] of this process."},
     {"_publish_group", publish, METH_VARARGS, "_publish_group(number, answer): the kernel of a group."},
-    {"_refuse_group", refuse, METH_VARARGS, "_refuse_group(number, reason): there will be none."},
+    {"_refuse_group", refuse, METH_VARARGS, "_refuse_group(number, reason): the group gets no kernel."},
     {},
 };
 

@@ -19,18 +19,18 @@ using record::kNoSlot;
 using record::Replay;
 using record::Slot;
 
-// An argument of the captured call: a tensor of some facts, or an object that was there before.
+// An argument of the captured call: a tensor with certain facts, or an object that existed before.
 struct GivenArgument {
   bool is_tensor = false;
-  Object object;  // else
+  Object object;  // if it is not a tensor
 };
 
-// What the call returns: containers of tensors that it made, its arguments, and objects that were there before.
+// A result of the call: a container, a tensor that the call made, an argument, or an object that existed before.
 struct Output {
   enum class Kind : uint8_t { Made, Argument, Object, Tuple, List, Dict };
   Kind kind;
   Slot slot = kNoSlot;  // of Made
-  uint32_t number = 0;  // of Made: among those of the replay; of Argument
+  uint32_t number = 0;  // of Made: among the replay's results; of Argument: among the arguments
   Object object;        // of Object; of Dict: its keys, a tuple
   std::vector<Output> parts;
 };
@@ -38,8 +38,8 @@ struct Output {
 // A tensor that the call made and returns.
 struct MadeResult {
   Slot slot;
-  PyObject* object;  // while capturing: the captured call's
-  Ref<OpNode> node;  // what made it, used up; null: it requires no gradient
+  PyObject* object;  // while capturing: the captured call's tensor
+  Ref<OpNode> node;  // the node that made it, whose graph was freed; null: it requires no gradient
   uint32_t output = 0;
 };
 
@@ -54,12 +54,12 @@ struct ReplayObject {
 PyTypeObject replay_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 ReplayObject* as_replay(PyObject* object) { return reinterpret_cast<ReplayObject*>(object); }
 
-// Of its own, which Python could read.
+// Whether a tensor has attributes that Python could read.
 bool has_attributes(PyObject* tensor) {
   PyObject** dict = _PyObject_GetDictPtr(tensor);
   return dict && *dict && PyDict_GET_SIZE(*dict);
 }
-// A tensor of which Python can read nothing but what record::TensorFacts compares, and its elements.
+// Whether Python can read nothing of the tensor but its elements and what record::TensorFacts compares.
 bool is_bare_tensor(PyObject* object) { return is_exact_tensor(object) && !has_attributes(object); }
 bool gradients_are_bare(const std::vector<Tensor>& held) {
   return std::ranges::all_of(held, [](const Tensor& tensor) {
@@ -68,7 +68,7 @@ bool gradients_are_bare(const std::vector<Tensor>& held) {
   });
 }
 
-// The capture of this thread, and what it was begun with.
+// This thread's capture and its arguments.
 struct Begun {
   std::optional<record::Conditions> conditions;
   std::optional<Capture> capture;
@@ -76,7 +76,7 @@ struct Begun {
 };
 thread_local std::unique_ptr<Begun> begun;
 
-// _begin_capture(arguments, held): what this thread does to tensors is written down from now on.
+// _begin_capture(arguments, held): captures what this thread does to tensors from now on.
 PyObject* begin(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *arguments, *held;
@@ -99,7 +99,7 @@ PyObject* begin(PyObject*, PyObject* args) {
   });
 }
 
-// Describes what the captured call returned.
+// Describes the results of the captured call.
 class Outputs {
  public:
   explicit Outputs(Begun& begun) : begun_(begun), capture_(*begun.capture) {}
@@ -122,7 +122,7 @@ class Outputs {
     return output;
   }
 
-  std::vector<Slot> kept() const {
+  std::vector<Slot> outliving_slots() const {
     std::vector<Slot> slots;
     for (const MadeResult& result : made) slots.push_back(result.slot);
     return slots;
@@ -167,11 +167,11 @@ class Outputs {
     return output;
   }
 
-  // Gradients can flow through a result only where the call itself has used its graph up.
+  // A result that requires gradients can be replayed only if the call itself has freed its graph.
   void take_node(TensorImpl& tensor, MadeResult& result) {
     Node* node = grad_fn(tensor);
     if (!node || node->kind != NodeKind::Op || !is_spent(*node) || (tensor.autograd && tensor.autograd->hooks))
-      return capture_.fail("the call returns a tensor with a history that it has not used up by backward()");
+      return capture_.fail("the call returns a tensor whose graph it has not freed by backward()");
     result.node = Ref<OpNode>::share(static_cast<OpNode*>(node));
     result.output = tensor.autograd->output_number;
   }
@@ -189,7 +189,7 @@ class Outputs {
   Capture& capture_;
 };
 
-// The tensors that get gradients in the call and outlive it are those of `held`, or the call's results.
+// Fails the capture unless every tensor that gets a gradient is in `held`, is a result, or does not outlive the call.
 void check_gradients(const record::Recipe& recipe, const Outputs& outputs, const std::vector<Tensor>& held,
                      Capture& capture) {
   for (const MadeResult& result : outputs.made)
@@ -200,7 +200,7 @@ void check_gradients(const record::Recipe& recipe, const Outputs& outputs, const
       }
 }
 
-// _end_capture(result, reads, handles_errors) -> Replay, or why there is none, a str.
+// _end_capture(result, reads, handles_errors) -> a Replay, or a str that says why there is none.
 PyObject* end(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *result, *reads;
@@ -212,9 +212,10 @@ PyObject* end(PyObject*, PyObject* args) {
     if (const char* reason = ended->conditions->broken_by_call()) capture.fail(reason);
     Outputs outputs(*ended);
     Output output = outputs.describe(result);
-    record::Recipe recipe = capture.finish(outputs.kept());
+    record::Recipe recipe = capture.finish(outputs.outliving_slots());
     check_gradients(recipe, outputs, ended->conditions->held(), capture);
-    if (handles_errors && recipe.may_fail_halfway()) capture.fail("the program handles errors of ops behind writes");
+    if (handles_errors && recipe.may_fail_halfway())
+      capture.fail("the program handles errors of ops that follow writes");
     if (!capture.failure().empty()) return checked(PyUnicode_FromString(capture.failure().c_str()));
     Object object = own(replay_type.tp_alloc(&replay_type, 0));
     auto* made = as_replay(object.get());
@@ -222,7 +223,7 @@ PyObject* end(PyObject*, PyObject* args) {
     new (&made->arguments) std::vector<GivenArgument>(std::move(ended->given));
     new (&made->made) std::vector<MadeResult>(std::move(outputs.made));
     new (&made->output) Output(std::move(output));
-    // Last: without it, the collector passes the object by.
+    // Last: the garbage collector skips an object until its content is complete.
     ended->conditions->forget_arguments();
     new (&made->replay) std::unique_ptr<Replay>(new Replay(std::move(recipe), std::move(*ended->conditions)));
     return object.leak();
@@ -265,13 +266,13 @@ PyObject* build(const Output& output, std::span<PyObject* const> made, PyObject*
   return object.leak();
 }
 
-// Tracing and profiling functions of the program see Python run.
+// Whether a tracing or profiling function of the program would observe the Python code.
 bool is_traced() {
   const PyThreadState* state = PyThreadState_Get();
   return state->c_tracefunc || state->c_profilefunc;
 }
 
-// Ends a run however it ends.
+// Ends a run, also if it throws.
 struct BusyScope {
   const Replay& replay;
   ~BusyScope() { replay.end(); }
@@ -286,7 +287,7 @@ PyObject* run(ReplayObject& self, PyObject* const* args, std::span<TensorImpl* c
   try {
     run.run();
   } catch (const Error& error) {
-    // Nothing has happened yet: Python runs, and fails where it does.
+    // Nothing has happened yet: let Python run the call and raise the error.
     if (run.has_effects() || error.kind == ErrorKind::PythonRaised) throw;
     return nullptr;
   }
@@ -325,7 +326,7 @@ PyObject* try_replay(ReplayObject& self, PyObject* const* args, Py_ssize_t count
   return run(self, args, {tensors, num_tensors});
 }
 
-// replay.run(args): what the call returns, in a tuple; None: it does not fit.
+// replay.run(args): the call's result in a tuple; None if the replay does not fit the call.
 PyObject* run_alone(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
     if (!PyTuple_CheckExact(args)) raise(ErrorKind::Type, "Replay.run() takes a tuple of arguments");
@@ -336,7 +337,7 @@ PyObject* run_alone(PyObject* self, PyObject* args) {
   });
 }
 
-// replay.difference(): what of the read set is not as it was, or None.
+// replay.difference(): the first difference of the read set, or None.
 PyObject* difference(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     ReadSet& reads = *as_replay(self)->reads;
@@ -344,13 +345,13 @@ PyObject* difference(PyObject* self, PyObject*) {
   });
 }
 
-// replay.same_as(other): whether they do the same to the same tensors.
+// replay.same_as(other): whether both have the same actions on the same tensors.
 PyObject* same_as(PyObject* self, PyObject* other) {
   return guarded(
       [&] { return PyBool_FromLong(as_replay(self)->replay->recipe().same_as(as_replay(other)->replay->recipe())); });
 }
 
-// replay.facts(): (ops, actions, objects that are compared, runs)
+// replay.facts(): (ops, actions, compared objects, runs)
 PyObject* facts(PyObject* self, PyObject*) {
   return guarded([&] {
     const ReplayObject& known = *as_replay(self);
@@ -378,7 +379,7 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
   return self.reads ? self.reads->traverse(visit, arg) : 0;
 }
 
-// What it refers to goes; it fits no call any more.
+// Drops all references; the replay fits no call afterwards.
 int clear(PyObject* object) {
   ReplayObject& self = *as_replay(object);
   const auto replay = std::move(self.replay);
@@ -401,7 +402,7 @@ void deallocate(PyObject* object) {
   Py_TYPE(object)->tp_free(object);
 }
 
-// _read_set_holds(entries): a capsule-like check for one moment: made now, asked later.
+// A read set alone, to find out later whether its objects have changed.
 struct ReadSetObject {
   PyObject_HEAD std::optional<ReadSet> reads;
 };
@@ -422,7 +423,7 @@ void free_reads(PyObject* object) {
   reinterpret_cast<ReadSetObject*>(object)->reads.~optional();
   Py_TYPE(object)->tp_free(object);
 }
-// reads.difference(): what is not as it was, or None.
+// reads.difference(): the first difference, or None.
 PyObject* reads_difference(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     ReadSet& reads = *reinterpret_cast<ReadSetObject*>(self)->reads;
@@ -431,20 +432,20 @@ PyObject* reads_difference(PyObject* self, PyObject*) {
 }
 
 PyMethodDef replay_methods[] = {
-    {"run", run_alone, METH_O, "run(args): a tuple of what the call returns; None: Python has to run."},
-    {"difference", difference, METH_NOARGS, "What Python's objects have that they had not, or None."},
-    {"same_as", same_as, METH_O, "Whether another one does the same to the same tensors."},
-    {"facts", facts, METH_NOARGS, "(ops, actions, objects that are compared, runs)"},
+    {"run", run_alone, METH_O, "run(args): the result in a tuple; None: Python must run the call."},
+    {"difference", difference, METH_NOARGS, "The first difference of Python's objects, or None."},
+    {"same_as", same_as, METH_O, "Whether another replay has the same actions on the same tensors."},
+    {"facts", facts, METH_NOARGS, "(ops, actions, compared objects, runs)"},
     {},
 };
 PyMethodDef reads_methods[] = {
-    {"difference", reads_difference, METH_NOARGS, "What is not as it was, or None."},
+    {"difference", reads_difference, METH_NOARGS, "The first difference, or None."},
     {},
 };
 PyMethodDef functions[] = {
-    {"_begin_capture", begin, METH_VARARGS, "_begin_capture(arguments, held): what a call does is written down."},
+    {"_begin_capture", begin, METH_VARARGS, "_begin_capture(arguments, held): begins to capture a call."},
     {"_end_capture", end, METH_VARARGS, "_end_capture(result, reads, handles_errors): a Replay, or why there is none."},
-    {"_abort_capture", abort, METH_NOARGS, "What was written down is forgotten."},
+    {"_abort_capture", abort, METH_NOARGS, "Discards the capture."},
     {},
 };
 

@@ -7,7 +7,8 @@ namespace pellucid::python {
 
 void add_replays(PyObject* module);
 
-// The call's result by the first of `replays` (a tuple) that fits it. Null without an error: Python has to run.
+// The call's result from the first of `replays` (a tuple) that fits it. Null without an error: Python must run the
+// call.
 PyObject* replay_call(PyObject* replays, PyObject* const* args, Py_ssize_t count, PyObject* keywords);
 
 }  // namespace pellucid::python

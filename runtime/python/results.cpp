@@ -45,7 +45,7 @@ PyObject* named_tuple_repr(PyObject* self) {
 }
 
 PyTypeObject* make_named_tuple(const Schema& schema) {
-  auto* names = new std::vector<PyStructSequence_Field>;  // types live forever
+  auto* names = new std::vector<PyStructSequence_Field>;  // types are never freed
   for (const Return& result : schema.returns) names->push_back({result.name.c_str(), nullptr});
   names->push_back({nullptr, nullptr});
   auto* type_name = new std::string("torch.return_types." + schema.name);
@@ -75,7 +75,7 @@ PyTypeObject* named_tuple_type(const OpRecord& op) {
   return type;
 }
 
-// What PyStructSequence_New does, which looks the number of fields up in the type's dict.
+// Like PyStructSequence_New, without its lookup of the number of fields in the type's dict.
 PyObject* make_tuple(PyTypeObject* type, Py_ssize_t count) { return type->tp_alloc(type, count); }
 
 }  // namespace

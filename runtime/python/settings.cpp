@@ -77,7 +77,7 @@ PyObject* can_cast_dtypes(PyObject*, PyObject* args, PyObject* kwargs) {
 void warn_in_python(const char* message) {
   HoldGil gil;
   PyObject *type, *value, *trace;
-  PyErr_Fetch(&type, &value, &trace);  // an exception in flight stays in flight
+  PyErr_Fetch(&type, &value, &trace);  // a pending exception is restored afterwards
   const int status = PyErr_WarnEx(PyExc_UserWarning, message, 1);
   if (type) {
     PyErr_Clear();
@@ -87,7 +87,7 @@ void warn_in_python(const char* message) {
   }
 }
 
-// What the caching allocator counts.
+// The counters of the caching allocator.
 PyObject* get_memory_statistics(PyObject*, PyObject*) {
   const AllocatorStatistics counts = allocator_statistics();
   return Py_BuildValue("{s:L,s:L,s:L,s:L,s:L,s:L,s:L,s:L}", "allocated_bytes", counts.allocated_bytes,
@@ -117,7 +117,7 @@ PyObject* empty_block_cache(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-// Of this thread, and of workers while they work for it (core/thread_pool.h). Whether the processor can.
+// Applies to this thread, and to workers while they work for it (core/thread_pool.h). Returns whether it is supported.
 PyObject* set_flush_denormal(PyObject*, PyObject* mode) {
   return guarded([&]() -> PyObject* {
     const int on = PyObject_IsTrue(mode);
@@ -147,7 +147,7 @@ PyObject* refuse_block(PyObject*, PyObject* object) {
   });
 }
 
-// A signal handler may call ops in the middle of one: they start above everything, as the user's code does.
+// A signal handler may call ops while an op runs: they are dispatched from the highest key, like the user's code.
 class UserKeys {
  public:
   UserKeys() : excluded_(std::exchange(thread_state.exclude, KeySet())) {}
@@ -159,7 +159,7 @@ class UserKeys {
   const KeySet excluded_;
 };
 
-// Ctrl-C during a long computation: asked often, looks at Python's signals twenty times a second.
+// Ctrl-C during a long computation: called often, checks Python's signals twenty times a second.
 void check_interrupt() {
   using Clock = std::chrono::steady_clock;
   thread_local Clock::time_point next{};
@@ -187,15 +187,15 @@ PyMethodDef functions[] = {
     {"promote_types", promote_dtypes, METH_VARARGS, "promote_types(a, b): the dtype that both promote to."},
     {"can_cast", reinterpret_cast<PyCFunction>(can_cast_dtypes), METH_VARARGS | METH_KEYWORDS,
      "can_cast(from_, to): whether promotion rules allow writing `from_` into `to`."},
-    {"_memory_statistics", get_memory_statistics, METH_NOARGS, "What the allocator counts, as a dict."},
+    {"_memory_statistics", get_memory_statistics, METH_NOARGS, "The allocator's counters, as a dict."},
     {"_set_flush_denormal", set_flush_denormal, METH_O, "Whether denormals can be, and now are, flushed to zero."},
-    {"_reset_memory_peaks", reset_peaks, METH_NOARGS, "Lets the allocator's peaks begin again at what is live."},
-    {"_empty_cache", empty_block_cache, METH_NOARGS, "Gives the allocator's cached blocks back to the system."},
+    {"_reset_memory_peaks", reset_peaks, METH_NOARGS, "Sets the allocator's peaks to the current values."},
+    {"_empty_cache", empty_block_cache, METH_NOARGS, "Returns the allocator's cached blocks to the system."},
     {"_large_blocks", list_parts, METH_NOARGS,
      "Parts of segments: (address, bytes, resident bytes, free, starts a segment)."},
     {"_fail_allocation", refuse_block, METH_O,
      "_fail_allocation(number): refuses the number-th block of memory from now on, once; 0: none. For tests."},
-    {"_log_api_usage_once", log_api_usage, METH_O, "Nothing: what programs use is not counted."},
+    {"_log_api_usage_once", log_api_usage, METH_O, "Does nothing: usage is not logged."},
     {"_get_tracing_state", get_tracing_state, METH_NOARGS, "None: no call is traced."},
     {"_isa_level", get_isa_level, METH_NOARGS, "The instruction-set level whose kernels run."},
     {},

@@ -1,6 +1,6 @@
 // StorageBase: a tensor's memory as bytes, and tensors over a storage.
 //
-// What tensors give out are objects of its subclass in `storage.py`, which has all that needs no runtime.
+// Tensors return objects of its subclass in `storage.py`, which implements all that needs no runtime.
 #include "python/storage_object.h"
 
 #include <array>
@@ -27,7 +27,7 @@ PyTypeObject storage_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 
 Storage& storage_of(PyObject* object) { return *reinterpret_cast<StorageObject*>(object)->storage; }
 
-// The class of the storages that tensors give out.
+// The class of the storages that tensors return.
 PyTypeObject* given_type() {
   static constinit LateImport type("pellucid.storage", "UntypedStorage");
   return reinterpret_cast<PyTypeObject*>(type.get());
@@ -106,7 +106,7 @@ PyObject* part_of(Storage& whole, PyObject* slice) {
   Py_ssize_t start, stop, step;
   if (PySlice_Unpack(slice, &start, &stop, &step) < 0) raise_python();
   const Py_ssize_t count = PySlice_AdjustIndices(static_cast<Py_ssize_t>(whole.nbytes), &start, &stop, step);
-  if (step != 1) raise(ErrorKind::Runtime, "a storage is cut in steps of 1, not %zd", step);
+  if (step != 1) raise(ErrorKind::Runtime, "a storage can only be sliced with step 1, not %zd", step);
   return wrap_storage_object(slice_storage(whole, static_cast<size_t>(start), static_cast<size_t>(count)));
 }
 
@@ -153,7 +153,7 @@ size_t to_nbytes(PyObject* value, const char* function) {
   return static_cast<size_t>(nbytes);
 }
 
-// resize_(nbytes): keeps the leading bytes. A shrinking storage keeps its memory: tensors may alias it.
+// resize_(nbytes): preserves the leading bytes. Shrinking does not free memory, because tensors may alias it.
 PyObject* resize(PyObject* self, PyObject* size) {
   return guarded([&]() -> PyObject* {
     Storage& storage = storage_of(self);
@@ -199,7 +199,7 @@ PyObject* share_fd(PyObject* self, PyObject*) {
   });
 }
 
-// PyTorch's first part is the address of a process that unlinks names; here memory counts its users itself.
+// In PyTorch the first part is the address of a process that unlinks names; here the memory counts its users itself.
 PyObject* share_filename(PyObject* self, PyObject*) {
   return guarded([&] {
     const std::string& name = share_by_name(storage_of(self));
@@ -244,7 +244,7 @@ PyObject* shared_decref(PyObject* self, PyObject*) {
   return Py_NewRef(self);
 }
 
-// The strategy by which the memory is shared already, by PyTorch's name.
+// The strategy by which the memory is shared, by PyTorch's name.
 PyObject* get_sharing(PyObject* self, void*) {
   const auto sharing = sharing_of(storage_of(self));
   if (!sharing) Py_RETURN_NONE;
@@ -268,30 +268,30 @@ PyMethodDef methods[] = {
     {"data_ptr", data_ptr, METH_NOARGS, "The address of the first byte."},
     {"tolist", tolist, METH_NOARGS, "The bytes as a list of integers."},
     {"_bytes", to_bytes, METH_NOARGS, "The bytes as a bytes object."},
-    {"resize_", resize, METH_O, "resize_(nbytes): grows or shrinks in place and keeps the leading bytes."},
+    {"resize_", resize, METH_O, "resize_(nbytes): grows or shrinks in place and preserves the leading bytes."},
     {"resizable", resizable, METH_NOARGS,
      "Whether `resize_` may move the memory: it is not shared with NumPy, DLPack, a file or a slice."},
     {"clone", clone, METH_NOARGS, "A storage with the same bytes."},
     {"from_file", reinterpret_cast<PyCFunction>(from_file), METH_VARARGS | METH_KEYWORDS | METH_STATIC,
      "from_file(filename, shared=False, nbytes=0): a file's bytes, mapped: writes reach the file if `shared`."},
     {"is_shared", is_shared_storage, METH_NOARGS, "Whether other processes may map the memory."},
-    {"_share_fd_cpu_", share_fd, METH_NOARGS, "Moves to memory that a descriptor names: (descriptor, bytes)."},
+    {"_share_fd_cpu_", share_fd, METH_NOARGS, "Moves to memory shared by descriptor: (descriptor, bytes)."},
     {"_share_filename_cpu_", share_filename, METH_NOARGS,
-     "Moves to memory that a name in /dev/shm names: (manager, name, bytes); there is no manager."},
-    {"_new_using_fd_cpu", new_using<Sharing::Descriptor>, METH_O | METH_STATIC, "Shared zeros, of so many bytes."},
-    {"_new_using_filename_cpu", new_using<Sharing::Name>, METH_O | METH_STATIC, "Likewise, with a name."},
+     "Moves to memory with a name in /dev/shm: (manager, name, bytes); there is no manager."},
+    {"_new_using_fd_cpu", new_using<Sharing::Descriptor>, METH_O | METH_STATIC, "Shared memory of so many zero bytes."},
+    {"_new_using_filename_cpu", new_using<Sharing::Name>, METH_O | METH_STATIC, "The same, with a name."},
     {"_new_shared_fd_cpu", new_shared_fd, METH_VARARGS | METH_STATIC, "(descriptor, bytes): the memory, mapped."},
     {"_new_shared_filename_cpu", new_shared_filename, METH_VARARGS | METH_STATIC,
      "(manager, name, bytes): the memory, mapped."},
-    {"_shared_incref", shared_incref, METH_NOARGS, "Counts a user of named memory: a message on its way."},
-    {"_shared_decref", shared_decref, METH_NOARGS, "Counts one less; the storage itself."},
+    {"_shared_incref", shared_incref, METH_NOARGS, "Counts one more user of named memory: a pending message."},
+    {"_shared_decref", shared_decref, METH_NOARGS, "Counts one user less; returns the storage."},
     {"__reduce__", reduce, METH_NOARGS, nullptr},
     {},
 };
 PyGetSetDef attributes[] = {
     {"device", get_device, nullptr, "Where the memory is.", nullptr},
-    {"filename", get_filename, nullptr, "The file that writes reach; None of other memory.", nullptr},
-    {"_sharing", get_sharing, nullptr, "The sharing strategy of shared memory; None of other memory.", nullptr},
+    {"filename", get_filename, nullptr, "The mapped file that writes reach, or None.", nullptr},
+    {"_sharing", get_sharing, nullptr, "The sharing strategy of shared memory, or None.", nullptr},
     {"_cdata", identity, nullptr, "A number that is equal for objects of the same storage.", nullptr},
     {},
 };
@@ -347,7 +347,7 @@ PyMethodDef tensor_methods[] = {
     {},
 };
 PyMethodDef functions[] = {
-    {"_leave_named_memory", leave_names, METH_NOARGS, "Before the process ends: it uses no named memory any more."},
+    {"_leave_named_memory", leave_names, METH_NOARGS, "Called at exit: this process no longer uses named memory."},
     {"_tensor_over", tensor_over, METH_VARARGS, "_tensor_over(storage, dtype, offset, size, stride)"},
     {},
 };

@@ -1,4 +1,4 @@
-// Methods of Tensor that answer questions on its geometry, memory and dtype; none of them runs an op.
+// Methods of Tensor for its geometry, memory and dtype; none of them runs an op.
 #include <algorithm>
 
 #include "core/geometry.h"
@@ -32,7 +32,7 @@ int64_t to_int(PyObject* object, const char* function, const char* name) {
   return value;
 }
 
-// What a nested tensor answers to `question` ("size", "stride", ...), of a dim or of all (pellucid.nested._ops.sizes).
+// The "size", "stride", ... (`question`) of a nested tensor, of one dim or of all (pellucid.nested._ops.sizes).
 PyObject* nested_geometry(PyObject* self, const char* question, PyObject* dim) {
   static LateImport answer("pellucid.nested._ops.sizes", "geometry");
   return checked(PyObject_CallFunction(answer.get(), "OsO", self, question, dim ? dim : Py_None));
@@ -75,7 +75,7 @@ PyObject* data_ptr(PyObject* self, PyObject*) {
     if (!tensor.numel) return PyLong_FromVoidPtr(nullptr);
     const uint64_t address = tensor.address();
     before_write(*tensor.storage);
-    tensor.storage->escaped = true;  // who has the address may write
+    tensor.storage->escaped = true;  // the caller may write to the address
     return PyLong_FromUnsignedLongLong(address);
   });
 }
@@ -167,13 +167,13 @@ PyMethodDef methods[] = {
     {"is_contiguous", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(is_contiguous)), kFast,
      "Whether the elements are contiguous, in row-major order."},
     {"is_inference", has_flag<TensorImpl::kInference>, METH_NOARGS, "Whether it was made in inference mode."},
-    {"is_conj", always_false, METH_NOARGS, "Whether a conjugation is still to be done: never, conj() computes."},
-    {"is_neg", always_false, METH_NOARGS, "Whether a negation is still to be done: never, neg() computes."},
+    {"is_conj", always_false, METH_NOARGS, "Whether a conjugation is pending: never, conj() computes at once."},
+    {"is_neg", always_false, METH_NOARGS, "Whether a negation is pending: never, neg() computes at once."},
     {"is_pinned", always_false, METH_NOARGS, "Whether the memory is page-locked for a device: never."},
     {"is_shared", is_in_shared_memory, METH_NOARGS, "Whether other processes may map the memory."},
     {"_is_view", is_view, METH_NOARGS, "Whether this is a view of another tensor."},
     {"is_same_size", is_same_size, METH_O, "Whether both tensors have the same sizes."},
-    {"is_set_to", is_set_to, METH_O, "Whether both tensors are the same memory seen the same way."},
+    {"is_set_to", is_set_to, METH_O, "Whether both tensors have the same memory, offset, sizes and strides."},
     {},
 };
 

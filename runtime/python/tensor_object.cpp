@@ -32,7 +32,7 @@ void detach_tensor(TensorObject* self) {
   Tensor::adopt(tensor);
 }
 
-// The tensor takes over the object's last reference, when somebody else still holds the tensor.
+// The tensor takes over the object's last reference if the tensor has other owners.
 bool resurrect(TensorObject* self) {
   TensorImpl* tensor = self->tensor;
   if (!tensor || tensor->unique()) return false;
@@ -57,7 +57,7 @@ void release_object(TensorImpl& tensor) {
 
 void free_memory(PyObject* self, PyTypeObject* type) {
   Py_CLEAR(as_tensor_object(self)->shape);
-  // One that had a dict is as the interpreter left it, which differs between versions.
+  // Objects that had a dict are not reused: their state after clearing depends on the interpreter's version.
   const bool is_as_new = type == tensor_type && !as_tensor_object(self)->has_attributes;
   if (is_as_new && free_list_length < kFreeListLimit) {
     as_tensor_object(self)->tensor = reinterpret_cast<TensorImpl*>(free_list);
@@ -173,7 +173,7 @@ PyObject* wrap_existing(TensorImpl* tensor) {
   return object;
 }
 
-// tp_alloc would make an array for the attributes' values at once.
+// tp_alloc would allocate an array for the attributes' values.
 static PyObject* new_object(PyTypeObject* type) {
   PyObject* object = PyObject_GC_New(PyObject, type);
   if (!object) return nullptr;

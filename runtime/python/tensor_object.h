@@ -1,14 +1,13 @@
 // TensorObject: the Python object around a TensorImpl, and how the two keep each other alive.
 //
-// While anybody in Python holds the object, it owns one count of the tensor and the tensor borrows
-// it (`TensorImpl::python`), so a tensor has one object at a time. An object that carries state of
-// its own (a subclass, attributes, weak references) must outlive its last user while the tensor
-// lives: then the roles swap (kPythonState) until it is used again.
-// Objects are tracked by the garbage collector only once they can be part of a cycle.
+// While Python holds the object, the object owns one reference to the tensor and the tensor has a borrowed pointer to
+// the object (`TensorImpl::python`), so a tensor has at most one object. An object with state of its own (a subclass,
+// attributes, weak references) must live as long as the tensor: when its last Python reference is dropped, the tensor
+// owns the object (kPythonState) until Python uses it again. The garbage collector tracks objects only once they can be
+// part of a cycle.
 //
-// The attributes that programs set are in a dict that the interpreter manages, as it does for every
-// class written in Python: only for such objects, and those without a dict, does it specialise calls
-// of methods.
+// Attributes that programs set are in a dict that the interpreter manages, as for every class written in Python: only
+// for objects with such a dict, or without any, does the interpreter specialise method calls.
 #pragma once
 
 #include "core/tensor.h"
@@ -24,12 +23,12 @@ struct TensorObject {
 };
 
 extern PyTypeObject tensor_base_type;  // pellucid._C.TensorBase
-extern PyTypeObject tensor_meta_type;  // its metaclass: gives every subclass our deallocator
+extern PyTypeObject tensor_meta_type;  // its metaclass: sets our deallocator in every subclass
 extern PyTypeObject* tensor_type;      // pellucid.Tensor; _set_tensor_class
 extern PyTypeObject* parameter_type;   // pellucid.nn.Parameter, or null; _set_parameter_class
 
 inline bool is_exact_tensor(PyObject* object) { return Py_TYPE(object) == tensor_type; }
-// Tensor or Parameter: nothing overrides what an op does with it.
+// Whether it is a Tensor or Parameter, not of a subclass that may override ops.
 inline bool is_plain_tensor(PyObject* object) {
   return Py_TYPE(object) == tensor_type || Py_TYPE(object) == parameter_type;
 }
@@ -39,8 +38,8 @@ inline bool is_tensor(PyObject* object) {
 }
 inline TensorImpl* tensor_of(PyObject* object) { return reinterpret_cast<TensorObject*>(object)->tensor; }
 
-PyObject* wrap_new(TensorImpl* tensor);       // takes the count; the tensor has no object yet
-PyObject* wrap_existing(TensorImpl* tensor);  // takes the count; the tensor has one
+PyObject* wrap_new(TensorImpl* tensor);       // takes over the reference; the tensor has no object yet
+PyObject* wrap_existing(TensorImpl* tensor);  // takes over the reference; the tensor has an object
 
 // The Python object of `tensor`, as a new reference.
 inline PyObject* wrap(Tensor tensor) {
@@ -52,10 +51,10 @@ inline PyObject* wrap_or_none(Tensor tensor) { return tensor ? wrap(std::move(te
 // An object of `type`, a subclass of Tensor, around a tensor that has no object yet.
 PyObject* wrap_as(PyTypeObject* type, Tensor tensor);
 
-// Gives a class that has a dict, pellucid.Tensor, our `__dict__`: asking for it makes the object part
-// of possible cycles.
+// Sets our `__dict__` in a class whose objects have a dict (pellucid.Tensor): reading it lets the garbage collector
+// track the object.
 void watch_dict(PyTypeObject& type);
-// Fills the slots that concern life and tracking; tensor_type.cpp fills the rest.
+// Fills the slots for allocation, deallocation and garbage collection; tensor_type.cpp fills the rest.
 void prepare_tensor_life(PyTypeObject& type);
 void add_tensor_type(PyObject* module);
 

@@ -16,7 +16,7 @@ bool describes(PyObject* size, std::span<const int64_t> sizes) {
   return true;
 }
 
-// Borrowed. Cached with the object: programs read it often, and a shape hardly ever changes.
+// Borrowed. Cached in the object: programs read it often and it rarely changes.
 PyObject* shape_of(PyObject* self) {
   auto* object = reinterpret_cast<TensorObject*>(self);
   const std::span<const int64_t> sizes = object->tensor->shape();
@@ -52,7 +52,8 @@ PyObject* get_nbytes(PyObject* self, void*) {
 PyObject* get_version(PyObject* self, void*) {
   return guarded([&] {
     if (tensor_of(self)->flags & TensorImpl::kInference)
-      raise(ErrorKind::Runtime, "Inference tensors do not track version counter: changes of them are not counted");
+      raise(ErrorKind::Runtime,
+            "Inference tensors do not track version counter: in-place writes to them are not counted");
     return PyLong_FromUnsignedLong(tensor_of(self)->version().load());
   });
 }

@@ -1,7 +1,7 @@
 // TensorBase, its metaclass, and the constructors that subclasses use.
 //
-// pellucid.Tensor is a Python class over TensorBase (src/pellucid/_tensor/tensor.py): methods written in
-// Python live there, everything hot is here. Read tensor_object.h for the objects' life.
+// pellucid.Tensor is a Python class derived from TensorBase (src/pellucid/_tensor/tensor.py): it has the methods
+// written in Python, TensorBase the performance-critical ones. tensor_object.h explains the objects' lifetimes.
 #include "python/tensor_type.h"
 #include "core/named_ops.h"
 #include "python/boundary.h"
@@ -15,7 +15,7 @@ namespace pellucid::python {
 PyTypeObject tensor_base_type = {PyVarObject_HEAD_INIT(&tensor_meta_type, 0)};
 PyTypeObject tensor_meta_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 
-// Python's own names: no part of what Tensor offers.
+// Python's own names, which are not part of Tensor's API.
 static bool is_private(const char* name) { return name[0] == '_' && name[1] == '_'; }
 
 void add_tensor_methods(PyMethodDef* methods) {
@@ -57,7 +57,7 @@ Tensor alias(TensorImpl& source) {
   return make_view(source, source.shape(), source.stride(), source.offset, /*detached=*/true);
 }
 
-// Tensor._make_subclass(cls, data, require_grad=False): how Parameter and other subclasses are born.
+// Tensor._make_subclass(cls, data, require_grad=False): constructs Parameter and other subclasses.
 PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     static const char* names[] = {"cls", "data", "require_grad", nullptr};
@@ -74,7 +74,7 @@ PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
   });
 }
 
-// Whether nobody but the caller holds `object` or its tensor: a plain Tensor without state of its own.
+// Whether the caller has the only reference to `object` and its tensor, and it is a plain Tensor without other state.
 bool is_uniquely_referenced(PyObject* object) {
   const auto* holder = reinterpret_cast<TensorObject*>(object);
   if (!is_exact_tensor(object) || Py_REFCNT(object) != 1) return false;
@@ -93,7 +93,7 @@ PyObject* as_subclass(PyObject*, PyObject* const* args, Py_ssize_t count) {
 // Tensor.__new__(cls, data=None): an empty tensor or an alias of `data`.
 PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
-    static Object& constructor = *new Object;  // never freed: at exit the interpreter is gone
+    static Object& constructor = *new Object;  // never freed: statics are destroyed after the interpreter has ended
     if (!constructor) {
       Object module = own(PyImport_ImportModule("pellucid._tensor.legacy_types"));
       constructor = own(PyObject_GetAttrString(module.get(), "legacy_constructor"));
@@ -129,7 +129,7 @@ PyObject* set_parameter_class(PyObject*, PyObject* type) {
   });
 }
 
-// The objects exchange their tensors; who holds a tensor itself, as a graph does, keeps the one that it has.
+// The objects exchange their tensors. References to the tensors themselves, as in a graph, are unchanged.
 PyObject* swap_tensor_impl(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&] {
     if (count != 2 || !is_tensor(args[0]) || !is_tensor(args[1]))
@@ -163,7 +163,7 @@ PyObject* alias_as(PyTypeObject* type, TensorImpl& tensor) {
   dispatch(call);
   Tensor made = Tensor::adopt(result.tensor);
   if (!made->python) return wrap_as(type, std::move(made));
-  const Object known = own(wrap(std::move(made)));  // a mode gave a tensor that has an object
+  const Object known = own(wrap(std::move(made)));  // a mode returned a tensor that has an object
   if (PyObject_TypeCheck(known.get(), type)) return new_reference(known.get());
   return wrap_as(type, alias(*tensor_of(known.get())));
 }

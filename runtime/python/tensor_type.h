@@ -1,17 +1,17 @@
-// What the binding files contribute to TensorBase. Called while the module is being made.
+// Functions by which the binding files extend TensorBase while the module is initialised.
 #pragma once
 
 #include "python/tensor_object.h"
 
 namespace pellucid::python {
 
-// Adds methods or attributes to TensorBase; the arrays live forever and end with an empty entry.
+// Adds methods or attributes to TensorBase. The arrays must be static and end with an empty entry.
 void add_tensor_methods(PyMethodDef* methods);
 void add_tensor_attributes(PyGetSetDef* attributes);
 
 // An alias of `tensor`, with its history, as a new object of `type`.
 PyObject* alias_as(PyTypeObject* type, TensorImpl& tensor);
-// The same, or the tensor itself where nobody else holds its object.
+// The same, or the object itself with a new type if the caller has the only reference.
 PyObject* convert_to_type(PyTypeObject* type, Object object);
 
 // Slots filled by their files.

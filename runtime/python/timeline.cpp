@@ -18,7 +18,7 @@ namespace {
 
 size_t sessions_open = 0;  // under the interpreter lock
 
-// While there are any: events point to the ops that ran.
+// Exists while sessions are open, because events point to the ops that ran.
 std::optional<RetiredOpsScope>& named_ops() {
   static auto* const scope = new std::optional<RetiredOpsScope>;
   return *scope;
@@ -31,7 +31,7 @@ void record_block(void* block, size_t nbytes, bool taken) {
   if (event) event->bytes = taken ? static_cast<int64_t>(nbytes) : -static_cast<int64_t>(nbytes);
 }
 
-// Sends blocks of memory past the fast paths, where storages and blocks are recorded.
+// Disables the allocator's fast paths, so that storages and blocks are recorded.
 void follow_memory() {
   static bool records_blocks = false;
   divert_pairs(is_watched(kWatchMemory));
@@ -59,7 +59,7 @@ std::string step_name(const Step& step) {
   return text;
 }
 
-// What the events' pointers mean: {kind: {address: text}}.
+// The texts of the events' pointers: {kind: {address: text}}.
 class Names {
  public:
   void add(const TimelineEvent& event) {
@@ -102,7 +102,7 @@ Object bytes_of(const std::vector<Entry>& list) {
 Object listed_threads(const SessionEvents& session, Names& names) {
   Object list = own(PyList_New(0));
   for (const ThreadEvents& thread : session.threads) {
-    const void* known[64] = {};  // most events are of few ops: the dict is asked seldom
+    const void* known[64] = {};  // a cache before the dict: most events belong to few ops
     for (const TimelineEvent& event : thread.events) {
       const void*& last = known[(reinterpret_cast<uintptr_t>(event.what) >> 4 ^ static_cast<size_t>(event.kind)) % 64];
       if (std::exchange(last, event.what) != event.what || event.kind == EventKind::Node) names.add(event);
@@ -145,7 +145,7 @@ std::string_view text_of(PyObject* object) {
   return {text, static_cast<size_t>(size)};
 }
 
-// The text of a name; of one given before without a look at its characters.
+// The text of a name; cached by address, without reading its characters again.
 const char* name_text(PyObject* name) {
   struct Known {
     Object name;
@@ -199,7 +199,7 @@ PyObject* note_collection(PyObject*, PyObject* const* args, Py_ssize_t count) {
     TimelineEvent* event = timeline ? timeline->note(EventKind::Collect, shared_text("garbage collection")) : nullptr;
     if (event) {
       event->flags = kTextFlag;
-      event->end = ticks();  // the note's own time is that of the event before
+      event->end = ticks();  // this callback's own time counts as the event's
       event->begin = std::exchange(begin, 0);
     }
     return none();
@@ -208,7 +208,7 @@ PyObject* note_collection(PyObject*, PyObject* const* args, Py_ssize_t count) {
 
 PyObject* is_recording(PyObject*, PyObject*) { return PyBool_FromLong(is_watched(kWatchCalls)); }
 
-// The names of what facts are written in: a value's tags, and dtypes.
+// The names of the tags of recorded arguments.
 PyObject* list_tags(PyObject*, PyObject*) {
   return guarded([] {
     static constexpr const char* kTags[] = {"None",
@@ -249,7 +249,7 @@ PyObject* list_dtypes(PyObject*, PyObject*) {
   });
 }
 
-// The drivers of products by the number that steps have in `detail`.
+// The names of the GEMM drivers, by the number in `detail` of a step's event.
 PyObject* list_routes(PyObject*, PyObject*) {
   return guarded([] {
     Object list = own(PyTuple_New(std::size(kProductRouteNames)));
@@ -260,7 +260,7 @@ PyObject* list_routes(PyObject*, PyObject*) {
 }
 
 PyMethodDef functions[] = {
-    {"_timeline_routes", list_routes, METH_NOARGS, "The names of the drivers of products, as steps number them."},
+    {"_timeline_routes", list_routes, METH_NOARGS, "The names of the GEMM drivers, by the number in steps."},
     {"_timeline_tags", list_tags, METH_NOARGS, "The names of the tags of recorded arguments."},
     {"_timeline_dtypes", list_dtypes, METH_NOARGS, "The names of dtypes by their number."},
     {"_timeline_start", start, METH_VARARGS, "_timeline_start(what, folders): begins a session; returns its number."},

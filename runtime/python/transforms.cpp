@@ -90,7 +90,7 @@ PyObject* unwrap(PyObject*, PyObject* object) {
   });
 }
 
-// _without_dead_levels(tensor): the tensor itself unless wrappers of transforms that were left are on it.
+// _without_dead_levels(tensor): the tensor without wrappers of transforms that have ended.
 PyObject* alive(PyObject*, PyObject* object) {
   return guarded([&] { return wrap(Tensor::share(without_dead_levels(&checked_tensor(object)))); });
 }
@@ -103,8 +103,8 @@ std::vector<TensorImpl*> tensors_of(PyObject* list) {
   return tensors;
 }
 
-// _depends_on_others(outputs, inputs): whether a leaf that is not among `inputs` is reached without
-// passing them.
+// _depends_on_others(outputs, inputs): whether the graph of `outputs` has a path, not through `inputs`, to another
+// leaf.
 PyObject* depends_on_others(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *outputs, *inputs;
@@ -153,7 +153,7 @@ PyMethodDef functions[] = {
      "Whether a transform of torch.func is calling a function on this thread."},
     {"_call_transformed", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_transformed)),
      METH_FASTCALL | METH_KEYWORDS,
-     "_call_transformed(function, *args, **kwargs), as a transform calls what it is given."},
+     "_call_transformed(function, *args, **kwargs): calls the function as a transform does."},
     {"_depends_on_others", depends_on_others, METH_VARARGS,
      "_depends_on_others(outputs, inputs): whether outputs lead to leaves other than through inputs."},
     {"_enter_batch_level", enter_batch, METH_VARARGS, "_enter_batch_level(size, randomness): the level's number."},
@@ -167,7 +167,7 @@ PyMethodDef functions[] = {
     {"_make_dual", dual, METH_VARARGS, "_make_dual(primal, tangent, level)"},
     {"_unwrap", unwrap, METH_O,
      "_unwrap(tensor): (level, value, tangent or None, uniform), or None for a plain tensor."},
-    {"_without_dead_levels", alive, METH_O, "The tensor without the wrappers of transforms that were left."},
+    {"_without_dead_levels", alive, METH_O, "The tensor without wrappers of transforms that have ended."},
     {},
 };
 

@@ -35,7 +35,7 @@ constexpr size_t kPrefix = sizeof("torch.") - 1;
 
 PyObject* constant_repr(PyObject* self) { return PyUnicode_FromString(reinterpret_cast<ConstantObject*>(self)->name); }
 
-// Pickled as the global of that name in the package.
+// Pickles as the package's global of that name.
 PyObject* constant_reduce(PyObject* self, PyObject*) {
   return PyUnicode_FromString(reinterpret_cast<ConstantObject*>(self)->name + kPrefix);
 }
@@ -127,7 +127,7 @@ bool to_dtype(PyObject* object, DType& out) {
   return false;
 }
 
-// {dtype: the word in the names of its tensor and storage types}, in the order of codes.
+// {dtype: its part of the names of tensor and storage types}, in the order of codes.
 PyObject* dtype_words() {
   Object words = own(PyDict_New());
   for (int i = 0; i < kNumDTypes; ++i) {

@@ -12,7 +12,7 @@
 
 namespace pellucid::python {
 
-// A named constant: dtype, layout and memory_format share this shape.
+// A named constant: the object layout of dtype, layout and memory_format.
 struct ConstantObject {
   PyObject_HEAD int value;
   const char* name;

@@ -1,7 +1,7 @@
 // Python's side of the autograd engine: nodes, hooks, Function, backward.
 //
-// node.cpp wraps nodes, hooks.cpp runs hooks, function.cpp is the base of
-// autograd.Function, engine.cpp has backward and what Tensor gains.
+// node.cpp wraps nodes, hooks.cpp runs hooks, function.cpp has the base class of autograd.Function, engine.cpp has
+// backward and Tensor's attributes and methods for autograd.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@
 
 namespace pellucid::python {
 
-// A wrapper of a node. A Function's context derives from it: its node owns it, not it its node.
+// A wrapper that owns a node. A Function's context derives from it; there, the node owns the wrapper.
 struct NodeObject {
   PyObject_HEAD Node* node;
 };
@@ -22,7 +22,7 @@ extern PyTypeObject node_base_type;      // pellucid._C.Node
 extern PyTypeObject function_base_type;  // pellucid._C.FunctionBase
 
 inline bool is_node(PyObject* object) { return PyObject_TypeCheck(object, &node_base_type); }
-// The node with a count of its own; raises when it is gone (a Function's context outlived it).
+// A new reference to the node; raises if the node was freed before its Function's context.
 Ref<Node> node_of(PyObject* object);
 // The Python object of a node, a new reference; None for null.
 PyObject* wrap_node(Node* node);
@@ -45,12 +45,12 @@ class SharedObject {
 };
 
 enum class HookKind : uint8_t { Tensor, Before, After, Accumulated };
-// The ordered dict of Python hooks behind a list of hooks, a new reference; made when absent.
-// Hooks after a node get the gradients of the edges that Python sees; none are given where all are seen.
+// The ordered dict of Python hooks in a list of hooks, a new reference; created if absent. Post-hooks of a node receive
+// the gradients of the edges that Python sees (`edges`); an empty list means all edges.
 PyObject* hook_dict(std::vector<Ref<Hook>>& hooks, HookKind kind, std::vector<uint32_t> edges = {});
 PyObject* hook_dict_of_tensor(TensorImpl& tensor);
 PyObject* hook_dict_after_accumulation(TensorImpl& tensor);
-// The same dicts where they exist, else None.
+// The same dict if it exists, else None.
 PyObject* known_hooks_of_tensor(const TensorImpl& tensor);
 PyObject* known_hooks_after_accumulation(const TensorImpl& tensor);
 

@@ -1,4 +1,4 @@
-// backward and grad from Python, and what Tensor gains: grad_fn, backward, detach, hooks.
+// backward and grad for Python, and Tensor's attributes and methods for autograd: grad_fn, backward, detach, hooks.
 #include <memory>
 #include <optional>
 
@@ -20,8 +20,7 @@
 namespace pellucid::python {
 namespace {
 
-// Tensors and GradientEdges (anything with `node` and `output_nr`) as places in the graph. Holds
-// their nodes.
+// Tensors and GradientEdges (anything with `node` and `output_nr`) as edges of the graph. Holds their nodes.
 struct Targets {
   InlineVector<Target, 4> list;
   std::vector<Ref<Node>> nodes;
@@ -62,7 +61,7 @@ void warn_about_cycles(const BackwardOptions& options) {
         "use autograd.grad(), or set .grad to None behind it");
 }
 
-// The gradients that a Python function waits for: it gives (number of the root, gradient), or None after the last.
+// Late gradients from a Python function that returns (number of the root, gradient), or None after the last.
 struct CalledLateGradients final : LateGradients {
   PyObject* const function;  // borrowed
 
@@ -82,7 +81,6 @@ struct CalledLateGradients final : LateGradients {
 };
 
 // _run_backward(tensors, grad_tensors, retain_graph, create_graph, inputs, allow_unused, accumulate,
-//               [late_tensors, next_late_gradient])
 PyObject* run_from_python(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&]() -> PyObject* {
     if (count != 7 && count != 9) raise(ErrorKind::Type, "_run_backward takes 7 or 9 arguments");
@@ -174,7 +172,7 @@ PyObject* tensor_detach_in_place(PyObject* self, PyObject*) {
   });
 }
 
-// Puts `hook` in the dict and returns a handle that takes it out.
+// Adds `hook` to the dict and returns a handle that removes it.
 PyObject* register_in(Object dict, PyObject* hook) {
   static PyObject* handle_type = nullptr;
   if (!handle_type) {
@@ -213,8 +211,8 @@ PyMethodDef tensor_methods[] = {
      "backward(gradient=None, retain_graph=None, create_graph=False, inputs=None): adds this tensor's\n"
      "gradient with respect to the leaves of its graph to their .grad."},
     {"retain_grad", tensor_retain_grad, METH_NOARGS, "Makes backward fill .grad of this non-leaf too."},
-    {"detach", tensor_detach, METH_NOARGS, "An alias of the same memory outside of the graph."},
-    {"detach_", tensor_detach_in_place, METH_NOARGS, "Takes this tensor out of the graph; returns self."},
+    {"detach", tensor_detach, METH_NOARGS, "An alias of the same memory, detached from the graph."},
+    {"detach_", tensor_detach_in_place, METH_NOARGS, "Detaches this tensor from the graph; returns self."},
     {"register_hook", tensor_register_hook, METH_O,
      "register_hook(hook): hook(grad) sees this tensor's gradient and may return another one."},
     {"register_post_accumulate_grad_hook", tensor_register_after_accumulation, METH_O,
@@ -304,8 +302,8 @@ PyObject* current_pass(PyObject*, PyObject*) { return PyLong_FromLongLong(curren
 PyObject* current_node(PyObject*, PyObject*) {
   return guarded([] { return wrap_node(running_node()); });
 }
-// _results_of_node(name): what the node that runs saved of the results of a watched call of this op. None: nothing, or
-// the node is not of this op.
+// _results_of_node(name): the results that the running node saved of a watched call of this op. None: it saved none, or
+// belongs to another op.
 PyObject* results_of_node(PyObject*, PyObject* name_object) {
   return guarded([&]() -> PyObject* {
     const char* name = PyUnicode_AsUTF8(name_object);
@@ -318,8 +316,8 @@ PyObject* results_of_node(PyObject*, PyObject* name_object) {
     return list.leak();
   });
 }
-// _arrived_gradients(name): for each result of the call of this op whose node runs, whether its gradient arrived; the
-// derivative is given zeros for the others. None: the node is not of this op.
+// _arrived_gradients(name): for each result of the op's call whose node is running, whether its gradient arrived; the
+// derivative receives zeros for the others. None: the running node belongs to another op.
 PyObject* arrived_gradients(PyObject*, PyObject* name_object) {
   return guarded([&]() -> PyObject* {
     const char* name = PyUnicode_AsUTF8(name_object);
@@ -346,7 +344,7 @@ PyObject* set_multithreading(PyObject*, PyObject* mode) {
 }
 PyObject* is_multithreading(PyObject*, PyObject*) { return PyBool_FromLong(multithreading); }
 
-// _node_identity(node): what _count_executing_nodes knows it by.
+// _node_identity(node): the pair by which _count_executing_nodes identifies the node.
 PyObject* identity_of(PyObject*, PyObject* object) {
   return guarded([&]() -> PyObject* {
     if (!is_node(object)) raise(ErrorKind::Type, "expected a graph Node, not %s", Py_TYPE(object)->tp_name);
@@ -386,8 +384,9 @@ PyMethodDef functions[] = {
     {"_results_of_node", results_of_node, METH_O,
      "_results_of_node(name): the results of an op's watched call whose node runs in this thread, or None."},
     {"_accumulates_into_all", accumulates_everywhere, METH_NOARGS, "Whether no running pass is limited to inputs."},
-    {"_enforce_grad_layout", set_layout_policy, METH_O, "Sets this thread's policy; returns what it was."},
-    {"_set_multithreading_enabled", set_multithreading, METH_O, "Sets this thread's switch; returns what it was."},
+    {"_enforce_grad_layout", set_layout_policy, METH_O, "Sets this thread's policy; returns the previous one."},
+    {"_set_multithreading_enabled", set_multithreading, METH_O,
+     "Sets this thread's switch; returns the previous value."},
     {"_is_multithreading_enabled", is_multithreading, METH_NOARGS,
      "This thread's switch for passes of several threads."},
     {"_node_identity", identity_of, METH_O, "Address and sequence number of a node."},
@@ -399,7 +398,7 @@ PyMethodDef functions[] = {
     {"_first_non_finite", anomaly_report, METH_NOARGS, "Where values first became NaN or infinite, or ''."},
     {"is_anomaly_enabled", is_anomaly_enabled, METH_NOARGS, "Whether anomaly mode is on in this thread."},
     {"is_anomaly_check_nan_enabled", is_anomaly_check_nan_enabled, METH_NOARGS, "Whether it looks for NaN."},
-    {"_increment_version", increment_version, METH_O, "Counts a change in place that was made from outside."},
+    {"_increment_version", increment_version, METH_O, "Counts an in-place write that was not made by an op."},
     {"_gradient_edge", gradient_edge_of, METH_O, "(node, output number) that a tensor's gradient goes to."},
     {},
 };

@@ -28,7 +28,7 @@ TensorHandle* handle_of(TensorImpl* tensor) { return reinterpret_cast<TensorHand
 struct SavedByExtension {
   Tensor tensor;
   uint32_t version;
-  int32_t output;  // of this function, else -1
+  int32_t output;  // if it is an output of this function, its number; else -1
 };
 
 struct ExtensionNode final : Node {
@@ -131,7 +131,7 @@ void set_error() {
   } catch (...) { set_python_error(); }
 }
 
-// Runs `body` at the border to an extension.
+// Runs `body` for an extension, which cannot receive exceptions.
 template <class Body>
 int status_of(Body&& body) {
   try {
@@ -197,7 +197,7 @@ Value value_of(const extension::Argument& argument) {
   return {};
 }
 
-// A result as the extension gets it, which owns what the value owned.
+// Converts a result for the extension, which takes over the value's ownership.
 extension::Result result_of(Value& value) {
   using Kind = extension::Result;
   extension::Result result{Kind::None, value.length, {}};

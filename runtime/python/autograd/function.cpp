@@ -1,4 +1,4 @@
-// autograd.Function.apply: runs forward, makes the node, and gives the outputs their history.
+// autograd.Function.apply: runs forward, makes the node, and connects the outputs to it.
 #include <algorithm>
 
 #include "autograd/anomaly.h"
@@ -20,7 +20,7 @@ namespace {
 
 using Arguments = std::span<PyObject* const>;
 
-// What `setup_context` is in Functions that do not define it.
+// The `setup_context` of Functions that do not define it.
 LateImport base_setup_context("pellucid.autograd.function", "base_setup_context");
 
 // Grad mode is off while forward and setup_context run.
@@ -44,7 +44,7 @@ class Application {
   Object call_forward();
   PyObject* wrap_output(PyObject* output, size_t number, bool single);
   Tensor give_history(TensorImpl& output, uint32_t number, bool single);
-  void count_dirty(PyObject* outputs) const;  // a change each, whether or not an op wrote them
+  void count_dirty(PyObject* outputs) const;  // bumps each version once, whether or not an op wrote the tensor
   void save_tensors(PyObject* outputs);
   bool is_argument(const TensorImpl& tensor) const;
 
@@ -96,7 +96,7 @@ Object Application::call_forward() {
     PyTuple_SET_ITEM(given.get(), static_cast<Py_ssize_t>(i) + !separate, new_reference(arguments_[i]));
   Object output = own(PyObject_CallObject(forward.get(), given.get()));
   if (separate) own(PyObject_CallFunctionObjArgs(setup.get(), context_.get(), given.get(), output.get(), nullptr));
-  pass_boundary("Function.apply");  // the outputs get a history next
+  pass_boundary("Function.apply");  // the outputs are connected to the node next
   return output;
 }
 
@@ -209,19 +209,19 @@ PyObject* Application::run() {
   if (node_) node_->finish();
   if (node_ && thread_state.anomaly_mode) remember_forward_trace(*node_);
   save_tensors(results.get());
-  // A reference to an output would own its node and so this context.
+  // A reference to an output would own its node and thereby this context: a cycle.
   Py_CLEAR(as_function(context_.get())->dirty);
   Py_CLEAR(as_function(context_.get())->non_differentiable);
   return single ? new_reference(PyTuple_GET_ITEM(results.get(), 0)) : results.leak();
 }
 
-// A tensor of a function transform: pellucid.func finds the Function's rule for it.
+// Whether an argument is a tensor of a function transform: then pellucid.func applies the Function's rule.
 bool is_transformed(Arguments arguments) {
   return std::ranges::any_of(arguments,
                              [](PyObject* object) { return is_tensor(object) && tensor_of(object)->wrapper; });
 }
 
-// A forward beside a setup_context is given its defaults too.
+// A forward with a separate setup_context also receives its defaults.
 bool has_defaults(PyObject* function_class) {
   Object setup = own(PyObject_GetAttrString(function_class, "setup_context"));
   if (setup.get() == base_setup_context.get()) return false;
@@ -229,7 +229,7 @@ bool has_defaults(PyObject* function_class) {
   return PyFunction_Check(forward.get()) && PyFunction_GET_DEFAULTS(forward.get());
 }
 
-// The arguments by position; `names` of the last ones, or null.
+// The arguments by position. `names`: the keywords of the last ones, or null.
 Object bind(PyObject* function_class, Arguments given, PyObject* names) {
   static LateImport bind_arguments("pellucid.autograd.function", "bind_arguments");
   const Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
@@ -270,7 +270,8 @@ PyObject* make_context_object(PyTypeObject* type, PyObject*, PyObject*) {
   return self;
 }
 
-// The last owner of a context that owns its node goes: the node goes too, or owns the context again.
+// Called when the last reference to a context that owns its node is dropped: the node is freed, or owns the context
+// again.
 void finalize(PyObject* self) {
   FunctionObject* function = as_function(self);
   if (!std::exchange(function->owns_node, false)) return;
@@ -346,13 +347,13 @@ PyObject* clear_saved(PyObject* self, PyObject*) {
 }
 
 PyMethodDef context_methods[] = {
-    {"maybe_clear_saved_tensors", clear_saved, METH_NOARGS, "Frees what save_for_backward was given."},
+    {"maybe_clear_saved_tensors", clear_saved, METH_NOARGS, "Frees the tensors that save_for_backward saved."},
     {},
 };
 
 PyGetSetDef attributes[] = {
-    {"saved_tensors", get_saved_tensors, nullptr, "What save_for_backward was given.", nullptr},
-    {"_raw_saved_tensors", get_raw_saved, nullptr, "The saved tensors as objects to put hooks on.", nullptr},
+    {"saved_tensors", get_saved_tensors, nullptr, "The tensors that save_for_backward saved.", nullptr},
+    {"_raw_saved_tensors", get_raw_saved, nullptr, "The saved tensors as objects that take hooks.", nullptr},
     {"requires_grad", get_context_requires_grad, nullptr, "Whether the call was recorded.", nullptr},
     {},
 };

@@ -8,7 +8,7 @@
 namespace pellucid::python {
 namespace {
 
-// The class's backward, or its vjp, which is another name for it.
+// The class's backward, or vjp, another name for it.
 Object backward_of(PyObject* forward_class) {
   static LateImport base("pellucid.autograd.function", "base_backward");
   Object backward = own(PyObject_GetAttrString(forward_class, "backward"));
@@ -81,7 +81,7 @@ void FunctionNode::apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out
   spread(result.get(), grads_out);
 }
 
-// Gives what backward returned, one for each argument of forward, to the tensors' edges.
+// Distributes backward's results, one per argument of forward, to the edges of the tensor arguments.
 void FunctionNode::spread(PyObject* result, std::span<Tensor> grads_out) const {
   auto given = static_cast<size_t>(PyTuple_GET_SIZE(result));
   while (given > is_tensor.size() && PyTuple_GET_ITEM(result, static_cast<Py_ssize_t>(given) - 1) == Py_None) --given;
@@ -144,7 +144,7 @@ bool FunctionNode::outlives_last_count() {
   refs.store(1);
   task.node = this;
   function.owns_node = true;
-  Py_DECREF(context);  // the context's other owners keep it
+  Py_DECREF(context);  // it lives on if it has other owners
   return true;
 }
 

@@ -1,8 +1,7 @@
 // FunctionNode: the node of a custom Function; FunctionObject: the context that forward and backward see.
 //
-// The node owns the context. The context points back without owning, so that a graph is freed when
-// its last output goes. A context that Python still holds then (`y.grad_fn` of a dropped y) comes to
-// own the node instead.
+// The node owns the context, and the context has a borrowed pointer back, so that a graph is freed with its last
+// output. If Python still holds the context then (`y.grad_fn` of a freed y), the context takes ownership of the node.
 #pragma once
 
 #include <vector>
@@ -13,31 +12,31 @@
 namespace pellucid::python {
 
 struct FunctionObject {
-  NodeObject base;               // base.node: not counted unless owns_node; null before and after the node's life
+  NodeObject base;               // base.node: borrowed unless owns_node; null before the node exists and after it ends
   PyObject* to_save;             // tuple of tensors and None, or null
   PyObject* dirty;               // tensors that forward wrote, or null
   PyObject* non_differentiable;  // outputs without gradient, or null
   PyObject* needs_input_grad;    // tuple of bool
-  PyObject* saved_for_forward;   // what jvp reads, or null
-  char materialize_grads;        // undefined gradients arrive as zeros
+  PyObject* saved_for_forward;   // the tuple that jvp reads, or null
+  char materialize_grads;        // whether undefined gradients arrive as zeros
   char materialize_non_differentiable;  // also those of outputs marked non-differentiable
   bool owns_node;
-  bool dying;  // its finalizer runs: it can own no more
+  bool dying;  // its finalizer is running: it can no longer take ownership
 };
 inline FunctionObject* as_function(PyObject* object) { return reinterpret_cast<FunctionObject*>(object); }
 
 struct SavedTensor {
   Tensor tensor;  // null: None was saved
   uint32_t version = 0;
-  int32_t output = -1;  // of this Function, else -1
-  PackedSlot packed;    // in the tensor's place when hooks hold it
+  int32_t output = -1;  // if it is an output of this Function, its number; else -1
+  PackedSlot packed;    // replaces `tensor` if hooks packed it
 };
 
 struct FunctionNode final : Node {
   PyObject* context;                        // owned
   std::vector<Edge> own_edges;              // one per tensor among the arguments
   std::vector<uint8_t> is_tensor;           // per argument
-  std::vector<std::vector<int64_t>> sizes;  // per output; what `infos` point to
+  std::vector<std::vector<int64_t>> sizes;  // per output; `infos` point to them
   std::vector<GradientInfo> own_infos;
   std::vector<uint8_t> is_tensor_output, is_marked_output;  // marked: non-differentiable
   std::vector<Tensor> gradients;

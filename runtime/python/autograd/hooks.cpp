@@ -1,4 +1,4 @@
-// Hooks written in Python: each list of hooks holds one ordered dict, which handles remove from.
+// Hooks written in Python: each list of hooks holds one ordered dict, from which handles remove them.
 #include <algorithm>
 
 #include "autograd/tensor_history.h"

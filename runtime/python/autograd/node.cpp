@@ -33,7 +33,7 @@ void deallocate(PyObject* self) {
   Py_DECREF(type);
 }
 
-// Types live as long as the process; made under the interpreter lock.
+// Types are never freed. They are made under the interpreter lock.
 PyTypeObject* type_named(const std::string& name) {
   static auto* types = new std::map<std::string, PyTypeObject*>;
   PyTypeObject*& type = (*types)[name];
@@ -68,7 +68,7 @@ PyObject* get_next_functions(PyObject* self, void*) {
   });
 }
 
-// node(*gradients of the forward outputs): the gradients of its inputs. What was saved stays.
+// node(*gradients of the forward outputs): the gradients of its inputs. Saved tensors are retained.
 PyObject* call_node(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     const Ref<Node> node = node_of(self);
@@ -130,7 +130,7 @@ PyObject* get_variable(PyObject* self, void*) {
   });
 }
 
-// What the gradient of each forward output looks like.
+// The shape, dtype and device of the gradient of each forward output.
 PyObject* get_input_metadata(PyObject* self, void*) {
   return guarded([&] {
     const Ref<Node> node = node_of(self);
@@ -147,11 +147,11 @@ PyObject* get_input_metadata(PyObject* self, void*) {
   });
 }
 
-// What `_saved_...` of a node may be: an argument of the derivative op, a number or text that the forward op was
-// given, or the sizes of a forward argument that has a gradient.
+// The source of a node's `_saved_...` attribute: an argument of the derivative op, a number or string argument of the
+// forward op, or the sizes of a forward argument that has a gradient.
 struct SavedItem {
   enum Kind : uint8_t { Operand, Constant, Shape } kind;
-  size_t index;  // of the derivative op's argument, the forward op's, the edge
+  size_t index;  // of the derivative op's argument, the forward op's argument, or the edge
   std::string name;
 };
 
@@ -166,7 +166,7 @@ bool is_showable(const Value& value) {
          value.tag != Tag::Generator && value.tag != Tag::Object;
 }
 
-// The edge of a forward argument; none where a list before it makes its number unknown.
+// The edge of a forward argument; none if a list before it makes its number unknown.
 std::optional<size_t> edge_of(const OpNode& node, size_t argument) {
   size_t edge = 0;
   for (size_t i = 0; i <= argument; ++i) {
@@ -299,7 +299,7 @@ PyObject* list_names(PyObject* self, PyObject*) {
   });
 }
 
-// None for Functions, and for the derived ops of higher orders, whose names are for machines.
+// None for Functions, and for derivative ops of higher orders, whose names are internal.
 PyObject* get_op_name(PyObject* self, void*) {
   return guarded([&] {
     Ref<Node> owner;

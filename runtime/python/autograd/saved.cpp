@@ -20,7 +20,7 @@ struct HookPair {
 // Of one thread, innermost last. Only touched with the interpreter lock held.
 struct DefaultHooks {
   std::vector<HookPair> stack;
-  Object disabled;  // the message of whoever forbids hooks, or null
+  Object disabled;  // the error message while hooks are disabled, or null
 };
 DefaultHooks& default_hooks() {
   thread_local auto* hooks = new DefaultHooks;  // never freed: a thread may end after the interpreter
@@ -118,7 +118,7 @@ PyObject* disable_hooks(PyObject*, PyObject* message) {
   });
 }
 
-// ----------------------------------------------------------------------- watching writes in place
+// ---------------------------------------------------------------------- watching in-place writes
 
 // Calls `function(tensor)` before an op of this thread writes to a tensor.
 struct WriteWatcher {
@@ -208,7 +208,7 @@ PyObject* register_hooks(PyObject* self, PyObject* args) {
   });
 }
 
-// What the hooks of a saved tensor hold; null without hooks.
+// The packed value of a saved tensor with hooks; null without hooks.
 const PythonPacked* packed_by_hooks(const SavedTensorObject& place) {
   if (auto* function = dynamic_cast<FunctionNode*>(place.node)) {
     if (function->released || place.argument >= function->saved.size()) return nullptr;
@@ -243,14 +243,14 @@ PyObject* get_unpack_hook(PyObject* self, void*) {
 }
 
 PyGetSetDef saved_tensor_properties[] = {
-    {"data", get_data, nullptr, "What is saved: the tensor, or what the pack hook made of it.", nullptr},
-    {"unpack_hook", get_unpack_hook, nullptr, "The hook that gives the tensor back, or None.", nullptr},
+    {"data", get_data, nullptr, "The saved tensor, or what the pack hook returned for it.", nullptr},
+    {"unpack_hook", get_unpack_hook, nullptr, "The hook that returns the tensor, or None.", nullptr},
     {},
 };
 
 PyMethodDef saved_tensor_methods[] = {
     {"register_hooks", register_hooks, METH_VARARGS,
-     "register_hooks(pack, unpack): replaces the saved tensor by pack(tensor) until unpack gives it back."},
+     "register_hooks(pack, unpack): saves pack(tensor) in place of the tensor; unpack restores it."},
     {"unpack", unpack, METH_NOARGS, "unpack(): the tensor as it was saved."},
     {},
 };
@@ -278,7 +278,7 @@ PyObject* raw_saved_object(Ref<Node> node, size_t argument, size_t element) {
 
 void add_saved_hooks(PyObject* module) {
   saved_tensor_type.tp_name = "pellucid._C.SavedTensor";
-  saved_tensor_type.tp_doc = "A tensor that a node saved, to put hooks on.";
+  saved_tensor_type.tp_doc = "A tensor saved by a node; takes hooks.";
   saved_tensor_type.tp_basicsize = sizeof(SavedTensorObject);
   saved_tensor_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION;
   saved_tensor_type.tp_methods = saved_tensor_methods;

@@ -1,4 +1,4 @@
-// Python's view of saved tensors: objects to put hooks on. See saved.cpp.
+// Saved tensors as Python objects that take hooks. See saved.cpp.
 #pragma once
 
 #include "python/autograd/autograd.h"
