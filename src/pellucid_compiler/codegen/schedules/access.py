@@ -210,15 +210,15 @@ def load_lanes(
         (-width, backwards),
     ]
 
-    def from_way(number: int) -> list[Value]:
+    def from_branch(number: int) -> list[Value]:
         if number == len(ways):
             return [f.gather(pointer, _lane_offsets(f, lanes, step), mask, zero)]
         bytes_apart, load = ways[number]
         return f.branch(
-            step.equals(bytes_apart), lambda: [load()], lambda: from_way(number + 1)
+            step.equals(bytes_apart), lambda: [load()], lambda: from_branch(number + 1)
         )
 
-    (value,) = from_way(0)
+    (value,) = from_branch(0)
     return from_memory(f, value, dtype)
 
 

@@ -37,8 +37,8 @@ class Failures:
     def roots(self) -> list[Expr]:
         return [condition for condition, _ in self.found]
 
-    def look(self, emitter: Emitter, left: Value | None) -> None:
-        """Examine one vector, of which ``left`` lanes are active."""
+    def check(self, emitter: Emitter, left: Value | None) -> None:
+        """Check one vector, of which ``left`` lanes are active."""
         f = self.function
         for condition, failure in self.found:
             bad = emitter.value(condition)

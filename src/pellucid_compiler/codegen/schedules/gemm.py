@@ -3,32 +3,32 @@
 One kernel per dtype serves every shape, transposition and alignment. Its call is that
 of every kernel, ``kernel(data, sizes, strides, params)``:
 
-- ``data`` = C, A, B, bias; ``sizes`` = m, n, k. A null bias is none;
+- ``data`` = C, A, B, bias (or null); ``sizes`` = m, n, k;
 - ``strides`` = {row, column} in bytes of C, A, B and the bias. Columns of C are
-  contiguous. A and B have any strides; one unit stride each makes them fast. A bias has
-  a column stride of 0 or one element and any row stride, so a row, a column, a number
-  and a whole matrix are all biases. C overlaps none of them;
-- ``params[0]`` = the address, aligned to 64, of ``WORKSPACE_BYTES`` of memory that this
-  call alone uses. Its content matters neither before nor after;
-- ``params[1]``: nonzero where C holds a sum to add to. Narrow dtypes, whose sums are
-  wider than C, cannot;
+  contiguous. A and B have any strides; a unit stride in one dim makes them fast. The
+  bias has a column stride of 0 or one element and any row stride, so it may be a row, a
+  column, a number or a matrix. C overlaps none of them;
+- ``params[0]`` = the address of a workspace of ``WORKSPACE_BYTES``, aligned to 64,
+  which no other call uses at the same time. Its contents need not be initialised;
+- ``params[1]``: nonzero if the product is added to C. Not supported for narrow dtypes,
+  whose sums are wider than C;
 - ``params[2]``: 0. Other modes, with other arguments, are the parts of a product that
   ``gemm_parts.py`` describes.
 
-``k == 0`` gives zeros (or the bias). NaN and infinities go where mathematics sends
-them. float16 and bfloat16 are summed in float32, int8, int16 and uint8 in int32, and
-converted once, at the end, bias included; integers wrap. int8 factors of an int32
-product are words (``gemm_words.py``): ``k``, strides and panels are those of int32.
+``k == 0`` gives zeros (or the bias). NaN and infinities propagate. float16 and bfloat16
+are accumulated in float32, int8, int16 and uint8 in int32, and converted once, after
+the bias is added; integers wrap. int8 factors of an int32 product are words
+(``gemm_words.py``): ``k``, strides and panels are those of int32.
 
 **Same bits.** An element's products are added in ascending k within blocks of k, and
-the blocks' sums in ascending order; a kernel never asks how much of C it was given,
-except that few rows, or one column, may be summed by lanes (``gemm_dot.py``). So a
-driver may cut C between any rows and any columns, provided that no piece of a larger
-problem has fewer than ``MIN_ROWS`` rows or ``MIN_COLUMNS`` columns. Pieces should start
-at multiples of ``ROW_SPLIT`` and ``COLUMN_SPLIT`` to be made of full tiles.
+the blocks' sums in ascending order. This order does not depend on the size of C, except
+that few rows, or one column, may be summed across lanes (``gemm_dot.py``). So a driver
+may split C between any rows and any columns, provided that no part of a larger problem
+has fewer than ``MIN_ROWS`` rows or ``MIN_COLUMNS`` columns. Parts should start at
+multiples of ``ROW_SPLIT`` and ``COLUMN_SPLIT``, so that they consist of full tiles.
 
-The driver is ``runtime/products/gemm.h``; batches are loops around it. Read next:
-``gemm_tile.py`` (the register tiles), ``gemm_pack.py`` (the copies).
+The driver is ``runtime/products/gemm.h``, which also loops over batches. Read next:
+``gemm_tile.py`` (output tiles), ``gemm_pack.py`` (packing).
 """
 
 from __future__ import annotations
@@ -88,10 +88,10 @@ MIN_COLUMNS = 2
 ROW_SPLIT = 84
 COLUMN_SPLIT = 128
 
-# Packing B is worth it when several panels of rows read it and it outgrows the L1
-# cache. A slightly larger B, whose vectors are in one cache line each, is read in place
-# by a few hundred rows, unless tiles prefetch it: that helps packed panels only.
-# A that is contiguous along k is read in place, unless its rows share cache sets, many
+# B is packed if several panels of rows read it and it exceeds the L1 cache. A slightly
+# larger B, each of whose vectors is in one cache line, is read in place for up to a few
+# hundred rows, unless tiles prefetch it, which only helps packed panels.
+# A is read in place if it is contiguous along k, unless its rows share cache sets, many
 # columns read it, or there are too few rows for packing B.
 _PACK_B_ROWS = 29
 _PACK_B_ELEMENTS = 8192
@@ -102,10 +102,11 @@ _PACK_A_COLUMNS = 128
 _PACK_ANY_A_COLUMNS = 512
 _ALIASING_BYTES = 2048
 
-# How often B may be read again for as many rows as the registers hold dot products of.
+# Dot products are used for at most so many groups of rows, each of which reads all of
+# B.
 _DOT_GROUPS = 3
 
-# Rows of C of a narrow dtype whose sums are in the workspace at a time.
+# Rows of C of a narrow dtype whose sums fit the workspace at a time.
 _NARROW_ROWS = 3 * ROW_SPLIT
 
 
@@ -159,7 +160,7 @@ class _KernelWriter:
         f.branch(mode.differs(PRODUCT), lambda: self._part(mode))
         f.return_if(mode.differs(PRODUCT), self.zero)
         problem = read_problem(f, tiling.stored_bytes, WORKSPACE_BYTES)
-        if not tiling.is_ordered:  # their A and B may not change places
+        if not tiling.is_ordered:  # else A and B must not be swapped
             problem = transposed_if_column(problem, tiling.stored_bytes)
         self.problem = problem
 
@@ -174,7 +175,7 @@ class _KernelWriter:
         f.ret(self.zero)
 
     def _block_depth(self) -> Value:
-        """Near-equal blocks of k, a function of k alone."""
+        """The depth of near-equal blocks of k, a function of k only."""
         f, k, limit = self.f, self.problem.k, self.tiling.depth
 
         def divide() -> list[Value]:
@@ -245,7 +246,7 @@ class _KernelWriter:
         )
 
     def _multiply_rows(self, layout: Layout, a_stride: Value, a_panel: Value) -> None:
-        """The same for A of one layout, whose panels are ``a_panel`` bytes apart."""
+        """The same for one layout of A; its panels are ``a_panel`` bytes apart."""
         f, tiling = self.f, self.tiling
         sums, a, b, bias = arguments(f, 0, 4, PTR)
         m, n, k, height = arguments(f, 1, 4)
@@ -327,7 +328,7 @@ class _KernelWriter:
         adds = problem.bias.start.differs(self.null)
         region = Region(zero, zero, problem.m, problem.n, problem.c, problem.bias, adds)
 
-        # Sums that C cannot hold are whole.
+        # The sums of narrow dtypes do not fit C: they are not split into blocks of k.
         limit = problem.k if self.tiling.is_narrow else f.integer(DOT_DEPTH)
 
         def block(depth: Value, _: list[Value]) -> None:
@@ -376,8 +377,8 @@ class _KernelWriter:
     def _rounded_regions(
         self, column: Value, n: Value, depth: Value, packs_b: Value
     ) -> None:
-        """Columns of C of a narrow dtype, some rows at a time through sums in the
-        workspace."""
+        """Compute columns of C of a narrow dtype, some rows at a time, through sums in
+        the workspace."""
         f, tiling = self.f, self.tiling
         assert self.round_sums is not None
         round_sums = self.round_sums
@@ -435,7 +436,7 @@ class _KernelWriter:
         return scattered | (many & (unaligned | larger | prefetches))
 
     def _panels_of_b(self, packs: Value, b: Matrix, k: Value, n: Value) -> list[Value]:
-        """The address of a block's first panel, the strides of its rows and panels."""
+        """The address of a block's first panel, and the strides of rows and panels."""
         f = self.f
         width_bytes = self.tiling.width * self.tiling.element_bytes
 
@@ -470,7 +471,7 @@ class _KernelWriter:
     # ------------------------------------------------------------- panels of rows
 
     def _row_panels(self, block: Block) -> None:
-        """All rows of C: full panels, the last two of them near-equal."""
+        """Compute all rows of C: full panels, except for two near-equal last ones."""
         f, limit = self.f, self.tiling.rows
         packs_a = self._packs_a()
 
@@ -562,7 +563,7 @@ class _KernelWriter:
     def _dispatch(
         self, functions: list[Function], first: int, rows: Value, panel: Sequence[Value]
     ) -> None:
-        """Call the function for ``rows``; ``functions`` are those for ``first``,
+        """Call the function for ``rows`` among ``functions``, which are for ``first``,
         ``first + 1``, ... rows."""
         half = len(functions) // 2
         if half == 0:

@@ -1,10 +1,10 @@
-"""Products of few rows of A with columns of B when both are contiguous along k.
+"""GEMM with small M whose A and B are both contiguous along k, as dot products.
 
-Register tiles would transpose all of B to use it once. Here vectors run along k and
-each element of C is a dot product whose lanes are added at the end, always by the same
-tree: halves, then quarters, and so on. So an element's bits depend on k alone, not on
-its neighbours. ``gemm.py`` calls these functions when C has no more rows than there are
-``dot_shapes``, and ``SINGLE`` for one element. Read next: ``gemm_tile.py``.
+Output tiles would transpose all of B to use it once. Here vectors run along k, and each
+element of C is a dot product whose lanes are added at the end, always by the same tree:
+halves, then quarters, and so on. So an element's bits depend only on k, not on its
+neighbours. ``gemm.py`` calls these functions if C has at most ``len(dot_shapes())``
+rows, and ``SINGLE`` for one element. Read next: ``gemm_tile.py``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DOT_DEPTH = 4096
 
 
 class DotShape(NamedTuple):
-    """Rows and columns computed at a time, and vectors of k per turn of the loop."""
+    """Rows and columns computed at a time, and vectors of k per iteration."""
 
     rows: int
     columns: int
@@ -44,7 +44,7 @@ SINGLE = DotShape(1, 1, 8)
 
 
 def dot_shapes(tiling: Tiling) -> list[DotShape]:
-    """The shapes for one row, two rows, ...: what the registers hold."""
+    """The shapes for one row, two rows, ..., as far as the registers suffice."""
     most_rows = 4 if tiling.rows > 6 else 2
     return [
         DotShape(rows, min(tiling.lanes, 8 if rows == 1 else 4))
@@ -53,8 +53,8 @@ def dot_shapes(tiling: Tiling) -> list[DotShape]:
 
 
 def dot_function(module: Module, tiling: Tiling, shape: DotShape) -> Function:
-    """Emit ``C[rows, n] (+)= A[rows, k] B[k, n] (+ bias)``; takes a ``Panel`` whose
-    ``a_stride`` steps to the next row of A and ``b_row`` to the next column of B."""
+    """Emit ``C[rows, n] (+)= A[rows, k] B[k, n] (+ bias)``. It takes a ``Panel`` with
+    ``a_stride`` between rows of A and ``b_row`` between columns of B."""
     name = f"dot_{shape.rows}x{shape.columns}"
     f = module.function(name, Panel.parameters(), internal=True)
     _DotWriter(f, tiling, shape).write()
@@ -62,9 +62,11 @@ def dot_function(module: Module, tiling: Tiling, shape: DotShape) -> Function:
 
 
 def lane_sums(vectors: list[Value]) -> Value:
-    """The sum over the lanes of each vector, in one vector (a scalar for
-    one). Lane ``i`` meets lane ``i + lanes / 2`` first, whatever the number of vectors,
-    which is a power of two at most the number of lanes."""
+    """The sum over the lanes of each vector, as one vector (a scalar for one vector).
+
+    Lane ``i`` is first added to lane ``i + lanes / 2``, for any number of vectors,
+    which is a power of two and at most the number of lanes.
+    """
     f = vectors[0].function
     while vectors[0].type.lanes > len(vectors):
         half = vectors[0].type.lanes // 2
@@ -121,7 +123,7 @@ class _DotWriter:
         f.ret()
 
     def _columns_of_b(self, column: Value, last: Value) -> list[Value]:
-        """Addresses of a block's columns; those beyond the last repeat it."""
+        """The addresses of a block's columns, clamped to the last column."""
         f, panel = self.f, self.panel
         first = f.offset(panel.b, column * panel.b_row)
         steps = (f.minimum(f.integer(i), last) for i in range(self.shape.columns))
@@ -173,7 +175,7 @@ class _DotWriter:
         mask = f.first_lanes(k - done, lanes)
         return f.branch(k > done, lambda: add(done, sums, load_last), lambda: sums)
 
-    # --------------------------------------------------------------- what follows it
+    # --------------------------------------------------------------- the epilogue
 
     def _write_row(self, row: int, column: Value, sums: Value, mask: Value) -> None:
         f, panel, tiling = self.f, self.panel, self.tiling

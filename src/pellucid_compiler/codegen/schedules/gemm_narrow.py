@@ -1,8 +1,8 @@
-"""The last step of products of narrow dtypes: from sums to C.
+"""The epilogue of GEMM for narrow dtypes: adds the bias to the sums and rounds to C.
 
-float16, bfloat16 and small integers are summed in a wider dtype, in a block of sums in
-the workspace, and rounded once: by the function here, which adds the bias on the way.
-``gemm.py`` calls it per block of C. Read next: ``gemm_tile.py``.
+float16, bfloat16 and small integers are accumulated in a wider dtype, in a block of the
+workspace, and rounded once. ``gemm.py`` calls the function per block of C. Read next:
+``gemm_tile.py``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""What a matrix-product kernel works on: its arguments, and parts of its matrices.
+"""The operands of a GEMM kernel as tuples of run-time values: matrices, regions,
+blocks.
 
-``gemm.py`` reads its arguments through this module and passes these tuples of run-time
-values around while it writes the kernel.
+``gemm.py`` loads its arguments with ``read_problem`` and passes these tuples around
+while it writes the kernel.
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ class Matrix(NamedTuple):
 
 
 class Region(NamedTuple):
-    """A part of C: its place and extents, the matrix where its sums accumulate and the
-    bias that tiles add to them if ``adds_bias``, both starting at the region."""
+    """A part of C: its position and extents, the matrix of its sums, and the bias,
+    which tiles add if ``adds_bias``. The sums and the bias start at the region.
+    """
 
     row: Value
     column: Value
@@ -52,8 +54,8 @@ class Region(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A block of B under a region of C: its first row (a k), its height, and where the
-    tiles find it."""
+    """A block of B for a region of C: its first row (a k), its height, and the address
+    and strides of its panels."""
 
     region: Region
     row: Value

@@ -1,9 +1,9 @@
-"""Copies of blocks of A and B into the layouts that register tiles read fast.
+"""Packing: copies blocks of A and B into the order in which output tiles read them.
 
-B becomes panels of some vectors of columns, each ``k`` contiguous rows, in the
-accumulator's dtype; what is beyond the last column is never used. A is packed as if
-it were B: its transpose. ``gemm.py`` decides when to pack; a narrow dtype is always
-copied. Read next: ``gemm_tile.py``.
+B becomes panels of some vectors of columns, each with ``k`` contiguous rows, in the
+accumulator's dtype. Elements past the last column are undefined and never used. A is
+packed like B, transposed. ``gemm.py`` decides whether to pack; narrow dtypes are always
+packed. Read next: ``gemm_tile.py``.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from pellucid_compiler.codegen.builder import I64, PTR, Function, Module, Value
 from pellucid_compiler.codegen.formats import convert, from_memory, memory_type
 from pellucid_compiler.codegen.schedules.gemm_tile import Tiling
 
-# Bytes of one shuffle lane: x86 shuffles are cheap within these.
+# Bytes of a 128-bit lane, within which x86 shuffles are cheap.
 _LANE_BYTES = 16
 
 _ROWS_PER_PASS = 4
 
-# How far ahead rows are prefetched: they are on pages of their own, which the processor
-# does not foresee.
+# The prefetch distance in rows. Rows are on different pages, so the hardware prefetcher
+# does not help.
 _ROWS_AHEAD = 8
 
-# The same for columns contiguous along k, of which some are read at a time.
+# The prefetch distance for columns contiguous along k, several read at a time.
 _BYTES_AHEAD = 128
 _LINE_BYTES = 64
 
@@ -62,8 +62,9 @@ def load_row(
     mask: Value | None = None,
     count: int | None = None,
 ) -> Value:
-    """One row of a panel: a vector of contiguous columns. Of a word, ``count`` elements
-    or all are in memory, ``step`` bytes apart; the rest of it is zero."""
+    """One row of a panel: a vector of contiguous columns. If panels hold words,
+    ``count`` elements of each (or all) are loaded, ``step`` bytes apart, and the rest
+    are zero."""
     if tiling.word == 1:
         return load_wide(tiling, address, tiling.lanes, mask)
     places = [_step(address, step, i) for i in range(count or tiling.word)]
@@ -81,7 +82,7 @@ def load_bits(
 
 
 def word_of(tiling: Tiling, elements: list[Value]) -> Value:
-    """Words of the bits of elements, the first in the lowest bits."""
+    """Words packed from elements, the first element in the lowest bits."""
     f, bits = elements[0].function, 8 * tiling.stored_bytes
     wide = [f.convert("zext", x, tiling.panel_element.element) for x in elements]
     word = wide[0]
@@ -97,7 +98,8 @@ def _step(address: Value, step: Value, times: int) -> Value:
 def each_tail(
     f: Function, tiling: Tiling, k: Value, body: Callable[[int], object]
 ) -> None:
-    """``body(count)`` where the last word of ``k`` elements has ``count``, but all."""
+    """Emit ``body(count)`` for the case that the last word of ``k`` is partial, with
+    ``count`` elements."""
     left = k & (tiling.word - 1)
 
     def write(count: int) -> None:
@@ -118,7 +120,7 @@ def pack_rows(module: Module, tiling: Tiling, vectors: int) -> Function:
     left = n - whole
 
     def copy_rows(count: int, tail: int | None = None) -> LoopBody:
-        """Copy ``count`` rows into all full panels: in the order of the source, whose
+        """Copy ``count`` rows into all full panels, in the order of the source, whose
         rows are far apart."""
 
         def into_panel(_: Value, at: list[Value]) -> list[Value]:
@@ -169,9 +171,9 @@ def pack_rows(module: Module, tiling: Tiling, vectors: int) -> Function:
 
 
 def pack_panels(module: Module, tiling: Tiling, vectors: int) -> Function:
-    """Pack into panels of ``width`` columns, which fill their vectors only in part,
-    where columns are contiguous. All panels row by row: rows are far apart, so that
-    what is read of one had better be long.
+    """Pack B with contiguous columns into panels of ``width`` columns, whose vectors
+    are only partly filled. Each row is copied into all panels before the next: rows are
+    far apart, so long reads of one row are faster.
     """
     parameters = [*_PARAMETERS, ("width", I64)]
     f = module.function(f"pack_panels_{vectors}", parameters, internal=True)
@@ -221,7 +223,8 @@ def _grouped_rows(
     at: list[Value],
     copy_rows: Callable[[int], LoopBody],
 ) -> list[Value]:
-    """Rows of whole words, some at a time, then one by one; returns what follows."""
+    """Copy rows of whole words, several at a time, then one by one; returns the
+    addresses after them."""
     rows = _whole_words(tiling, k)
     grouped = rows & -_ROWS_PER_PASS
     at = f.loop(0, grouped, _ROWS_PER_PASS, at, copy_rows(_ROWS_PER_PASS))
@@ -229,7 +232,7 @@ def _grouped_rows(
 
 
 def pack_columns(module: Module, tiling: Tiling, vectors: int) -> Function:
-    """Pack B of any strides; a fast transposition where ``row`` is one element."""
+    """Pack B with any strides; a fast transposition if ``row`` is one element."""
     f = module.function(f"pack_columns_{vectors}", _PARAMETERS, internal=True)
     source, target, row, column, k, n = f.args
     stored, lanes, word = tiling.stored_bytes, tiling.lanes, tiling.word
@@ -239,7 +242,7 @@ def pack_columns(module: Module, tiling: Tiling, vectors: int) -> Function:
     k_of_words = k & -word
 
     def strip(first: Value, at: list[Value]) -> list[Value]:
-        """One vector of columns, all k. Columns beyond the last repeat it."""
+        """Pack one vector of columns for all k; columns are clamped to the last one."""
         last = n - first - 1
         addresses = [
             f.offset(at[0], column * f.minimum(f.integer(i), last))
@@ -273,7 +276,9 @@ def pack_columns(module: Module, tiling: Tiling, vectors: int) -> Function:
         out = f.loop(whole & -line, whole, chunk, out, chunk_of_rows)
 
         def last_chunk() -> None:
-            """The rows that are left, and some before them once more."""
+            """Pack the remaining rows, and some earlier ones again, as a whole
+            chunk.
+            """
             done = k_of_words - chunk
             there = tiling.panel_rows(done) * row_bytes
             store_chunk(done, f.offset(at[1], there))
@@ -307,7 +312,7 @@ def pack_columns(module: Module, tiling: Tiling, vectors: int) -> Function:
 def _next_strip(
     f: Function, tiling: Tiling, first: Value, at: Value, rows: Value, vectors: int
 ) -> Value:
-    """Where the next vector of columns goes: beside this one, or in the next panel."""
+    """The target of the next vector of columns: adjacent, or in the next panel."""
     panel_bytes = rows * (vectors * tiling.vector_bytes)
     back = (vectors - 1) * tiling.vector_bytes
     columns = tiling.lanes * vectors
@@ -316,7 +321,8 @@ def _next_strip(
 
 
 def load_depth(tiling: Tiling, address: Value, mask: Value | None = None) -> Value:
-    """16 bytes of a panel from contiguous k of one column; a mask is of elements."""
+    """Load 16 bytes of a panel from contiguous k of one column; ``mask`` is per
+    element."""
     chunk = _LANE_BYTES // tiling.element_bytes
     if tiling.word == 1:
         return load_wide(tiling, address, chunk, mask)
@@ -327,7 +333,8 @@ def load_depth(tiling: Tiling, address: Value, mask: Value | None = None) -> Val
 def load_one(
     tiling: Tiling, address: Value, step: Value, count: int | None = None
 ) -> Value:
-    """One element of a panel, or a word of ``count`` elements ``step`` bytes apart."""
+    """Load one element of a panel, or a word of ``count`` elements ``step`` bytes
+    apart."""
     if tiling.word == 1:
         return load_wide(tiling, address, 1)
     places = [_step(address, step, i) for i in range(count or tiling.word)]
@@ -340,8 +347,8 @@ def transpose_chunk(
     """Rows of B from chunks of its columns.
 
     ``load(i)`` is 16 bytes of column ``i``: ``chunk`` elements. Vector ``q`` first
-    takes columns ``q, q + chunk, ...``, one a lane; a transposition within each lane
-    of the ``chunk`` vectors then leaves row ``p`` in vector ``p``.
+    receives columns ``q, q + chunk, ...``, one per 128-bit lane; transposing within
+    each lane of the ``chunk`` vectors then leaves row ``p`` in vector ``p``.
     """
     chunk = _LANE_BYTES // tiling.element_bytes
     num_lanes = tiling.lanes // chunk
@@ -366,8 +373,8 @@ def _concatenate(f: Function, parts: list[Value]) -> Value:
 
 
 def _interleave(f: Function, a: Value, b: Value, chunk: int) -> tuple[Value, Value]:
-    """Alternate elements of ``a`` and ``b`` in every lane of ``chunk`` elements: those
-    of the lanes' lower halves, and those of their upper halves."""
+    """Interleave ``a`` and ``b`` within every lane of ``chunk`` elements: the lower
+    halves of the lanes, and the upper halves."""
     total = a.type.lanes
     low = [
         element + from_b

@@ -1,35 +1,36 @@
-"""The parts of a product whose operands a driver copies by itself.
+"""The parts of a GEMM kernel, for drivers that pack the operands themselves.
 
-``gemm.py``'s kernel computes a whole product of two matrices. A driver that knows more,
-such as that many products share A, or that an operand has no 2-D layout (the
-windows of a convolution), calls these parts instead and decides itself what is copied
-when. A part is a mode of the same kernel, given in ``params[2]``; the arguments are:
+``gemm.py``'s kernel computes a whole product of two matrices. A driver for many
+products that share A, or for an operand without a 2-D layout (im2col without
+materialising the windows of a convolution), calls these parts instead and decides what
+to pack and when. A part is a mode of the same kernel, given in ``params[2]``; the
+arguments are:
 
 =================  ==========================================================
 ``DESCRIBE``       data: an array of int64 that receives the fields of
                    ``described``
 ``MULTIPLY``       data: sums, panels of A, panels of B, bias or null. sizes: m,
                    n, k, height of a panel of A. strides: of a row of the sums,
-                   of a row and of a column of the bias, of a row of A where it
-                   is, contiguous along k (0: A is panels; the dtype is
-                   not narrow), of a row of B in place (0: B is panels).
+                   of a row and of a column of the bias, of a row of A read in
+                   place, contiguous along k (0: A is packed; the dtype is not
+                   narrow), of a row of B read in place (0: B is packed).
                    params[1]: whether to add to the sums
 ``PACK_MATRIX``    data: target, source. sizes: k, columns, vectors of a panel,
-                   columns of a panel. strides: of k, of a column. All panels.
-                   Columns of a panel: 0 if they fill its vectors; else it is one
-                   of A with contiguous columns
+                   columns of a panel. strides: of k, of a column. Packs all
+                   panels. Columns of a panel: 0 if they fill its vectors; else
+                   it is a panel of A with contiguous columns
 ``PACK_COLUMNS``   data: target, source, k offsets. sizes: k, first and end lane,
                    bytes of a row of the target. The columns of these lanes are
-                   contiguous; lane 0 is at the source. The lanes before the
-                   first keep what they are, those after the end become zero if
-                   the first is 0
-``PACK_WINDOWS``   the same for a zero-padded operand. data: target,
-                   source, pairs (k offset, place of its lanes), lanes: an int64
-                   each, whose bits say which lanes are inside
+                   contiguous; lane 0 is at the source. Lanes before the first
+                   are unchanged; lanes from the end on become zero if the first
+                   is 0
+``PACK_WINDOWS``   the same for a zero-padded operand. data: target, source,
+                   pairs (k offset, index of its lanes), lanes: one int64 each,
+                   whose bits are the lanes that are inside
 ``PACK_DEPTH``     data: target, source, one offset per lane, pairs (offset,
-                   length) of runs of contiguous k, whole words but for the last.
-                   sizes: runs, bytes of a row of the target
-``PACK_PLACES``    the same where words are not in runs. data: target, source, one
+                   length) of runs of contiguous k, all but the last of whole
+                   words. sizes: runs, bytes of a row of the target
+``PACK_PLACES``    the same for k that are not in runs. data: target, source, one
                    offset per lane, k offsets. sizes: k, bytes of a row of the
                    target
 ``FINISH``         data: C, sums, bias or null. sizes: m, n, slices. strides: of
@@ -38,9 +39,9 @@ when. A part is a mode of the same kernel, given in ``params[2]``; the arguments
                    of all slices and the bias
 =================  ==========================================================
 
-Sums have the accumulator's dtype, and panels, if they hold no words. One call but
-``PACK_MATRIX`` packs one vector of columns of a panel. The driver is
-``runtime/products/packed_product.h``.
+Sums have the accumulator's dtype; so do panels, unless they hold words. Each packing
+part except ``PACK_MATRIX`` packs one vector of columns of a panel per call. The driver
+is ``runtime/products/packed_product.h``.
 """
 
 from __future__ import annotations
@@ -90,12 +91,12 @@ Writers = dict[int, Callable[[Function, Tiling], None]]
 
 
 def described(tiling: Tiling) -> tuple[int, ...]:
-    """What a driver must know to lay out panels."""
+    """The tile and panel sizes that a driver needs."""
     return tuple(int(getattr(tiling, name)) for name in DESCRIBED)
 
 
 def part_functions(module: Module, tiling: Tiling) -> dict[int, Function]:
-    """The parts by mode, but for those that ``gemm.py`` writes of what it has."""
+    """The parts by mode, except for those that ``gemm.py`` writes itself."""
     writers: Writers = {
         DESCRIBE: _describe,
         PACK_COLUMNS: functools.partial(_pack_columns, windows=False),

@@ -1,14 +1,14 @@
-"""Products whose B is read in place, in runs: the windows of an image.
+"""GEMM whose B is read from a padded image, in runs of k: implicit im2col.
 
-Every tap of a convolution reads the same image, moved by a few places. A driver copies
-the image once, with the zeros around it, and this part reads the copy from where a tap
-begins. For the gradient of the weight the copy has a row of channels for each place,
-and k is a run of places in every row of the image; for a convolution itself, and the
-gradient of the image, a channel is contiguous, and k is a run of
-channels for every tap.
+Every tap of a convolution reads the same image, shifted by a few positions. A driver
+copies the image once, with zero padding, and this part reads the copy from the offset
+of each tap. For the gradient of the weight, the copy has a row of channels per
+position, and k is a run of positions in every row of the image. For a convolution, and
+for the gradient of the image, a channel is contiguous, and k is a run of channels per
+tap.
 
 =================  ==========================================================
-``MULTIPLY_RUNS``  data: sums, panels of A, copy of B, places of the runs in it.
+``MULTIPLY_RUNS``  data: sums, panels of A, copy of B, offsets of the runs in it.
                    sizes: m, k in a run, runs, height of a panel of A. strides:
                    of a row of the sums, of a k in B. params[1]: whether to add
                    to the sums
@@ -34,7 +34,7 @@ MULTIPLY_RUNS = PART["multiply_runs"]
 
 
 def run_functions(module: Module, tiling: Tiling) -> list[Function]:
-    """The functions by height of a panel of A, which is their number and one less."""
+    """The functions for panels of A of height 1, 2, ..."""
     made = []
     for rows in range(1, tiling.rows + 1):
         parameters = [*Panel.parameters(), ("places", PTR), ("runs", I64)]
@@ -50,7 +50,7 @@ class _RunsWriter(PanelWriter):
     def __init__(self, f: Function, tiling: Tiling, rows: int) -> None:
         *panel, self.places, self.runs = f.args
         super().__init__(f, tiling, rows, Layout.ROWS, Panel(*panel))
-        self.foresees_b = False  # where the next run begins, a step does not know
+        self.prefetches_b = False  # a step does not know where the next run begins
 
     def write(self) -> None:
         masks: list[Value | None] = [None] * self.tiling.vectors

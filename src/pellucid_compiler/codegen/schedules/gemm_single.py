@@ -1,29 +1,28 @@
-"""GEMM with M = 1 whose B has no 2-D layout: the channels of a depthwise
-convolution, each alone.
+"""GEMM with M = 1 whose B has no 2-D layout: single channels of a depthwise
+convolution.
 
-Nothing is copied. Of the three parts (``gemm_parts.py`` lists the others) one runs
-along the columns, one along the depth, and one along the products themselves, such as
-channels-last:
+Nothing is packed. Of the three parts (``gemm_parts.py`` lists the others), one is
+vectorised along the columns, one along k, and one along the channels (channels-last):
 
 ==========  =================================================================
 ``TAPS``    C[j] = sum over k of A[k] B[k, j], for rows of columns. data: C, A,
-            B, bias (one number, or null), places of A, places of B: one per k.
+            B, bias (one number, or null), offsets in A, offsets in B: one per k.
             sizes: rows, columns, k. strides: of a column of B, of a row of C, of
             a row of B
-``DOTS``    The same, for rows of k. data: C, A, B, places of A, places of B:
-            one per row, places of the columns in B. sizes: rows, k in a row,
+``DOTS``    The same, for rows of k. data: C, A, B, offsets in A, offsets in B:
+            one per row, offsets of the columns in B. sizes: rows, k in a row,
             columns. strides: of a k of B, of a column of C. params[1]: whether to add
             to C
-``LANES``   C[j, lane] = sum over k of A[k, lane] B[k, j, lane]: a product in each
-            lane. data: C, A, B, places of A, places of B: one per k. sizes: j,
+``LANES``   C[j, lane] = sum over k of A[k, lane] B[k, j, lane]: one product per
+            lane. data: C, A, B, offsets in A, offsets in B: one per k. sizes: j,
             lanes, k. strides: of a j of C, of a j of B. params[1]: whether to add to
             C, whose dtype is not narrow then
 ==========  =================================================================
 
-Columns of C (``TAPS``) and k of A (``DOTS``) are contiguous; those of B are, or every
-other one is. Lanes are contiguous in all operands of ``LANES``. Every element of
-``TAPS`` and ``LANES`` adds its products in the order of k; one of ``DOTS`` in lanes,
-added by the tree of ``gemm_dot.py``.
+Columns of C (``TAPS``) and k of A (``DOTS``) are contiguous; those of B have step 1 or
+2. Lanes are contiguous in all operands of ``LANES``. Elements of ``TAPS`` and ``LANES``
+add their products in the order of k; elements of ``DOTS`` add them per lane, and the
+lanes by the tree of ``gemm_dot.py``.
 """
 
 from __future__ import annotations
@@ -41,14 +40,14 @@ from pellucid_compiler.codegen.schedules.gemm_words import multiply_add
 
 TAPS, DOTS, LANES = PART["taps"], PART["dots"], PART["lanes"]
 
-# Rows and vectors of a tile of TAPS, columns of one of DOTS: nine taps are frequent; j
-# of one of LANES, three of which are.
+# Rows and vectors of a tile of TAPS, columns of a tile of DOTS, j of a tile of LANES:
+# chosen for the frequent windows of nine (and, for LANES, three) taps.
 _ROWS = 4
 _VECTORS = 2
 _COLUMNS = 9
 _TOGETHER = 3
 
-# Steps between neighbours, in elements, that B may have.
+# Permitted steps of B, in elements.
 STEPS = (1, 2)
 
 
@@ -74,8 +73,8 @@ def lanes_function(module: Module, tiling: Tiling) -> Function:
 
 
 class _Run:
-    """A vector of B whose neighbours are ``step`` elements apart; ``left`` of its lanes
-    count. Masks are made once, where this is."""
+    """A vector of elements of B that are ``step`` elements apart; ``left`` of its lanes
+    are active. Masks are computed once, at construction."""
 
     def __init__(self, f: Function, tiling: Tiling, step: int, left: Value) -> None:
         self.tiling, self.step = tiling, step
@@ -222,8 +221,8 @@ def _lanes(f: Function, tiling: Tiling) -> None:
     zero = f.constant(0, tiling.vector)
 
     def tile(first: Value, at: Sequence[Value], masks: list[Value], count: int) -> None:
-        """The sums of ``count`` j at the addresses of C and B, for the lanes of the
-        masks from ``first`` on, which is in bytes.
+        """Compute ``count`` j at the addresses of C and B, for the lanes under the
+        masks from byte ``first`` on.
         """
         left = f.offset(a, first)
 

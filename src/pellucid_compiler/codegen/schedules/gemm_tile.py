@@ -1,10 +1,10 @@
-"""Register tiles of a matrix product: a panel of a few rows of C, all its columns.
+"""The output tiles of GEMM: functions that compute a panel of a few rows of C.
 
-``gemm.py`` calls ``panel_function`` once per panel height and layout of A. The function
-it emits walks over the columns of C one tile at a time; a tile's accumulators live in
-vector registers for the whole sum over k, elements of A are broadcast and rows of B are
-vectors. Every tile adds its products in ascending k from zero, whatever its width, so
-the tile an element falls into never changes its bits. Read next: ``gemm.py``.
+``gemm.py`` calls ``panel_function`` once per panel height and layout of A. The emitted
+function loops over the columns of C one tile at a time. A tile's accumulators stay in
+vector registers during the sum over k; elements of A are broadcast, rows of B are
+vectors. Every tile adds its products in ascending k from zero, for any width, so an
+element's bits do not depend on the tile that contains it. Read next: ``gemm.py``.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from pellucid_compiler.codegen.schedules.gemm_words import (
 )
 from pellucid_compiler.codegen.targets.x86 import Target
 
-# Steps of k per turn of the loop of a full tile.
+# Steps of k per iteration of a full tile's loop.
 UNROLL = 2
 
-# Terms of a sum that are added up before they join the others: what a tile sums in its
-# registers is one chain of roundings, and longer ones would cost digits.
+# The depth of a block of k. A tile's sum in registers is one chain of rounded
+# additions; longer chains would lose accuracy.
 BLOCK_DEPTH = 192
 
-# How many steps of k ahead tiles of at least PREFETCH_SUMS accumulators prefetch A and
-# B: neither a panel of A nor one of B survives the other in a 32 KiB L1 cache, and the
-# processor's own prefetching leaves a tenth of the time on the table.
+# The prefetch distance, in steps of k, of A and B for tiles with at least PREFETCH_SUMS
+# accumulators. Panels of A and B evict each other from a 32 KiB L1 cache, and the
+# hardware prefetcher alone is about a tenth slower.
 PREFETCH_STEPS = 16
 PREFETCH_SUMS = 12
 
-# How many cache lines ahead the first of few such tiles prefetches rows of A that are
-# read in place; at the end, those of the next panel. With more than PREFETCH_COLUMNS
-# columns prefetching costs more than waiting.
+# The prefetch distance, in cache lines, at which the first tile of a panel prefetches
+# rows of A that are read in place, at the end those of the next panel. With more than
+# PREFETCH_COLUMNS columns, prefetching costs more than it gains.
 PREFETCH_LINES = 4
 PREFETCH_COLUMNS = 64
 CACHE_LINE = 64
 
-# One entry per vector of a tile's row: the lanes inside C, None where all are.
+# One entry per vector of a tile's row: the lanes inside C, or None for all.
 Masks = list[Value | None]
 
 
@@ -68,9 +68,9 @@ _ACCUMULATORS = {
 class Tiling:
     """Tile and block sizes for one dtype on one target.
 
-    Sums have the dtype ``accumulator``, which is wider than ``dtype`` if the dtype is
-    narrow. A tile is at most ``rows`` high and ``vectors`` wide. Blocks of B are
-    ``depth`` by ``columns`` elements.
+    Sums have the dtype ``accumulator``, which is wider than a narrow ``dtype``. A tile
+    is at most ``rows`` high and ``vectors`` wide. Blocks of B have ``depth`` by
+    ``columns`` elements.
     """
 
     dtype: str
@@ -81,16 +81,16 @@ class Tiling:
     depth: int
     columns: int
     factors: Factors = Factors.ELEMENTS
-    word: int = 1  # elements of A and B, of consecutive k, in one of a panel
+    word: int = 1  # elements of consecutive k in one element of a panel
 
     @property
     def is_ordered(self) -> bool:
-        """Whether A and B may not change places: both are words of int8."""
+        """Whether A and B must not be swapped: both are words of int8."""
         return self.factors in (Factors.DOTS, Factors.PAIRS)
 
     @property
     def offset(self) -> int:
-        """By how many times the sum of A's row a sum is too large."""
+        """The excess of each sum, as a multiple of the sum of A's row."""
         return OFFSET if self.factors is Factors.DOTS else 0
 
     @property
@@ -99,12 +99,12 @@ class Tiling:
 
     @property
     def always_packs(self) -> bool:
-        """Whether panels hold other elements than A and B."""
+        """Whether the elements of panels differ from those of A and B."""
         return self.is_narrow or self.word > 1
 
     @property
     def has_dots(self) -> bool:
-        """Whether products of few rows may be sums over lanes."""
+        """Whether products of few rows may be dot products (``gemm_dot.py``)."""
         return not self.is_narrow or self.word > 1
 
     @property
@@ -122,7 +122,7 @@ class Tiling:
 
     @property
     def panel_element(self) -> Type:
-        """What panels of A and B hold: a number or a word."""
+        """The type of an element of panels: a number or a word."""
         return self.element.as_integer() if self.word > 1 else self.element
 
     @property
@@ -130,7 +130,9 @@ class Tiling:
         return self.panel_element.with_lanes(self.lanes)
 
     def panel_rows(self, k: Value) -> Value:
-        """Rows of a panel that hold ``k`` elements, the last one filled with zeros."""
+        """The rows of a panel for ``k`` elements; the last word is padded with
+        zeros.
+        """
         if self.word == 1:
             return k
         shift = self.word.bit_length() - 1
@@ -151,7 +153,7 @@ class Tiling:
 
     @property
     def vectors_of_a(self) -> int:
-        """Vectors that hold one k of a packed panel of A."""
+        """Vectors per k of a packed panel of A."""
         return -(-self.rows // self.lanes)
 
     @property
@@ -160,13 +162,14 @@ class Tiling:
 
     @property
     def packed_bytes(self) -> int:
-        """Bytes of the workspace that hold a block of B, then a panel of A."""
+        """Bytes of the workspace for a packed block of B and a packed panel of A."""
         a_bytes = self.depth // self.word * self.vectors_of_a * self.vector_bytes
         return self.packed_b_bytes + a_bytes
 
     def wide_vectors(self, rows: int) -> int:
-        """Tile width, in vectors, for few rows and unpacked B: enough accumulators to
-        hide the latency of multiply-add; 0 where the ordinary tile has them."""
+        """The tile width, in vectors, for few rows and unpacked B: enough accumulators
+        to hide the latency of multiply-add; 0 if the ordinary tile has enough.
+        """
         registers = self.rows * self.vectors + self.vectors + 2
         rows_and_b = rows + 1 if rows > 1 else rows  # one row reads B from memory
         most = min(8, (registers - 2) // rows_and_b)
@@ -174,14 +177,14 @@ class Tiling:
         return wide if wide > self.vectors else 0
 
 
-# Rows and vectors of a tile, by registers and by whether words are widened in them.
+# Rows and vectors of a tile, by (number of registers, whether words are widened).
 _TILES = {(32, False): (14, 2), (32, True): (12, 2), (16, False): (6, 2)}
 _TILES[16, True] = (4, 2)
 
 
 def tiling(target: Target, dtype: str, result: str | None = None) -> Tiling:
-    """Tiles that fill the target's registers; blocks that fit a 1 MiB L2 cache.
-    ``result``: the dtype of the product, else that of its factors."""
+    """Tiles that fill the target's registers, and blocks that fit a 1 MiB L2 cache.
+    ``result``: the dtype of the product, if it differs from that of the factors."""
     factors, word = Factors.ELEMENTS, 1
     if dtype == "bfloat16" and target.has_bfloat16_dots:
         factors, word = Factors.BFLOATS, 2
@@ -206,11 +209,11 @@ def tiling(target: Target, dtype: str, result: str | None = None) -> Tiling:
 class Panel(NamedTuple):
     """The arguments of a panel function, in its parameter order.
 
-    ``a_stride`` and ``b_row`` step to the next row of A (to the next k in
-    ``Layout.ROWS``) and of B, ``b_panel`` to the columns of the next tile, in bytes.
-    ``k`` counts rows of the panels. ``accumulate`` is nonzero when C holds the sum over
-    smaller k. ``bias`` is null without bias and before the last block of k; its column
-    stride is 0 or one element.
+    Strides in bytes: ``a_stride`` between rows of A (between k in ``Layout.ROWS``),
+    ``b_row`` between rows of B, ``b_panel`` between the columns of tiles. ``k`` counts
+    rows of the panels. ``accumulate`` is nonzero if C holds the sum over smaller k.
+    ``bias`` is null without bias and before the last block of k; its column stride is 0
+    or one element.
     """
 
     a: Value
@@ -254,7 +257,7 @@ class PanelWriter:
         self.rows = rows
         self.layout = layout
         self.panel = panel
-        self.foresees_b = True
+        self.prefetches_b = True
         self.a_ahead = panel.a_stride * PREFETCH_STEPS
         self.b_ahead = panel.b_row * PREFETCH_STEPS
         odd = range(1, rows, 2) if layout is Layout.DEPTH else ()
@@ -285,8 +288,8 @@ class PanelWriter:
         f.ret()
 
     def _full_tiles(self, at: list[Value], stop: Value, vectors: int) -> list[Value]:
-        """All tiles of ``vectors`` that end at or before ``stop``; returns the column
-        reached and the addresses of B, C and bias there."""
+        """Compute all tiles of ``vectors`` that end at or before ``stop``; returns the
+        next column and its addresses in B, C and the bias."""
         f, tiling = self.f, self.tiling
         width = vectors * tiling.lanes
         num_bytes = width * tiling.element_bytes
@@ -304,7 +307,9 @@ class PanelWriter:
         return f.loop(at[0], stop - (width - 1), width, at, body)
 
     def _tile(self, at: list[Value], masks: Masks) -> None:
-        """One tile with the column, addresses of B, C and bias in ``at``."""
+        """Compute the tile at ``at``: the column, the addresses in B, C and the
+        bias.
+        """
         addresses = self.addresses(at[2], self.panel.c_row, len(masks))
         for address in addresses:
             self.f.prefetch(address, write=True)
@@ -342,9 +347,9 @@ class PanelWriter:
         masks: Masks,
         column: Value | None = None,
     ) -> list[Value]:
-        """Add the products of all k to the tile's sums, which are given row by row;
-        also returns the addresses of A and B behind the last k. The tile at ``column``
-        0 may prefetch A."""
+        """Add the products of all k to the tile's sums, row by row; also returns the
+        addresses in A and B after the last k. The tile at ``column`` 0 may prefetch
+        A."""
         f, k = self.f, self.panel.k
         state = [a, b, *sums]
         done = f.integer(0)
@@ -360,7 +365,7 @@ class PanelWriter:
         return self._unrolled(done, k, 1, state, masks)
 
     def _lines(self, stop: Value, state: list[Value], masks: Masks) -> list[Value]:
-        """Loop over whole lines of A's rows, asking for those that follow."""
+        """Loop over whole cache lines of A's rows and prefetch later ones."""
         f, panel, size = self.f, self.panel, self.tiling.element_bytes
         line = CACHE_LINE // size
         ahead = PREFETCH_LINES * line
@@ -383,7 +388,8 @@ class PanelWriter:
         state: list[Value],
         masks: Masks,
     ) -> list[Value]:
-        """Loop over k, ``steps`` a turn, carrying addresses of A and B and the sums."""
+        """Loop over k, ``steps`` per iteration; carries addresses in A and B, and the
+        sums."""
         f, panel = self.f, self.panel
         a_step: Value | int = self.tiling.element_bytes
         if self.layout is Layout.ROWS:
@@ -403,7 +409,7 @@ class PanelWriter:
         f, tiling, vectors = self.f, self.tiling, len(masks)
         if self.layout is Layout.ROWS and self.rows * vectors >= PREFETCH_SUMS:
             self._prefetch(f.offset(a, self.a_ahead), tiling.vectors_of_a)
-            if self.foresees_b:
+            if self.prefetches_b:
                 self._prefetch(f.offset(b, self.b_ahead), vectors)
         row_of_b = [
             right_parts(
@@ -425,9 +431,9 @@ class PanelWriter:
         return result
 
     def _row_of_a(self, row: int) -> Value | int:
-        """The distance of a row from the first one of the panel. In ``Layout.DEPTH`` an
-        odd number of strides, kept in a register, times what an address scales by: the
-        loop adds up no addresses, for which the processor has no slots left."""
+        """The offset of a row from the panel's first. In ``Layout.DEPTH`` it is an odd
+        number of strides, held in a register, times a power of two that an addressing
+        mode can scale by: the loop has no spare issue slots for address arithmetic."""
         if self.layout is Layout.ROWS or row == 0:
             return row * self.tiling.element_bytes
         scale = (row & -row).bit_length() - 1
@@ -437,7 +443,7 @@ class PanelWriter:
         for line in range(0, vectors * self.tiling.vector_bytes, 64):
             self.f.prefetch(self.f.offset(address, line))
 
-    # --------------------------------------------------------------- what follows it
+    # --------------------------------------------------------------- the epilogue
 
     def addresses(self, start: Value, row_step: Value, vectors: int) -> list[Value]:
         """The addresses of a tile's vectors, row by row."""

@@ -1,20 +1,19 @@
-"""Words: four int8, or two bfloat16, of consecutive k in the place of one element of A
-and B.
+"""Words: four int8, or two bfloat16, of consecutive k as one element of A and B.
 
-Products of bfloat16 are words in the panels alone: ``gemm_pack.py`` makes words of rows
-of B and fills the last word of an odd k with a zero, ``vdpbf16ps`` adds the products of
-a word to a float32. It takes subnormal numbers for zeros and rounds each addition,
-whatever the mode of rounding.
+bfloat16 products use words only in packed panels: ``gemm_pack.py`` packs rows of B into
+words and pads the last word of an odd k with zero, and ``vdpbf16ps`` adds the products
+of a word to a float32. That instruction treats subnormal numbers as zeros and rounds
+each addition to nearest, in every rounding mode.
 
-A product of int8 whose sums are int32 is a product of matrices of 32-bit words, k / 4
-of them: panels, tiles and drivers are those of int32. This module has what differs, the
-multiply-add of a word: ``vpdpbusd`` where the target has it, else words are widened to
-two times two int16 for ``vpmaddwd``. Both are exact; sums wrap. Used by
+An int8 product with int32 sums is a product of matrices of 32-bit words, k / 4 of them:
+panels, tiles and drivers are those of int32. This module has what differs, the
+multiply-add of a word: ``vpdpbusd`` if the target has it, otherwise words are widened
+to two times two int16 for ``vpmaddwd``. Both are exact; sums wrap. Used by
 ``gemm_tile.py`` and ``gemm_dot.py``.
 
-``vpdpbusd`` multiplies unsigned bytes by signed ones: 128 is added to those of B, so
-that a sum is ``OFFSET`` times the sum of A's row too large. The driver gives what makes
-up for it as the bias.
+``vpdpbusd`` multiplies unsigned bytes by signed ones, so 128 is added to the bytes of
+B. Each sum is then too large by ``OFFSET`` times the sum of A's row. The driver
+subtracts the excess through the bias.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ OFFSET = 128
 
 
 class Factors(Enum):
-    """What an element of A and B is, and how two of them are multiplied."""
+    """What an element of a panel is, and how two of them are multiplied."""
 
     ELEMENTS = "elements"  # a number
     DOTS = "dots"  # a word of int8, by vpdpbusd
@@ -42,12 +41,12 @@ _SIGNS = -0x7F7F7F80  # the sign bit of every byte
 
 
 def left_parts(factors: Factors, a: Value) -> list[Value]:
-    """What ``add_products`` takes of a vector of A."""
+    """The operands of ``add_products`` for a vector of A."""
     return _shorts(a) if factors is Factors.PAIRS else [a]
 
 
 def right_parts(factors: Factors, b: Value) -> list[Value]:
-    """What ``add_products`` takes of a vector of B."""
+    """The operands of ``add_products`` for a vector of B."""
     if factors is Factors.DOTS:
         return [b ^ _SIGNS]
     return left_parts(factors, b)
@@ -56,8 +55,9 @@ def right_parts(factors: Factors, b: Value) -> list[Value]:
 def add_products(
     factors: Factors, left: list[Value], right: list[Value], sums: Value
 ) -> Value:
-    """``sums`` and the products of a vector of A and one of B: rounded once for floats;
-    integers wrap."""
+    """``sums`` plus the products of a vector of A and one of B: rounded once for
+    floats; integers wrap.
+    """
     f, lanes = sums.function, sums.type.lanes
     if factors is Factors.BFLOATS:
         name = f"llvm.x86.avx512bf16.dpbf16ps.{32 * lanes}"

@@ -1,4 +1,4 @@
-"""Which loop of a nest an expression belongs to, and which axis suits vectors.
+"""Loop-invariant code motion and the choice of the vectorised axis of a nest.
 
 Called by ``schedules/nest.py``.
 """
@@ -28,10 +28,10 @@ _GATHERED = 4
 
 
 class Levels:
-    """The level of an expression is the number of loops it is inside: 0 is none.
+    """The level of each expression: the number of loops that it must be inside.
 
-    ``hoisted[level]`` are expressions to compute there since deeper ones use them,
-    ``hoisted_accesses`` likewise the loads and stores, as (operand, index), that have
+    ``hoisted[level]`` are the expressions to compute at that level because deeper ones
+    use them; ``hoisted_accesses`` are the loads and stores, as (operand, index), with
     an index of that level.
     """
 
@@ -69,7 +69,7 @@ class Levels:
             self.hoisted_accesses[self._levels[e]][operand, tuple(index)] = None
 
     def _under_selects(self, roots: Sequence[Expr]) -> set[Expr]:
-        """Expressions that are needed only under some select's condition."""
+        """Expressions that are needed only in a branch of a select."""
         needed = preorder(roots, lambda e: e.args[:1] if e.op == "select" else e.args)
         return {e for e in walk(*roots) if e not in needed}
 
@@ -77,11 +77,11 @@ class Levels:
         return self._levels[e]
 
     def is_guarded(self, e: Expr) -> bool:
-        """Whether ``e`` has loads that only some select's branch needs."""
+        """Whether ``e`` has loads that are needed only in a branch of a select."""
         return e in self._guarded
 
     def is_uniform(self, e: Expr) -> bool:
-        """Whether ``e`` is one number for the whole call, computed without loads."""
+        """Whether ``e`` is uniform over the call and has no loads."""
         return self._levels[e] == 0 and not self._loads[e]
 
     def follows(self, e: Expr, axis: int | None) -> bool:
@@ -90,7 +90,7 @@ class Levels:
 
 
 def value_nodes(stores: Sequence[Store]) -> list[Expr]:
-    """What is computed as a value of some store, not as an index."""
+    """The expressions that are computed for stored values, not for indices."""
     roots: list[Expr] = []
     for store in stores:
         roots.append(store.value)
@@ -100,8 +100,8 @@ def value_nodes(stores: Sequence[Store]) -> list[Expr]:
 
 
 def lane_step(levels: Levels, e: Expr, axis: int) -> Expr | None:
-    """By how much the index ``e`` grows along the axis, a number of the whole call;
-    None if that is not constant.
+    """The step of the index ``e`` along the axis, which is uniform over the call; None
+    if it is not constant.
     """
     if not levels.follows(e, axis):
         return const(0, "int64")
@@ -118,7 +118,7 @@ def lane_step(levels: Levels, e: Expr, axis: int) -> Expr | None:
 
 
 def _scaled(levels: Levels, e: Expr, axis: int) -> Expr | None:
-    """The step of a product of which one factor is a number of the whole call."""
+    """The step of a product with one factor that is uniform over the call."""
     moving, factor = e.args if levels.follows(e.args[0], axis) else e.args[::-1]
     step = lane_step(levels, moving, axis)
     if step is None or not levels.is_uniform(factor):
@@ -136,9 +136,9 @@ def moving_dimensions(
 class Lanes(NamedTuple):
     """The memory layout of the points along a vector axis.
 
-    ``dense``: (operand, dimension) pairs that must be contiguous at run
-    time. ``steps``: by how much each dimension's index grows, of every load that moves;
-    None where no number says so. ``values``: what is computed in every lane.
+    ``dense``: (operand, dimension) pairs that must be contiguous at run time.
+    ``steps``: per load that moves, the step of each dimension's index; None if it is
+    not constant. ``values``: the expressions that are computed in every lane.
     """
 
     axis: int
@@ -153,10 +153,10 @@ def vector_axis(
     outputs: Sequence[int],
     widths: Sequence[int],
 ) -> Lanes | None:
-    """The axis to run in vectors: each store moves along it one element at a time, or
-    not at all, loads anyhow. The innermost such axis; another than the last one only if
-    no element meets its contributions in another order for it. ``widths``: bytes of an
-    element, by operand.
+    """The axis to vectorise: along it, the index of each store grows by one or is
+    constant; loads are unrestricted. The innermost such axis is chosen; one that is not
+    the last only if every element's contributions retain their order. ``widths``: bytes
+    of an element, by operand.
     """
     for axis in reversed(range(levels.rank)):
         lanes = _lanes(levels, stores, outputs, axis, widths)
@@ -207,7 +207,7 @@ def _steps(levels: Levels, index: Sequence[Expr], axis: int) -> tuple[Expr, ...]
 
 
 def _single_step(steps: Sequence[Expr] | None) -> int | None:
-    """The only dimension that moves, if it does by one."""
+    """The only dimension that moves, if its step is one."""
     if steps is None:
         return None
     moving = [d for d, step in enumerate(steps) if not is_const(step, 0)]

@@ -1,12 +1,12 @@
-"""The schedule of ``map``: each output element from the inputs at the same place.
+"""The schedule of ``map``: each output element from the inputs at the same index.
 
-Operands that are all dense are one run. Else one loop serves operands that are dense
-along the row or repeat one number. With other strides vectors are gathered and
-scattered. Elements of less than four bytes cannot be: few operands go through tiles, in
-blocks (cheap bodies) or a vector at a time; many go element by element, since the
-driver stages most of them. An integer divided by zero, or an element that is not as
-required, is reported when all elements are done. Called by ``generate.py``. Read next:
-``streams.py``, ``blocks.py``.
+If all operands are dense, they are one run. Otherwise one loop serves operands that are
+contiguous along the row or broadcast. With other strides, vectors are gathered and
+scattered. That is impossible for elements of less than four bytes: few such operands
+are copied through tiles, in blocks (cheap bodies) or a vector at a time; many are
+processed element by element, since the driver stages most of them. An integer division
+by zero, or a failed check of an element, is reported after all elements. Called by
+``generate.py``. Read next: ``streams.py``, ``blocks.py``.
 """
 
 from __future__ import annotations
@@ -43,28 +43,28 @@ from pellucid_compiler.ir.expr import (
 )
 
 _CHEAP, _MEDIUM = 8, 20
-_FEW_OPERANDS = 2  # so few may be copied through tiles without much code
+_FEW_OPERANDS = 2  # at most so many are copied through tiles, to limit code size
 _COST = {"load": 0, "const": 0, "sym": 0, "div": 3, "sqrt": 3, "select": 1}
 _COST |= dict.fromkeys(elementary.FUNCTIONS, 20)
 _COST |= dict.fromkeys(("pow", "fmod", "mod", "floordiv", "erfc", "erfinv"), 30)
 
 
 def unroll_of(values: list[Expr]) -> int:
-    """How many vectors an iteration handles: more of them the less each costs."""
+    """How many vectors an iteration handles: more, the cheaper the body."""
     cost = sum(_COST.get(e.op, 1) for e in walk(*values))
     return 4 if cost <= _CHEAP else 2 if cost <= _MEDIUM else 1
 
 
 def lanes_of(target: Target, dtypes: tuple[str, ...], values: list[Expr]) -> int:
-    """As many lanes as one register has of what ``lane_bits`` says."""
+    """The lanes of one register for elements of ``lane_bits``."""
     return target.vector_bits // lane_bits(dtypes, values)
 
 
 def lane_bits(dtypes: tuple[str, ...], values: list[Expr]) -> int:
     """The bits of the widest value computed in vectors.
 
-    A few wide operations beside many narrow ones (an int64 comparison beside a float32
-    exponential) take two registers instead. ``dtypes`` are never wider than one.
+    A few wide operations among many narrow ones (an int64 comparison in a float32
+    exponential) use two registers instead. A vector of ``dtypes`` always fits one.
     """
     work: dict[int, int] = {}
     for e in varying_nodes(*values):
@@ -78,7 +78,7 @@ def lane_bits(dtypes: tuple[str, ...], values: list[Expr]) -> int:
 
 
 def divisors(values: list[Expr]) -> list[Expr]:
-    """What integers are divided by at every element, whatever is selected."""
+    """The divisors of integer divisions that are computed for every element."""
     found: dict[Expr, None] = {}
     seen: set[Expr] = set()
     left = list(values)
@@ -96,7 +96,7 @@ def divisors(values: list[Expr]) -> list[Expr]:
 
 
 def computed_values(form: Map) -> list[Expr]:
-    """The values of a map as they are computed where nothing fails."""
+    """The values of a map without their checks."""
     return [without_checks(without_partials(value)) for value in form.values]
 
 
@@ -124,20 +124,20 @@ class _Body:
         self.failures = Failures(self.function, found, self.lanes)
 
     def vector(self, load: Callable[[int], Value], left: Value | None) -> list[Value]:
-        """The outputs in one vector, of which ``left`` lanes count; ``load`` reads an
-        input there.
+        """One vector of each output, of which ``left`` lanes are active; ``load`` reads
+        a vector of an input.
         """
         return self._outputs(load, self.lanes, left)
 
     def element(self, load: Callable[[int], Value]) -> list[Value]:
-        """The outputs at one place."""
+        """One element of each output."""
         return self._outputs(load, 1, None)
 
     def _outputs(
         self, load: Callable[[int], Value], lanes: int, left: Value | None
     ) -> list[Value]:
         emitter = Emitter(self.function, lanes, lambda e: load(e.attr), self.uniform)
-        self.failures.look(emitter, left)
+        self.failures.check(emitter, left)
         return [emitter.value(value) for value in self.values]
 
 
@@ -185,7 +185,7 @@ def emit_map(module: Module, kernel: Kernel, form: Map, target: Target) -> None:
         along = functools.partial(rows, streams, copies=False)
         f.branch(streams.are_dense(), along, lambda: otherwise(streams))
 
-    if body.unroll > 1:  # else the body is long, and its evaluation too
+    if body.unroll > 1:  # else the body is long: do not emit it twice
         f.branch(_is_run(entry, steps, [*body.used, *outputs], outer), run, general)
     else:
         general()
@@ -195,7 +195,7 @@ def emit_map(module: Module, kernel: Kernel, form: Map, target: Target) -> None:
 def _is_run(
     entry: Entry, steps: list[Value], operands: list[int], rows: Value
 ) -> Value:
-    """Whether these operands have one row, without gaps."""
+    """Whether all operands are dense: one run of elements."""
     result = rows.equals(1)
     for k in operands:
         result = result & steps[k].equals(memory_type(entry.dtypes[k]).element_bytes)
@@ -203,7 +203,7 @@ def _is_run(
 
 
 def _by_vectors(body: _Body) -> None:
-    """Any strides, one vector after another."""
+    """Process operands with any strides, vector by vector."""
     f, entry, lanes = body.function, body.entry, body.lanes
     dtypes, steps = entry.dtypes, entry.operand_strides(0, 2)
 
@@ -219,7 +219,7 @@ def _by_vectors(body: _Body) -> None:
 
 
 def _by_elements(body: _Body) -> None:
-    """Any strides, one element after another."""
+    """Process operands with any strides, element by element."""
     f, entry = body.function, body.entry
     dtypes = entry.dtypes
 
@@ -234,7 +234,9 @@ def _by_elements(body: _Body) -> None:
 def _each_place(
     body: _Body, width: int, write: Callable[[list[Value], Value], None]
 ) -> None:
-    """``write(addresses, elements left)`` at every ``width``-th place of every row."""
+    """Emit ``write(addresses, elements left)`` for every ``width`` elements of a
+    row.
+    """
     f, entry = body.function, body.entry
     starts, count = entry.pointers(), entry.size(0)
     steps, row_steps = entry.operand_strides(0, 2), entry.operand_strides(1, 2)
@@ -261,7 +263,7 @@ def _row(
     *,
     in_parts: bool,
 ) -> None:
-    """One row: whole vectors, several at a time if in parts; the rest."""
+    """Process one row: whole vectors, ``parts`` at a time, then the remainder."""
     f, lanes = body.function, body.lanes
 
     def vector(index: Value, part: int, left: Value | None) -> list[Value]:

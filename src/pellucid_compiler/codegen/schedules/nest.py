@@ -1,11 +1,11 @@
 """The schedule of ``nest``: any loop nest, with computed and checked indices.
 
-Every expression is computed in the outermost loop possible (``_LoopLevel``):
-loop-invariant code motion. One axis is vectorised if each store that follows it moves
-by one element in memory, whatever the loads do; otherwise the nest runs point by point.
-An element that inner loops only add to, or whose maximum they seek, stays in a
-register, where it may begin; its terms are combined in the loops' order. Called by
-``generate.py``. Read next: ``indices.py``.
+Every expression is computed in the outermost possible loop (``_LoopLevel``):
+loop-invariant code motion. One axis is vectorised if the stores that depend on it have
+stride 1 along it; loads may have any strides. Otherwise the nest runs point by point.
+If the inner loops only add to an element, or compute its maximum, it is accumulated in
+a register, in the order of the loops. Called by ``generate.py``. Read next:
+``indices.py``.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ _STEP = {
     "or": "or",
 }  # fmt: skip
 
-_VECTORS, _MOST_LANES = 4, 64  # of channels that share loops; that a mask counts
+_VECTORS = 4  # vectors of channels that share loops
+_MOST_LANES = 64  # lanes of a mask
 
 
 class NestWriter:
@@ -117,7 +118,9 @@ class NestWriter:
         self.dummy = self.function.stack(64 * 8)
 
     def _read_layout(self) -> None:
-        """Extents, then shapes and strides by load number; the output comes last."""
+        """Extents, then shapes and strides by load number; those of outputs are
+        last.
+        """
         f, entry, form = self.function, self.entry, self.form
         self.begin, self.end = entry.size(0), entry.size(1)
         self.extents = [entry.size(1 + axis) for axis in self.order[1:]]
@@ -139,8 +142,8 @@ class NestWriter:
     def lane_steps(
         self, operand: int, index: tuple[Expr, ...]
     ) -> Sequence[Expr] | None:
-        """By how much each dimension's index grows from lane to lane; None if that
-        differs.
+        """The step of each dimension's index from lane to lane; None if it is not
+        constant.
         """
         assert self.lanes is not None
         if operand in self.outputs:
@@ -148,7 +151,7 @@ class NestWriter:
         return self.lanes.steps[operand, index]
 
     def checks(self, operand: int) -> bool:
-        """Whether an index of the operand may be outside."""
+        """Whether indices of the operand must be checked."""
         shape = self.shapes[operand]
         return any((operand, dim) not in self.proved for dim in range(len(shape)))
 
@@ -164,12 +167,12 @@ class NestWriter:
 
     @property
     def gives_best(self) -> bool:
-        """Whether a second output takes the values beside the payloads."""
+        """Whether a second output receives the values that the payloads belong to."""
         return len(self.outputs) > 1
 
     @property
     def axis(self) -> int | None:
-        """The axis that runs in vectors."""
+        """The vectorised axis."""
         return None if self.lanes is None else self.lanes.axis
 
     def write(self) -> None:
@@ -178,7 +181,7 @@ class NestWriter:
         chosen = vector_axis(self.levels, self.stores, self.outputs, widths)
         ends = self.bounds.values()
         if chosen and any(self.levels.follows(end, chosen.axis) for end in ends):
-            chosen = None  # a loop has one end for all lanes
+            chosen = None  # a loop's end cannot differ between lanes
         if chosen is None or not self._has_masks(chosen):
             self._loops(None, 1)
         else:
@@ -189,9 +192,9 @@ class NestWriter:
             f.branch(dense, lambda: self._runs(chosen), lambda: self._loops(None, 1))
 
     def _runs(self, chosen: Lanes) -> None:
-        """The loops in vectors of the chosen axis. Where channels run inside of all
-        other axes of elements, several vectors of them share what a place needs and
-        the loops over what an element combines.
+        """Write the loops, vectorised along the chosen axis. If channels are the
+        innermost stored axis, several vectors of them share the loop-invariant values
+        and the loops over reduced axes.
         """
         one = self._num_lanes(chosen)
         wide = min(_VECTORS * one, _MOST_LANES)
@@ -209,7 +212,9 @@ class NestWriter:
         return None
 
     def _num_lanes(self, lanes: Lanes) -> int:
-        """As many as the widest value that differs from lane to lane allows."""
+        """The number of lanes, limited by the widest value that differs between
+        lanes.
+        """
         values, axis = lanes.values, lanes.axis
         varying = [e.dtype for e in values if self.levels.follows(e, axis)]
         bits = widest_bits([*self.kernel.outputs, *varying])
@@ -220,7 +225,9 @@ class NestWriter:
         return all(has_masked_access(target, dtypes[k]) for k, _ in lanes.dense)
 
     def _loops(self, chosen: Lanes | None, lanes: int) -> None:
-        """All loops; those from the chosen axis inwards have vectors of ``lanes``."""
+        """Write all loops; those from the chosen axis inwards use vectors of
+        ``lanes``.
+        """
         self.lanes = chosen
         self.values = chosen.values if chosen else frozenset()
         self.steps, self.element_steps = self._lane_steps(chosen)
@@ -229,7 +236,7 @@ class NestWriter:
     def _lane_steps(
         self, chosen: Lanes | None
     ) -> tuple[dict[Access, Value], dict[Expr, Value]]:
-        """From one lane to the next: bytes in memory by access, and index steps."""
+        """The steps from lane to lane: in bytes per access, and of indices."""
         f, uniform = self.function, self.entry.uniform()
         by_access: dict[Access, Value] = {}
         by_step: dict[Expr, Value] = {}
@@ -246,7 +253,7 @@ class NestWriter:
     def _loop(
         self, place: _LoopLevel, lanes: int, accumulator: Sequence[Value]
     ) -> Sequence[Value]:
-        """The loops from the place's level inwards, then the stores.
+        """Write the loops inside of ``place``, then the stores.
 
         An element that the inner loops only add to is held in ``accumulator``."""
         f = self.function
@@ -282,8 +289,8 @@ class NestWriter:
         return found
 
     def _check_ranges(self, place: _LoopLevel, stop: Value) -> None:
-        """Check indices that run along with the loop inside of ``place``, which ends at
-        ``stop``: once for all of its points.
+        """Check indices that are the index of the loop inside of ``place`` plus a
+        constant, once for all of its points. The loop ends at ``stop``.
         """
         f, levels, depth = self.function, self.levels, place.level
 
@@ -332,10 +339,10 @@ class NestWriter:
 
 
 class _LoopLevel:
-    """The inside of one loop: values computed here, and those of the loops around.
+    """The body of one loop: the values computed in it, and those of the outer loops.
 
-    ``index`` is the loop's index (of lane 0). Indices have one lane; values that follow
-    the vector axis have ``lanes``, of which those under ``mask`` count.
+    ``index`` is the loop's index (of lane 0). Indices have one lane; values that depend
+    on the vectorised axis have ``lanes``, of which those under ``mask`` are active.
     """
 
     def __init__(
@@ -361,7 +368,7 @@ class _LoopLevel:
     # ------------------------------------------------------------------ values
 
     def prepare_all(self) -> None:
-        """Compute here whatever the loops inside need and this loop knows."""
+        """Compute the values that inner loops need and that are invariant in them."""
         writer = self.writer
         if self.level == writer.form.rank:
             return
@@ -373,7 +380,7 @@ class _LoopLevel:
             self._partial(operand, index, None)
 
     def value(self, e: Expr, guard: Value | None, lanes: int) -> Value:
-        """The value of ``e`` where ``guard`` holds; what it is elsewhere is open."""
+        """The value of ``e`` where ``guard`` holds; undefined elsewhere."""
         f = self.function
         if e.op == "const":
             return constant(f, e.attr, e.dtype, lanes)
@@ -387,7 +394,7 @@ class _LoopLevel:
         return found
 
     def _anywhere(self, guard: Value | None) -> Value | None:
-        """Whether the guard holds in any lane that counts."""
+        """Whether the guard holds in any active lane."""
         if guard is None:
             return None
         active = self._active(guard, guard.type.lanes)
@@ -444,10 +451,10 @@ class _LoopLevel:
     def _partial(
         self, operand: int, index: tuple[Expr, ...], guard: Value | None
     ) -> tuple[Value, Value]:
-        """The address and the checks by the indices known in this loop.
+        """The partial address and the checks from indices known in this loop.
 
-        It continues from what the outer loops have computed; the index that moves along
-        the lanes is checked elsewhere."""
+        Continues from the outer loops' partial address. The index that moves along the
+        lanes is checked elsewhere."""
         f, levels = self.function, self.writer.levels
         proved = self.writer.proved
         guarded = any(levels.is_guarded(e) for e in index)
@@ -480,7 +487,7 @@ class _LoopLevel:
     def address(
         self, operand: int, index: Sequence[Expr], guard: Value | None, lanes: int
     ) -> tuple[Value, Value]:
-        """Where an element is (lane 0's), and which lanes are inside."""
+        """The address of lane 0's element, and the lanes that are in bounds."""
         f, levels = self.function, self.writer.levels
         place, inside = self._partial(operand, tuple(index), self._anywhere(guard))
         if lanes == 1:
@@ -502,8 +509,8 @@ class _LoopLevel:
         return place, inside
 
     def _lanes_inside(self, first: Value, step: Expr, size: Value, lanes: int) -> Value:
-        """The lanes whose index, ``first`` plus ``step`` times their number, is
-        inside.
+        """The lanes whose index, ``first`` plus ``step`` times their number, is in
+        bounds.
         """
         f = self.function
         if is_const(step, 1):
@@ -516,7 +523,7 @@ class _LoopLevel:
     # ------------------------------------------------------------------ memory
 
     def _active(self, guard: Value | None, lanes: int) -> Value | None:
-        """The lanes that count: under the guard, and before the loop's end."""
+        """The active lanes: under the guard, and before the loop's end."""
         if self.mask is None or lanes == 1:
             return guard
         return self.mask if guard is None else self.mask & guard
@@ -544,20 +551,20 @@ class _LoopLevel:
         return f.select(inside, value, self.value(fill, guard, lanes))
 
     def _differs_by_lane(self, e: Expr) -> bool:
-        """Whether an index that is checked moves along the lanes."""
+        """Whether a checked index differs between lanes."""
         writer, index = self.writer, load_index(e)
         moving = moving_dimensions(writer.levels, index, writer.axis)
         return any((e.attr, dimension) not in writer.proved for dimension in moving)
 
     def _require(self, inside: Value, active: Value | None) -> None:
-        """Leave the kernel if a lane that counts is outside."""
+        """Return from the kernel if an active lane is out of bounds."""
         self._leave(inside, active, lambda bad: self.writer.failure(self, bad))
 
     def _leave(
         self, holds: Value, active: Value | None, failure: Callable[[Value], Value]
     ) -> None:
-        """Leave the kernel, with the status of the lanes that count where ``holds`` is
-        false, if there are any.
+        """Return from the kernel if ``holds`` is false in an active lane, with the
+        status of that lane.
         """
         f = self.function
         bad = ~holds if active is None else ~holds & active
@@ -566,7 +573,7 @@ class _LoopLevel:
     def _read(
         self, e: Expr, place: Value, readable: Value, guard: Value | None, lanes: int
     ) -> Value:
-        """The elements under ``readable``; the others are not touched."""
+        """Load the elements under ``readable``; others are not accessed."""
         f, writer, index = self.function, self.writer, load_index(e)
         dtype = writer.entry.dtypes[e.attr]
         if lanes > 1 and writer.lane_steps(e.attr, index) is None:
@@ -582,13 +589,13 @@ class _LoopLevel:
         return from_memory(f, f.load(safe, memory_type(dtype)), dtype)
 
     def write_stores(self) -> None:
-        """Every store of the nest at this point, or these points."""
+        """Write every store of the nest at this point, or vector of points."""
         for item in self.writer.stores:
             self._store(item)
 
     def open_element(self) -> tuple[list[Value], list[Value]]:
-        """Where the inner loops' element is in each output, and what they combine
-        with.
+        """The address of the inner loops' element in each output, and the initial
+        accumulator.
         """
         (item,) = self.writer.stores
         mask = self._active(None, self.lanes)
@@ -613,7 +620,7 @@ class _LoopLevel:
     def close_element(
         self, places: Sequence[Value], accumulator: Sequence[Value]
     ) -> None:
-        """Write what the inner loops found; of an argmax the payload comes first."""
+        """Store the inner loops' accumulator; of an argmax, the payload is first."""
         mask = self._active(None, self.lanes)
         dtypes = self.writer.kernel.outputs
         found = accumulator[::-1][: len(places)]
@@ -631,12 +638,12 @@ class _LoopLevel:
         held, chosen = accumulator
         wins = self._wins(item.value.dtype, value, held)
         chosen = self.function.select(wins, payload, chosen)
-        if self.writer.gives_best:  # the same numbers as of a search without payloads
+        if self.writer.gives_best:  # the same values as in a max without payloads
             return [self._combine(held, value, item.value.dtype), chosen]
         return [self.function.select(wins, value, held), chosen]
 
     def _wins(self, dtype: str, value: Value, held: Value) -> Value:
-        """Whether a value is better than what was found before: NaN beats numbers."""
+        """Whether a value replaces the held one: NaN replaces any number."""
         f = self.function
         relation = "gt" if self.writer.form.combine == "argmax" else "lt"
         if is_real_float(dtype):
@@ -674,7 +681,7 @@ class _LoopLevel:
         return combined
 
     def _put(self, value: Value, place: Value, mask: Value | None) -> None:
-        """Combine the value with what is there, under the mask."""
+        """Combine the value with the stored one, under the mask."""
         dtype = self.writer.kernel.outputs[0]
         if self.writer.form.combine != "assign":
             value = self._combine(self._current(place, mask), value, dtype)
@@ -692,15 +699,15 @@ class _LoopLevel:
 
 
 def _bare(store: Store, dtype: str) -> Store:
-    """The store with its value as it is computed."""
+    """The store with its value in the computed dtype, without the final cast."""
     value = store.value if store.payload is not None else cast(store.value, dtype)
     return Store(store.index, without_partials(value), store.drop, store.payload)
 
 
 def _bounded(store: Store, form: Nest) -> tuple[dict[int, Expr], list[Store]]:
-    """The ends of loops over axes that the store's value is guarded by, and the store
-    without its guards: ``where(k < end, x, 0)`` adds nothing from ``end`` on. The end
-    is the same for all elements along the last stored axis, which may be a vector's.
+    """The loop ends that follow from guards of the store's value, and the store without
+    the guards: ``where(k < end, x, 0)`` adds nothing from ``end`` on. The end is the
+    same for all elements along the last stored axis, which may be vectorised.
     """
     bounds: dict[int, Expr] = {}
     value = store.value
@@ -716,8 +723,8 @@ def _bounded(store: Store, form: Nest) -> tuple[dict[int, Expr], list[Store]]:
 
 
 def _start_along(levels: Levels, e: Expr, depth: int) -> Expr | None:
-    """The index ``e`` at the first point of the loop of this depth, where it grows by
-    one from point to point; None of another index.
+    """The index ``e`` at the first point of the loop of this depth, if it grows by one
+    per point; else None.
     """
     if e.op != "add":
         return None
@@ -743,7 +750,7 @@ def _guard(value: Expr, combine: str) -> tuple[int, Expr, Expr] | None:
 
 
 def _at_start(payload: Expr, index: Sequence[Expr]) -> Expr:
-    """The payload of an element's first point: what wins where nothing is better."""
+    """The payload of an element's first point: the result if no value is better."""
     used = {e for e in walk(*index) if e.op == "axis"}
     zero = const(0, "int64")
     return rewrite(

@@ -1,12 +1,12 @@
-"""The schedule of ``reduce``: runs of at most ``BLOCK`` elements to one each.
+"""The schedule of ``reduce``: reduces runs of at most ``BLOCK`` elements to one each.
 
-Strides decide at run time how: *row* when the reduced axis is dense (vectors along it,
-several accumulators, then a fixed tree), *column* when the stored axis is (one element
-per lane; float sums in groups of rows, lest errors grow with their number), else
-*elements*: the row method on elements copied one by one, with the row method's bits.
-What the body checks is reported when all elements are done.
-An expensive body is written twice at most: rows and elements share their loop.
-Called by ``generate.py``. Read next: ``combine.py``.
+Strides select the method at run time: *row* if the reduced axis is contiguous (vectors
+along it, several accumulators, then a fixed tree); *column* if the stored axis is
+contiguous (one element per lane; float sums in groups of rows, to limit the growth of
+rounding errors); otherwise *elements*, the row method on elements copied one by one,
+with the same bits. Failed checks of the body are reported after all elements. An
+expensive body is emitted at most twice: rows and elements share a loop. Called by
+``generate.py``. Read next: ``combine.py``.
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ class RowReduction:
             lambda e: load(e.attr, index, part, left),
             self.uniform,
         )
-        self.failures.look(emitter, left)
+        self.failures.check(emitter, left)
         value = emitter.value(self.value)
         position = index + self.lanes * part if self.combine.is_indexed else None
         return self.combine.lift(self.function, value, position)
 
     def along_row(self, load: Load, count: Value) -> list[Value]:
-        """The accumulator, of one lane, of ``count`` elements."""
+        """The accumulator of ``count`` elements, reduced to one lane."""
         f, combine, lanes = self.function, self.combine, self.lanes
         start = combine.identity(f, lanes)
         width = len(start)
@@ -111,7 +111,7 @@ def _lane_bits(form: Reduce, value: Expr) -> int:
 
 
 def tree_of(kernel: Kernel) -> Tree:
-    """The order in which a kernel of this form combines."""
+    """The order in which a kernel of this form combines elements."""
     form = kernel.form
     assert isinstance(form, Reduce)
     value = without_checks(without_partials(cast(form.value, form.accumulator)))
@@ -176,7 +176,7 @@ class _Reduction:
         return [self.function.offset(p, index * s) for p, s in pairs]
 
     def results(self, accumulator: Sequence[Value]) -> list[Value]:
-        """What to store for an accumulator, in the register types of the outputs."""
+        """The values to store for an accumulator, in the outputs' register types."""
         found = self.combine.result(self.function, accumulator, self.first_index)
         dtypes = (self.combine.dtype, "int64")[: len(found)]
         return [
@@ -247,7 +247,9 @@ class _Reduction:
     def lifted_column(
         self, streams: Streams, column: Value, part: int, left: Value | None, row: Value
     ) -> list[Value]:
-        """The accumulator of one row's vector; every lane's index is the row."""
+        """The accumulator of one vector of a row; the index of every lane is the
+        row.
+        """
         f = self.function
         emitter = Emitter(
             f,
@@ -255,7 +257,7 @@ class _Reduction:
             lambda e: streams.load(e.attr, column, part, left, copies=False),
             self.row.uniform,
         )
-        self.row.failures.look(emitter, left)
+        self.row.failures.check(emitter, left)
         value = emitter.value(self.row.value)
         if not self.combine.is_indexed:
             return self.combine.lift(f, value, None)

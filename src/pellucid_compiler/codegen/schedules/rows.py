@@ -1,8 +1,8 @@
 """The schedule of ``rows``: several passes over each row, which stays in the cache.
 
-Passes that do not need each other's results run in one *sweep* along the row; what a
-sweep maps and reads again stays in registers. A row's sums are made of sums of blocks,
-so that errors do not grow with its length. Called by ``generate.py``. Read next:
+Passes that do not depend on each other run in one *sweep* along the row; values that a
+sweep maps and reads again stay in registers. A row's sums are sums of blocks' sums, so
+that errors do not grow with its length. Called by ``generate.py``. Read next:
 ``streams.py``.
 """
 
@@ -47,7 +47,7 @@ from pellucid_compiler.ir.expr import (
 
 @dataclass
 class _Sweep:
-    """Passes of one loop along the row; numbers per row are stored after it."""
+    """The passes of one loop along the row; numbers per row are stored after it."""
 
     maps: list[RowMap] = field(default_factory=list)
     reduces: list[tuple[int, RowReduce]] = field(default_factory=list)
@@ -62,8 +62,8 @@ class _Sweep:
 
 
 def _value_of(kernel: Kernel, form: Rows, item: Pass) -> Expr:
-    """The value of a pass in the dtype it is combined or stored in; inputs that give
-    one number per row are symbols, ``n`` and their number.
+    """The value of a pass in the dtype in which it is combined or stored. Inputs with
+    one number per row are symbols, named ``n`` and their number.
     """
     if isinstance(item, RowReduce):
         dtype = item.accumulator
@@ -103,7 +103,7 @@ def _sweeps(kernel: Kernel, form: Rows) -> list[_Sweep]:
 
 
 def _store_expensive(kernel: Kernel, sweeps: list[_Sweep]) -> None:
-    """Let an earlier sweep leave in the output what the last map would compute again.
+    """Let an earlier sweep store in the output what the last map would recompute.
 
     Only if the last sweep then reads no input: an output may be an input's memory.
     """
@@ -144,7 +144,7 @@ def _substitute(sweep: _Sweep, e: Expr, reused: Expr) -> None:
 
 
 def _tree_of(form: Rows, sweeps: list[_Sweep]) -> tuple[int, list[int]]:
-    """The bits of a lane, and how many vectors each sweep handles at a time."""
+    """The bits of a lane, and the vectors that each sweep handles per iteration."""
     given = iter(form.tree.unrolls if form.tree else ())
     unrolls = [
         next(given) if form.tree and sweep.reduces else unroll_of(sweep.values)
@@ -156,7 +156,7 @@ def _tree_of(form: Rows, sweeps: list[_Sweep]) -> tuple[int, list[int]]:
 
 
 def tree_of(kernel: Kernel) -> Tree:
-    """The order in which a kernel of this form combines."""
+    """The order in which a kernel of this form combines elements."""
     assert isinstance(kernel.form, Rows)
     sweeps = _sweeps(kernel, kernel.form)
     _store_expensive(kernel, sweeps)
@@ -193,7 +193,9 @@ class _RowsWriter:
         self.streams = Streams(entry, read, written, self.steps, self.lanes, unroll)
 
     def write(self) -> None:
-        """Dense rows in loops of their own: no call in them takes the registers."""
+        """Emit separate loops for contiguous rows, without calls that spill
+        registers.
+        """
         f = self.function
         f.branch(
             self.streams.are_dense(),
@@ -215,7 +217,7 @@ class _RowsWriter:
 
 
 class _Row:
-    """The code of one row: its numbers so far and the sweeps that make more."""
+    """The code of one row: its sweeps, and the numbers per row computed so far."""
 
     def __init__(
         self, writer: _RowsWriter, at: Sequence[Value], *, copies: bool
@@ -273,7 +275,7 @@ class _Row:
             return self._vector(sweep, combines, old, index, 0, left)
 
         loop = functools.partial(loop_in_groups, f, combines, start)
-        if unroll == 1 and self.copies:  # one loop: such rows are slow anyway
+        if unroll == 1 and self.copies:  # one loop, to save code: such rows are slow
             totals = loop(count, lanes, rest)
         else:
             main = count & -step
@@ -294,7 +296,7 @@ class _Row:
         part: int,
         left: Value | None,
     ) -> list[Value]:
-        """Map and combine one vector of columns; the new accumulators."""
+        """Map and combine one vector of columns; returns the new accumulators."""
         f, first_output = self.function, self.writer.entry.num_inputs
         fresh: dict[int, Value] = {}
 

@@ -1,10 +1,10 @@
 """The schedule of ``scan``: running sums, products, maxima and minima.
 
-Along a dense axis a vector is scanned in its register (each step combines with what
-is 1, 2, 4... lanes before) and then with the carry. Where the other axis is dense,
-lanes are independent scans. Other layouts go through the stack. Sums and products of
-float32 are carried in float64, so a long scan is as exact as a short one. Called by
-``generate.py``.
+Along a contiguous axis, a vector is scanned in its register (each step combines lanes
+that are 1, 2, 4... apart) and then combined with the carry. If the other axis is
+contiguous, lanes are independent scans. Other layouts are copied through the stack.
+Sums and products of float32 are carried in float64, so a long scan is as accurate as a
+short one. Called by ``generate.py``.
 """
 
 from __future__ import annotations
@@ -114,10 +114,10 @@ class _ScanWriter:
         f.loop(0, self.outer, 1, [], line)
 
     def across_axis(self, streams: Streams) -> None:
-        """As many scans at once as there are lanes."""
+        """One scan per lane."""
         f, lanes = self.function, self.lanes
 
-        def side_by_side(first: Value, _: list[Value]) -> None:
+        def adjacent_scans(first: Value, _: list[Value]) -> None:
             left = f.minimum(self.outer - first, lanes)
 
             def step(index: Value, carried: list[Value]) -> list[Value]:
@@ -132,7 +132,7 @@ class _ScanWriter:
 
             f.loop(0, self.length, 1, self.combine.identity(f, lanes), step)
 
-        f.loop(0, self.outer, lanes, [], side_by_side)
+        f.loop(0, self.outer, lanes, [], adjacent_scans)
 
 
 def emit_scan(module: Module, kernel: Kernel, form: Scan, target: Target) -> None:

@@ -1,11 +1,10 @@
-"""Operands walked in vectors along one axis, whatever their strides are.
+"""Operands read and written in vectors along one axis, with any strides.
 
-Whether an operand is dense along the axis, repeats one number, or has another stride is
-known at run time only. One that repeats is copied into a small tile once per row and
-read there with step 0; one with another stride is copied element by element, a vector
-at a time. So one loop serves every mixture of layouts, with equal bits. Where speed
-wants it a schedule asks ``are_dense`` first and turns the copying off. Used by every
-schedule but nest.
+Whether an operand is contiguous along the axis, broadcast, or strided is known only at
+run time. A broadcast operand is copied into a small tile once per row and read from it
+with step 0; a strided one is copied element by element, a vector at a time. So one loop
+serves every combination of layouts, with equal bits. For speed, a schedule may test
+``are_dense`` first and disable the copies. Used by every schedule except nest.
 """
 
 from __future__ import annotations
@@ -57,14 +56,14 @@ class Streams:
             self._apart[k] = ~(self._dense[k] | repeats)
 
     def are_dense(self) -> Value:
-        """Whether nothing needs copying but numbers that repeat."""
+        """Whether only broadcast operands need copies."""
         result = self.function.constant(True, I1)
         for apart in self._apart.values():
             result = result & ~apart
         return result
 
     def begin_row(self, at: Sequence[Value]) -> None:
-        """Go on in the rows that begin at these places, one per operand."""
+        """Continue with the rows at these addresses, one per operand."""
         f = self.function
         self._at = at
         for k in self._tiles:
@@ -83,7 +82,7 @@ class Streams:
         return self.function.offset(place, part * self.lanes * self._widths[k])
 
     def _place(self, k: int, index: Value, part: int) -> Value:
-        """Where the vector is, or will have been copied to."""
+        """The address of the vector, or of its copy."""
         place = self.function.offset(self._places[k], index * self._steps[k])
         return self._part(place, k, part)
 
@@ -131,7 +130,7 @@ class Streams:
 
 
 class Run:
-    """Operands that are dense along the axis: ``Streams`` without the cases."""
+    """Operands that are contiguous along the axis: ``Streams`` without the cases."""
 
     def __init__(self, entry: Entry, starts: Sequence[Value], lanes: int) -> None:
         self.entry, self.lanes, self._starts = entry, lanes, starts

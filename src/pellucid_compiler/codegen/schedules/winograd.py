@@ -1,11 +1,11 @@
 """Convolutions of 3x3 windows by Winograd's minimal filtering: four elements of C for
 16 multiplications instead of 36.
 
-C is cut into tiles of 2x2 elements, each of which reads 4x4 of the image. Tiles of the
-image and the filters are transformed, so that a convolution becomes 16 matrix
-products, one for each place of the transformed tiles; the 16 sums of a tile,
-transformed once more, are its elements. The gradient of the filters is one more such
-product, of the same tiles of the image with tiles of 2x2 gradients. With
+C is divided into tiles of 2x2 elements, each of which reads 4x4 elements of the image.
+The image tiles and the filters are transformed, so that a convolution becomes 16 matrix
+products, one per element of the transformed tiles. Transforming the 16 sums of a tile
+gives its elements. The gradient of the filters is another such product, of the same
+image tiles with tiles of 2x2 gradients. With
 
     filter    G   = [1 0 0; 1/2 1/2 1/2; 1/2 -1/2 1/2; 0 0 1]
     image     B^T = [1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 1 0 -1]
@@ -15,39 +15,41 @@ product, of the same tiles of the image with tiles of 2x2 gradients. With
 
 a tile of C is A^T [sum over channels of (G g G^T) * (B^T d B)] A (A. Lavin and S. Gray,
 "Fast Algorithms for Convolutional Neural Networks", 2016), and a filter's gradient is
-E^T [sum over tiles of (H y H^T) * (B^T d B)] E. An element depends on its own window
-alone. Its error is relative to the greatest products of its window rather than to those
-that it sums: for taps of similar size that of a sum of the channels, but where some are
-zero or tiny, neighbours that they hide would show. Infinities meet each other on the
-way. So the parts tell whether taps are uneven and whether all they wrote is finite.
+E^T [sum over tiles of (H y H^T) * (B^T d B)] E. An element depends only on its own
+window. Its error is relative to the largest products of the transformed window, not to
+those that it sums. For taps of similar size it is that of a sum over the channels, but
+if some taps are zero or tiny, errors of their neighbours become visible. Infinities
+cancel to NaN in the transforms. So the parts report whether taps are uneven and whether
+all results are finite.
 
 =====================  ========================================================
-``WINOGRAD_FILTER``    data: target, source, an int64 that becomes 1 if filters are
-                       uneven: the greatest value of a tap over the channels is
+``WINOGRAD_FILTER``    data: target, source, an int64 that is set to 1 if filters
+                       are uneven: the largest value of a tap over the channels is
                        zero or far smaller than that of another tap. sizes:
-                       channels, bytes of the values of a tap for one, filters.
-                       strides: from a tap to the next in the source, from one of
-                       the 16 places to the next
+                       channels, bytes of the values of a tap per channel, filters.
+                       strides: between taps of the source, between the 16
+                       positions of a tile
 ``WINOGRAD_IMAGE``     data: target, the image's first element, a row of zeros.
                        sizes: channels, rows of tiles, tiles in a row, rows and
-                       columns of the image, its row and column where the first
-                       tile begins. strides: of a channel and a row of the image; of
-                       a place, a channel and a row of tiles of the target
+                       columns of the image, row and column of the first tile in
+                       it. strides: of a channel and a row of the image; of a
+                       position, a channel and a row of tiles of the target
 ``WINOGRAD_GRADIENT``  the same for the tiles of 2x2 gradients
-``WINOGRAD_RESULT``    data: C, the products, bias or null, an int64 that becomes 1
-                       if an element is not finite. sizes: channels, rows of tiles,
-                       tiles in a row, rows and columns of C from there. strides: of
-                       a channel and a row of C; of a place, a channel and a row of
-                       tiles of the products; of a channel of the bias
-``WINOGRAD_WEIGHT``    data: target, source, an int64 as of ``WINOGRAD_RESULT``.
-                       sizes: bytes of the values of a place. strides: from a place
-                       to the next, from a tap to the next in the target
+``WINOGRAD_RESULT``    data: C, the products, bias or null, an int64 that is set to
+                       1 if an element is not finite. sizes: channels, rows of
+                       tiles, tiles in a row, rows and columns of C from there.
+                       strides: of a channel and a row of C; of a position, a
+                       channel and a row of tiles of the products; of a channel of
+                       the bias
+``WINOGRAD_WEIGHT``    data: target, source, an int64 as for ``WINOGRAD_RESULT``.
+                       sizes: bytes of the values of a position. strides: between
+                       positions, between taps of the target
 =====================  ========================================================
 
 Elements are contiguous in rows of the image and of C, tiles in rows of tiles. Parts
-read and write whole vectors of tiles, so there is a vector behind the last. Zeros are
-beyond the image. The driver is ``runtime/products/winograd.h``; ``gemm_parts.py`` lists
-the other parts.
+read and write whole vectors of tiles, so buffers need a vector of padding at the end.
+The image is zero-padded. The driver is ``runtime/products/winograd.h``;
+``gemm_parts.py`` lists the other parts.
 """
 
 from __future__ import annotations
@@ -74,9 +76,9 @@ _TAPS = 3  # of a window
 _TILE = 4  # elements of the image that a tile reads
 _STEP = 2  # elements of C in a tile
 
-# A tap may be so many times greater than another of its filters: the places of a tile
-# hold sums of taps, whose rounding is relative to the greatest. Halves of tiny
-# numbers would lose digits.
+# Taps are even if their magnitudes differ by at most this factor: transformed tiles
+# hold sums of taps, whose rounding errors are relative to the largest. Halves of
+# subnormal numbers would lose digits.
 _EVEN = 64
 _TINY = 2.0**-100
 
@@ -126,26 +128,26 @@ def _both_dims(
     f: Function, transform: Transform, values: Sequence[Value]
 ) -> list[Value]:
     """Transform the columns of a square of values, given row by row, then the rows of
-    what comes out."""
+    the result."""
     extent = math.isqrt(len(values))
     columns = [transform(f, values[i::extent]) for i in range(extent)]
     return [x for row in zip(*columns, strict=True) for x in transform(f, row)]
 
 
 def _places(f: Function, start: Value, step: Value, count: int) -> list[Value]:
-    """The addresses of ``count`` places of a tile, or taps."""
+    """The addresses of ``count`` positions of a tile, or taps."""
     return [f.offset(start, step * i) for i in range(count)]
 
 
 def _not_finite(f: Function, values: Sequence[Value], seen: Value) -> Value:
-    """``seen``, which is zero, or NaN in lanes that met a value that is not finite."""
+    """``seen``: zero, or NaN in lanes where a value was not finite."""
     zero = f.constant(0, seen.type)
     for value in values:
         seen = f.fma(value, zero, seen)
     return seen
 
 
-def _tell(f: Function, lanes: Value, flag: Value) -> None:
+def _set_flag(f: Function, lanes: Value, flag: Value) -> None:
     """Set the flag if any lane is set."""
     f.branch(f.any_lane(lanes), lambda: f.store(f.integer(1), flag))
 
@@ -182,7 +184,7 @@ def _write_filter(f: Function, tiling: Tiling) -> None:
             is_even = is_even & (size * _EVEN >= most) & (size >= _TINY)
         left = filters - f.binary("udiv", first, tiling.element_bytes)
         used = f.first_lanes(left, tiling.lanes)
-        _tell(f, ~is_even & (most > 0) & used, flag)
+        _set_flag(f, ~is_even & (most > 0) & used, flag)
 
     f.loop(0, step, tiling.vector_bytes, [], lanes)
 
@@ -202,7 +204,7 @@ def _write_weight(f: Function, tiling: Tiling) -> None:
 
     zero = f.constant(0, tiling.vector)
     (seen,) = f.loop(0, num_bytes, tiling.vector_bytes, [zero], vector)
-    _tell(f, f.is_nan(seen), flag)
+    _set_flag(f, f.is_nan(seen), flag)
 
 
 def _write_tiles(
@@ -225,8 +227,9 @@ def _write_tiles(
         start = f.offset(target, number * to_row)
 
         def vector(tile: Value, _: list[Value]) -> None:
-            """The tiles of a vector: loads of the elements from ``column`` on, and of
-            those some pairs later, give all that they read."""
+            """Transform a vector of tiles. Loads of the elements from ``column`` on,
+            and of those some pairs later, cover all elements of the tiles.
+            """
             column = left + tile * _STEP
             starts = [column + i + j for i in range(0, reach, 2) for j in (0, lanes)]
             masks = [
@@ -306,6 +309,6 @@ def _write_result(f: Function, tiling: Tiling) -> None:
             return f.loop(0, channels, 1, [start, to, bias, seen[0]], channel)[3:]
 
         (seen,) = f.loop(0, tile_rows, 1, [zero], row_of_tiles)
-        _tell(f, f.is_nan(f.select(used, seen, zero)), flag)
+        _set_flag(f, f.is_nan(f.select(used, seen, zero)), flag)
 
     f.loop(0, tiles, lanes, [], vector)
