@@ -1,6 +1,6 @@
-"""The catalogue: one declaration per op, by family; a new file needs no entry here.
+"""The catalogue: one declaration per op, in files by family.
 
-Importing it fills lang's REGISTRY.
+Importing the package imports every file in it, which fills lang's REGISTRY.
 """
 
 from importlib import import_module

@@ -39,7 +39,9 @@ def _(x, y):
 
 
 def logistic(x):
-    """sigmoid for use in slopes: its own slope is exact on both sides, but reads x."""
+    """sigmoid for use in derivatives: its own derivative is accurate for both signs,
+    but reads x.
+    """
 
     def rule(x, y):
         return y * logistic(-x)
@@ -100,7 +102,7 @@ def _held(x, lowest, highest):
     also=("nn.functional.hardtanh_",),
 )
 def hardtanh(x, min_val, max_val):
-    """The elements, held in [min_val, max_val]; the slope at a bound is 0."""
+    """The elements, clamped to [min_val, max_val]; the slope at a bound is 0."""
     refuse_bool("hardtanh", x)
     require(
         x.dtype != "uint8" or min_val >= 0,
@@ -214,7 +216,7 @@ def mish(x):
 
 @mish.partials("accuracy: the derived second slope cancels above 19")
 def _(x, y):
-    """``t + x s (1 - t) (1 + t)`` with t = tanh(softplus(x)), in exp of -|x| alone."""
+    """``t + x s (1 - t) (1 + t)`` with t = tanh(softplus(x)), using only exp(-|x|)."""
     w, v = exp(x), exp(-x)
     below = w * (w + 2) + 2
     above = 2 * v * (1 + v) + 1

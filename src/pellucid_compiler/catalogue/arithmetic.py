@@ -24,7 +24,7 @@ _ALPHA = ", Scalar alpha=1"
 
 
 def _refuse_bool(name, *operands):
-    """Sums that bools have no meaning for."""
+    """Raise for sums and differences that are undefined for bools."""
     require(
         all(x.dtype != "bool" for x in operands),
         f"{name} does not take bool tensors: use logical_xor or ~ for logic, or "

@@ -1,7 +1,7 @@
-"""Attention: values averaged with weights that scores give them.
+"""Attention: averages of values, weighted by the softmax of scores.
 
-Its plan runs block by block (lower/blocks.py), so the weights, as many as
-queries times keys, are never in memory, nor saved: the gradient computes them again.
+The plan runs block by block (lower/blocks.py), so the weights (queries times keys) are
+neither materialised nor saved for backward: the gradient recomputes them.
 """
 
 from pellucid_compiler.catalogue.contraction import matmul
@@ -68,7 +68,7 @@ def _(score, value, keep_mask, dropout_p, y, grad, derived):
 
 
 def _weights(score):
-    """Weights before they are divided by their sum, and the sum's inverse."""
+    """The unnormalised weights, and the inverse of their sum."""
     top = detach(greatest_over(score, [-1], keepdim=True))
     weight = exp(score - where(isinf(top), 0.0, top))
     sums = total_over(weight, [-1], keepdim=True)
@@ -76,7 +76,7 @@ def _weights(score):
 
 
 def _left(weight, keep_mask, dropout_p):
-    """What dropout leaves of the weights."""
+    """The weights after dropout."""
     if keep_mask is None:
         return weight
     return where(keep_mask, weight * (1 / (1 - dropout_p)), 0.0)
@@ -107,7 +107,7 @@ def attention(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa):
 
 @attention.seen_as
 def _(query, key, value, mask, dropout_p, is_causal, *, scale, enable_gqa):
-    """The kernel that PyTorch takes for heads of one size."""
+    """The op under which PyTorch's modes see attention with heads of one size."""
     same = query.shape[-1:] == key.shape[-1:] == value.shape[-1:]
     if query.dim() != 4 or not same or dropout_p or enable_gqa:
         return NotImplemented
@@ -177,7 +177,7 @@ def _attention(q, k, v, mask, keep_mask, dropout_p, is_causal, scale, enable_gqa
 
 
 def _broadcast_to(t, shape, what):
-    """``t`` over ``shape``, by a view: missing dims and those of size 1 repeat."""
+    """``t`` broadcast to ``shape`` by a view."""
     missing = len(shape) - t.rank
     require(missing >= 0, f"{_NAME}: {what} has {t.rank} dims; give {len(shape)}")
     repeats = [is_one(n) for n in t.shape]

@@ -1,4 +1,4 @@
-"""Normalization of channels by statistics over the batch, or by given ones."""
+"""Batch normalization, by statistics of the batch or by given statistics."""
 
 from pellucid_compiler.catalogue.normalization import map_channels
 from pellucid_compiler.catalogue.real_only import require_real
@@ -37,7 +37,7 @@ def _require_channels(x, **vectors):
 
 
 def _normalized(x, mean, variance, weight, bias, eps):
-    """One factor and one offset per channel, so that an element costs two
+    """Computes one factor and one offset per channel, so that an element costs only two
     operations.
     """
     factor = rsqrt(variance + eps)

@@ -1,8 +1,8 @@
 """Bessel's and Airy's functions of elements.
 
-Polynomials near 0, amplitudes and phases far from it (Abramowitz and Stegun,
-chapters 9 and 10). The derivatives that PyTorch offers are written in the neighbours
-of an order.
+Polynomials near 0, amplitudes and phases far from it (Abramowitz and Stegun, chapters 9
+and 10). The derivatives that PyTorch offers are expressed by functions of adjacent
+orders.
 """
 
 import math

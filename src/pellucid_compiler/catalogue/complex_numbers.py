@@ -1,7 +1,7 @@
-"""Complex numbers taken apart and put together.
+"""Construction of complex numbers, and their parts.
 
-Arithmetic and elementary functions of complex tensors are the ops of real ones: see
-``ir/complex_functions.py``.
+Arithmetic and elementary functions of complex tensors are the same ops as of real ones:
+see ``ir/complex_functions.py``.
 """
 
 from pellucid_compiler.declare import (

@@ -113,7 +113,7 @@ def _unsafe_view(x, size):
 
 
 def _shape_text(t):
-    """What a message says of a shape, whose sizes fill the places."""
+    """A format string for a shape in a message; sizes are its arguments."""
     return "x".join(["{}"] * t.rank)
 
 
@@ -240,9 +240,9 @@ def same_padding(weight, stride, padding, dilation, dims):
 def convolution(x, weight, bias, stride, low, high, dilation, groups, dims):
     """Convolution over ``dims`` spatial dims with ``low`` and ``high`` padding.
 
-    It asks which strides and dilations are 1, so that gradients need no divisibility
-    tests, and gives groups a dim of their own, so that they visit only their own
-    channels.
+    Strides and dilations of 1 are part of the specialisation key, so that gradients
+    need no divisibility tests. Groups become a separate dim, so that each visits only
+    its own channels.
     """
     _require_convolution(x, weight, bias, stride, low, dilation, groups, dims)
     if x.dtype in NARROW:
@@ -319,10 +319,10 @@ def _many_groups(x, weight, size, kernel, source, groups):
 def convolution_gradients(
     x, weight, stride, padding, dilation, groups, grad, derived
 ):  # fmt: skip
-    """The derived gradients, but with respect to an image whose windows move by a
-    stride and whose groups make one channel each: the windows of a gradient that is
-    spread by the stride. With more channels the zeros between would cost more than the
-    additions that the derived rule makes.
+    """The derived gradients, except with respect to an image if the stride is not 1 and
+    every group has one output channel. Then the gradient is spread by the stride, with
+    zeros between, and its windows are gathered. With more channels, multiplying the
+    zeros would cost more than the derived rule's additions.
     """
     moves = not all([ask(s == 1) for s in stride])
     if not moves or ask(groups == 1) or not ask(weight.shape[0] == groups):
@@ -338,12 +338,12 @@ def convolution_gradients(
 
 
 def conjugate(x):
-    """The factor of a gradient beside which ``x`` was a factor of the value."""
+    """The factor of the gradient for a product with ``x``: the conjugate of ``x``."""
     return conj(x) if is_complex(x.dtype) else x
 
 
 def _gradient_by_windows(x, weight, stride, padding, dilation, grad):
-    """The gradient of the image, one output channel a group."""
+    """The gradient of the image, for one output channel per group."""
     kernel, size = weight.shape[2:], x.shape[2:]
     dilation = [const(1) if ask(e == 1) else e for e in dilation]
     reach = [e * (n - 1) for e, n in zip(dilation, kernel, strict=True)]

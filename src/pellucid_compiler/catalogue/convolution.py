@@ -1,4 +1,4 @@
-"""Convolutions over one and three dims, and transposed ones; conv2d is in
+"""Convolutions over one and three dims, and transposed convolutions; conv2d is in
 contraction.py.
 """
 
@@ -150,7 +150,7 @@ def _add_bias(y, bias, dim):
 
 
 def _grouped(x, weight, groups):
-    """(x, weight) with a dim of their own for the groups."""
+    """(x, weight) with a separate dim for the groups."""
     channels = x.shape[1] // groups
     return (
         reshape(x, [x.shape[0], groups, channels, *x.shape[2:]]),
@@ -159,7 +159,9 @@ def _grouped(x, weight, groups):
 
 
 def _reached(p, taps, stride, padding, dilation):
-    """Where the output of a transposed convolution gets ``x[p] * weight[taps]``."""
+    """The output index to which a transposed convolution adds ``x[p] *
+    weight[taps]``.
+    """
     return [
         i * s + t * e - r
         for i, t, s, e, r in zip(p, taps, stride, dilation, padding, strict=True)
@@ -210,14 +212,14 @@ def _transposed(
 
 
 def _has_few_places(places, kernel, stride, dilation):
-    """Whether fewer places than taps lead to an output, in every dim."""
+    """Whether, in every dim, an output depends on fewer input positions than taps."""
     sizes = zip(places, kernel, stride, dilation, strict=True)
     return all(ask((n * s < t) & (e == 1)) for n, t, s, e in sizes)
 
 
 def _gathered(x, weight, shape, stride, padding):
-    """The sum over the places of ``x``, which are fewer than the taps: of each, the tap
-    that leads to an output, if there is one.
+    """The sum over positions of ``x``, which are fewer than the taps: each position
+    contributes the tap that leads to the output, if there is one.
     """
 
     def element(n, g, o, *q):
@@ -236,10 +238,10 @@ def _gathered(x, weight, shape, stride, padding):
 
 
 def _gathered_in(ones, x, weight, shape, stride, padding, dilation):
-    """Gathered along the dims of stride 1, then scattered along the others.
+    """Gathers along the dims of stride 1, then scatters along the others.
 
-    Scattered along all, the products would take ``kernel / stride`` times the memory of
-    the result, and a dim of stride 1 multiply them by all of its taps.
+    If all dims were scattered, the products would need ``kernel / stride`` times the
+    memory of the result: for a dim of stride 1, a factor of all its taps.
     """
     places, kernel = x.shape[3:], weight.shape[3:]
     dims = range(len(places))

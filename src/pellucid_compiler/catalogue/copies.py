@@ -1,7 +1,7 @@
-"""Copies: the same elements in new memory, in another dtype, or over a tensor's own.
+"""Copies: the same elements in new memory, in another dtype, or into a given tensor.
 
-The in-place forms ``copy_``, ``fill_`` and ``zero_`` derive from the functional ones:
-the result has self's dtype, so a source of another dtype is converted.
+The in-place forms ``copy_``, ``fill_`` and ``zero_`` are derived from the functional
+ones. The result has self's dtype, so a source of another dtype is converted.
 """
 
 from pellucid_compiler.declare import cast, loop, pointwise, require, tabulate
@@ -23,7 +23,7 @@ _LIKE = (
     core=True,
 )
 def clone(x, memory_format):
-    """The elements in memory of their own."""
+    """A copy of the elements in new memory."""
     return x
 
 
@@ -36,7 +36,7 @@ def clone(x, memory_format):
     core=True,
 )
 def to_copy(x, dtype, layout, device, pin_memory, non_blocking, memory_format):
-    """The elements as ``dtype``, in memory of their own."""
+    """A copy of the elements as ``dtype``, in new memory."""
     return cast(x, dtype or x.dtype)
 
 

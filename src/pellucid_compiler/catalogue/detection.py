@@ -1,6 +1,7 @@
-"""What detectors need beside regions: deformed patches, suppression of boxes.
+"""Ops of object detectors: patches at offset positions, and suppression of boxes.
 
-What torchvision's ``deform_conv2d`` and ``nms`` run on (``pellucid/_library/vision``).
+torchvision's ``deform_conv2d`` and ``nms`` use them (``pellucid/_library/vision``). Ops
+on regions are in regions.py.
 """
 
 from pellucid_compiler.declare import (
@@ -30,8 +31,8 @@ from pellucid_compiler.declare import (
 def _deform_columns(
     x, offset, mask, kernel, stride, padding, dilation, groups, use_mask
 ):
-    """Patches whose elements are read at places moved by ``offset`` (Dai et al. 2017),
-    scaled by ``mask`` (Zhu et al. 2018): (N, C, *kernel, height, width).
+    """Patches whose elements are read at positions shifted by ``offset`` (Dai et al.
+    2017), scaled by ``mask`` (Zhu et al. 2018): (N, C, *kernel, height, width).
 
     ``offset`` is (N, groups * kernel elements * 2, height, width), of y before x.
     """
@@ -65,7 +66,7 @@ def _deform_columns(
     padded = x.outside(0)
 
     def pair(c, i, j):
-        """Which pair of offsets moves this element."""
+        """The index of the pair of offsets of this element."""
         return c // (channels // groups) * taps + i * kernel[1] + j
 
     def place(d, n, c, i, j, p, q):
@@ -94,8 +95,8 @@ def _deform_columns(
     rare=True,
 )
 def _nms_kept(boxes, threshold):
-    """Which boxes (x1, y1, x2, y2), the best first, overlap no better one that is kept
-    by more than ``threshold`` of their union.
+    """Which boxes (x1, y1, x2, y2), sorted by descending score, are kept: a box is not
+    if it overlaps a kept box before it by more than ``threshold`` of their union.
     """
     count = boxes.shape[0]
 

@@ -1,4 +1,4 @@
-"""Diagonals written and read, and padding: diag, diag_embed, constant_pad_nd."""
+"""Reading and writing diagonals, and padding: diag, diag_embed, constant_pad_nd."""
 
 from pellucid_compiler.catalogue.views import diagonal
 from pellucid_compiler.composites import api
@@ -69,7 +69,7 @@ def diag_embed(x, offset, dim1, dim2):
 def constant_pad_nd(x, pad, value):
     """``x`` with ``value`` around it: pairs of counts, from the last dim on.
 
-    A negative count cuts off.
+    A negative count crops.
     """
     require(
         len(pad) % 2 == 0,

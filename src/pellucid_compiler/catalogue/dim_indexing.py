@@ -83,7 +83,7 @@ index_add.gradients_seen_as(
     autocast="widest",
 )
 def index_copy(x, dim, index, source):
-    """``x`` with the slices of ``source`` put at ``index``; the last one wins."""
+    """``x`` with the slices of ``source`` written at ``index``; the last one wins."""
     index = vector_of_indices("index_copy", index)
     require_source("index_copy", x, dim, index, source, IndexError)
     return _stored(x, dim, index, source, lambda e: e, "assign")

@@ -1,4 +1,4 @@
-"""Distances of rows."""
+"""Pairwise distances of rows: cdist."""
 
 from pellucid_compiler.catalogue.contraction import matmul
 from pellucid_compiler.catalogue.statistics import vector_norm
@@ -31,11 +31,12 @@ from pellucid_compiler.ir.dtypes import HALF
     core=True,
 )
 def cdist(a, b, p, compute_mode):
-    """The norm of order ``p`` of each row of ``x1`` less each row of ``x2``.
+    """The norm of order ``p`` of the difference of each row of ``x1`` and each of
+    ``x2``.
 
-    ``compute_mode`` says whether a matrix product makes that of order 2: 1 always, 2
-    never, 0 where there are more than 25 rows. Differences are exact where rows are
-    close; a product is not, but is faster. Batches that broadcast take differences.
+    ``compute_mode`` says whether the norm of order 2 uses a matrix product: 1 always, 2
+    never, 0 for more than 25 rows. Differences are accurate for close rows; a product
+    is not, but is faster. Batches that broadcast use differences.
     """
     require(a.dtype == b.dtype, f"cdist: rows of {a.dtype} and of {b.dtype}")
     require(p >= 0, "cdist: the order {} is negative", p)

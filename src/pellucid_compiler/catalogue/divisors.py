@@ -1,6 +1,4 @@
-"""Functions of two numbers that NumPy runs: common divisors and multiples, which are
-loops without a bound.
-"""
+"""gcd and lcm, computed by NumPy routines because their loops have no fixed length."""
 
 from typing import Any
 

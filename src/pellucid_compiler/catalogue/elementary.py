@@ -356,7 +356,7 @@ def _(x, y):
 
 @pointwise("hypot(Tensor self, Tensor other) -> Tensor", refuses=("integers", "bool"))
 def hypot(x, y):
-    """``sqrt(x² + y²)`` without overflow on the way."""
+    """``sqrt(x² + y²)`` without intermediate overflow."""
     require_real("hypot", x, y)
     x, y = abs(x), abs(y)
     large, small = maximum(x, y), minimum(x, y)
@@ -423,7 +423,7 @@ def logaddexp(x, y):
 
 
 def _complex_logaddexp(x, y):
-    """The number with the greater real part comes out of the logarithm."""
+    """Factors the number with the greater real part out of the logarithm."""
     is_first = real(x) >= real(y)
     top, low = where(is_first, x, y), where(is_first, y, x)
     near = top + log1p(exp(low - top))
@@ -586,7 +586,7 @@ def isfinite(x):
     aliases=("special_logit",),
 )
 def logit(x, eps):
-    """``log(x / (1 - x))``, x held in [eps, 1 - eps]."""
+    """``log(x / (1 - x))``, x clamped to [eps, 1 - eps]."""
     require_real("logit", x)
     if eps is not None:
         x = where(x < eps, eps, where(x > 1 - eps, 1 - eps, x))

@@ -1,4 +1,4 @@
-"""Losses of elements: a distance of input and target, reduced to its mean or sum."""
+"""Elementwise losses: a distance of input and target, reduced to its mean or sum."""
 
 from pellucid_compiler.catalogue.loss import MEAN, reduce_loss
 from pellucid_compiler.catalogue.real_only import refuse_bool, require_real
@@ -150,7 +150,7 @@ huber_loss.gradients_seen_as(
     "target, Tensor? weight=None, int reduction=Mean) -> Tensor",
 )
 def binary_cross_entropy(x, target, weight, reduction):
-    """``-(t log x + (1 - t) log(1 - x))`` with logarithms held above -100."""
+    """``-(t log x + (1 - t) log(1 - x))`` with logarithms clamped to at least -100."""
     require(
         target.dtype == x.dtype,
         f"binary_cross_entropy: the target has dtype {target.dtype}, the input "
@@ -173,7 +173,7 @@ def binary_cross_entropy(x, target, weight, reduction):
 
 
 def _entropy_slopes(p, t, y):
-    """PyTorch's: the quotient by ``p (1 - p)``, held above 1e-12."""
+    """As in PyTorch: the quotient by ``p (1 - p)``, clamped to at least 1e-12."""
     return (p - t) / maximum((1 - p) * p, 1e-12), log1p(-p) - log(p)
 
 

@@ -1,7 +1,7 @@
-"""Factories: tensors made from sizes and numbers alone.
+"""Factories: tensors made from sizes and numbers.
 
-Without ``dtype`` the default floating-point dtype is meant, or what the numbers
-suggest. ``layout``, ``device`` and ``pin_memory`` choose a backend and mean nothing to
+Without ``dtype``, the dtype is the default floating-point dtype or follows from the
+numbers. ``layout``, ``device`` and ``pin_memory`` select a backend and do not affect
 the values.
 """
 
@@ -59,7 +59,7 @@ def full_op(size, fill_value, dtype, layout, device, pin_memory):
 
 
 def _dtype_of_number(*numbers):
-    """The dtype PyTorch gives to Python numbers taken together."""
+    """The dtype that PyTorch infers from several Python numbers."""
     kinds = {const(0).dtype if isinstance(n, int) else n.dtype for n in numbers}
     if "weakcomplex" in kinds:
         return complex_dtype(default_dtype())
@@ -136,7 +136,7 @@ def arange_start(start, end, dtype, layout, device, pin_memory):
     core=True,
 )
 def arange_step(start, end, step, dtype, layout, device, pin_memory):
-    """``start``, ``start + step``, ... short of ``end``."""
+    """``start``, ``start + step``, ... before ``end``."""
     return _range(start, end, step, dtype)
 
 
@@ -203,9 +203,9 @@ def _range(start, end, step, dtype):
     symbolic=("steps",),
 )
 def linspace(start, end, steps, dtype, layout, device, pin_memory):
-    """``steps`` numbers from ``start`` to ``end``, equally far apart.
+    """``steps`` equally spaced numbers from ``start`` to ``end``.
 
-    The second half is counted back from ``end``, so that both ends are exact.
+    The second half is computed from ``end``, so that both ends are exact.
     """
     require(steps >= 0, "linspace: steps {} is negative", steps)
     return _spaced("linspace", start, end, steps, dtype, lambda x: x)

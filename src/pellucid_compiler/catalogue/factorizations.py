@@ -1,7 +1,7 @@
 """Factorizations of matrices by library routines: Cholesky, LU, QR, eigenvalues.
 
-Tangents are formulas over ops, so gradients of any order follow. What the routines
-compute is in routines/linalg.py; ``composites/linalg_*.py`` check what they report.
+Tangents are formulas over ops, so gradients of any order follow. The routines are
+specified in routines/linalg.py; ``composites/linalg_*.py`` check the ``info`` results.
 """
 
 from pellucid_compiler.catalogue.contraction import matmul
@@ -59,12 +59,12 @@ def real_part(x):
 
 
 def masked(x, keep):
-    """The elements of matrices at whose row and column ``keep`` holds, else 0."""
+    """The elements of matrices at whose (row, column) ``keep`` is true, else 0."""
     return tabulate(x.shape, lambda *p: where(keep(p[-2], p[-1]), x[p], 0))
 
 
 def inverse_of(a):
-    """The inverse as a tangent uses it."""
+    """The inverse, for use in tangents."""
     return library("inv", a)[0]
 
 
@@ -154,7 +154,7 @@ def _lu_types(a, pivot):
 
 def _lu_tangents(a, packed, pivots, order, info, da):
     """From ``P dA = dL U + L dU``: the strict lower and the upper part of
-    ``L⁻¹ P dA U⁻¹`` (de Hoog et al. 2011), with the columns beside the square part.
+    ``L⁻¹ P dA U⁻¹`` (de Hoog et al. 2011), with the columns outside the square part.
     """
     *batch, m, n = a.shape
     k = make("minimum", m, n)
@@ -201,7 +201,7 @@ ROUTINES["lu"] = Routine("lu", _lu_types, numpy_linalg.lu, graph_rule(_lu_tangen
     autocast="float32",
 )
 def permutation(pivots, rows):
-    """The order of the rows after the exchanges that ``pivots`` (from 1) tell."""
+    """The order of the rows after the exchanges in ``pivots`` (which count from 1)."""
     return library("permutation", to(pivots, "int64"), rows=rows)[0]
 
 
@@ -298,8 +298,8 @@ ROUTINES["geqrf"] = Routine("geqrf", _geqrf_types, numpy_linalg.geqrf)
     autocast="float32",
 )
 def eigh(a, upper):
-    """Eigenvalues, the least first, and eigenvectors of Hermitian matrices, of which
-    one triangle is read.
+    """Ascending eigenvalues and eigenvectors of Hermitian matrices, of which one
+    triangle is read.
     """
     require_square("eigh", a)
     return library("eigh", a, upper=upper)
@@ -334,7 +334,7 @@ ROUTINES["eigh"] = Routine(
     autocast="float32",
 )
 def eigvalsh(a, upper):
-    """Eigenvalues alone, the least first, of Hermitian matrices."""
+    """Ascending eigenvalues of Hermitian matrices, without eigenvectors."""
     require_square("eigvalsh", a)
     return library("eigvalsh", a, upper=upper)[0]
 
@@ -375,7 +375,7 @@ def _eig_types(a):
 
 
 def _eig_tangents(a, values, vectors, da):
-    """First-order perturbation (Magnus 1985); the vectors keep their length."""
+    """First-order perturbation (Magnus 1985); the vectors' lengths are constant."""
     moved = matmul(to(da, vectors.dtype), vectors)
     inner = matmul(inverse_of(vectors), moved)
 

@@ -1,4 +1,4 @@
-"""Floating-point numbers by their bits: fraction and exponent."""
+"""Ops on the bits of floating-point numbers: frexp, nextafter."""
 
 from pellucid_compiler.declare import (
     NAN,
@@ -24,7 +24,7 @@ from pellucid_compiler.ir.dtypes import wide_dtype
 
 # (integers as wide, bits of the fraction, bias of the exponent)
 _LAYOUTS = {"float32": ("int32", 23, 127), "float64": ("int64", 52, 1023)}
-# Bits of the fraction that a half number leaves 0 in float32.
+# Bits of the fraction of a float32 that are 0 for a half-precision number.
 _UNUSED_BITS = {"bfloat16": 16, "float16": 13}
 _SMALLEST = {
     "float64": 2.0**-1074,
@@ -57,7 +57,7 @@ def frexp(number):
     exponent = field - (bias - 1) - where(is_small, fraction, 0)
     apart = is_finite(x) & (x != 0)
     exponent = where(apart, exponent, 0)
-    # in two steps: a power of two alone may overflow
+    # in two steps: a single power of two may overflow
     half = shift_right(-exponent, 1)
 
     def power_of_two(e):
@@ -74,7 +74,7 @@ def frexp(number):
     tags="pointwise",
 )
 def nextafter(x, y):
-    """The number after ``x`` on the way to ``y``; it moves as ``x`` does."""
+    """The next number after ``x`` towards ``y``; its derivative by ``x`` is 1."""
     dtype = common_dtype(x, y)
     require(
         dtype in _SMALLEST,

@@ -1,7 +1,7 @@
 """Optimizer steps as ops on lists of tensors: one kernel per dtype, no Python per
 tensor.
 
-A body is written for one element of each list; its results are the new values of the
+A body is written for one element of each list. Its results are the new values of the
 arguments that the schema marks as written, in their order.
 """
 

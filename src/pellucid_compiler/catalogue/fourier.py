@@ -1,8 +1,8 @@
 """Discrete Fourier transforms of several dimensions by runtime/library/fourier.cpp.
 
-``composites/fourier.py`` is made of the three ops: complex to complex, real to
-half a spectrum, half a spectrum to real. Each routine is linear, so it is its own
-tangent, and its transpose is one of the other direction.
+``composites/fourier.py`` uses the three ops: complex to complex, real to half spectrum,
+half spectrum to real. Each routine is linear, so it is its own tangent, and its
+transpose is a transform in the opposite direction.
 """
 
 from pellucid_compiler.composites import api
@@ -21,7 +21,7 @@ from pellucid_compiler.declare import (
 _PARTS = {"float32": "complex64", "float64": "complex128"}
 _REALS = {whole: part for part, whole in _PARTS.items()}
 
-# By normalization (none, by the root of the count, by the count): what NumPy calls it.
+# NumPy's names of the normalizations: none, by the root of the count, by the count.
 _FORWARD = ("backward", "ortho", "forward")
 _INVERSE = ("forward", "ortho", "backward")
 _OPPOSITE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
@@ -35,8 +35,8 @@ def _require(name, x, dtypes):
 
 
 def _negative(x, dims):
-    """Counted from the last one, so that dims put in front change nothing; written
-    out, since a Plan keeps numbers and strings of a routine.
+    """Dims counted from the last one, so that new leading dims do not change them; as a
+    string, since a Plan stores numbers and strings of a routine.
     """
     require(not dims or x.rank > 0, "a transform along dims needs a tensor with dims")
     return " ".join(str(wrap_dim(d, x.rank) - x.rank) for d in dims)
@@ -79,7 +79,7 @@ def _fft(x, dims, norm, forward):
 
 
 def _fft_transposed(grad, shape, dims, norm, forward):
-    """The conjugate transpose runs the other way with the same factor."""
+    """The conjugate transpose: the opposite direction with the same factor."""
     return _called("fft", grad, dims=dims, norm=_OPPOSITE[norm], forward=not forward)
 
 
@@ -97,8 +97,8 @@ linear_routine("fft", _fft_types, _fft, _fft_transposed)
     core=True,
 )
 def fft_r2c(x, dim, normalization, onesided):
-    """The spectrum of real numbers; its first half along the last of ``dim`` alone,
-    which tells the other one, if ``onesided``.
+    """The spectrum of real numbers; if ``onesided``, only its first half along the last
+    of ``dim``, which determines the other half.
     """
     _require("_fft_r2c", x, _PARTS)
     options = {"dims": _negative(x, dim), "norm": _FORWARD[normalization]}
@@ -141,7 +141,7 @@ def _rfft(x, dims, norm):
 
 
 def _rfft_transposed(grad, shape, dims, norm):
-    """The frequencies that are left out get no gradient, and the result is real."""
+    """Omitted frequencies have zero gradient, and the result is real."""
     whole = tabulate(shape, lambda *p: grad.outside(0)[p])
     back = _called("fft", whole, dims=dims, norm=_OPPOSITE[norm], forward=False)
     return tabulate(shape, lambda *p: real(back[p]))
@@ -178,7 +178,7 @@ def fft_c2r(x, dim, normalization, last_dim_size):
 
 def _seen_of_reals(grad, size, dim, normalization):
     half = api.ops.aten._fft_r2c.default(grad, dim, normalization, True)
-    twice = grad.shape[dim[-1]] - half.shape[dim[-1]]  # they have conjugates
+    twice = grad.shape[dim[-1]] - half.shape[dim[-1]]  # those with a conjugate
     if twice > 0:
         half.narrow(dim[-1], 1, twice).mul_(2)
     return half
@@ -200,7 +200,7 @@ def _irfft(x, dims, norm, size):
 
 
 def _irfft_transposed(grad, shape, dims, norm, size):
-    """Frequencies whose conjugates the result counts too weigh twice."""
+    """Frequencies whose conjugates are part of the spectrum have weight 2."""
     half = _called("rfft", grad, dims=dims, norm=_OPPOSITE[norm])
 
     def weighted(*p):

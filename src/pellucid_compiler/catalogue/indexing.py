@@ -70,7 +70,7 @@ def scatter_add(x, dim, index, src):
 
 
 def require_index(name, x, dim, index, other):
-    """Check the index of a gather or scatter; whether it is empty."""
+    """Check the index of a gather or scatter; returns whether it is empty."""
     if _is_empty(index):
         return True
     require(
@@ -118,8 +118,8 @@ def nonzero(x):
 def index(x, indices):
     """``x[indices]``: index tensors broadcast together, None keeps a whole dim.
 
-    The indexed dims replace the index tensors, or to the front if they are
-    apart.
+    The broadcast index dims replace the indexed dims, or come first if those are not
+    adjacent.
     """
     shape, source = index_map(x, indices)
     return tabulate(shape, lambda *p: x[source(p)])
@@ -191,8 +191,8 @@ index_put.gradients_seen_as(
 
 
 def _is_mask(x, indices):
-    """Whether the one index is a mask of the first dims, so that the number of places
-    does not matter.
+    """Whether the only index is a mask of the first dims, so that the number of true
+    elements need not be known.
     """
     if len(indices) != 1 or not isinstance(indices[0], Tensor):
         return False
@@ -252,7 +252,7 @@ def _expanded(x, indices):
 
 
 def _require_sizes(x, mask, first):
-    """The mask's are those of the dims from ``first`` on."""
+    """Check that the mask's sizes are those of the dims from ``first`` on."""
     for d, n in enumerate(mask.shape, first):
         require(
             n == (x.shape[d] if d < x.rank else const(0)),

@@ -1,8 +1,8 @@
-"""Ops that C++ carries out: views by geometry, choices between views and copies, memory
+"""Ops implemented in C++: views by geometry, choices between views and copies, memory
 without values, and random draws in PyTorch's order.
 
 Each names its kernel, a function of ``runtime/intrinsics`` or ``runtime/composite``.
-Overloads of one name are tried in this order.
+Overloads of a name are tried in the order of declaration.
 """
 
 from pellucid_compiler.composites import api
@@ -10,8 +10,8 @@ from pellucid_compiler.declare.intrinsics import intrinsic
 
 # ------------------------------------------------------------- views by geometry
 
-# The view's sizes, strides and offset, then those of the base: integers, since a saved
-# base would be refused after the next write.
+# The view's sizes, strides and offset, then those of the base. They are saved for
+# backward as integers: a saved base would be invalid after the next in-place write.
 _VIEWED = "int[] size, int[] stride, int storage_offset"
 _GEOMETRY = f"{_VIEWED}, int[] base_size, int[] base_stride, int base_offset"
 _PLACES = "size, stride, storage_offset, base_size, base_stride, base_offset"
@@ -119,7 +119,7 @@ intrinsic(
     _TO,
     "composite::to_layout",
 )
-intrinsic(  # as Python says it: x.to("cpu") gives no dtype, x.to(dtype=...) no device
+intrinsic(  # Python's forms: x.to("cpu") has no dtype, x.to(dtype=...) no device
     "python::to(Tensor(a) self, Device? device=None, ScalarType? dtype=None, "
     f"{_CONVERTED}, *, {_FORMAT}",
     _TO,
@@ -200,7 +200,7 @@ def _pieces(x, split_size, dim=0):
     return api.ops.aten.split_with_sizes(x, sizes or [0], dim)
 
 
-# One node each, whose gradient joins those of all parts: a node per part would make a
+# One node for all parts, whose gradient joins theirs: a node per part would make a
 # tensor of the whole size for each.
 _SPLIT = (
     """Views of these many slices along ``dim``; their sizes add up to that dim's."""
@@ -294,7 +294,7 @@ intrinsic(
     core=True,
 )
 
-# ---------------------------------------------- what a tensor is, changed in place
+# ------------------------------------------- changing a tensor's facts in place
 
 intrinsic(
     "as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, "

@@ -1,8 +1,8 @@
 """Inverses, solutions of linear systems and determinants by library routines.
 
-Tangents multiply by an inverse, so that they can be transposed like any product. What
-the routines compute is in routines/linalg.py; ``composites/linalg_*.py`` check what
-they report.
+Tangents multiply by an inverse, so that they can be transposed like any product. The
+routines are specified in routines/linalg.py; ``composites/linalg_*.py`` check the
+``info`` results.
 """
 
 from pellucid_compiler.catalogue.contraction import matmul
@@ -118,7 +118,7 @@ def _solve_tangents(a, b, x, info, da, db):
 
 
 def _right_side(x, da, db):
-    """``dB - dA X`` in the shape of X; of both one may not move."""
+    """``dB - dA X`` in the shape of X; one of the tangents may be absent."""
     if da is None:
         return lift(lambda moved, _: moved, db, x)
     moved = -matmul(da, x)
@@ -149,7 +149,7 @@ ROUTINES["solve"] = Routine(
     autocast="float32",
 )
 def solve_triangular(a, b, upper, unitriangular):
-    """X with ``A X = B``, of which one triangle of A is read."""
+    """X with ``A X = B``; only one triangle of A is read."""
     _require_system("solve_triangular", a, b)
     options = {"upper": upper, "unitriangular": unitriangular}
     return library("solve_triangular", a, b, **options)[0]
@@ -218,7 +218,7 @@ ROUTINES["solve_triangular"] = Routine(
     autocast="float32",
 )
 def pinv(a, cutoff, hermitian):
-    """The pseudo-inverse, for which singular values up to ``cutoff`` are zero."""
+    """The pseudo-inverse; singular values up to ``cutoff`` count as zero."""
     require_matrices("pinv", a)
     return library("pinv", a, cutoff, hermitian=hermitian)[0]
 
@@ -287,7 +287,7 @@ ROUTINES["det"] = Routine(
 
 
 def _adjugate_tangents(a, cofactors, da):
-    """Of ``det(A) A⁻¹``: for matrices that have an inverse."""
+    """The tangent of ``det(A) A⁻¹``, for invertible matrices."""
     inverse = inverse_of(a)
     slope = _trace_of_product(cofactors, da)
     wide = unsqueeze(unsqueeze(slope, slope.rank), slope.rank + 1)

@@ -1,4 +1,4 @@
-"""Joining tensors: cat, stack."""
+"""Joins: cat, stack."""
 
 from functools import reduce
 
@@ -25,7 +25,7 @@ from pellucid_compiler.ir.dtypes import promote
     core=True,
 )
 def cat(tensors, dim):
-    """The tensors one after the other along ``dim``.
+    """The tensors concatenated along ``dim``.
 
     An empty tensor of shape (0,) may be among tensors of another rank.
     """

@@ -1,6 +1,6 @@
-"""Factors of symmetric matrices that need not be definite, and solutions by them.
+"""LDL factors of symmetric matrices, which need not be definite, and their solutions.
 
-What the routines compute is in routines/ldl.py. Neither has a derivative, as in
+The routines are specified in routines/ldl.py. Neither op has a derivative, as in
 PyTorch.
 """
 

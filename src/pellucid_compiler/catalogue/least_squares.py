@@ -1,5 +1,5 @@
-"""Least squares by a library routine; ``composites/linalg_solutions.py`` settles shapes
-and what PyTorch's drivers give beside the solution.
+"""Least squares by a library routine; ``composites/linalg_solutions.py`` handles shapes
+and the other results of PyTorch's drivers.
 """
 
 from pellucid_compiler.catalogue.contraction import matmul
@@ -28,8 +28,8 @@ from pellucid_compiler.ir.dtypes import real_dtype
     autocast="float32",
 )
 def lstsq(a, b, rcond):
-    """The least X with the least ``|A X - B|``, and the rank: columns whose part of R
-    is below ``rcond`` times the greatest do not count.
+    """The smallest X that minimises ``|A X - B|``, and the rank: columns whose diagonal
+    element of R is below ``rcond`` times the largest do not count.
     """
     require_matrices("lstsq", a, b)
     require(

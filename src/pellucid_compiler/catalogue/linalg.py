@@ -1,4 +1,4 @@
-"""Linear algebra by library routines: svd, and singular values alone."""
+"""Singular value decompositions by library routines: svd, svdvals."""
 
 from pellucid_compiler.catalogue.contraction import matmul
 from pellucid_compiler.catalogue.factorizations import adjoint, real_part
@@ -49,14 +49,14 @@ def svd_types(a, full_matrices):
 
 
 def svd_reference(a, full_matrices):
-    """The interpreter's meaning."""
+    """The implementation of the interpreter."""
     return numpy_lapack.svd(a, full_matrices)
 
 
 def svd_tangents(a, u, s, vh, da):
     """Wan and Zhang 2019; the terms outside the span vanish for square matrices.
 
-    Of complex vectors a common phase is free: both take half of it.
+    A common phase of complex vectors is arbitrary: both take half of it.
     """
     v = adjoint(vh)
     p = matmul(matmul(adjoint(u), da), v)
@@ -86,8 +86,8 @@ def svd_tangents(a, u, s, vh, da):
 
 
 def svd_rule(graph, inputs, outputs, tangents, full_matrices):
-    """Of square U and Vh the vectors without a singular value count as constant: which
-    ones they are is the routine's choice.
+    """Vectors of square U and Vh without a singular value are treated as constant: they
+    are the routine's arbitrary choice.
     """
 
     def of_known_vectors(a, u, s, vh, da):
@@ -112,14 +112,14 @@ ROUTINES["svd"] = Routine("svd", svd_types, svd_reference, svd_rule)
     autocast="float32",
 )
 def svdvals(a):
-    """The singular values alone, the greatest first."""
+    """The singular values in descending order, without vectors."""
     require(a.rank >= 2, f"svdvals: a tensor of rank {a.rank} holds no matrix")
     require(a.is_floating, f"svdvals: {a.dtype} is not a float dtype; convert first")
     return library("svdvals", a)[0]
 
 
 def svdvals_tangents(a, s, da):
-    """As those of svd, whose vectors are computed here."""
+    """Like the tangents of svd; computes the singular vectors."""
     u, _, vh = library("svd", a, full_matrices=False)
     p = matmul(matmul(adjoint(u), da), adjoint(vh))
     return (real_part(tabulate(s.shape, lambda *i: p[[*i, i[-1]]])),)

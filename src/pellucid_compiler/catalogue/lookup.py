@@ -1,4 +1,4 @@
-"""Elements picked by a table of places or by a mask: embedding, take, masked_select."""
+"""Elements selected by indices or by a mask: embedding, take, masked_select."""
 
 from pellucid_compiler.catalogue.indexing import gather
 from pellucid_compiler.catalogue.scans import cumsum
@@ -85,7 +85,7 @@ def _inverse_counts(weight, indices):
 
 @loop("take(Tensor self, Tensor index) -> Tensor")
 def take(x, index):
-    """The elements of ``x``, seen as a vector, at ``index``."""
+    """The elements of flattened ``x`` at ``index``."""
     require(
         index.dtype == "int64",
         f"take: the index has dtype {index.dtype}; give int64",
@@ -112,7 +112,7 @@ take.gradients_seen_as(
     layout="operand",
 )
 def put(x, index, source, accumulate):
-    """``x`` with ``source`` at ``index`` of its elements in a row; the last one wins,
+    """``x`` with ``source`` written at ``index`` of flattened ``x``; the last one wins,
     or all are added with ``accumulate``.
     """
     require(
@@ -195,7 +195,7 @@ def _without(x, dim):
     index_error=RuntimeError,
 )
 def one_hot(x, num_classes):
-    """1 in the last dim at the place that ``x`` names, 0 elsewhere."""
+    """1 at index ``x`` of a new last dim, 0 elsewhere."""
     require(
         x.dtype == "int64",
         f"one_hot: the class numbers have dtype {x.dtype}; give int64",

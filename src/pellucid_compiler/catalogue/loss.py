@@ -28,7 +28,7 @@ from pellucid_compiler.declare import (
 )
 from pellucid_compiler.ir.dtypes import HALF
 
-NONE, MEAN, SUM = range(3)  # how schemas number reductions
+NONE, MEAN, SUM = range(3)  # the numbers of reductions in schemas
 
 
 def _nll_node(x, target, *rest):
@@ -111,7 +111,7 @@ def _(x, target, weight, reduction, ignore_index, label_smoothing):
 
 
 def _seen_of_all(x, target, weight, reduction, ignore_index, dim):
-    """Minus the sum over all classes, where the target counts."""
+    """Minus the sum over all classes, for targets that are not ignored."""
     shape = [1] * x.dim()
     shape[dim] = -1
     terms = x if weight is None else x * weight.view(shape)
@@ -282,7 +282,7 @@ def ctc_loss(
 ):
     """The forward recurrence over labels with blanks between them (Graves 2006).
 
-    ``targets`` is (batch, labels), or the labels of all samples one after the other.
+    ``targets`` is (batch, labels), or the concatenated labels of all samples.
     """
     require(
         log_probs.rank == 3 and targets.rank in (1, 2),

@@ -1,8 +1,8 @@
 """The ops under which PyTorch's dispatch modes see layers: ``native_layer_norm`` for
 ``layer_norm``, ``convolution`` for ``conv2d``.
 
-They compute what the layers' ops compute and give what PyTorch keeps for the gradient
-as well. The layers say that they are seen so.
+They compute the same as the layers' ops, and also return what PyTorch saves for
+backward. The layers' declarations name them (``seen_as``).
 """
 
 from pellucid_compiler.catalogue.attention import attention

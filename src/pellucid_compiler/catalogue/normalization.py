@@ -1,4 +1,4 @@
-"""Softmax and normalizations: compositions that run as one kernel over a row."""
+"""Softmax and normalizations: bodies that run as one kernel over a row."""
 
 import operator
 from math import prod
@@ -119,7 +119,7 @@ log_softmax.vjp("saved values: saves y alone")(log_softmax_gradient)
 
 
 def _standardized(x, dim, eps):
-    """``(x - mean) / sqrt(var + eps)`` over ``dim``: what normalizations share."""
+    """``(x - mean) / sqrt(var + eps)`` over ``dim``, used by all normalizations."""
     variance, center = moments(x, dim, 0, True)
     scale = rsqrt(variance + eps)
     save_for_backward(center, scale)
@@ -210,7 +210,7 @@ def _require_last_sizes(name, tensor, sizes):
 def rms_norm(x, normalized_shape, weight, eps):
     """``x / sqrt(mean(x**2) + eps) * weight`` over the last dims (Zhang 2019).
 
-    Without ``eps`` the dtype's machine epsilon is meant.
+    Without ``eps``, the dtype's machine epsilon is used.
     """
     count = len(normalized_shape)
     require(count > 0, "rms_norm: normalized_shape is empty; name at least one size")
@@ -252,7 +252,7 @@ def _(x, normalized_shape, weight, eps):
     also=("nn.functional.group_norm",),
 )
 def group_norm(x, num_groups, weight, bias, eps, cudnn_enabled):
-    """``layer_norm`` over each group of channels (dim 1) and all dims behind (Wu
+    """``layer_norm`` over each group of channels (dim 1) and all later dims (Wu
     2018).
     """
     require_float("group_norm", x)
@@ -302,7 +302,7 @@ def _in_groups(x, num_groups):
 
 
 def _map_grouped(function, groups, vector):
-    """``map_channels`` of what ``_in_groups`` gives."""
+    """``map_channels`` for a result of ``_in_groups``."""
     vector = reshape(vector, groups.shape[1:3])
     return tabulate(groups.shape, lambda *p: function(groups[p], vector[p[1:3]]))
 

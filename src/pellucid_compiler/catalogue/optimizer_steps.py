@@ -1,6 +1,6 @@
-"""Steps of the less common optimizers, each one op on lists of tensors.
+"""Steps of the less common optimizers, each as one op on lists of tensors.
 
-See foreach.py for what a body is; SGD and Adam are there.
+foreach.py explains the bodies and has SGD and Adam.
 """
 
 from pellucid_compiler.declare import foreach, make, maximum, minimum, sign, sqrt, where
@@ -60,7 +60,7 @@ def fused_adagrad(param, grad, total, step, lr, lr_decay, weight_decay, eps, max
     "bool maximize) -> ()"
 )
 def fused_adadelta(param, grad, square, moved, lr, rho, eps, weight_decay, maximize):
-    """Steps in the parameter's own unit (Zeiler 2012)."""
+    """Steps in the units of the parameter (Zeiler 2012)."""
     grad = _direction(grad, param, weight_decay, maximize)
     square = square * rho + grad * grad * (1 - rho)
     delta = sqrt(moved + eps) / sqrt(square + eps) * grad
@@ -129,7 +129,7 @@ def fused_radam(
     param, grad, mean, square, step, lr, beta1, beta2, weight_decay, eps,
     decoupled_weight_decay, maximize,
 ):  # fmt: skip
-    """Adam that waits until its variance is known (Liu 2020)."""
+    """Adam that is not adaptive until its variance can be estimated (Liu 2020)."""
     grad = -grad if maximize else grad
     if decoupled_weight_decay:
         param = param * (1 - lr * weight_decay)
@@ -171,9 +171,7 @@ def fused_asgd(param, grad, average, mu, eta, lambd, weight_decay, maximize):
 def fused_rprop(
     param, grad, before, size, etaminus, etaplus, step_size_min, step_size_max, maximize
 ):
-    """Steps of a size of their own, which the gradient's sign changes (Riedmiller
-    1993).
-    """
+    """Step sizes per element, adapted by the sign of the gradient (Riedmiller 1993)."""
     grad = -grad if maximize else grad
     agreement = grad * before
     factor = where(agreement > 0, etaplus, where(agreement < 0, etaminus, 1.0))

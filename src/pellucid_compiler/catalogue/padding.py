@@ -1,4 +1,4 @@
-"""Padding of images with elements of their own: mirrored, or those of the border."""
+"""Padding of images by their own elements: reflection and replication."""
 
 from pellucid_compiler.declare import (
     loop,
@@ -12,7 +12,7 @@ from pellucid_compiler.declare import (
 
 
 def _pairs(name, x, padding, dims):
-    """(left, right) of each of the last dims; schemas name the last one first."""
+    """(left, right) per padded dim; schemas list the last dim first."""
     require(
         x.rank in (dims + 1, dims + 2),
         f"{name}: the input has rank {x.rank}; give (C, ...) or (N, C, ...) with "
@@ -35,10 +35,10 @@ def _pairs(name, x, padding, dims):
 
 
 def _padded(x, pairs, before, behind):
-    """``x`` widened. ``before(i)`` and ``behind(i, n)`` are the element that is read at
-    the place ``i`` before the first or behind the last element of a dim of size n.
+    """``x`` with padding. ``before(i)`` and ``behind(i, n)`` are the index that is read
+    ``i`` elements before the first, or after the last, of a dim of size n.
 
-    Each range of a dim reads in strides, so it is a copy.
+    Each range of a dim is read with constant strides, so it is a copy.
     """
     first = x.rank - len(pairs)
     spatial = x.shape[first:]
@@ -63,7 +63,7 @@ def _padded(x, pairs, before, behind):
 
 def _folded(grad, dim, n, left, right, add):
     """The gradient of a dim of size n: that of its own elements, to which ``add`` adds
-    the padding's, of which there are ``low`` before and ``high`` behind them.
+    that of the padding: ``low`` elements before and ``high`` after them.
     """
 
     def at(p, place):
@@ -76,7 +76,7 @@ def _folded(grad, dim, n, left, right, add):
 
 
 def _gradient(grad, x, padding, dims, add):
-    """One dim after the other, the last one first."""
+    """Folds the dims one by one, the last one first."""
     for k in range(dims):
         left, right = padding[2 * k], padding[2 * k + 1]
         dim = x.rank - 1 - k
@@ -143,7 +143,7 @@ def _declare(dims):
 
     @declare(reflection)
     def reflection_pad(x, padding):
-        """Padding is mirrored at the first and the last element."""
+        """Padding by reflection at the first and the last element."""
         pairs = _pairs(reflection, x, padding, dims)
         for n, pair in zip(x.shape[x.rank - dims :], pairs, strict=True):
             for count in pair:
@@ -162,7 +162,7 @@ def _declare(dims):
 
     @declare(replication)
     def replication_pad(x, padding):
-        """Padding repeats the first or the last element."""
+        """Padding by repeating the first or the last element."""
         pairs = _pairs(replication, x, padding, dims)
         for n in x.shape[x.rank - dims :]:
             require(n > 0, f"{replication}: a dim has the size {{}}", n)

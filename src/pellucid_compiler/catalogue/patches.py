@@ -1,4 +1,4 @@
-"""Patches of images as columns and back: im2col, col2im."""
+"""The ops im2col and col2im: patches of images as columns, and their sum."""
 
 from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
@@ -13,7 +13,7 @@ from pellucid_compiler.declare import (
 
 
 def _num_blocks(name, size, kernel, dilation, padding, stride):
-    """How many places the kernel has in each dim of an image of ``size``."""
+    """The number of kernel positions in each dim of an image of ``size``."""
     for word, values, least in (
         ("kernel_size", kernel, 1),
         ("dilation", dilation, 1),
@@ -45,7 +45,7 @@ def _num_blocks(name, size, kernel, dilation, padding, stride):
     method=False,
 )
 def im2col(x, kernel, dilation, padding, stride):
-    """(N, C, H, W) to (N, C * kernel elements, places of the kernel)."""
+    """(N, C, H, W) to (N, C * kernel elements, kernel positions)."""
     require(x.rank in (3, 4), f"unfold: the input has rank {x.rank}; give 3 or 4 dims")
     if x.rank == 3:
         columns = im2col(unsqueeze(x, 0), kernel, dilation, padding, stride)
@@ -83,7 +83,7 @@ im2col.gradients_seen_as(
     backward="im2col",
 )
 def col2im(x, output_size, kernel, dilation, padding, stride):
-    """The sum of patches at their places: the transpose of ``im2col``."""
+    """The sum of patches at their positions: the transpose of ``im2col``."""
     require(x.rank in (2, 3), f"fold: the input has rank {x.rank}; give 2 or 3 dims")
     if x.rank == 2:
         image = col2im(unsqueeze(x, 0), output_size, kernel, dilation, padding, stride)

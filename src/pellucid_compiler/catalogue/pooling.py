@@ -25,13 +25,13 @@ from pellucid_compiler.declare import (
 )
 from pellucid_compiler.ir.dtypes import HALF, highest, lowest
 
-# Of those with this number of dims backends implement the gradient, too.
+# Backends implement the gradients of pooling over this number of dims, too.
 _CORE = (
     *("avg_pool2d", "avg_pool2d_backward", "avg_pool3d"),
     *("max_pool2d_with_indices", "max_pool2d_with_indices_backward"),
     "max_pool3d_with_indices",
 )
-# PyTorch pools one dim as two and has no gradient ops for it: these are ours.
+# PyTorch pools one dim as two and has no gradient ops for it: these ops are our own.
 _OWN = "pellucid::"
 
 
@@ -52,7 +52,7 @@ class _Windows:
             require(n > 0, f"{name}: the output would have size {{}}", n)
 
     def _each_dim(self, values):
-        """One number applies to all dims."""
+        """Repeats a single number for all dims."""
         return list(values) * self.dims if len(values) == 1 else values
 
     def _require(self, name, x):
@@ -100,7 +100,7 @@ class _Windows:
         return self._flat([tap * e for tap, e in zip(taps, self.dilation, strict=True)])
 
     def start(self, p):
-        """Where window ``p`` begins in the flat image, perhaps before it."""
+        """The index in the flat image where window ``p`` begins; it may be negative."""
         return self._flat([self.place(d, p[d], 0) for d in range(self.dims)])
 
     def _flat(self, places):
@@ -119,7 +119,7 @@ class _Windows:
 
 
 def _batched(function, x, dims):
-    """``function`` of an input with a batch dim, which is added where it lacks."""
+    """``function`` of an input with a batch dim, which is added if it is missing."""
     if x.rank == dims + 2:
         return function(x)
     found = function(unsqueeze(x, 0))
@@ -129,13 +129,13 @@ def _batched(function, x, dims):
 
 
 def _greatest_places(x, windows):
-    """The flat place in the image of the greatest element of every window."""
+    """The flat index in the image of the greatest element of every window."""
     dims = windows.dims
     padded = x.outside(lowest(x.dtype))
     one_apart = all([is_one(step) for step in windows.dilation])
 
     def inside(d, r):
-        """The first tap in the image is taken where the window has nothing greater."""
+        """The first tap in the image wins if no element is greater than the padding."""
         if one_apart:
             return maximum(r, 0)
         return where(r < 0, r % windows.dilation[d], r)
@@ -154,10 +154,10 @@ def _greatest_places(x, windows):
 
 
 def _winning_offsets(x, windows):
-    """The offset of the greatest element from its window's first tap in the flat
-    image; 0 in a window that holds nothing greater than the padding.
+    """The offset of the greatest element from its window's first tap in the flat image;
+    0 if no element is greater than the padding.
 
-    Offsets that fit are narrow: as many of them as of elements are in a vector.
+    Offsets are as narrow as elements if they fit: vectors hold equally many of both.
     """
     padded = x.outside(lowest(x.dtype))
     is_narrow = ask(num_elements(x, range(2, x.rank)) <= highest("int32"))
@@ -174,7 +174,7 @@ def _winning_offsets(x, windows):
 
 
 def _flat_shape(x, spatial):
-    """The shape of the image with its last dims as one."""
+    """The shape of the image with its spatial dims flattened."""
     size = const(1)
     for n in spatial:
         size = size * n
@@ -182,7 +182,7 @@ def _flat_shape(x, spatial):
 
 
 def _with_places(x, indices, spatial):
-    """The elements at flat places of the image, and the places."""
+    """The elements at flat indices of the image, and the indices."""
     flat = reshape(x, _flat_shape(x, spatial))
     found = tabulate(indices.shape, lambda b, c, *p: flat[b, c, indices[[b, c, *p]]])
     return found, indices
@@ -196,7 +196,7 @@ def _max_pool_with_indices(x, windows):
 
 
 def _out_with_indices(name, options, dims):
-    """The ``out=`` form that gives places too; PyTorch has none of one dim."""
+    """The ``out=`` form that also returns indices; PyTorch has none for one dim."""
     if dims == 1:
         return ()
     results = "Tensor(a!) out, Tensor(b!) indices"
@@ -240,7 +240,7 @@ def _declare_max_pool(dims):
         core=_CORE,
     )
     def max_pool_with_indices(x, kernel, stride, padding, dilation, ceil_mode):
-        """The greatest element of every window, and its place in the image.
+        """The greatest element of every window, and its index in the image.
 
         The values are loaded at the indices, so the gradient goes to that element.
         """
@@ -293,7 +293,7 @@ def _declare_max_pool(dims):
 
             def term(b, c, *p):
                 offset = cast(offsets[[b, c, *p]], "int64")
-                if not is_inside:  # the first tap in the image takes the padding's
+                if not is_inside:  # the first tap in the image gets the padding's
                     first = windows.offset(windows.first_inside(p))
                     offset = where(offset == 0, first, offset)
                 return [b, c, windows.start(p) + offset], wide[[b, c, *p]]
@@ -319,7 +319,7 @@ def _mean_of_windows(
         require(divisor != 0, f"{name}: divisor_override is {{}}", divisor)
 
     def counted(d, i):
-        """How many elements of window ``i`` count in dim ``d``."""
+        """The number of elements of window ``i`` that count in dim ``d``."""
         n, pad = windows.spatial[d], windows.padding[d]
         start = windows.place(d, i, 0)
         end = minimum(start + kernel[d], n + pad)
@@ -443,7 +443,7 @@ class _AdaptiveWindows:
         return self.start(d, i) + tap
 
     def holds(self, p, taps):
-        """Whether the taps are in the window; None where all are."""
+        """Whether the taps are in the window; None if all are."""
         if self.even:
             return None
         inside = const(True)
@@ -456,9 +456,9 @@ class _AdaptiveWindows:
 
 
 def _sums(x, windows):
-    """The sums of the windows, dim after dim: over the whole image they are of rows.
+    """The sums of the windows, dim by dim.
 
-    One window that is the image is one sum of its elements, which are contiguous.
+    A single window that covers the image is one sum over contiguous elements.
     """
     if windows.is_whole:
 
@@ -472,8 +472,8 @@ def _sums(x, windows):
 
 
 def _sums_along(x, windows, d):
-    """Windows of one size are a dim of their own: the gradient of their sum is then a
-    broadcast, not a search for windows.
+    """Windows of equal size become a separate dim, so that the gradient of their sum is
+    a broadcast and need not search for windows.
     """
     before, behind = x.shape[: 2 + d], x.shape[3 + d :]
     extent, size = windows.extents[d], windows.size[d]
@@ -567,8 +567,8 @@ def _declare_adaptive(dims):
         "Tensor indices) -> Tensor",
     )
     def adaptive_max_pool(x, output_size):
-        """The greatest elements of windows that cover the last dims evenly, and
-        their places.
+        """The greatest elements of windows that cover the last dims evenly, and their
+        indices.
         """
         windows = _AdaptiveWindows(greatest_name, x, output_size)
 

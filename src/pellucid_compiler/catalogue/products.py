@@ -1,4 +1,4 @@
-"""Products of matrices and vectors of fixed rank, and such products added up."""
+"""Products of matrices and vectors of fixed rank, also added to a tensor."""
 
 from pellucid_compiler.catalogue.contraction import matmul
 from pellucid_compiler.catalogue.seen import (

@@ -1,8 +1,8 @@
 """Elementwise random ops, with PyTorch's CPU stream: bernoulli, dropout, exponential.
 
 Fills (``uniform_``, ``normal_``, ``random_``, ``bernoulli_``) and factories (``rand``,
-``randn``, ``randint``, ``randperm``, ``normal``) belong to the generator: they are
-library routines in ``runtime/random``, which make normal numbers by ``_box_muller``.
+``randn``, ``randint``, ``randperm``, ``normal``) are intrinsics in C++, which call
+``_box_muller`` for normal numbers.
 """
 
 from pellucid_compiler.declare import (
@@ -74,7 +74,7 @@ def native_dropout(x, p, train, words):
 
 
 def _words_of(*dtypes):
-    """float64 probabilities, which come last, take two words, others one."""
+    """Two words for float64 probabilities (the last dtype), else one."""
     return 2 if dtypes[-1] == "float64" else 1
 
 
@@ -84,7 +84,7 @@ def _words_of(*dtypes):
     inplace=False,
 )
 def bernoulli(x, generator, words):
-    """1 with the probability that an element of ``x`` says, else 0."""
+    """1 with the probability given by the element of ``x``, else 0."""
     return cast(_happens("bernoulli", x, words), x.dtype)
 
 
@@ -100,7 +100,7 @@ def bernoulli(x, generator, words):
     node="BernoulliBackward0",
 )
 def bernoulli_tensor(x, p, generator, words):
-    """1 with the probability that an element of ``p`` says, in the dtype of ``x``."""
+    """1 with the probability given by the element of ``p``, in the dtype of ``x``."""
     return cast(_happens("bernoulli_", p, words), x.dtype)
 
 
@@ -141,8 +141,8 @@ def exponential(x, lambd, generator, words):
     inplace_only=True,
 )
 def geometric(x, p, generator, words):
-    """How many trials of probability ``p`` it takes to succeed: ``ceil(log(u) /
-    log(1 - p))``.
+    """The number of trials of probability ``p`` until a success: ``ceil(log(u) / log(1
+    - p))``.
     """
     require((p > 0) & (p < 1), "geometric_: p is {}; give a number between 0 and 1", p)
     odds = log1p(-to(p, "float64"))

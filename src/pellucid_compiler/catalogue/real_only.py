@@ -1,21 +1,21 @@
-"""The gates of ops that take no complex numbers, no bools or no integers, though their
-formulas would give something for them.
+"""Dtype checks for ops that PyTorch does not define for complex numbers, bools or
+integers, although their formulas would work.
 
-Called first thing in the bodies of such ops. Ops that compare or round refuse complex
-numbers by themselves: see ``ir/complex_parts.py``.
+Called at the beginning of the bodies of such ops. Ops that compare or round refuse
+complex numbers without these: see ``ir/complex_parts.py``.
 """
 
 from pellucid_compiler.declare import require
 from pellucid_compiler.ir.dtypes import is_float
 
-# For ``refuses=``: integers but int64, for which alone PyTorch has kernels.
+# For ``refuses=``: integers other than int64, the only one with kernels in PyTorch.
 NARROW = ("int32", "int16", "int8", "uint8", "bool")
-# Integers but bytes, of which images are.
+# Integers other than uint8, the dtype of images.
 ALL_BUT_BYTES = ("int64", "int32", "int16", "int8", "bool")
 
 
 def require_real(name, *operands):
-    """Raises NotImplementedError, as PyTorch does, where an operand is complex."""
+    """Raises NotImplementedError, as PyTorch does, if an operand is complex."""
     for x in operands:
         require(
             not x.dtype.startswith("complex"),
@@ -28,7 +28,7 @@ def require_real(name, *operands):
 def require_float(name, x):
     """Raises NotImplementedError, as PyTorch does, for integers and bools.
 
-    Beside them a coefficient is an integer too: a slope of 0.01 would be 0.
+    A coefficient would become an integer too: a slope of 0.01 would be 0.
     """
     require(
         is_float(x.dtype),
@@ -38,8 +38,8 @@ def require_float(name, x):
 
 
 def require_same_dtype(name, x, *others):
-    """Raises RuntimeError, as PyTorch does, where operands that are not promoted have
-    another dtype than ``x``.
+    """Raises RuntimeError, as PyTorch does, if operands that are not promoted do not
+    have the dtype of ``x``.
     """
     for other in others:
         require(

@@ -44,9 +44,9 @@ def flip(x, dims):
     backward="roll(shifts=-shifts)",
 )
 def roll(x, shifts, dims):
-    """The elements moved by ``shifts`` along ``dims``, those past the end first.
+    """The elements moved by ``shifts`` along ``dims``, cyclically.
 
-    Without ``dims`` the tensor is rolled as if it had one dim.
+    Without ``dims``, the flattened tensor is rolled.
     """
     if not dims:
         require(
@@ -92,7 +92,7 @@ def repeat(x, repeats):
     sizes = [n * r for n, r in zip(x.shape, counts, strict=True)]
     once = _spread(x.shape, counts)
     if once is not None:
-        # One copying loop: joining dims would leave a view of x.
+        # One copying loop, because merging dims would return a view of x.
         return tabulate(
             [*repeats[:added], *sizes],
             lambda *p: x[[p[added + d] if once[d] else 0 for d in range(x.rank)]],
@@ -103,7 +103,7 @@ def repeat(x, repeats):
 
 
 def _spread(shape, counts):
-    """Which dims are there once, if all others have the size 1; else None."""
+    """The dims that are not repeated, if all others have size 1; else None."""
     once = []
     for size, count in zip(shape, counts, strict=True):
         once.append(ask(count == 1))

@@ -1,11 +1,11 @@
 """Recurrent layers over whole sequences: one scan, whose step is a matrix product and
-the gates behind it.
+the gates after it.
 
 ``input`` holds the products of the inputs of all steps, (time, batch, gates of hidden
-elements), biases included. The results are the states after every step, then what the
-gates made, which the derivative reads. ``active``, (time, batch), says which examples
-have a step at a time; the others keep their state. Called by
-``composites/recurrent.py``.
+elements), including biases. The results are the states after every step, then the
+values of the gates, which are saved for backward. ``active``, (time, batch), is the
+mask of the examples that have a step at a time; the states of the others do not change.
+Called by ``composites/recurrent.py``.
 """
 
 from pellucid_compiler.catalogue.activation import relu, sigmoid
@@ -29,8 +29,8 @@ from pellucid_compiler.declare import (
     autocast="lower",
 )
 def lstm(x, hidden, cell, weight, projection, active, reverse):
-    """Long short-term memory (Hochreiter 1997; Gers 2000), its hidden state projected
-    where there is a projection (Sak 2014).
+    """Long short-term memory (Hochreiter 1997; Gers 2000), optionally with a projected
+    hidden state (Sak 2014).
 
     Hidden and cell states; input, forget, cell and output gates.
     """
@@ -128,7 +128,7 @@ def rnn(x, hidden, weight, active, reverse, nonlinearity):
 
 
 def by_gate(x, weight, state, gates):
-    """``x`` and ``weight`` with the gates along a dim of their own."""
+    """``x`` and ``weight`` with the gates as a separate dim."""
     check_ranks(x, state, weight, gates)
     size = state.shape[1]
     return (
@@ -138,7 +138,7 @@ def by_gate(x, weight, state, gates):
 
 
 def check_ranks(x, state, weight, gates):
-    """Dtypes, ranks, and a feature for each gate of each hidden element."""
+    """Check dtypes, ranks, and the number of features: gates times hidden elements."""
     require(
         x.is_floating and x.dtype == state.dtype == weight.dtype,
         f"a recurrence over {x.dtype} with a state of {state.dtype} and weights of "
@@ -166,7 +166,7 @@ def check_ranks(x, state, weight, gates):
 
 
 def check_state(x, state, size):
-    """Sizes that every step relies on."""
+    """Check the sizes that every step relies on."""
     require(
         state.shape[0] == x.shape[1],
         "a recurrence over a batch of {} with states of {} examples",
@@ -187,7 +187,7 @@ def split(active, rest):
 
 
 def from_state(hidden, weight):
-    """The part of every gate that comes from the state before."""
+    """The contribution of the previous state to every gate."""
     batch, (gates, size, depth) = hidden.shape[0], weight.shape
     return tabulate(
         [batch, gates, size],

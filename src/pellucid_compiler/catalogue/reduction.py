@@ -48,7 +48,7 @@ from pellucid_compiler.declare import (
 
 
 def _summable(x, dtype):
-    """The elements in the dtype of their sum: that of integers and bools is int64."""
+    """The elements in the dtype of their sum, which is int64 for integers and bools."""
     return to(x, dtype or (x.dtype if x.is_floating else "int64"))
 
 
@@ -129,7 +129,7 @@ def _(x, dim, keepdim, dtype, y, grad, derived):
 
 
 def _seen_of_product(grad, x, dim):
-    """Times the products of the elements before and after each one."""
+    """The gradient times the products of the elements before and after each one."""
     if x.shape[dim] <= 1:
         return grad.expand(x.shape)
     size, rest = list(x.shape), x.shape[dim] - 1
@@ -207,8 +207,8 @@ def _truth(x):
 
 
 def _truth_over(reduce, x, dims, keepdim=False):
-    """Truth of any or all elements: bool, but uint8 for uint8. No dims at all leave
-    every element for itself, where other reductions take them for all dims.
+    """Whether any or all elements are true: bool, but uint8 for uint8. An empty list of
+    dims reduces nothing, unlike in other reductions, where it means all dims.
     """
     truth = _truth(x)
     if dims is None or isinstance(dims, int) or len(dims):
@@ -332,8 +332,8 @@ _CHOSEN_REASON = "a NaN that is chosen gets the gradient; derived, all would be 
 
 
 def share_of_chosen(x, y, grad, dims=None):
-    """The gradient of an extremum over ``dims``, which ``y`` and ``grad`` have too:
-    shared by the elements that equal it, or by the NaNs.
+    """The gradient of an extremum over ``dims``, which ``y`` and ``grad`` retain with
+    size 1: shared by the elements that equal it, or by the NaNs.
     """
     chosen = where(isnan(y), isnan(x), x == y)
     count = total_over(to(chosen, grad.dtype), dims, keepdim=dims is not None)

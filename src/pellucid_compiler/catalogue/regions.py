@@ -1,8 +1,8 @@
 """Pooling of regions: boxes of images, divided into bins, a value per bin and channel.
 
-What torchvision's ops of the same names run on (``pellucid/_library/vision``). Regions
-are rows (image, x1, y1, x2, y2) and have no gradient. How many samples or elements a
-bin has depends on its region: callers say how many the largest one has.
+torchvision's ops of the same names use these (``pellucid/_library/vision``). Regions
+are rows (image, x1, y1, x2, y2) and have no gradient. The number of samples or elements
+of a bin depends on its region: callers pass the number of the largest one.
 """
 
 from pellucid_compiler.declare import (
@@ -47,7 +47,7 @@ def _image(rois, k):
 
 
 class _Samples:
-    """The places of samples along one dim of every region, and their weights.
+    """The positions of samples along one dim of every region, and their weights.
 
     A bin has ``ceil(its size)`` samples when ``adaptive``, else ``largest``.
     """
@@ -102,7 +102,7 @@ class _Samples:
         )
 
     def corners(self, k, i, sample):
-        """(place, weight) of the two elements that a sample is between."""
+        """(index, weight) of the two elements next to a sample."""
         low, fraction = self.low[k, i, sample], self.fraction[k, i, sample]
         high = minimum(low + 1, self.size - 1)
         return (low, 1 - fraction), (high, fraction)
@@ -182,8 +182,8 @@ def _placed_channels(name, x, height, width):
 def _ps_roi_align(
     x, rois, scale, height, width, largest_height, largest_width, adaptive
 ):
-    """``roi_align`` whose bins read channels of their own (Li et al. 2018); and which
-    channel that was.
+    """``roi_align`` in which every bin reads a different channel (Li et al. 2018), and
+    the indices of these channels.
     """
     _check("ps_roi_align", x, rois)
     channel = _placed_channels("ps_roi_align", x, height, width)
@@ -248,8 +248,8 @@ class _Elements:
     rare=True,
 )
 def _roi_pool(x, rois, scale, height, width, largest_height, largest_width):
-    """The greatest element of every bin (Girshick 2015), 0 of an empty one; and where
-    in the flat image it is, or -1.
+    """The greatest element of every bin (Girshick 2015), 0 for an empty one, and its
+    index in the flat image, or -1.
     """
     _check("roi_pool", x, rois)
     rows = _Elements(rois, (_Y1, _Y2), scale, x.shape[2], height, True)
@@ -292,8 +292,8 @@ def _roi_pool(x, rois, scale, height, width, largest_height, largest_width):
     rare=True,
 )
 def _ps_roi_pool(x, rois, scale, height, width, largest_height, largest_width):
-    """The mean of every bin in channels of its own (Dai et al. 2016), 0 of an empty
-    one; and which channel that was.
+    """The mean of every bin in its own channel (Dai et al. 2016), 0 for an empty one,
+    and the indices of these channels.
     """
     _check("ps_roi_pool", x, rois)
     channel = _placed_channels("ps_roi_pool", x, height, width)

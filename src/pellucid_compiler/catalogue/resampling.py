@@ -17,8 +17,8 @@ from pellucid_compiler.declare import (
 
 
 def _options(dims, corners=True, gradient=False):
-    """The arguments behind the tensor: of each dim the output's size, and the factor
-    that places are divided by if it is not the quotient of the sizes.
+    """The arguments after the tensor: the output's sizes, and per dim the scale factor
+    if it is not the quotient of the sizes.
     """
     names = ("scales",) if dims == 1 else [f"scales_{d}" for d in "dhw"[-dims:]]
     scales = ", ".join(f"float? {name}=None" for name in names)
@@ -28,7 +28,7 @@ def _options(dims, corners=True, gradient=False):
 
 
 def _gradient(name, dims, corners=True):
-    """The schema of the op that gives the gradient of ``name``."""
+    """The schema of the op for the gradient of ``name``."""
     options = _options(dims, corners, gradient=True)
     return f"{name}_backward(Tensor grad_output, {options}) -> Tensor"
 
@@ -41,7 +41,7 @@ def _require_sizes(name, x, size):
 
 
 def _source(i, n, out, scale, align_corners, cubic=False):
-    """The place in the input of the center (or corner) of the output's pixel ``i``."""
+    """The input coordinate of the center (or corner) of the output's pixel ``i``."""
     if align_corners:
         return i * where(out > 1, (n - 1) / (out - 1), 0.0)
     step = n / out if scale is None else 1 / scale
@@ -94,10 +94,9 @@ def _declare_linear(name, dims):
             before, behind = shape[: 2 + first], shape[2 + last :]
             return tabulate([*before, *size[first:last], *behind], element)
 
-        # Where at least half of a dim's indices are read, dims behind it are resized
-        # before it: fewer elements need loads at computed indices. Reshaped,
-        # which no layout takes a copy for, they are a value of their own, which is not
-        # computed again at every reader.
+        # If at least half of a dim's indices are read, the later dims are resized
+        # first: fewer elements need loads at computed indices. The reshape, which needs
+        # no copy, materialises them, so that readers do not recompute them.
         image, end = x, dims
         for d in reversed(range(1, dims)):
             if keeps_half[d - 1]:
@@ -132,7 +131,7 @@ def _declare_nearest(dims, exact):
         def place(i, d):
             n = x.shape[2 + d]
             step = n / size[d] if scales[d] is None else 1 / scales[d]
-            # PyTorch computes the place in float32.
+            # PyTorch computes the coordinate in float32.
             near = cast(i, "float32") + (0.5 if exact else 0.0)
             found = cast(floor(near * cast(step, "float32")), "int64")
             return minimum(found, n - 1)
@@ -172,7 +171,7 @@ def _cubic_weights(t):
     backward=_gradient("upsample_bicubic2d", 2),
 )
 def upsample_bicubic2d(x, size, align_corners, *scales):
-    """Cubic convolution over 4 x 4 pixels, those outside repeated from the border."""
+    """Cubic convolution over 4 x 4 pixels; pixels outside equal those of the border."""
     _require_sizes("upsample_bicubic2d", x, size)
 
     def taps(i, d):

@@ -61,7 +61,7 @@ cumsum.gradients_seen_as(self=lambda grad, dim: grad.flip(dim).cumsum(dim).flip(
 
 @scan_op("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)")
 def cummax(x, dim):
-    """The greatest element so far along ``dim`` and its place, the last one of ties.
+    """The greatest element so far along ``dim`` and its index, the last one of ties.
 
     NaN is greater than any number.
     """
@@ -70,7 +70,7 @@ def cummax(x, dim):
 
 @scan_op("cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)")
 def cummin(x, dim):
-    """The least element so far along ``dim`` and its place, the last one of ties.
+    """The least element so far along ``dim`` and its index, the last one of ties.
 
     NaN is less than any number.
     """
@@ -78,10 +78,10 @@ def cummin(x, dim):
 
 
 def _running(x, dim, combine, start):
-    """(``combine`` of all elements so far, the place of the last that gave it).
+    """(``combine`` of all elements so far, the index of the last one that equals it).
 
-    An element that equals what it gave holds the place until the next such one, so the
-    places are a running maximum as well.
+    The index changes only at elements that equal the result, so the indices are a
+    running maximum, too.
     """
     dim = wrap_dim(dim, x.rank)
     if x.rank == 0:
@@ -116,7 +116,7 @@ def logcumsumexp(x, dim):
 
 
 def _seen_of_log_sums(grad, self, dim, result):
-    """Of positive and negative parts, each by its logarithm."""
+    """The gradient, with its positive and negative parts in logarithms."""
     if grad.is_complex() or not grad.dim():
         return NotImplemented
     log = grad.abs().log()

@@ -1,4 +1,4 @@
-"""Stores at computed places along a dim: scatter, scatter_reduce."""
+"""Stores at computed indices along a dim: scatter, scatter_reduce."""
 
 from pellucid_compiler.catalogue.dim_indexing import require_source, vector_of_indices
 from pellucid_compiler.catalogue.indexing import gather, require_index
@@ -39,7 +39,7 @@ _SLICE_REDUCTIONS = {name: _REDUCTIONS[name] for name in _REDUCTIONS if name != 
     core=True,
 )
 def scatter_src(x, dim, index, src):
-    """``x`` with ``src`` put at ``index`` along ``dim``; the last one wins."""
+    """``x`` with ``src`` written at ``index`` along ``dim``; the last one wins."""
     _require_dtype("scatter", x, src)
     return stored("scatter", x, dim, index, src, "assign")
 
@@ -93,8 +93,8 @@ def scatter_value_reduce(x, dim, index, value, reduce):
     core=True,
 )
 def scatter_reduce(x, dim, index, src, reduce, include_self):
-    """The ``sum``, ``prod``, ``mean``, ``amax`` or ``amin`` of all ``src`` at one
-    place, and of ``x`` there with ``include_self``.
+    """The ``sum``, ``prod``, ``mean``, ``amax`` or ``amin`` of all ``src`` with the
+    same index, including the element of ``x`` with ``include_self``.
     """
     _require_dtype("scatter_reduce", x, src)
     combine = _named("scatter_reduce", _REDUCTIONS, reduce)
@@ -159,7 +159,7 @@ def index_reduce(x, dim, index, source, reduce, include_self):
 def _(x, dim, index, src, reduce, include_self, y, grad, derived):
     if reduce != "prod":
         return derived(grad)
-    # Products of the nonzero factors, and how many were zero: no division by zero.
+    # The products of nonzero factors, and the numbers of zeros, avoid division by zero.
     start = x if include_self else tabulate(x.shape, lambda *p: const(1, x.dtype))
     first, factors = _without_zeros(start), _without_zeros(src)
     nonzero = stored("scatter_reduce", first, dim, index, factors, "prod")
@@ -225,7 +225,8 @@ def _require_dtype(name, x, src):
 def stored(name, x, dim, index, src, combine, limits=None):
     """``src``, a tensor or number, combined into ``x`` at ``index`` along ``dim``.
 
-    ``limits`` is the tensor whose sizes bound the index's beside those of ``x``.
+    ``limits`` is a tensor whose sizes, like those of ``x``, bound the sizes of the
+    index.
     """
     dim = wrap_dim(dim, x.rank)
     is_number = not hasattr(src, "rank")

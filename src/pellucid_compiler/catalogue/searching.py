@@ -1,5 +1,5 @@
-"""Places in sorted rows, by a library routine; ``composites/sorted_values.py`` settles
-shapes and dtypes.
+"""Insertion points in sorted rows, by a library routine;
+``composites/sorted_values.py`` handles shapes and dtypes.
 """
 
 from pellucid_compiler.declare import (
@@ -19,7 +19,7 @@ from pellucid_compiler.declare import (
     rare=True,
 )
 def searchsorted(rows, values, right):
-    """Where each value would be put into its row; leading dims of rows broadcast."""
+    """The insertion point of each value in its row; leading dims of rows broadcast."""
     require(
         rows.dtype == values.dtype,
         f"_searchsorted: rows of {rows.dtype} and values of {values.dtype}",
@@ -28,7 +28,8 @@ def searchsorted(rows, values, right):
 
 
 def _evaluate(rows, values, right):
-    """Halving, in steps that depend on the rows' length alone; NaN comes last."""
+    """Binary search whose number of steps depends only on the rows' length; NaN sorts
+    last."""
     import numpy
 
     length = rows.shape[-1]

@@ -1,12 +1,12 @@
-"""What the gradients that dispatch modes see share: functions of the framework's
-tensors (declare/seen.py), not of traced ones.
+"""Helpers for the gradients that dispatch modes see (declare/seen.py): functions of the
+framework's tensors, not of traced ones.
 """
 
 from pellucid_compiler.composites import api
 
 
 def conjugated(x):
-    """Of a tensor, or of a number given for one."""
+    """The conjugate of a tensor, or of a number in its place."""
     if isinstance(x, api.Tensor):
         return x.conj() if x.is_complex() else x
     return x.conjugate()
@@ -18,19 +18,19 @@ def adjoint(x):
 
 
 def of_second(grad, first, second):
-    """The gradient of a product's second matrix, with the layout of that one."""
+    """The gradient of a product's second matrix, with that matrix's layout."""
     if second is None or second.stride() != (1, second.shape[0]):
         return adjoint(first).mm(grad)
     return grad.t().mm(conjugated(first)).t()
 
 
 def scaled(x, factor):
-    """``conj(factor) x``, nothing where the factor is 1."""
+    """``conj(factor) x``; ``x`` itself if the factor is 1."""
     return x if factor == 1 else api.ops.aten.mul.Scalar(x, conjugated(factor))
 
 
 def summed(x, size):
-    """``x`` summed over the dims that broadcasting to its shape repeated."""
+    """``x`` summed over the dims that were broadcast to its shape."""
     if x.shape == size:
         return x
     missing = x.dim() - len(size)
@@ -43,7 +43,7 @@ def summed(x, size):
 
 
 def restored(x, dims, keepdim, rank):
-    """A reduction's result with the dims of size 1 that it dropped."""
+    """A reduction's result with the reduced dims restored, with size 1."""
     dims = [dims] if isinstance(dims, int) else dims
     if keepdim or not rank or not dims:
         return x  # it broadcasts
@@ -58,14 +58,14 @@ def spread(grad, size, dim, keepdim):
 
 
 def scattered(grad, size, dim, indices):
-    """The gradient of chosen elements, at the places where they were found."""
+    """The gradient of selected elements, scattered to their indices."""
     if len(size) > indices.dim():
         indices, grad = indices.unsqueeze(dim), grad.unsqueeze(dim)
     return grad.new_zeros(size).scatter(dim, indices, grad)
 
 
 def share_of_equals(grad, self, result, dim=(), keepdim=False):
-    """The gradient of a greatest or least element, shared by those equal to it."""
+    """The gradient of an extremum, shared by the elements that equal it."""
     if not dim:
         both_nan = self.isnan().logical_and(result.isnan())
         mask = (self == result).logical_or_(both_nan)
@@ -79,7 +79,7 @@ def share_of_equals(grad, self, result, dim=(), keepdim=False):
 
 
 def as_convolution(dims, transposed):
-    """What ``conv2d`` and its like are seen as: ``convolution`` of a batch."""
+    """The op that ``conv2d`` and the like are seen as: ``convolution`` of a batch."""
 
     def run(x, weight, bias, stride, padding, output_padding, groups, dilation):
         if x.dim() not in (dims + 1, dims + 2) or weight.dim() != dims + 2:

@@ -1,4 +1,4 @@
-"""Choosing between elements: where, masked_fill, clamp, maximum, nan_to_num."""
+"""Selecting between elements: where, masked_fill, clamp, maximum, nan_to_num."""
 
 from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
@@ -91,7 +91,8 @@ def _require_mask(mask):
     )
 
 
-# Overloads of tensors come first: a 0-d tensor fits a number, too, but is promoted.
+# Overloads for tensors come first: a 0-d tensor is accepted as a number, too, but would
+# be promoted differently.
 
 
 def _clamped(x, min, max):
@@ -186,7 +187,7 @@ def maximum(x, y):
 
 
 def _share_of_winner(grad, is_equal, is_loser):
-    """The gradient of the one that was chosen, half of it where both are equal."""
+    """The gradient for the winner, or half of it if both are equal."""
     shared = api.where(is_equal, api.ops.aten.div.Scalar(grad, 2), grad)
     return shared.masked_fill_(is_loser, 0)
 

@@ -1,7 +1,7 @@
-"""Order: sort, argsort, topk, kthvalue, median, unique.
+"""Ops by order: sort, argsort, topk, kthvalue, median, unique.
 
-The library routines give places; values are then gathered, so gradients follow. The
-order is stable: equal elements by their place, NaN after every number.
+The library routines return indices; the values are then gathered, so gradients follow.
+The order is stable: equal elements in order of their index, NaN after every number.
 """
 
 from pellucid_compiler.catalogue.real_only import refuse_bool
@@ -45,7 +45,7 @@ from pellucid_compiler.declare import (
     core=True,
 )
 def sort(x, dim, descending):
-    """The elements in order along ``dim``, and where they were."""
+    """The elements in order along ``dim``, and their indices."""
     return _with_values(x, dim, _order(x, dim, descending))
 
 
@@ -60,7 +60,7 @@ sort.gradients_seen_as(self=scattered)
     layout="operand",
 )
 def sort_stable(x, stable, dim, descending):
-    """``sort``, which is stable anyway."""
+    """``sort``, which is always stable."""
     return _with_values(x, dim, _order(x, dim, descending))
 
 
@@ -70,7 +70,7 @@ def sort_stable(x, stable, dim, descending):
     layout="operand",
 )
 def argsort(x, dim, descending):
-    """The places of the elements in order along ``dim``."""
+    """The indices that sort the elements along ``dim``."""
     return _order(x, dim, descending)
 
 
@@ -80,7 +80,7 @@ def argsort(x, dim, descending):
     layout="operand",
 )
 def argsort_stable(x, stable, dim, descending):
-    """``argsort``, which is stable anyway."""
+    """``argsort``, which is always stable."""
     return _order(x, dim, descending)
 
 
@@ -101,7 +101,9 @@ def msort(x):
     core=True,
 )
 def topk(x, k, dim, largest, sorted):
-    """The ``k`` greatest or least elements along ``dim``, in order; their places."""
+    """The ``k`` greatest or least elements along ``dim``, in order, and their
+    indices.
+    """
     refuse_bool("topk", x)
     dim = wrap_dim(dim, x.rank)
     require(
@@ -126,7 +128,7 @@ topk.gradients_seen_as(self=scattered)
     out="values",
 )
 def kthvalue(x, k, dim, keepdim):
-    """The ``k``-th least element along ``dim``, and its place."""
+    """The ``k``-th least element along ``dim``, and its index."""
     dim = wrap_dim(dim, x.rank)
     require(
         (k >= 1) & (k <= size_of(x, dim)),
@@ -146,7 +148,7 @@ def kthvalue(x, k, dim, keepdim):
     tags="reduction",
 )
 def median_dim(x, dim, keepdim):
-    """The middle element along ``dim``, the lower one of two, and its place; NaN if
+    """The middle element along ``dim``, the lower one of two, and its index; NaN if
     there is one.
     """
     dim = wrap_dim(dim, x.rank)
@@ -184,7 +186,7 @@ def _(x, y, grad, derived):
     tags="reduction",
 )
 def nanmedian_dim(x, dim, keepdim):
-    """The middle one of the elements along ``dim`` that are not NaN, and its place."""
+    """The middle one of the elements along ``dim`` that are not NaN, and its index."""
     dim = wrap_dim(dim, x.rank)
     _require_elements("nanmedian", x, dim)
     if not x.is_floating or not x.rank:
@@ -237,7 +239,7 @@ def _any_nan(x, dim):
 
 
 def _without(x, dim, holds):
-    """How many elements along ``dim`` fulfil ``holds``."""
+    """The number of elements along ``dim`` for which ``holds`` is true."""
     shape = [n for d, n in enumerate(x.shape) if d != dim]
     return tabulate(
         shape,
@@ -249,7 +251,7 @@ def _without(x, dim, holds):
 
 
 def _picked(x, dim, position, keepdim):
-    """The element at a position of the order along ``dim``, and its place."""
+    """The element at a position of the order along ``dim``, and its index."""
     if not x.rank:
         return tabulate([], lambda: x[()]), tabulate([], lambda: const(0, "int64"))
     order = _order(x, dim, False)
@@ -262,7 +264,7 @@ def _picked(x, dim, position, keepdim):
 
 
 def _order(x, dim, descending):
-    """The places of the elements in order along ``dim``."""
+    """The indices that sort the elements along ``dim``."""
     dim = wrap_dim(dim, x.rank)
     if not x.rank:
         return tabulate([], lambda: const(0, "int64"))
@@ -288,7 +290,7 @@ def _along_last(x, dim, routine):
 
 
 def _with_values(x, dim, places):
-    """(the elements of ``x`` at ``places`` along ``dim``, the places)."""
+    """(the elements of ``x`` at indices ``places`` along ``dim``, the indices)."""
     dim = wrap_dim(dim, x.rank)
     if not x.rank:
         return tabulate([], lambda: x[()]), places
@@ -303,14 +305,13 @@ def _with_values(x, dim, places):
     out=False,
 )
 def unique2(x, sorted, return_inverse, return_counts):
-    """The different elements in order, which of them each element is, and how often
-    each is there; the latter two are empty unless requested. NaN differs
-    from NaN.
+    """The distinct elements in order, the index of each element among them, and their
+    counts; the latter two are empty unless requested. NaNs are distinct.
     """
     count = num_elements(x)
     flat = reshape(x, [count])
     order = _order(flat, 0, False)
-    # Reshaped it is a value of its own, looked up once for all of its readers.
+    # The reshape materialises it, so that its readers do not repeat the lookups.
     ranked = reshape(tabulate([count], lambda k: flat[order[k]]), [count, 1])
     before = ranked.outside(0)
 
@@ -339,7 +340,7 @@ def unique2(x, sorted, return_inverse, return_counts):
 
 
 def _sorted_places(rows, descending):
-    """The interpreter's meaning of ``argsort``."""
+    """The implementation of ``argsort`` for the interpreter."""
     import numpy
 
     if not descending:

@@ -24,7 +24,7 @@ from pellucid_compiler.declare import (
 def sparse_product(values, rows, columns, dense, num_rows):
     """The matrix with ``values[k]`` at ``rows[k], columns[k]`` times ``dense``.
 
-    The gradient by the values is the product of both sides at the elements alone.
+    The gradient by the values is the product of both sides, computed at these elements.
     """
     _require_elements("_sparse_product", values, rows, columns, dense)
 
@@ -43,8 +43,8 @@ def sparse_product(values, rows, columns, dense, num_rows):
     index_error=RuntimeError,
 )
 def compressed_product(values, pointers, columns, dense, longest):
-    """``_sparse_product`` of a matrix by rows: those of row r are at ``pointers[r]`` to
-    ``pointers[r + 1]``, ``longest`` at most.
+    """``_sparse_product`` of a compressed matrix: row r has the elements from
+    ``pointers[r]`` to ``pointers[r + 1]``, at most ``longest``.
     """
     require(pointers.rank == 1, "_compressed_product: pointers are a vector")
     _require_elements("_compressed_product", values, columns, columns, dense)
@@ -67,7 +67,7 @@ def compressed_product(values, pointers, columns, dense, longest):
 )
 def _(values, pointers, columns, dense, longest, y, grad, derived):
     num_rows = pointers.shape[0] - 1
-    begun = scatter(  # how many rows begin at each place; behind the last element too
+    begun = scatter(  # how many rows begin at each index; also past the last element
         [values.shape[0] + 1],
         [num_rows],
         lambda r: ([cast(pointers[r], "int64")], const(1, "int64")),

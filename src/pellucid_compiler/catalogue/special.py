@@ -1,4 +1,4 @@
-"""Special functions of elements: the error function's family, entropy, zeta.
+"""Elementwise special functions: the error function's family, entropy, zeta.
 
 Smooth parts are the polynomials of special_series.py. Bessel's and Airy's
 functions are in bessel.py.
@@ -56,7 +56,7 @@ def polynomial(coefficients, t):
 
 
 def between(low, high, x):
-    """``x`` of ``low .. high`` as one of [-1, 1]."""
+    """``x``, mapped linearly from [low, high] to [-1, 1]."""
     return x * (2 / (high - low)) - (high + low) / (high - low)
 
 
@@ -181,7 +181,7 @@ def _(p, y):
 
 
 def _together(a, b):
-    """Two float tensors in one dtype and shape."""
+    """Two floating-point tensors, promoted and broadcast."""
     shape, dtype = broadcast_shapes(a.shape, b.shape), common_dtype(a, b)
     return [expand_to(to(t, dtype), shape) for t in (a, b)]
 
@@ -216,7 +216,7 @@ ROUTINES["zeta"] = Routine(
 )
 
 
-_LAST_FACTORIAL = 170  # the greatest one that a float64 holds
+_LAST_FACTORIAL = 170  # the argument of the greatest factorial that fits a float64
 
 
 @library_op(

@@ -36,14 +36,14 @@ _WIDER = {"float32": "float64"}
 
 
 def _wide(x):
-    """``x`` in the dtype that spreads are computed in, as PyTorch does: only so is a
-    float32 spread exact to its last bit, also where it is small beside the mean.
+    """``x`` in the dtype in which PyTorch computes variances: only then is a float32
+    variance accurate to its last bit, even if it is small relative to the mean.
     """
     return to(x, _WIDER.get(x.dtype))
 
 
 def _rounded(value, x):
-    """What ``_wide(x)`` gave, in the dtype of ``x``."""
+    """A value computed from ``_wide(x)``, in the dtype of ``x``."""
     return to(value, x.dtype) if x.dtype in _WIDER else value
 
 
@@ -104,7 +104,7 @@ def moments(x, dim, correction, keepdim):
     method=False,
 )
 def var_mean(x, dim, correction, keepdim):
-    """``moments``, of float32 computed in float64."""
+    """``moments``; computed in float64 for float32."""
     variance, center = moments(_wide(x), dim, correction, keepdim)
     return _rounded(variance, x), _rounded(center, x)
 
@@ -173,7 +173,7 @@ def var_dim(x, dim, unbiased, keepdim):
 
 
 def _root(x):
-    """The square root, with slope 0 at 0 as PyTorch has it for norms."""
+    """The square root, with slope 0 at 0, as in PyTorch's norms."""
 
     def slope(_, y):
         return where(y == 0, 0.0, 0.5 / y)

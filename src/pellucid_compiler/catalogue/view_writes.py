@@ -1,7 +1,7 @@
-"""A tensor with some of its elements replaced: the places are those that a view reads.
+"""A tensor with the elements of a view replaced: ``select_scatter`` and the like.
 
-``select_scatter`` and its like are the views of ``views.py`` written to; where they
-write is read off the view's own loop, so a place is declared once.
+They write where a view of ``views.py`` reads: the indices are derived from the view's
+loop, so they are declared once.
 """
 
 from pellucid_compiler.catalogue.views import diagonal, select_op, slice_op

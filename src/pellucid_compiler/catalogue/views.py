@@ -1,7 +1,7 @@
 """Views: tensors that share the memory of another one.
 
-A view is a loop whose body is one element at an affine index; sizes, strides and offset
-of the result are read off that index, and so is its gradient.
+A view is a loop whose body loads one element at an affine index. The result's sizes,
+strides and offset are derived from that index, and so is the gradient.
 """
 
 from pellucid_compiler.composites import api
@@ -35,7 +35,7 @@ def alias(x):
 def view_op(x, size):
     """The elements in row-major order under another shape, without a copy.
 
-    One size may be -1: it is what the others leave.
+    One size may be -1: it follows from the others.
     """
     return reshape(x, inferred_size(x, size))
 
@@ -44,7 +44,7 @@ view_op.gradients_seen_as(self=lambda grad, size: grad.reshape(size))
 
 
 def inferred_size(x, size):
-    """``size`` with a -1 replaced by what the other sizes leave."""
+    """``size`` with a -1 replaced by the size that follows from the others."""
     size = list(size)
     unknown = [k for k, n in enumerate(size) if ask(n == -1)]
     require(
@@ -82,7 +82,7 @@ def inferred_size(x, size):
     backward="t",
 )
 def t(x):
-    """The transpose of a matrix; a vector or scalar as it is."""
+    """The transpose of a matrix; vectors and scalars are unchanged."""
     require(x.rank <= 2, f"t() takes at most 2 dimensions, not {x.rank}: use .mT")
     return transpose_last(x) if x.rank == 2 else alias(x)
 
@@ -93,7 +93,7 @@ def t(x):
     backward="transpose.int",
 )
 def transpose(x, dim0, dim1):
-    """A view with two dims exchanged."""
+    """A view with two dims swapped."""
     first, second = wrap_dim(dim0, x.rank), wrap_dim(dim1, x.rank)
     order = list(range(x.rank))
     if x.rank:

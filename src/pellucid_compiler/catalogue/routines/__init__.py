@@ -1,1 +1,1 @@
-"""Library routines in NumPy: their meaning, and what runs without machine code."""
+"""Library routines in NumPy: their specification, and their fallback without LAPACK."""

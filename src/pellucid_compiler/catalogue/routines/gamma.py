@@ -8,9 +8,9 @@ import math
 from typing import Any
 
 _MOST = 100_000
-_ROUNDING = 5e-16  # factors that have converged stay so near to 1
+_ROUNDING = 5e-16  # the distance from 1 of converged factors
 _ZETA_TERMS = 9
-# Numbers of Bernoulli over factorials: B_2j / (2j)!
+# Bernoulli numbers over factorials: B_2j / (2j)!
 _BERNOULLI = (
     *(1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160),
     *(-691 / 1307674368000, 1 / 74724249600, -3617 / 10670622842880000),
@@ -84,7 +84,7 @@ def _fraction(a: Any, x: Any) -> Any:
 
 
 def zeta(s: Any, q: Any) -> list[Any]:
-    """``sum (q + k) ** -s``; of negative q the terms left of 0 are a difference of two
+    """``sum (q + k) ** -s``; for negative q, the terms below 0 are a difference of two
     such sums.
     """
     import numpy

@@ -1,4 +1,4 @@
-"""LAPACK's routines as NumPy brings them along, in the dtype of their operands.
+"""LAPACK's routines through NumPy, in the dtype of their operands.
 
 ``numpy.linalg`` converts float32 and complex64 to double precision before it calls
 LAPACK; the ufuncs below it have a loop for every dtype, at half the time and memory.
@@ -9,10 +9,10 @@ from typing import Any
 
 
 def lapack(name: str, *operands: Any) -> Any:
-    """What the ufunc ``name`` of ``numpy.linalg`` computes of matrices.
+    """The result of the ufunc ``name`` of ``numpy.linalg``.
 
-    Raises ``LinAlgError`` where LAPACK reports a failure, and for eigenvalues and
-    singular values of infinities, whose iterations need not end.
+    Raises ``LinAlgError`` if LAPACK reports a failure, and for eigenvalues and singular
+    values of infinite elements, for which LAPACK may not terminate.
     """
     import numpy
     from numpy.linalg import _umath_linalg

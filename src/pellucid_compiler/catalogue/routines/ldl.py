@@ -1,8 +1,8 @@
 """``A = L D Lᵀ`` of symmetric matrices, and ``L D Lᴴ`` of Hermitian ones, in NumPy.
 
-D has blocks of one or two rows, chosen as Bunch and Kaufman 1977 do; NumPy brings no
-such routine along. The format is that of LAPACK's sytrf for lower triangles: pivots
-from 1, negative and twice for a block of two rows. Used by ldl.py.
+D has blocks of one or two rows, chosen by Bunch and Kaufman 1977; NumPy has no such
+routine. The format is that of LAPACK's sytrf for lower triangles: pivots count from 1,
+and are negative and repeated for a block of two rows. Used by ldl.py.
 """
 
 from typing import Any
@@ -46,7 +46,7 @@ class _Factoring:
         return first_zero
 
     def choice(self, k: int) -> tuple[int, int]:
-        """Which row comes last in the next block, and how many rows that has."""
+        """The last row of the next block, and the number of its rows."""
         here = self.diagonal(k)
         below = _size(self.a[k + 1 :, k])
         if not below.size or max(here, below.max()) == 0:
@@ -93,7 +93,7 @@ class _Factoring:
         self.drop_phases(end)
 
     def drop_phases(self, start: int) -> None:
-        """The diagonal of a Hermitian matrix is real."""
+        """Make the diagonal real, as that of a Hermitian matrix is."""
         if self.hermitian:
             places = range(start, self.a.shape[0])
             self.a.imag[places, places] = 0
@@ -107,7 +107,7 @@ def _block(a: Any, k: int, count: int, hermitian: bool) -> Any:
 
 
 def _size(x: Any) -> Any:
-    """By which LAPACK chooses: of complex numbers the sum of both parts."""
+    """The size by which LAPACK chooses: for complex numbers, the sum of both parts."""
     import numpy
 
     return numpy.abs(x.real) + numpy.abs(x.imag)

@@ -1,9 +1,9 @@
-"""What the routines of linear algebra compute, in NumPy, for batches of matrices.
+"""The routines of linear algebra in NumPy, for batches of matrices.
 
-The interpreter's meaning and, through ``_trace.run_routine``, what runs where
-runtime/library finds no LAPACK. NumPy has no pivoted LU and no triangular solver, so
-these are here, blocked, so that their work is in matrix products. Used by
-factorizations.py and inverses.py.
+They are the specification, used by the interpreter, and, through
+``_trace.run_routine``, the fallback if runtime/library finds no LAPACK. NumPy has no
+pivoted LU and no triangular solver; these are implemented here by blocks, so that most
+work is in matrix products. Used by factorizations.py and inverses.py.
 """
 
 from typing import Any
@@ -11,7 +11,9 @@ from typing import Any
 from pellucid_compiler.catalogue.routines.lapack import lapack, svd
 
 BLOCK = 32
-LONG_ROW = 256  # columns from which on LAPACK's copies cost more than a loop over rows
+LONG_ROW = (
+    256  # from so many columns on, a loop over rows is faster than LAPACK's copies
+)
 
 
 def _each(function: Any, matrices: Any) -> list[Any]:
@@ -40,7 +42,7 @@ def cholesky(a: Any) -> list[Any]:
 
 
 def _cholesky_factor(a: Any) -> Any:
-    """None where a pivot is not positive or not a number."""
+    """The factor, or None if a pivot is not positive or is NaN."""
     import numpy
 
     try:
@@ -71,8 +73,8 @@ def _checked_cholesky(a: Any) -> tuple[Any, int]:
 
 
 def lu(a: Any, pivot: bool) -> list[Any]:
-    """L and U in one matrix, the row exchanged with each (from 1), the order of rows
-    that follows, and 0 or the first zero on U's diagonal.
+    """L and U in one matrix, the row exchanged with each (from 1), the resulting order
+    of rows, and 0 or the first zero on U's diagonal.
     """
     import numpy
 
@@ -116,7 +118,8 @@ def _lu_in_place(a: Any, pivots: Any, order: Any, pivot: bool) -> int:
 
 
 def _size(x: Any) -> Any:
-    """By which LAPACK chooses a pivot: of complex numbers the sum of both parts."""
+    """The size by which LAPACK chooses a pivot: for complex numbers, the sum of both
+    parts."""
     import numpy
 
     return numpy.abs(x.real) + numpy.abs(x.imag)
@@ -155,12 +158,12 @@ def geqrf(a: Any) -> list[Any]:
 
 
 def eigh(a: Any, upper: bool) -> list[Any]:
-    """Eigenvalues, the least first, and eigenvectors of Hermitian matrices."""
+    """Ascending eigenvalues and eigenvectors of Hermitian matrices."""
     return list(lapack("eigh_up" if upper else "eigh_lo", a))
 
 
 def eigvalsh(a: Any, upper: bool) -> list[Any]:
-    """Eigenvalues alone, the least first, of Hermitian matrices."""
+    """Ascending eigenvalues of Hermitian matrices."""
     return [lapack("eigvalsh_up" if upper else "eigvalsh_lo", a)]
 
 
@@ -202,7 +205,7 @@ def solve(a: Any, b: Any) -> list[Any]:
 
 
 def solve_triangular(a: Any, b: Any, upper: bool, unitriangular: bool) -> list[Any]:
-    """X with ``a X = b``, of which one triangle of ``a`` is read, by blocks of rows."""
+    """X with ``a X = b``, by blocks of rows; only one triangle of ``a`` is read."""
     import numpy
 
     n = a.shape[-1]
@@ -222,8 +225,9 @@ def solve_triangular(a: Any, b: Any, upper: bool, unitriangular: bool) -> list[A
 def _solve_corner(a: Any, x: Any, upper: bool, unitriangular: bool) -> None:
     """Replace ``x`` by the solution, row after row.
 
-    LAPACK's elimination does just that to upper triangles, and to lower ones from their
-    end, but it multiplies the zeros of the other triangle as well: not infinities.
+    LAPACK's elimination does the same for upper triangles, and for reversed lower ones,
+    but it also multiplies the zeros of the other triangle, which is wrong for
+    infinities.
     """
     import numpy
 
@@ -261,7 +265,7 @@ def pinv(a: Any, cutoff: Any, hermitian: bool) -> list[Any]:
 
 
 def lstsq(a: Any, b: Any, rcond: Any) -> list[Any]:
-    """The least X with the least ``|a X - b|``, and the ranks."""
+    """The smallest X that minimises ``|a X - b|``, and the ranks."""
     import numpy
 
     _, s, _ = svd(a, full_matrices=False)
@@ -296,7 +300,7 @@ def slogdet(a: Any) -> list[Any]:
 
 
 def adjugate(a: Any) -> list[Any]:
-    """The matrices of cofactors, transposed: of singular matrices too, by
+    """The transposed matrices of cofactors, also for singular matrices, by
     ``adj(U S Vᴴ) = det(U Vᴴ) V adj(S) Uᴴ``.
     """
     import numpy
