@@ -5,11 +5,11 @@
         return x.diagonal().sum()
 
 A composite has no kernel and no derivative: it runs in Python, on tensors of the
-framework that imports it, and everything follows from the ops that it calls: every
-device, Meta, gradients, vmap, forward mode. ``api`` is that framework: ``api.where`` is
-``torch.where``. This package is the other half of the catalogue, one file a family.
-Programs import single files of it at run time, so it imports nothing; the build calls
-``all_composites``. Read next: statistics.py, declare/variants.py.
+framework that imports it. Devices, Meta, gradients, vmap and forward mode follow from
+the ops that it calls. ``api`` is that framework: ``api.where`` is ``torch.where``. This
+package complements the catalogue, with one file per family. Programs import single
+files of it at run time, so it imports nothing; the build calls ``all_composites``. Read
+next: statistics.py, declare/variants.py.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 
 class _Api:
-    """The framework that runs the bodies; it puts its namespace here (``__dict__``)."""
+    """The framework that runs the bodies, which assigns its namespace
+    (``__dict__``).
+    """
 
     if TYPE_CHECKING:
 
@@ -33,7 +35,7 @@ api = _Api()
 
 
 class Composite:
-    """One overload: its schema, its body, and what the declaration says beside them."""
+    """One overload: its schema, its body, and the options of its declaration."""
 
     def __init__(
         self, schema: str, body: Callable[..., Any], options: dict[str, Any]
@@ -44,12 +46,12 @@ class Composite:
         self.__doc__ = body.__doc__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The body, for other bodies: what is called is not seen as an op."""
+        """Call the body directly, for use in other bodies; modes do not see the op."""
         return self.body(*args, **kwargs)
 
     @property
     def place(self) -> str:
-        """Where the body is found again: ``module:name``."""
+        """The import path of the body: ``module:name``."""
         return f"{self.body.__module__}:{self.body.__name__}"
 
 
@@ -63,7 +65,7 @@ def composite(
     Options:
 
     ``method``, ``function``  where it appears (True: as both; no method if it is in a
-                    namespace); neither: in ``torch.ops`` alone
+                    namespace); neither: only in ``torch.ops``
     ``namespace``   the module of the function: ``"linalg"``, ``"fft"``, ``"special"``,
                     whose name is a prefix of the op's (``linalg_norm``), or ``"nn"``,
                     which is ``_C._nn``
@@ -76,10 +78,11 @@ def composite(
                     function of the namespace that it begins with
     ``also``, ``autocast``, ``backward``, ``backward_out``, ``core``,
     ``tags``        as in declare/decorators.py
-    ``core_as``     a body of ops of Core ATen, where the own one is an op seen as this
-    ``variadic``    the last list of tensors may come loose: ``block_diag(a, b)``
-    ``gives_view``  a result that is a view of what the body computed stays one, as of
-                    PyTorch's; else nobody sees that it is
+    ``core_as``     a body of Core ATen ops for modes, if the body calls other ops
+    ``variadic``    the last list of tensors may be given as separate arguments:
+                    ``block_diag(a, b)``
+    ``gives_view``  a result that is a view of a tensor that the body computed remains a
+                    view, as in PyTorch; otherwise it becomes a base
     ``seen``        dispatch modes see the op itself, not the ops that it calls
     """
 
@@ -106,8 +109,9 @@ def all_composites() -> list[Composite]:
 def require(
     condition: bool, message: str, *given: Any, error: type[Exception] = RuntimeError
 ) -> None:
-    """Raise ``error`` unless ``condition`` holds. Each ``{}`` of the message is one of
-    ``given``, shapes as tuples; a call that is right formats nothing.
+    """Raise ``error`` unless ``condition`` holds. The ``{}`` of the message are
+    replaced by ``given``, shapes as tuples; nothing is formatted if the condition
+    holds.
     """
     if not condition:
         shown = (tuple(g) if isinstance(g, tuple) else g for g in given)
@@ -115,8 +119,8 @@ def require(
 
 
 def is_watched() -> bool:
-    """Whether a dispatch mode, other than a tracer, wants to see the ops of PyTorch's
-    body, where a faster one gives the same.
+    """Whether a dispatch mode other than a tracer is active: then a body should call
+    the ops of PyTorch's body, even if a faster equivalent exists.
     """
     return any(
         not (getattr(mode, "_observes", False) or hasattr(mode, "tracer"))
@@ -125,24 +129,24 @@ def is_watched() -> bool:
 
 
 def unbatched(x: Any) -> Any:
-    """The values of all examples, where ``vmap`` shows those of one."""
+    """The values of all examples of ``vmap``, where ``x`` appears as one example."""
     while (found := api._C._unwrap(x)) is not None:
         x = found[1]
     return x
 
 
 def all_true(condition: Any) -> bool:
-    """Whether every element is true, of every example that vmap runs, and on Meta."""
+    """Whether every element, of every example of vmap, is true; True on Meta."""
     condition = unbatched(condition)
     return not has_values(condition) or bool(condition.all())
 
 
 def any_true(condition: Any) -> bool:
-    """Whether some element is true, of some example that vmap runs; on Meta none is."""
+    """Whether an element, of any example of vmap, is true; False on Meta."""
     condition = unbatched(condition)
     return has_values(condition) and bool(condition.any())
 
 
 def has_values(x: Any) -> bool:
-    """Whether there are elements to read: not on Meta, and not of a fake tensor."""
+    """Whether elements can be read: False on Meta and for fake tensors."""
     return not (x.is_meta or hasattr(x, "fake_mode"))

@@ -1,4 +1,6 @@
-"""The leaky unit whose slope is drawn; the sigmoid's logarithm in two results."""
+"""rrelu, a leaky relu with random slopes, and the two results of
+log_sigmoid_forward.
+"""
 
 from pellucid_compiler.composites import api, composite, require
 
@@ -13,7 +15,7 @@ def _require_range(lower, upper):
 
 
 def _slopes(x, lower, upper, generator):
-    """Drawn where ``x`` is not positive; 1 elsewhere."""
+    """Random slopes where ``x`` is not positive; 1 elsewhere."""
     drawn = api.empty_like(x).uniform_(lower, upper, generator=generator)
     return api.where(x.detach() > 0, 1.0, drawn)
 
@@ -32,7 +34,7 @@ def _leaky(x, lower, upper):
 )
 def rrelu(x, lower, upper, training, generator):
     """``x`` where positive, else times a slope: drawn from U(lower, upper) in training,
-    the middle otherwise.
+    the mean of both otherwise.
     """
     _require_range(lower, upper)
     if not training:
@@ -86,7 +88,7 @@ def rrelu_with_noise_out(x, *options, out):
     function=False,
 )
 def rrelu_with_noise_functional(x, noise, *options):
-    """``rrelu_with_noise`` that gives the slopes and writes nothing."""
+    """``rrelu_with_noise`` that returns the slopes and writes nothing."""
     slopes = noise.clone()
     return rrelu_with_noise(x, slopes, *options), slopes
 
@@ -99,7 +101,7 @@ def rrelu_with_noise_functional(x, noise, *options):
     out=True,
 )
 def rrelu_with_noise_backward(grad, x, noise, lower, upper, training, self_is_result):
-    """The gradient of ``rrelu``, by the slopes that were drawn or the middle one."""
+    """The gradient of ``rrelu``, with the drawn slopes or the mean slope."""
     if training and upper - lower > 1e-6:
         return grad * noise
     slope = (lower + upper) / 2

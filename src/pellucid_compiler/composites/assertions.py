@@ -1,4 +1,4 @@
-"""Assertions as ops, which exported graphs hold; tests of whole tensors of bools."""
+"""Assertions as ops, for exported graphs; tests of whole tensors of bools."""
 
 from pellucid_compiler.composites import api, composite, require
 
@@ -29,7 +29,7 @@ def assert_scalar(number, assert_msg):
     **_IN_OPS,
 )
 def assert_tensor_metadata(a, size, stride, dtype, *, device, layout):
-    """Raises RuntimeError if ``a`` is not what is given."""
+    """Raises RuntimeError if a fact of ``a`` differs from the given one."""
     found = {
         "sizes": (size, list(a.shape)),
         "strides": (stride, list(a.stride()) if stride is not None else None),

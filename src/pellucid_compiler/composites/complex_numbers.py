@@ -1,5 +1,5 @@
-"""Views of complex tensors. Conjugation and negation are never pending:
-``resolve_conj`` has nothing to do.
+"""Views of complex tensors. Conjugation and negation are never pending, so
+``resolve_conj`` returns its argument.
 """
 
 from pellucid_compiler.composites import composite
@@ -31,12 +31,12 @@ def conj(x):
     tags="maybe_aliasing_or_mutating",
 )
 def conj_physical(x):
-    """The complex conjugates in memory of their own; a real tensor itself."""
+    """The complex conjugates in new memory; a real tensor itself."""
     return x._conj_physical() if x.is_complex() else x
 
 
 @composite("resolve_conj(Tensor(a) self) -> Tensor(a)", method=False)
 @composite("resolve_neg(Tensor(a) self) -> Tensor(a)", method=False)
 def resolved(x):
-    """The tensor itself: no conjugation or negation is ever delayed."""
+    """The tensor itself: no conjugation or negation is ever pending."""
     return x

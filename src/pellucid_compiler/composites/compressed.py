@@ -1,6 +1,6 @@
-"""Indices of sparse matrices: of each element, or the elements of each row together.
+"""Conversions of the indices of sparse matrices between COO and CSR.
 
-Libraries of graphs call these on tensors of indices, without sparse tensors.
+Graph libraries call these on tensors of indices, without sparse tensors.
 """
 
 from pellucid_compiler.composites import api, composite, require
@@ -13,7 +13,7 @@ from pellucid_compiler.composites import api, composite, require
     out=True,
 )
 def _convert_indices_from_coo_to_csr(rows, size, *, out_int32):
-    """Where each of ``size`` rows begins and the last one ends, among sorted rows."""
+    """The row pointers: where each of ``size`` rows begins, and the end of the last."""
     name = "_convert_indices_from_coo_to_csr"
     require(
         rows.dim() == 1,

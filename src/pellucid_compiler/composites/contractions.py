@@ -68,8 +68,9 @@ def bilinear(a, b, weight, bias):
 def einsum(equation, operands, *, path):
     """Einstein's sum: ``einsum("ij,jk->ik", a, b)``.
 
-    Operands are joined from left to right, or as ``path`` pairs their places; the
-    result of a pair is the last operand then. ``...`` names dims that broadcast.
+    Operands are contracted from left to right, or in the pairs of positions in
+    ``path``; the result of a pair becomes the last operand. ``...`` denotes dims that
+    broadcast.
     """
     plan = _planned(
         equation, tuple([t.dim() for t in operands]), None if path is None else (*path,)
@@ -85,21 +86,23 @@ def einsum(equation, operands, *, path):
     return _moved(result, plan.order)
 
 
-# The equation: what depends on names and ranks is found once.
+# The equation: everything that depends only on names and ranks is cached.
 
 
-# How two operands become one batched matrix product, whatever the sizes: dims of each
-# that nothing else mentions; pairs of dims of one name, which may broadcast; the
-# permutations to (batch, rows, columns), None where in order; the numbers of dims:
-# batch, rows of the first, summed, columns of the second; the result's permutation.
-# Where no name is summed over it is a product of elements instead: the permutation of
-# each operand and the index that adds dims of size 1, None where it needs none.
+# How to compute two operands as one batched matrix product, independent of sizes:
+# `summed`, the dims of each that occur nowhere else; `shared`, pairs of dims with one
+# name, which may broadcast; `orders`, the permutations to (batch, rows, columns), None
+# for identity; `counts`, the numbers of dims: batch, rows of the first, summed, columns
+# of the second; `order`, the result's permutation. If no name is summed, `elements`
+# describes an elementwise product: per operand the permutation, and the index that adds
+# dims of size 1, None if not needed.
 _Pairing = namedtuple("_Pairing", "summed shared orders counts order elements")
 
-# The steps of an equation, whatever the sizes: what several dims are named, with
-# (operand, dim) of each; diagonals (operand, dim, dim), one after the other; products
-# (place of the first operand, of the second, of the result, pairing); dims of the last
-# product that are summed; the result's permutation, None where in order.
+# The steps of an equation, independent of sizes: `repeated`, the names of several dims,
+# with (operand, dim) of each; `diagonals` (operand, dim, dim), in order; `products`
+# (position of the first operand, of the second, of the result, pairing); `summed`, the
+# dims of the last product that are summed; `order`, the result's permutation, None for
+# identity.
 _Plan = namedtuple("_Plan", "repeated diagonals products summed order")
 
 
@@ -135,7 +138,9 @@ def _repeated(terms):
 
 
 def _without_repeats(names):
-    """(pairs of dims of one name, which become their diagonal; the names then)."""
+    """(pairs of dims with one name, of which the diagonal is taken; the names
+    after).
+    """
     pairs, names = [], tuple(names)
     for name in dict.fromkeys(names):
         while names.count(name) > 1:
@@ -193,7 +198,7 @@ def _parsed(equation, ranks):
 
 
 def _implied_output(terms, free):
-    """The dims that broadcast, then those that one operand alone names, sorted."""
+    """The dims that broadcast, then those that only one operand names, sorted."""
     names = [name for term in terms for name in term]
     leading = [("...", k) for k in range(free) if ("...", k) in names]
     once = (n for n in names if names.count(n) == 1 and n not in leading)
@@ -204,7 +209,7 @@ def _tokens(term):
     parts = term.split("...")
     require(len(parts) <= 2, "einsum(): the term {!r} has more than one '...'", term)
     for name in "".join(parts):
-        if not name.isalpha():  # no message is written of the others
+        if not name.isalpha():  # format a message only for invalid names
             require(False, "einsum(): invalid subscript {!r}; give letters", name)
     return [*parts[0], Ellipsis, *parts[1]] if len(parts) == 2 else list(term)
 
@@ -219,7 +224,7 @@ def _with_ellipsis(term, count, free):
 
 
 def _require_sizes(operands, repeated):
-    """Refuse sizes of one name that neither agree nor broadcast."""
+    """Raise for sizes of one name that neither agree nor broadcast."""
     shapes = [t.shape for t in operands]
     for name, places in repeated:
         known = 1
@@ -240,7 +245,7 @@ def _require_sizes(operands, repeated):
 
 
 def _shown(name):
-    """A letter, or a dim that ``...`` names, in a message."""
+    """A dim's letter, or ``...``, for messages."""
     return name if isinstance(name, str) else "..."
 
 
@@ -283,13 +288,13 @@ def _paired(names_a, names_b, output):
 
 
 def _permutation(names, wanted):
-    """Where each of the wanted names is; None: they are in order."""
+    """The position of each of the wanted names; None if they are in order."""
     order = [names.index(n) for n in wanted]
     return None if order == sorted(order) else order
 
 
 def _aligned(names, wanted):
-    """(permutation, index) that bring the dims ``names`` in line with ``wanted``."""
+    """The (permutation, index) that aligns the dims ``names`` with ``wanted``."""
     index = tuple(slice(None) if n in names else None for n in wanted)
     return (
         _permutation(names, [n for n in wanted if n in names]),
@@ -326,7 +331,7 @@ def _product(a, b, pairing):
 
 
 def _broadcast(a, b, shared):
-    """Both with the greater of their sizes in the dims that they share."""
+    """Both operands, broadcast to each other in the dims that they share."""
     sizes_a, sizes_b = list(a.shape), list(b.shape)
     for p, q in shared:
         if sizes_a[p] == 1:
@@ -337,7 +342,7 @@ def _broadcast(a, b, shared):
 
 
 def _grouped(sizes, batch, rows):
-    """Sizes (batch, rows, rest): the dims of each group as one."""
+    """Sizes (batch, rows, rest), with the dims of each group merged."""
     groups = sizes[:batch], sizes[batch : batch + rows], sizes[batch + rows :]
     return [_count(group) for group in groups]
 

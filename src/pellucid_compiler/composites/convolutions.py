@@ -1,4 +1,4 @@
-"""Second forms of convolutions and products of three tensors."""
+"""Other forms of convolutions: PyTorch's kernels as ops, and conv_tbc."""
 
 from pellucid_compiler.composites import api, composite, require
 
@@ -74,7 +74,7 @@ def thnn_conv2d(x, weight, kernel, bias, stride, padding):
     out=True,
 )
 def conv_depthwise3d(x, weight, kernel, bias, stride, padding, dilation):
-    """``conv3d`` of every channel by itself."""
+    """``conv3d`` of every channel separately."""
     _require_kernel("conv_depthwise3d", weight, kernel)
     channels = x.shape[-4]
     return api.conv3d(x, weight, bias, stride, padding, dilation, channels)
@@ -140,7 +140,7 @@ _GEOMETRY = (
     out=True,
 )
 def convolution_overrideable(*arguments):
-    """What devices of other vendors implement."""
+    """Implemented by devices of other vendors."""
     raise NotImplementedError(
         "convolution_overrideable is for devices that bring a convolution of their "
         "own; call convolution"

@@ -1,12 +1,12 @@
-"""Parts of tensors in memory of their own; the copies of views that are declared in the
-catalogue derive from them (``declare/late_forms.py``).
+"""Copies of views and of parts of tensors. Copies of views that the catalogue declares
+are derived from these (``declare/late_forms.py``).
 """
 
 from pellucid_compiler.composites import composite, require
 
 
 def _write_parts(out, parts):
-    """Each part into the tensor of ``out`` in its place."""
+    """Write each part to the tensor at the same position of ``out``."""
     require(
         len(out) == len(parts),
         "out= has {} tensors for {} parts: give one for each",
@@ -44,7 +44,7 @@ def _copies(parts):
     tags="view_copy",
 )
 def detach_copy(x):
-    """The elements, without their history."""
+    """A copy of the elements, without history."""
     return x.detach().clone()
 
 
@@ -77,7 +77,7 @@ def view_copy(x, dtype):
     tags="view_copy",
 )
 def as_strided_copy(x, size, stride, storage_offset):
-    """What ``as_strided`` shows, copied."""
+    """A copy of ``as_strided``."""
     return x.as_strided(size, stride, storage_offset).clone()
 
 
@@ -102,7 +102,7 @@ def as_strided_scatter(x, src, size, stride, storage_offset):
 )
 @composite("unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]")
 def split_copy(x, split_size, dim):
-    """``split`` with memory of their own for the parts."""
+    """``split`` with copies of the parts."""
     return _copies(x.split(split_size, dim))
 
 
@@ -132,7 +132,7 @@ def split_into(x, split_size, dim, *, out):
     "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]"
 )
 def split_with_sizes_copy(x, split_sizes, dim):
-    """``split`` into parts of the given sizes, with memory of their own."""
+    """Copies of the parts of the given sizes."""
     return _copies(x.split(split_sizes, dim))
 
 
@@ -148,7 +148,7 @@ def split_with_sizes_copy(x, split_sizes, dim):
     function=False,
 )
 def split_with_sizes_into(x, split_sizes, dim, *, out):
-    """``split`` into parts of the given sizes, which are those of ``out``."""
+    """``split`` into parts of the given sizes, written to the tensors of ``out``."""
     _write_parts(out, x.split(split_sizes, dim))
 
 
@@ -168,7 +168,7 @@ def unsafe_chunk(x, chunks, dim):
     tags="view_copy",
 )
 def unbind_copy(x, dim):
-    """``unbind`` with memory of their own for the slices."""
+    """``unbind`` with copies of the slices."""
     return _copies(x.unbind(dim))
 
 

@@ -1,4 +1,4 @@
-"""How often numbers occur: bincount and histograms. All read values."""
+"""Counts of numbers: bincount and histograms. All of them read values."""
 
 import math
 
@@ -23,7 +23,7 @@ def _refuse_bool(name, x):
     tags="dynamic_output_shape",
 )
 def bincount(x, weights, minlength):
-    """How often each number from 0 on occurs, or its weights' sum."""
+    """How often each number from 0 on occurs, or the sum of its weights."""
     _refuse_bool("bincount", x)
     require(x.dim() == 1, "bincount takes a vector, not {} dimensions", x.dim())
     require(
@@ -50,8 +50,8 @@ def bincount(x, weights, minlength):
     "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", out=True
 )
 def histc(x, bins, min, max):
-    """How many elements are in each of ``bins`` equal parts of ``min`` to ``max``; of
-    the least to the greatest element where both are 0.
+    """How many elements are in each of ``bins`` equal parts of ``min`` to ``max``; if
+    both are 0, of the least to the greatest element.
     """
     _refuse_bool("histc", x)
     low, high = float(min), float(max)
@@ -210,8 +210,8 @@ def _edges(column, count, limits):
     seen=True,
 )
 def hash_tensor(x, dim, *, keepdim, mode):
-    """The bits of the elements over some dims, all by default, joined by exclusive or;
-    floats count as float64, integers as int64.
+    """The exclusive or of the elements' bits over some dims, by default all; floats are
+    converted to float64, integers to int64.
     """
     require(mode == 0, "hash_tensor: Unknown hash_tensor mode: {}", mode)
     if x.is_complex():

@@ -1,4 +1,6 @@
-"""Draws from the generator into given tensors, and like given ones."""
+"""Random tensors with ``out=``, in the shape of a given tensor, and by functional
+fills.
+"""
 
 from pellucid_compiler.composites import any_true, api, composite, require
 
@@ -62,7 +64,7 @@ def randint_from_into(low, high, size, *, generator=None, out):
 
 @_into("randperm.out", "randperm.generator_out", "SymInt n")
 def randperm_into(n, *, generator=None, out):
-    """The numbers from 0 to ``n - 1`` in any order."""
+    """The numbers from 0 to ``n - 1`` in random order."""
     return _sized(out, [n]).copy_(
         api.randperm(n, generator=generator, device=out.device)
     )
@@ -246,7 +248,7 @@ def normal_like(x, mean, std, *, generator):
     return api.empty_like(x).normal_(mean, std, generator=generator)
 
 
-# Normal numbers with a mean and a deviation of each
+# Normal numbers with one mean and one deviation per element
 
 
 @composite(

@@ -4,7 +4,7 @@ from math import sqrt
 
 from pellucid_compiler.composites import api, composite, is_watched, require
 
-# The value that selu goes to at -infinity, where alpha dropout puts what it drops.
+# Minus selu's limit at -infinity, the value that alpha dropout gives dropped elements.
 _ALPHA = 1.7580993408473766
 
 
@@ -92,7 +92,7 @@ def feature_dropout_(x, p, train):
 
 
 def _alpha_terms(x, like, p):
-    """(factor, summand) that keep mean and variance of selu's outputs."""
+    """(factor, summand) that preserve mean and variance of selu's outputs."""
     noise = like(x).bernoulli_(1 - p)
     scale = 1 / sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
     aten = api.ops.aten

@@ -1,4 +1,4 @@
-"""Functions of elements that other ops give: tests, powers, gamma functions."""
+"""Elementwise functions in terms of other ops: tests, powers, gamma functions."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Rows of a table: bags of them, and limits of their norms."""
+"""Embedding bags, and limits of the norms of embedding rows."""
 
 from pellucid_compiler.composites import api, composite, require
 
@@ -66,8 +66,8 @@ def embedding_bag_padded(
 ):
     """A bag is between two ``offsets``; the row ``padding_idx`` does not count.
 
-    Gives the bags, of each index its bag, the bags' sizes, and the rows that were the
-    greatest.
+    Returns the bags, the bag of each index, the bags' sizes, and the rows of the
+    greatest elements.
     """
     require(mode in (_SUM, _MEAN, _MAX), "embedding_bag: there is no mode {}", mode)
     require(
@@ -116,7 +116,7 @@ def _bag_of_each(indices, offsets, count, include_last_offset):
 
 
 def _greatest(weight, rows, indices, bags, counted, count):
-    """The greatest elements of each bag, 0 of an empty one, and whose row they are."""
+    """The greatest elements of each bag, 0 for an empty one, and their rows."""
     kept = counted.bool().nonzero().squeeze(1)
     rows, bags, indices = rows[kept], bags[kept], indices[kept]
     columns = weight.shape[1]

@@ -1,4 +1,4 @@
-"""Classes as vectors."""
+"""One-hot vectors of classes."""
 
 from pellucid_compiler.composites import api, composite, require
 
@@ -10,9 +10,9 @@ from pellucid_compiler.composites import api, composite, require
     tags="dynamic_output_shape",
 )
 def one_hot(x, num_classes):
-    """1 in the last dim at the class that an element names, 0 elsewhere; int64.
+    """1 at the index of each element's class in a new last dim, 0 elsewhere; int64.
 
-    Without ``num_classes`` the greatest class decides.
+    By default, ``num_classes`` is one more than the greatest class.
     """
     if num_classes == -1:
         require(

@@ -1,12 +1,12 @@
-"""Discrete Fourier transforms: sizes, dims and norms are settled here.
+"""The functions of ``torch.fft``: sizes, dims and norms of discrete Fourier transforms.
 
-The transforms are three linear ops (``catalogue/fourier.py``), so gradients of any
-order follow. Read next: spectra.py.
+The transforms themselves are three linear ops (``catalogue/fourier.py``), so gradients
+of any order follow. Read next: spectra.py.
 """
 
 from pellucid_compiler.composites import api, composite, require
 
-# The number of the factor: none, by the root of the count, by the count.
+# The numbers of normalizations: none, by the root of the count, by the count.
 _FACTORS = {
     True: {None: 0, "backward": 0, "ortho": 1, "forward": 2},
     False: {None: 2, "backward": 2, "ortho": 1, "forward": 0},
@@ -23,7 +23,7 @@ def _factor(norm, forward):
 
 
 def _floating(x):
-    """Integers in the default dtype."""
+    """``x``, converted to the default dtype if it has integers."""
     if x.is_floating_point() or x.is_complex():
         return x
     return x.to(api.get_default_dtype())
@@ -46,7 +46,7 @@ def _real(name, x):
 
 
 def _resized(x, dims, sizes):
-    """Cut, or filled with zeros behind, along ``dims`` to ``sizes``."""
+    """``x`` cropped or zero-padded at the end along ``dims`` to ``sizes``."""
     for dim, size in zip(dims, sizes, strict=True):
         missing = size - x.size(dim)
         if missing < 0:
@@ -82,7 +82,7 @@ def _one(x, dim):
 
 
 def several(name, x, s, dim):
-    """The dims, counted from the front, and the size requested of each."""
+    """The dims, counted from the front, and their requested sizes."""
     if dim is None:
         count = x.dim() if s is None else len(s)
         require(
@@ -114,7 +114,7 @@ def several(name, x, s, dim):
 
 
 def _some(name, x, s, dim):
-    """``several``, of which there is at least one."""
+    """``several``, with at least one dim."""
     dims, sizes = several(name, x, s, dim)
     require(dims, "{} transforms at least one dimension: none was given", name)
     return dims, sizes
@@ -166,10 +166,10 @@ def _one_dim(name):
 def fft(x, n, dim, norm):
     """The spectrum along ``dim``: element j is the sum of ``x[k] e^(-2πi jk/n)``.
 
-    ``n`` cuts the dimension or fills it with zeros. ``norm`` divides by n
+    ``n`` crops the dimension or pads it with zeros. ``norm`` divides by n
     (``"forward"``) or by its root (``"ortho"``); ``"backward"`` leaves that to
-    ``ifft``. Raises IndexError for a dimension that is not there, RuntimeError for
-    ``n < 1`` or another norm::
+    ``ifft``. Raises IndexError for a dimension that does not exist, RuntimeError for
+    ``n < 1`` or an unknown norm::
 
         torch.fft.fft(torch.tensor([1.0, 0, 0, 0]))  # four ones
     """
@@ -179,15 +179,15 @@ def fft(x, n, dim, norm):
 
 @_one_dim("fft_ifft")
 def ifft(x, n, dim, norm):
-    """What ``fft`` with the same ``norm`` made ``input`` of."""
+    """The inverse of ``fft`` with the same ``norm``."""
     at = _one(x, dim)
     return _to_complex("ifft", x, [at], [x.size(at) if n is None else n], norm, False)
 
 
 @_one_dim("fft_rfft")
 def rfft(x, n, dim, norm):
-    """The first ``n // 2 + 1`` elements of a real tensor's spectrum, whose conjugates
-    are the others. Raises RuntimeError for complex tensors.
+    """The first ``n // 2 + 1`` elements of a real tensor's spectrum; the others are
+    their conjugates. Raises RuntimeError for complex tensors.
     """
     at = _one(x, dim)
     sizes = [x.size(at) if n is None else n]
@@ -196,8 +196,8 @@ def rfft(x, n, dim, norm):
 
 @_one_dim("fft_irfft")
 def irfft(x, n, dim, norm):
-    """The ``n`` real numbers whose ``rfft`` is ``input``; ``2 (m - 1)`` of m elements
-    unless given.
+    """The ``n`` real numbers whose ``rfft`` is ``input``; by default ``2 (m - 1)`` for
+    m elements.
     """
     at = _one(x, dim)
     size = 2 * (x.size(at) - 1) if n is None else n
@@ -240,8 +240,8 @@ def _many_dims(name):
 
 @_many_dims("fft_fft")
 def fftn(x, s, dim, norm):
-    """``fft`` along each of ``dim``: all of them, or the last ones that ``s`` gives
-    sizes of (-1 keeps one). ``norm`` counts the elements of all.
+    """``fft`` along each of ``dim``; by default all dims, or the last ``len(s)``. A
+    size of -1 leaves a dim unchanged. ``norm`` counts the elements of all these dims.
     """
     dims, sizes = several("fftn", x, s, dim)
     return _to_complex("fftn", x, dims, sizes, norm, True)
@@ -249,7 +249,7 @@ def fftn(x, s, dim, norm):
 
 @_many_dims("fft_ifft")
 def ifftn(x, s, dim, norm):
-    """What ``fftn`` with the same ``norm`` made ``input`` of."""
+    """The inverse of ``fftn`` with the same ``norm``."""
     dims, sizes = several("ifftn", x, s, dim)
     return _to_complex("ifftn", x, dims, sizes, norm, False)
 

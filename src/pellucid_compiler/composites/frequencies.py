@@ -18,8 +18,8 @@ _OPTIONS = (
     seen=True,
 )
 def fftfreq(n, d, **options):
-    """The frequencies of the elements of ``fft``'s result for samples ``d`` apart:
-    0, 1, ... and then the negative ones, over ``n d``.
+    """The frequencies of the elements of ``fft``'s result for samples ``d`` apart: 0,
+    1, ... and then the negative ones, divided by ``n d``.
     """
     places = api.arange(n, **_floating("fftfreq", options))
     negative = places >= (n + 1) // 2
@@ -33,7 +33,7 @@ def fftfreq(n, d, **options):
     seen=True,
 )
 def rfftfreq(n, d, **options):
-    """The frequencies of the elements of ``rfft``'s result: none is negative."""
+    """The frequencies of the elements of ``rfft``'s result, which are not negative."""
     count = math.trunc(n / 2) + 1  # PyTorch has a frequency for -1, too
     return _over(api.arange(count, **_floating("rfftfreq", options)), n * d)
 
@@ -55,7 +55,7 @@ def _over(counts, span):
 
 @composite("fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor", namespace="fft")
 def fftshift(x, dim):
-    """The halves exchanged along ``dim`` (all of them), so that the frequency 0 is in
+    """The halves swapped along ``dim`` (by default all), so that the frequency 0 is in
     the middle.
     """
     dims, sizes = several("fftshift", x, None, dim)
@@ -64,6 +64,6 @@ def fftshift(x, dim):
 
 @composite("fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor", namespace="fft")
 def ifftshift(x, dim):
-    """What ``fftshift`` made ``input`` of."""
+    """The inverse of ``fftshift``."""
     dims, sizes = several("ifftshift", x, None, dim)
     return api.roll(x, [(n + 1) // 2 for n in sizes], dims)

@@ -1,4 +1,6 @@
-"""Gradient ops whose forward op is seen in another form, or that move elements."""
+"""PyTorch's gradient ops (``trace_backward``, ``linear_backward``, ...) as
+composites.
+"""
 
 from math import prod
 
@@ -6,7 +8,7 @@ from pellucid_compiler.composites import api, composite
 
 
 def _hidden(schema, **options):
-    """No function and no method: ``torch.ops.aten`` alone has them."""
+    """Declares an op without function and method, only in ``torch.ops.aten``."""
     return composite(schema, method=False, function=False, **options)
 
 
@@ -33,7 +35,7 @@ def trace_backward(grad, sizes):
     "bool sparse_grad) -> Tensor"
 )
 def gather_backward(grad, x, dim, index, sparse_grad):
-    """The gradient of ``gather``: to where the elements came from."""
+    """The gradient of ``gather``, added at the indices of the elements."""
     return x.new_zeros(x.shape).scatter_add(dim, index, grad)
 
 
@@ -42,7 +44,7 @@ def gather_backward(grad, x, dim, index, sparse_grad):
     "-> Tensor"
 )
 def index_select_backward(grad, sizes, dim, index):
-    """The gradient of ``index_select``: to where the slices came from."""
+    """The gradient of ``index_select``, added at the indices of the slices."""
     return grad.new_zeros(sizes).index_add(dim, index, grad)
 
 
@@ -51,7 +53,7 @@ def index_select_backward(grad, sizes, dim, index):
     "SymInt[] sizes, bool keepdim) -> Tensor"
 )
 def value_selecting_reduction_backward(grad, dim, indices, sizes, keepdim):
-    """The gradient of ``max`` and its like: to the elements that were selected."""
+    """The gradient of ``max`` and the like, for the selected elements."""
     if not keepdim and len(sizes):
         grad, indices = grad.unsqueeze(dim), indices.unsqueeze(dim)
     return grad.new_zeros(sizes).scatter(dim, indices, grad)
@@ -59,7 +61,7 @@ def value_selecting_reduction_backward(grad, dim, indices, sizes, keepdim):
 
 @_hidden("masked_select_backward(Tensor grad, Tensor input, Tensor mask) -> Tensor")
 def masked_select_backward(grad, x, mask):
-    """The gradient of ``masked_select``: to the elements that the mask names."""
+    """The gradient of ``masked_select``, for the elements under the mask."""
     shape = api.broadcast_shapes(x.shape, mask.shape)
     wide = x.new_zeros(shape).masked_scatter(mask, grad)
     return wide.sum_to_size(x.shape)
@@ -71,7 +73,7 @@ def masked_select_backward(grad, x, mask):
     seen=True,
 )
 def masked_scatter_backward(grad, mask, sizes):
-    """The masked elements in order; zeros behind them."""
+    """The elements of the gradient under the mask, in order, then zeros."""
     if grad.is_meta:
         return grad.new_empty(sizes)
     chosen = grad.masked_select(mask)
@@ -83,7 +85,7 @@ def masked_scatter_backward(grad, mask, sizes):
     "cummaxmin_backward(Tensor grad, Tensor input, Tensor indices, int dim) -> Tensor"
 )
 def cummaxmin_backward(grad, x, indices, dim):
-    """The gradient of ``cummax`` and ``cummin``: to the elements that were chosen."""
+    """The gradient of ``cummax`` and ``cummin``, for the selected elements."""
     return x.new_zeros(x.shape).scatter_add(dim, indices, grad)
 
 
@@ -92,7 +94,7 @@ def cummaxmin_backward(grad, x, indices, dim):
     "SymInt padding_idx, bool scale_grad_by_freq, bool sparse) -> Tensor"
 )
 def embedding_backward(grad, indices, rows, padding_idx, by_frequency, sparse):
-    """The gradient of ``embedding`` by its table: a dense one."""
+    """The dense gradient of ``embedding`` with respect to its table."""
     return api.ops.aten.embedding_dense_backward(
         grad, indices, rows, padding_idx, by_frequency
     )
@@ -120,13 +122,13 @@ def _fractional(dims):
 
 @_fractional(2)
 def fractional_max_pool2d_backward(grad, x, kernel, output_size, indices):
-    """The gradient of ``fractional_max_pool2d``: to the greatest elements."""
+    """The gradient of ``fractional_max_pool2d``, for the greatest elements."""
     return _scattered(grad, x, 2, indices)
 
 
 @_fractional(3)
 def fractional_max_pool3d_backward(grad, x, kernel, output_size, indices):
-    """The gradient of ``fractional_max_pool3d``: to the greatest elements."""
+    """The gradient of ``fractional_max_pool3d``, for the greatest elements."""
     return _scattered(grad, x, 3, indices)
 
 
@@ -147,18 +149,18 @@ _CONVOLUTION = (
     ),
 )
 def convolution_backward_overrideable(*arguments):
-    """What devices of other vendors implement."""
+    """Implemented by devices of other vendors."""
     raise NotImplementedError(
         "convolution_backward_overrideable is for devices that bring a convolution of "
         "their own; call convolution_backward"
     )
 
 
-# Of ops that are seen as themselves, by what autograd records of them.
+# Gradients of ops that modes see as themselves, from what autograd records.
 
 
 def recorded_gradients(function, grad, *operands):
-    """The gradients of the operands; they have gradients where that is recorded."""
+    """The gradients of the operands, which are differentiable if grad mode is on."""
     if any(api._C._unwrap(x) is not None for x in (grad, *operands)):
         return api.func.vjp(function, *operands)[1](grad)  # inside a transform
     create = api.is_grad_enabled()
@@ -240,7 +242,7 @@ def glu_backward_jvp(grad_x, grad, x, dgrad, dx, dim):
     "Tensor(a!) grad_input) -> Tensor(a!)"
 )
 def adaptive_avg_pool3d_backward(grad, x, *, grad_input):
-    """Of ``adaptive_avg_pool3d``."""
+    """The gradient of ``adaptive_avg_pool3d``."""
     pool, size = api._C._nn.adaptive_avg_pool3d, grad.shape[-3:]
     with api.no_grad():
         found = recorded_gradients(lambda x: pool(x, size), grad, x)[0]
@@ -283,7 +285,7 @@ def matmul_backward(grad, x, other, mask):
     seen=True,
 )
 def max_pool2d_backward(grad, x, kernel_size, stride, padding, dilation, ceil_mode):
-    """The gradient of ``max_pool2d``, which has no indices to give."""
+    """The gradient of ``max_pool2d``, which does not return indices."""
     window = kernel_size, stride, padding, dilation, ceil_mode
     return recorded_gradients(lambda x: api.max_pool2d(x, *window), grad, x)[0]
 
@@ -293,6 +295,6 @@ def max_pool2d_backward(grad, x, kernel_size, stride, padding, dilation, ceil_mo
     "int reduction, float delta, *, Tensor(a!) grad_input) -> Tensor(a!)"
 )
 def huber_loss_backward(grad, x, target, reduction, delta, *, grad_input):
-    """``huber_loss_backward`` written to ``grad_input``, which it alone calls so."""
+    """``huber_loss_backward`` written to ``grad_input``, the name of its ``out=``."""
     found = api.ops.aten.huber_loss_backward.default(grad, x, target, reduction, delta)
     return grad_input.resize_(found.shape).copy_(found)

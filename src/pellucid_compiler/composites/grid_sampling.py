@@ -1,4 +1,4 @@
-"""Sampling of images at given places, and the places that affine maps give."""
+"""Sampling of images at the coordinates of a grid, and the grids of affine maps."""
 
 from pellucid_compiler.composites import api, composite, require
 
@@ -12,7 +12,7 @@ _OPTIONS = (
 
 @composite(f"grid_sampler({_OPTIONS}) -> Tensor", method=False, autocast="float32")
 def grid_sampler(x, grid, *options):
-    """``x`` (N, C, ...) at the places ``grid`` (N, ..., dims), from -1 to 1."""
+    """``x`` (N, C, ...) at the coordinates ``grid`` (N, ..., dims), from -1 to 1."""
     require(
         x.dim() in (4, 5),
         "grid_sampler: an input of shape {}; give 4 or 5 dims",
@@ -73,7 +73,7 @@ def _sampled(x, grid, mode, padding, align_corners, dims):
         grid.shape[0],
     )
     sampler = _Sampler(x, padding, align_corners)
-    # The grid names the dims from the last one on.
+    # The grid lists the dims from the last one on.
     places = [sampler.place(grid[..., dims - 1 - d], d) for d in range(dims)]
     if mode == _BICUBIC:
         return sampler.cubic(places)
@@ -84,7 +84,7 @@ def _sampled(x, grid, mode, padding, align_corners, dims):
 
 
 class _Sampler:
-    """Elements of images at integer or real places."""
+    """Elements of images at integer or real coordinates."""
 
     def __init__(self, x, padding, align_corners):
         self.input = x
@@ -100,7 +100,7 @@ class _Sampler:
         return ((coordinate + 1) * n - 1) / 2
 
     def padded(self, place, d):
-        """``place`` moved into the image, unless it is zero-padded."""
+        """``place`` moved into the image, unless the image is zero-padded."""
         n = self.sizes[d]
         if self.padding == _ZEROS:
             return place
@@ -113,12 +113,12 @@ class _Sampler:
             extra = distance.fmod(span)
             flips = (distance / span).floor() % 2 == 0
             place = api.where(flips, extra + low, span - extra + low)
-        # NaN becomes the first place; one on the border does not move.
+        # NaN becomes the first coordinate; coordinates on the border do not move.
         place = place.nan_to_num(0.0, n - 1.0, 0.0)
         return api._C._nn.hardtanh(place, 0.0, n - 1.0)
 
     def at(self, places):
-        """The elements (N, C, ...) at whole places (N, ...); 0 outside."""
+        """The elements (N, C, ...) at integer coordinates (N, ...); 0 outside."""
         inside = index = None
         for d, place in enumerate(places):
             n = self.sizes[d]
@@ -177,7 +177,7 @@ def _cubic_weights(t):
     seen=True,
 )
 def affine_grid_generator(theta, size, align_corners):
-    """The places that affine maps ``theta`` send the pixels of an image to.
+    """The coordinates to which the affine maps ``theta`` map the pixels of an image.
 
     ``theta`` is (N, 2, 3) for ``size`` (N, C, H, W), (N, 3, 4) for (N, C, D, H, W).
     """

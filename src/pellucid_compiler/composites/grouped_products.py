@@ -1,4 +1,6 @@
-"""Products of groups of rows, each with a matrix of its own (mixtures of experts)."""
+"""Grouped GEMM: products of groups of rows, each with another matrix (mixtures of
+experts).
+"""
 
 from pellucid_compiler.composites import api, composite, require
 
@@ -9,11 +11,11 @@ from pellucid_compiler.composites import api, composite, require
     method=False,
 )
 def grouped_mm(a, b, offs, bias, out_dtype):
-    """The products of groups of ``a`` and ``b``, which ``offs`` says the ends of.
+    """The products of groups of ``a`` and ``b``; ``offs`` has the ends of the groups.
 
     Groups are rows of ``a`` times each matrix of ``b``; each matrix of ``a`` times
-    columns of ``b``; or, of two matrices, columns of ``a`` times rows of ``b``, whose
-    products are stacked. What is beyond the last group is zero.
+    columns of ``b``; or, for two matrices, columns of ``a`` times rows of ``b``, whose
+    products are stacked. Elements past the last group are zero.
     """
     _require_operands(a, b, offs, bias, out_dtype)
     if offs is None:

@@ -1,4 +1,4 @@
-"""Differences of neighbours, integrals by trapezoids, gradients on a grid."""
+"""Finite differences, integrals by the trapezoidal rule, gradients on a grid."""
 
 from pellucid_compiler.composites import api, composite, require
 from pellucid_compiler.composites.views import wrapped_in
@@ -10,7 +10,7 @@ from pellucid_compiler.composites.views import wrapped_in
     out=True,
 )
 def diff(x, n, dim, prepend, append):
-    """The differences of neighbours along ``dim``, ``n`` times."""
+    """The ``n``-th differences of adjacent elements along ``dim``."""
     require(x.dim() != 0, "diff takes tensors of at least one dimension")
     require(n >= 0, "diff: n is {}; give a number from 0 on", n)
     found = x
@@ -70,14 +70,14 @@ def _no_area(y, dim):
 
 
 def _pairs(name, y, dim):
-    """The sums of neighbours along ``dim``."""
+    """The sums of adjacent elements along ``dim``."""
     _refuse_bool(name, y)
     count = max(y.shape[dim] - 1, 0)
     return y.narrow(dim, y.shape[dim] - count, count) + y.narrow(dim, 0, count)
 
 
 def _widths(name, y, x, dim):
-    """The distances of neighbouring points, with as many dims as ``y``."""
+    """The distances of adjacent points, with as many dims as ``y``."""
     _refuse_bool(name, x)
     if x.dim() == 1:
         size = y.shape[dim]
@@ -110,8 +110,8 @@ def _refuse_bool(name, x):
     method=False,
 )
 def gradient(x, *, spacing, dim, edge_order):
-    """Central differences along each of ``dim``, points ``spacing`` apart; at the ends
-    one-sided ones.
+    """Central differences along each of ``dim``, one-sided at the ends; points are
+    ``spacing`` apart.
     """
     dims = _gradient_dims(x, dim)
     step = 1 if spacing is None else spacing
@@ -206,7 +206,7 @@ def _differences(x, step, dim, edge_order):
 
 
 def _gaps(x, step):
-    """The distances of neighbours along the last dim."""
+    """The distances of adjacent points along the last dim."""
     size = x.shape[-1]
     if not isinstance(step, api.Tensor):
         return api.full((size - 1,), float(step), dtype=x.dtype, device=x.device)

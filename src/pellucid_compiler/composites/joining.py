@@ -1,4 +1,4 @@
-"""Joined tensors: stacks along a dim, blocks along a diagonal, grids."""
+"""Joins: stacks along a dim, blocks along a diagonal, grids, flat buffers."""
 
 from itertools import combinations as choices
 from itertools import combinations_with_replacement as repeated_choices
@@ -95,7 +95,7 @@ def _require_tensors(name, tensors):
     aliases=("concatenate",),
 )
 def concat(tensors, dim):
-    """The tensors one after the other along ``dim``."""
+    """The tensors concatenated along ``dim``."""
     return api.cat(tensors, dim)
 
 
@@ -149,10 +149,9 @@ def broadcast_tensors(tensors):
     function=False,
 )
 def meshgrid(tensors, *, indexing):
-    """For each vector a grid of its elements along its own dim, the same for all.
+    """Each vector's elements along a separate dim, broadcast to a common grid.
 
-    ``indexing``: "ij" has a dim per vector in their order; "xy" exchanges the first
-    two.
+    ``indexing``: "ij" has one dim per vector, in their order; "xy" swaps the first two.
     """
     given = list(tensors)
     require(bool(given), "meshgrid: there are no tensors; give one or more vectors")
@@ -182,7 +181,7 @@ def meshgrid(tensors, *, indexing):
 
 @composite("meshgrid(Tensor[] tensors) -> Tensor[]", method=False, function=False)
 def meshgrid_by_rows(tensors):
-    """``meshgrid`` with a dim per vector in their order."""
+    """``meshgrid`` with one dim per vector, in their order."""
     return meshgrid(tensors, indexing="ij")
 
 
@@ -251,7 +250,7 @@ def unflatten_dense_tensors(flat, tensors):
     namespace="nn",
 )
 def pad_sequence(sequences, batch_first, padding_value, padding_side):
-    """Sequences (length, *) as one batch, shorter ones filled up at one end."""
+    """Sequences (length, *) as one batch, shorter ones padded at one end."""
     require(
         padding_side in ("left", "right"),
         "padding_side is 'left' or 'right', not {!r}",

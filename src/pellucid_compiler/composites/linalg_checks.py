@@ -1,4 +1,4 @@
-"""What library routines report as numbers, raised as errors; for the linalg files."""
+"""Checks of operands and of the routines' ``info`` results, for the linalg files."""
 
 from pellucid_compiler.composites import api, require
 
@@ -12,16 +12,16 @@ INDEFINITE = (
 
 
 def plain(x):
-    """What transforms wrapped: all examples of a batch, or the primal."""
+    """``x`` without wrappers of transforms: all examples of a batch, or the primal."""
     while (found := api._C._unwrap(x)) is not None:
         x = found[1]
     return x
 
 
 def check(name, info, meaning):
-    """Raises if a routine reported a failure; ``meaning`` says what the number tells,
-    with ``{}`` for it. Under ``vmap`` one matrix that fails is enough. Without elements
-    (Meta) nothing failed.
+    """Raises if a routine reported a failure. ``meaning`` explains the number, which
+    replaces ``{}``. Under ``vmap``, raises if any matrix failed. On Meta, nothing
+    fails.
     """
     info = plain(info)
     if info.is_meta or not info.any():
@@ -36,7 +36,7 @@ def check(name, info, meaning):
 
 
 def require_float(name, x):
-    """A tensor of floats or complex numbers."""
+    """Require a floating-point or complex tensor."""
     require(
         x.is_floating_point() or x.is_complex(),
         "{}: Expected a floating point or complex tensor as input. Got {}",
@@ -46,7 +46,7 @@ def require_float(name, x):
 
 
 def require_matrices(name, *tensors):
-    """Tensors of two or more dims and one dtype."""
+    """Require tensors with two or more dims and one dtype."""
     for x in tensors:
         require(
             x.dim() >= 2,
@@ -58,7 +58,7 @@ def require_matrices(name, *tensors):
 
 
 def require_one_dtype(name, first, *others):
-    """Tensors of the dtype of the first one."""
+    """Require tensors with the dtype of the first."""
     for x in others:
         require(
             x.dtype == first.dtype,
@@ -70,7 +70,7 @@ def require_one_dtype(name, first, *others):
 
 
 def require_pivots(name, pivots, factors):
-    """The exchanges of rows that ``lu_factor`` gave with ``factors``."""
+    """Require pivots that match ``factors``, as ``lu_factor`` returns them."""
     *batch, m, n = factors.shape
     require(
         pivots.dtype == api.int32
@@ -87,7 +87,7 @@ def require_pivots(name, pivots, factors):
 
 
 def require_square(name, x):
-    """A tensor of square matrices."""
+    """Require a tensor of square matrices."""
     require(
         x.dim() >= 2 and x.shape[-1] == x.shape[-2],
         "linalg.{}: shape {} holds no square matrix",

@@ -19,7 +19,8 @@ def eig(x):
     """The eigenvalues and eigenvectors (columns of length 1) of square matrices, both
     complex; the order is LAPACK's.
 
-    Vectors have a gradient where the eigenvalues differ, up to the phase of each.
+    The gradient of vectors is defined if the eigenvalues differ, up to the phase of
+    each.
 
     >>> torch.linalg.eig(torch.tensor([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues
     tensor([0.+1.j, 0.-1.j])
@@ -54,9 +55,9 @@ def _require_finite(name, x):
     ),
 )
 def eigh(x, UPLO):
-    """The eigenvalues, least first, and eigenvectors (columns) of Hermitian matrices.
+    """The ascending eigenvalues, and eigenvectors (columns), of Hermitian matrices.
 
-    Only the triangle that ``UPLO`` names is read.
+    Only the triangle ``UPLO`` is read.
     """
     return api._linalg_eigh(x, _is_upper(UPLO))
 
@@ -67,7 +68,7 @@ def eigh(x, UPLO):
     out=True,
 )
 def eigvalsh(x, UPLO):
-    """The eigenvalues of Hermitian matrices, the least first."""
+    """The ascending eigenvalues of Hermitian matrices."""
     return api._C._pellucid._linalg_eigvalsh(x, _is_upper(UPLO))
 
 
@@ -92,7 +93,7 @@ def _is_upper(triangle):
 def svd(A, full_matrices, *, driver):
     """``A = U diag(S) Vh``; U and Vh are square with ``full_matrices``.
 
-    ``driver`` chooses among routines of GPUs and is refused here.
+    ``driver`` selects a routine of GPUs and is refused here.
     """
     _refuse_driver("svd", driver)
     return api._linalg_svd(A, full_matrices, True)
@@ -104,7 +105,7 @@ def svd(A, full_matrices, *, driver):
     out=True,
 )
 def svdvals(A, *, driver):
-    """The singular values, the greatest first."""
+    """The singular values in descending order."""
     _refuse_driver("svdvals", driver)
     return api._C._pellucid._linalg_svdvals(A)
 
@@ -139,11 +140,11 @@ def cond(x, p):
     return ends[1] / ends[0] if p == -2 else ends[0] / ends[1]
 
 
-# What singular values count as zero
+# Which singular values count as zero
 
 
 def _cutoff(values, atol, rtol, size):
-    """Up to which size singular values count as zero, for each matrix."""
+    """The bound up to which singular values count as zero, per matrix."""
     tensor = api.Tensor
     if rtol is None:
         epsilon = size * api.finfo(values.dtype).eps
@@ -166,8 +167,8 @@ def _as_values(given, values):
 
 
 def _magnitudes(x, hermitian):
-    """The singular values; of symmetric matrices, of which one triangle is read, the
-    eigenvalues without their signs.
+    """The singular values; for ``hermitian``, the absolute eigenvalues, for which one
+    triangle is read.
     """
     return api.linalg.eigvalsh(x).abs() if hermitian else api.linalg.svdvals(x)
 
@@ -212,7 +213,7 @@ def pinv(x, *, atol, rtol, hermitian):
     out="out_rcond_tensor",
 )
 def pinv_of(x, rcond, hermitian):
-    """``pinv`` with ``rtol`` by position, its older name."""
+    """``pinv`` with ``rtol`` by position, under its older name."""
     return pinv(x, atol=None, rtol=rcond, hermitian=hermitian)
 
 
@@ -235,7 +236,7 @@ def pinverse(x, rcond):
     out=True,
 )
 def matrix_rank(x, *, atol, rtol, hermitian):
-    """How many singular values do not count as zero, as ``pinv`` counts them."""
+    """The number of singular values that are not zero by the rule of ``pinv``."""
     values = _magnitudes(x.detach(), hermitian)
     limit = _cutoff(values, atol, rtol, max(x.shape[-2:]))
     return (values > limit.unsqueeze(-1)).sum(-1)
@@ -253,7 +254,7 @@ def matrix_rank(x, *, atol, rtol, hermitian):
     out="out_tol_tensor",
 )
 def matrix_rank_of(x, tol, hermitian):
-    """``matrix_rank`` with an absolute limit, its older form."""
+    """``matrix_rank`` with an absolute bound, its older form."""
     values = _magnitudes(x.detach(), hermitian)
     if isinstance(tol, api.Tensor):
         tol = tol.to(values.dtype).unsqueeze(-1)

@@ -1,7 +1,7 @@
 """Factorizations of matrices: Cholesky, LU, LDL and QR.
 
-The routines are ``catalogue/factorizations.py``'s; here what they report becomes
-errors. Read next: linalg_eigenvalues.py, linalg_solutions.py.
+The routines are declared in ``catalogue/factorizations.py``; these functions raise the
+errors that they report. Read next: linalg_eigenvalues.py, linalg_solutions.py.
 """
 
 from pellucid_compiler.composites import api, composite, require
@@ -101,7 +101,7 @@ def lu(A, *, pivot):
 
 
 def unpacked(factors, pivots, with_permutation):
-    """P, L and U of what ``lu_factor`` gives."""
+    """P, L and U from the results of ``lu_factor``."""
     *_, m, n = factors.shape
     k = min(m, n)
     one = api.eye(m, k, dtype=factors.dtype, device=factors.device)
@@ -122,7 +122,7 @@ def unpacked(factors, pivots, with_permutation):
     seen=True,
 )
 def lu_unpack(factors, pivots, unpack_data, unpack_pivots):
-    """P, L and U of what ``lu_factor`` gives; those not requested are empty."""
+    """P, L and U from the results of ``lu_factor``; those not requested are empty."""
     require_matrices("lu_unpack", factors)
     require_pivots("lu_unpack", pivots, factors)
     p, lower, upper = unpacked(factors, pivots, unpack_pivots)
@@ -157,7 +157,7 @@ def ldl_factor_ex(x, *, hermitian, check_errors):
 )
 def ldl_factor(x, *, hermitian):
     """L and D of symmetric matrices (..., n, n) in one triangle, and the rows
-    exchanged: negative numbers, twice, for blocks of two rows in D.
+    exchanged, with repeated negative numbers for blocks of two rows in D.
 
     The lower triangle is read; complex matrices are Hermitian with ``hermitian``.
     No gradient. ``LinAlgError`` if D has a zero.
@@ -206,8 +206,8 @@ def qr(A, mode):
 def householder_product(vectors, tau):
     """The first columns of the product of reflections ``1 - tau v vᴴ``.
 
-    The vectors ``v`` are below the diagonal of ``input`` (..., m, n), as ``geqrf``
-    leaves them.
+    The vectors ``v`` are below the diagonal of ``input`` (..., m, n), as in the result
+    of ``geqrf``.
     """
     _require_reflections("householder_product", vectors, tau)
     *batch, m, n = vectors.shape
@@ -255,7 +255,9 @@ def reflected(x, vectors, tau, k):
     seen=True,
 )
 def ormqr(vectors, tau, other, left, transpose):
-    """``input3`` multiplied by the Q that ``geqrf`` left in ``self`` and ``input2``."""
+    """``input3`` multiplied by the Q that ``geqrf`` returned as ``self`` and
+    ``input2``.
+    """
     _require_reflections("ormqr", vectors, tau)
     require_matrices("ormqr", vectors, other)
     x = other if left else other.mH

@@ -1,4 +1,4 @@
-"""Norms of matrices and of tensors under PyTorch's older names, and what norms bound.
+"""Norms of matrices and tensors, also under PyTorch's older names, and ``renorm``.
 
 ``linalg.vector_norm`` is a loop (``catalogue/statistics.py``); the others call it or
 singular values. Read next: linalg_eigenvalues.py.
@@ -27,9 +27,9 @@ _ORDERS = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
 def matrix_norm(x, ord, dim, keepdim, *, dtype=None):
     """The norm of matrices in two dims.
 
-    ``ord`` is "fro" (root of the sum of squares), "nuc" (sum of the singular values),
-    2 or -2 (greatest, least singular value), 1 or -1 (of the sums of columns) or
-    ``inf`` or ``-inf`` (of those of rows).
+    ``ord`` is "fro" (root of the sum of squares), "nuc" (sum of the singular values), 2
+    or -2 (greatest or least singular value), 1 or -1 (greatest or least absolute sum of
+    a column), ``inf`` or ``-inf`` (of a row).
     """
     require(ord in _ORDERS, "linalg.matrix_norm: there is no norm of order {!r}", ord)
     dims = [d % max(x.dim(), 1) for d in dim]
@@ -57,7 +57,7 @@ def matrix_norm(x, ord, dim, keepdim, *, dtype=None):
 
 
 def _greatest(values, dim):
-    """The greatest along a dim that stays; 0 if it is empty, as norms have it."""
+    """The greatest along a dim, which is retained; 0 if it is empty, as for norms."""
     if not values.shape[dim]:
         return values.sum(dim, keepdim=True)
     return values.amax(dim, keepdim=True)
@@ -221,14 +221,14 @@ def nuclear_norm_over(x, dim, keepdim):
 
 @composite("norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor", method=False)
 def norm_except_dim(v, pow, dim):
-    """The norms of order ``pow`` over all dims but ``dim``, which stay with size 1; of
-    the whole tensor for -1.
+    """The norms of order ``pow`` over all dims except ``dim``, retained with size 1;
+    for -1, of the whole tensor.
     """
     if dim == -1:
         return api.linalg.vector_norm(v, pow)
     along = wrapped_in(v, dim)
     others = [d for d in range(v.dim()) if d != along]
-    if not others:  # no dims would be all of them
+    if not others:  # an empty list of dims would mean all of them
         return v.abs()
     return api.linalg.vector_norm(v, pow, others, keepdim=True)
 

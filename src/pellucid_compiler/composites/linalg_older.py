@@ -1,4 +1,4 @@
-"""Linear algebra under the names it had before ``linalg``: cholesky, qr, svd, ..."""
+"""Linear algebra under its names before ``torch.linalg``: cholesky, qr, svd, ..."""
 
 from pellucid_compiler.composites import api, composite, require
 from pellucid_compiler.composites.linalg_checks import INDEFINITE, check, require_square
@@ -7,7 +7,7 @@ from pellucid_compiler.composites.linalg_solutions import solve_triangular
 
 @composite("cholesky(Tensor self, bool upper=False) -> Tensor", out=True, seen=True)
 def cholesky(x, upper):
-    """``linalg.cholesky``, of which the named triangle is read."""
+    """``linalg.cholesky``, which reads only the upper or lower triangle."""
     api._package.calls.deprecation.deprecated("torch.cholesky", "torch.linalg.cholesky")
     factor, info = api._C._pellucid._linalg_cholesky(x.mH if upper else x)
     check("cholesky", info, INDEFINITE)
@@ -90,5 +90,5 @@ def svd(x, some, compute_uv):
     "lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor", out=True
 )
 def lu_solve(b, factors, pivots):
-    """``linalg.lu_solve`` with the right side first."""
+    """``linalg.lu_solve`` with the right-hand side first."""
     return api.linalg.lu_solve(factors, pivots, b)

@@ -29,7 +29,7 @@ def linalg_cross(a, b, *, dim):
 
 @composite("cross(Tensor self, Tensor other, int? dim=None) -> Tensor", out=True)
 def cross(a, b, dim):
-    """The cross product of vectors of 3 elements along ``dim`` (the first such)."""
+    """The cross product of vectors along ``dim``, by default the first of size 3."""
     if dim is None:
         api._package.calls.deprecation.deprecated(
             "cross without dim", "dim, or linalg.cross, where it is -1"
@@ -132,7 +132,7 @@ def matmul(a, b):
 
 @composite("linalg_multi_dot(Tensor[] tensors) -> Tensor", namespace="linalg", out=True)
 def multi_dot(tensors):
-    """The product of several matrices, in the order that costs least.
+    """The product of several matrices, in the cheapest order.
 
     The first and the last may be vectors.
     """
@@ -188,7 +188,7 @@ def _chain(matrices, splits, i, j):
     "chain_matmul(Tensor[] matrices) -> Tensor", out=True, variadic=True, method=False
 )
 def chain_matmul(matrices):
-    """The old name of ``linalg.multi_dot``, of one matrix too."""
+    """The old name of ``linalg.multi_dot``; also accepts a single matrix."""
     api._package.calls.deprecation.deprecated(
         "torch.chain_matmul", "torch.linalg.multi_dot"
     )
@@ -203,7 +203,7 @@ def chain_matmul(matrices):
 )
 @composite("matrix_power(Tensor self, int n) -> Tensor", out=True)
 def matrix_power(x, n):
-    """The matrix multiplied by itself; a negative ``n`` inverts first."""
+    """The ``n``-th power of a matrix; for negative ``n``, of its inverse."""
     require_square("matrix_power", x)
     if n == 0:
         return x.clone().copy_(api.eye(x.shape[-1], device=x.device))
@@ -216,8 +216,8 @@ def matrix_power(x, n):
     return power.clone() if power is x else power
 
 
-# Terms of Taylor's series, and up to which norm they reach the dtype's accuracy (Bader,
-# Blanes and Casas 2019, table 1).
+# The number of terms of Taylor's series, and the norms up to which they reach the
+# dtypes' accuracy (Bader, Blanes and Casas 2019, table 1).
 _TERMS = 18
 _REACH = {"float32": 3.01, "float64": 1.09}
 
@@ -249,6 +249,6 @@ def matrix_exp(x):
 
 
 def _most(halvings):
-    """The greatest number, of all examples; none is known on Meta."""
+    """The greatest number over all examples; 0 on Meta."""
     values = plain(halvings)
     return 0 if values.is_meta else int(values.max())

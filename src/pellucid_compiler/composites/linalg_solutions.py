@@ -52,7 +52,7 @@ def inv(A):
 
 
 def _is_vector(A, B):
-    """Whether B holds vectors: as NumPy decides it."""
+    """Whether B holds vectors, by NumPy's rule."""
     return B.dim() == 1 or (B.dim() == A.dim() - 1 and B.shape == A.shape[:-1])
 
 
@@ -148,8 +148,8 @@ def lu_solve(LU, pivots, B, *, left, adjoint):
     tags="dynamic_output_shape",
 )
 def lstsq(A, B, rcond, *, driver):
-    """X with the least ``|A X - B|``, the squares of that, the rank, and the singular
-    values (for the drivers "gelsd" and "gelss").
+    """The X that minimises ``|A X - B|``, the squared residuals, the rank, and the
+    singular values (for the drivers "gelsd" and "gelss").
     """
     require(
         driver in (None, "gels", "gelsy", "gelsd", "gelss"),
@@ -180,8 +180,8 @@ def lstsq(A, B, rcond, *, driver):
 
 
 def _residuals(A, solution, right, rank, driver):
-    """The squares of what each equation misses; none, though they count as results of
-    the operands, where PyTorch's driver does not know them.
+    """The squared residuals, or an empty tensor with a history where PyTorch's driver
+    does not compute them.
     """
     m, n = A.shape[-2:]
     if m > n and driver not in (None, "gelsy") and _is_full(rank, n):
@@ -190,7 +190,7 @@ def _residuals(A, solution, right, rank, driver):
 
 
 def _is_full(rank, n):
-    """Whether every matrix has the rank ``n``; on Meta they count as such."""
+    """Whether every matrix has the rank ``n``; True on Meta."""
     rank = plain(rank)
     return rank.is_meta or bool((rank == n).all())
 
@@ -232,7 +232,7 @@ def logdet(x):
     "linalg_tensorinv(Tensor self, int ind=2) -> Tensor", namespace="linalg", out=True
 )
 def tensorinv(x, ind):
-    """The inverse for ``tensordot``: the first ``ind`` dims are rows."""
+    """The inverse with respect to ``tensordot``: the first ``ind`` dims are rows."""
     require(ind > 0, "linalg.tensorinv: ind is {}; give a positive number", ind)
     rows, columns = list(x.shape[:ind]), list(x.shape[ind:])
     count = math.prod(rows)

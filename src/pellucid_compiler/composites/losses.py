@@ -5,7 +5,7 @@ from math import pi
 from pellucid_compiler.composites import api, composite, require
 from pellucid_compiler.composites.distances import pairwise_distance
 
-_NONE, _MEAN, _SUM = range(3)  # how schemas number reductions
+_NONE, _MEAN, _SUM = range(3)  # the numbers of reductions in schemas
 
 
 def reduced(loss, reduction):
@@ -89,8 +89,8 @@ def cosine_embedding_loss(a, b, target, margin, reduction):
     autocast="float32",
 )
 def triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction):
-    """``max(0, |anchor - positive| - |anchor - negative| + margin)``; ``swap`` takes
-    the positive's distance to the negative where that is less.
+    """``max(0, |anchor - positive| - |anchor - negative| + margin)``; with ``swap``,
+    the distance of positive and negative replaces the second one where it is smaller.
     """
     if not anchor.dim() == positive.dim() == negative.dim():
         raise RuntimeError(
@@ -117,8 +117,8 @@ def triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduct
     autocast="float32",
 )
 def multi_margin_loss(x, target, p, margin, weight, reduction):
-    """``sum max(0, margin - x[y] + x[i]) ** p`` over the wrong classes i, over their
-    count.
+    """``sum max(0, margin - x[y] + x[i]) ** p`` over the wrong classes i, divided by
+    the number of classes.
     """
     require(p in (1, 2), "multi_margin_loss: p is 1 or 2, not {}", p)
     scores = x if x.dim() > 1 else x.reshape(1, -1)
@@ -158,7 +158,7 @@ def multi_margin_loss(x, target, p, margin, weight, reduction):
     ),
 )
 def multilabel_margin_loss_forward(x, target, reduction):
-    """``multilabel_margin_loss``, and 1 at the classes that are named."""
+    """``multilabel_margin_loss``, and a mask of the target classes."""
     require(
         x.shape == target.shape and x.dim() <= 2,
         "multilabel_margin_loss: input {} and target {} must have the same "
@@ -186,7 +186,7 @@ def multilabel_margin_loss_forward(x, target, reduction):
     autocast="float32",
 )
 def multilabel_margin_loss(x, target, reduction):
-    """Margins of 1 between the classes named before the first -1 and all others."""
+    """Margins of 1 between the target classes (before the first -1) and all others."""
     return api.ops.aten.multilabel_margin_loss_forward(x, target, reduction)[0]
 
 
@@ -205,7 +205,7 @@ def nll_loss2d(x, target, weight, reduction, ignore_index):
 
 @composite(f"nll_loss_nd{_OF_LABELS}", namespace="nn")
 def nll_loss_nd(x, target, weight, reduction, ignore_index):
-    """``nll_loss`` of any number of places."""
+    """``nll_loss`` with any number of spatial dims."""
     return api._C._nn.nll_loss(x, target, weight, reduction, ignore_index)
 
 

@@ -1,4 +1,4 @@
-"""Tensors without values, and tensors that take other memory: empty, resize, set_."""
+"""Uninitialised tensors, and changes of a tensor's memory: empty, resize, set_."""
 
 from pellucid_compiler.composites import api, composite, require
 
@@ -14,7 +14,7 @@ _OUT = "Tensor(a!) out) -> Tensor(a!)"
     method=False,
 )
 def empty_into(size, *, memory_format=None, out):
-    """``out`` in these sizes; its values are arbitrary."""
+    """``out`` resized; its values are uninitialised."""
     return out.resize_(size, memory_format=memory_format or api.contiguous_format)
 
 
@@ -55,7 +55,9 @@ def empty_strided_into(size, stride, *, out):
     seen=True,
 )
 def new_empty_strided(x, size, stride, *, dtype, device, **options):
-    """Not filled, with these sizes and strides, of the dtype of ``x`` unless given."""
+    """An uninitialised tensor with these sizes and strides, by default of ``x``'s
+    dtype.
+    """
     dtype, device = dtype or x.dtype, device or x.device
     return api.empty_strided(size, stride, dtype=dtype, device=device, **options)
 
@@ -114,7 +116,7 @@ def _resized(x):
     seen=True,
 )
 def resize(x, size, *, memory_format):
-    """The elements in other sizes, more or fewer of them; new ones are arbitrary."""
+    """The elements under other sizes; additional elements are uninitialised."""
     memory_format = memory_format or api.contiguous_format
     return _resized(x).resize_(size, memory_format=memory_format)
 
@@ -128,7 +130,7 @@ def resize(x, size, *, memory_format):
     seen=True,
 )
 def resize_as(x, the_template, *, memory_format):
-    """The elements in the sizes of another tensor."""
+    """The elements under the sizes of another tensor."""
     return resize(x, the_template.shape, memory_format=memory_format)
 
 
@@ -148,7 +150,7 @@ def set_empty(x):
     seen=True,
 )
 def set_source(x, source):
-    """What ``x`` becomes as ``source``."""
+    """The functional form of ``x.set_(source)``."""
     return x.detach().clone().set_(source)
 
 
@@ -204,7 +206,7 @@ def set_storage(x, source, storage_offset=0, size=None, stride=None):
     seen=True,
 )
 def set_to_storage(x, source, storage_offset=0, size=None, stride=None):
-    """What ``x`` becomes as a view of a storage."""
+    """The functional form of ``x.set_(storage, ...)``."""
     return x.detach().clone().set_(source, storage_offset, size, stride or None)
 
 
@@ -225,8 +227,8 @@ def slice_inverse(x, src, dim, start, end, step):
     seen=True,
 )
 def from_file(filename, shared, size, *, dtype, **options):
-    """``size`` elements of a file; writes go to the file if it is ``shared``, which is
-    made, or made longer, where it does not hold them.
+    """``size`` elements of a file. If ``shared``, writes go to the file, which is
+    created or extended if necessary.
     """
     dtype = dtype or api.get_default_dtype()
     nbytes = (size or 0) * dtype.itemsize

@@ -1,10 +1,10 @@
-"""The gradients of normalizations in the statistics that the forward pass gave."""
+"""The gradients of normalizations, from the statistics of the forward pass."""
 
 from pellucid_compiler.composites import api, composite
 
 
 def _wide(x):
-    """Halves in float32."""
+    """``x``, in float32 if it has half precision."""
     return x.float() if x is not None and x.dtype in (api.half, api.bfloat16) else x
 
 
@@ -108,5 +108,5 @@ def native_batch_norm_backward(
     function=False,
 )
 def batch_norm_backward(*arguments):
-    """``native_batch_norm_backward``; ``reserve`` is of libraries for GPUs."""
+    """``native_batch_norm_backward``; ``reserve`` is for GPU libraries."""
     return native_batch_norm_backward(*arguments[:-1])

@@ -1,4 +1,4 @@
-"""Normalization by statistics of a batch, which running ones follow."""
+"""Batch normalization with running statistics."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def by_batch(
     momentum: float,
     eps: float,
 ) -> tuple[Any, Any, Any]:
-    """(the result, means, biased variances), which move the running ones."""
+    """(the result, means, biased variances); updates the running statistics."""
     output, mean, variance = api._C._pellucid._batch_norm_with_batch(
         x, weight, bias, eps
     )
@@ -44,7 +44,7 @@ def by_batch(
 
 
 def _without_history(found: Any) -> Any:
-    """What running statistics follow: a recorded graph of this body has its ops, not
+    """The statistics detached: a recorded graph of this body contains its ops, but not
     its ``no_grad``.
     """
     return found.detach() if found.requires_grad else found
@@ -55,7 +55,7 @@ def _in_dtype_of(like: Any, x: Any) -> Any:
 
 
 def require_running(mean: Any, variance: Any) -> tuple[Any, Any]:
-    """Both; RuntimeError where running statistics are missing."""
+    """Both; RuntimeError if running statistics are missing."""
     if mean is None or variance is None:
         raise RuntimeError(
             "batch_norm without training needs running_mean and running_var"
@@ -80,8 +80,8 @@ def batch_norm(
 ):
     """``(x - mean) / sqrt(var + eps) * weight + bias`` for every channel.
 
-    With ``training`` the statistics are the batch's, and the running ones move towards
-    them by ``momentum``; otherwise the running ones serve.
+    With ``training``, the statistics are the batch's, and the running ones move towards
+    them by ``momentum``; otherwise the running ones are used.
     """
     if training:
         return by_batch(x, weight, bias, running_mean, running_var, momentum, eps)[0]
@@ -119,7 +119,7 @@ def native_batch_norm(
     out=True,
 )
 def batch_norm_update_stats(x, running_mean, running_var, momentum):
-    """Means and biased variances of the channels, towards which running ones move."""
+    """Means and biased variances of the channels; updates the running statistics."""
     over, count = [0, *range(2, x.dim())], x.numel() // max(x.shape[1], 1)
     variance, mean = api.var_mean(x, over, correction=0)
     _update(running_mean, mean, momentum)
@@ -135,7 +135,7 @@ def batch_norm_update_stats(x, running_mean, running_var, momentum):
 def instance_norm(
     x, weight, bias, running_mean, running_var, by_input, momentum, eps, cudnn_enabled
 ):
-    """``batch_norm`` of every image by itself; ``use_input_stats=False`` takes the
+    """``batch_norm`` of every image separately; ``use_input_stats=False`` uses the
     running statistics.
     """
     if not by_input:

@@ -1,7 +1,7 @@
-"""Tensors as Python's numbers, and queries that do not return tensors.
+"""Tensors as Python numbers, and queries that do not return tensors.
 
-What is a method of the runtime's own (``x.item()``) is declared for its function and
-for ``torch.ops``; likewise the conversions of TorchScript (``aten::Int``).
+Methods that the runtime implements (``x.item()``) are declared here for their functions
+and for ``torch.ops``, and so are the conversions of TorchScript (``aten::Int``).
 """
 
 from pellucid_compiler.abi.dtypes import raise_category
@@ -92,7 +92,7 @@ def equal(x, y):
     tags="data_dependent_output",
 )
 def allclose(x, y, rtol, atol, equal_nan):
-    """Whether all elements are close, as ``isclose`` says."""
+    """Whether all elements are close by ``isclose``."""
     return bool(api.isclose(x, y, rtol, atol, equal_nan).all())
 
 
@@ -111,9 +111,9 @@ def allclose(x, y, rtol, atol, equal_nan):
     "result_type.Tensor(Tensor tensor, Tensor other) -> ScalarType", method=False
 )
 def result_type(first, second):
-    """The dtype that arithmetic gives for these two, tensors or numbers.
+    """The dtype of arithmetic on these two tensors or numbers.
 
-    Products of truth values are truth values, unlike sums.
+    Products of bools are bools, unlike sums.
     """
     pairs = sorted(map(_weight_and_dtype, (first, second)), key=_weight)
     (weight, dtype), (other_weight, other) = pairs
@@ -123,7 +123,7 @@ def result_type(first, second):
 
 
 def _beside(dtype, weaker):
-    """``dtype``, or what the category of the weaker one makes of it."""
+    """``dtype``, promoted to the category of the weaker operand if that is higher."""
     deciding, other = (str(each).removeprefix("torch.") for each in (dtype, weaker))
     common = raise_category(deciding, other)
     require(
@@ -136,7 +136,7 @@ def _beside(dtype, weaker):
 
 
 def _weight_and_dtype(operand):
-    """Tensors with dims decide before those without, and these before numbers."""
+    """Tensors with dims take precedence over 0-d tensors, and these over numbers."""
     if isinstance(operand, api.Tensor):
         return (0 if operand.dim() else 1), operand.dtype
     if isinstance(operand, bool):

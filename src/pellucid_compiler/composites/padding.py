@@ -1,4 +1,4 @@
-"""Padding by mode: with a value, or with elements of the tensor itself."""
+"""Padding by mode: constant, or with elements of the tensor itself."""
 
 from pellucid_compiler.composites import api, composite, require
 
@@ -10,7 +10,7 @@ _MODES = ("constant", "reflect", "replicate", "circular")
     namespace="nn",
 )
 def pad(x, pad, mode, value):
-    """``x`` widened by pairs of counts, from the last dim on."""
+    """``x`` padded by pairs of counts, from the last dim on."""
     if mode == "constant":
         return api.constant_pad_nd(x, pad, 0 if value is None else value)
     require(
@@ -56,7 +56,7 @@ def pad_enum(x, counts, mode, value):
     "_pad_circular(Tensor self, SymInt[] pad) -> Tensor", method=False, function=False
 )
 def pad_circular(x, pad):
-    """Padding wraps around from the other end."""
+    """Circular padding: wraps around from the other end."""
     for k in range(len(pad) // 2):
         dim, left, right = -1 - k, pad[2 * k], pad[2 * k + 1]
         size = x.shape[dim]
@@ -68,7 +68,7 @@ def pad_circular(x, pad):
             left,
             right,
         )
-        # What a negative count cuts off is not repeated.
+        # Elements cropped by a negative count are not repeated.
         first, kept = max(-left, 0), size + min(left, 0) + min(right, 0)
         middle = x.narrow(dim, first, kept) if kept != size else x
         x = api.cat(_around(middle, dim, kept, max(left, 0), max(right, 0)), dim)
@@ -76,9 +76,9 @@ def pad_circular(x, pad):
 
 
 def _around(x, dim, size, left, right):
-    """``x`` between its own end and its own beginning."""
+    """``x`` between copies of its end and its beginning."""
     parts = []
-    while left > 0:  # what a negative count on the other side cut may be needed twice
+    while left > 0:  # after cropping on the other side, x may be needed more than once
         count = left % size or size
         parts.append(x.narrow(dim, size - count, count))
         left -= count

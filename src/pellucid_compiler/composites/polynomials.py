@@ -1,10 +1,10 @@
-"""Orthogonal polynomials: their recurrences (Abramowitz and Stegun 22.7), run up to the
-greatest degree requested, each element with its own.
+"""Orthogonal polynomials by recurrences (Abramowitz and Stegun 22.7), up to the
+greatest of the elements' degrees.
 """
 
 from pellucid_compiler.composites import any_true, api, composite, require, unbatched
 
-_LONG = 64  # a degree from which closed forms are used, and recurrences looked at
+_LONG = 64  # the degree from which closed forms are used
 
 
 def _family(name):
@@ -27,8 +27,9 @@ def _family(name):
 def _evaluated(x, n, first, step, closed=None):
     """The polynomials that start 1, ``first(x)``; 0 for a negative degree.
 
-    ``closed(x, n)`` are the values of high degrees and where they hold: where a
-    recurrence that stays finite would take ``n`` steps. Others end at infinity.
+    ``closed(x, n)`` are the values for high degrees and a mask of where they hold:
+    where the recurrence stays finite and would take ``n`` steps. Elsewhere it ends at
+    infinity.
     """
     x, degrees = _operands(x, n)
     before, current = api.ones_like(x), first(x)
@@ -50,7 +51,7 @@ def _evaluated(x, n, first, step, closed=None):
 
 
 def _operands(x, n):
-    """Both as tensors of one shape; a number takes the tensor's dtype."""
+    """Both as tensors of one shape; a number is converted to the tensor's dtype."""
     tensors = [t for t in (x, n) if isinstance(t, api.Tensor)]
     dtype = api.result_type(x, n)
     if not (dtype.is_floating_point or dtype.is_complex):
@@ -69,7 +70,7 @@ def _operands(x, n):
 
 
 def _greatest(degrees):
-    """Of all examples, where the function is batched; 0 where no values are."""
+    """The greatest degree over all examples of a batched function; 0 on Meta."""
     degrees = unbatched(degrees)
     return int(degrees.max()) if degrees.numel() and not degrees.is_meta else 0
 

@@ -1,4 +1,4 @@
-"""Pooling of windows at random places, and the inverse of max pooling."""
+"""Fractional max pooling (random windows), and max unpooling."""
 
 from math import prod
 
@@ -35,7 +35,7 @@ def _unpooled(name, x, indices, size):
     seen=True,
 )
 def max_unpool2d(x, indices, output_size):
-    """Puts ``x`` at the ``indices`` of a max pooling; else 0."""
+    """``x`` at the ``indices`` of a max pooling, 0 elsewhere."""
     return _unpooled("max_unpool2d", x, indices, output_size)
 
 
@@ -47,12 +47,12 @@ def max_unpool2d(x, indices, output_size):
     seen=True,
 )
 def max_unpool3d(x, indices, output_size, stride, padding):
-    """Puts ``x`` at the ``indices`` of a max pooling; else 0."""
+    """``x`` at the ``indices`` of a max pooling, 0 elsewhere."""
     return _unpooled("max_unpool3d", x, indices, output_size)
 
 
 def _starts(sample, size, out, kernel):
-    """Where the windows start: (N, C, out) for ``sample`` (N, C)."""
+    """The starts of the windows: (N, C, out) for ``sample`` (N, C)."""
     last = api.full_like(sample, size - kernel).long().unsqueeze(-1)
     if out == 1:
         return last
@@ -64,7 +64,7 @@ def _starts(sample, size, out, kernel):
 
 
 def _places(name, spatial, kernel, output_size, samples):
-    """The flat places of every window's elements, which are the last dim."""
+    """The flat indices of every window's elements, along the last dim."""
     dims = len(kernel)
     flat = api.zeros((1,) * (2 + 2 * dims), dtype=api.int64, device=samples.device)
     for d, (n, k, out) in enumerate(zip(spatial, kernel, output_size, strict=True)):
@@ -76,7 +76,7 @@ def _places(name, spatial, kernel, output_size, samples):
             k,
             n,
         )
-        # The samples name the dims from the last one on.
+        # The samples list the dims from the last one on.
         starts = _starts(samples[..., dims - 1 - d], n, out, k)
         taps = starts.unsqueeze(-1) + api.arange(k, device=samples.device)
         shape = [*starts.shape[:2]] + [1] * (2 * dims)
@@ -124,7 +124,7 @@ def _declare(dims):
 
 @_declare(2)
 def fractional_max_pool2d(x, kernel, output_size, samples):
-    """The greatest elements of randomly placed windows, and their places (Graham
+    """The greatest elements of randomly placed windows, and their indices (Graham
     2014).
     """
     return _fractional("fractional_max_pool2d", x, kernel, output_size, samples)
@@ -132,7 +132,7 @@ def fractional_max_pool2d(x, kernel, output_size, samples):
 
 @_declare(3)
 def fractional_max_pool3d(x, kernel, output_size, samples):
-    """The greatest elements of randomly placed windows, and their places (Graham
+    """The greatest elements of randomly placed windows, and their indices (Graham
     2014).
     """
     return _fractional("fractional_max_pool3d", x, kernel, output_size, samples)

@@ -1,7 +1,7 @@
-"""What a tensor is: sizes, strides, kind of dtype, place in the graph.
+"""Queries on a tensor: sizes, strides, category of dtype, position in the graph.
 
-Tensors have these as methods and attributes of the runtime; what is declared here is
-their entry in ``torch.ops``.
+The runtime implements them as methods and attributes of tensors; these declarations are
+their entries in ``torch.ops``.
 """
 
 from pellucid_compiler.composites import api, composite
@@ -156,7 +156,7 @@ def get_device(x):
 
 @composite("is_distributed(Tensor self) -> bool", **_IN_OPS)
 def is_distributed(x):
-    """False: no tensor is spread over processes."""
+    """False: no tensor is distributed over processes."""
     return False
 
 
@@ -214,19 +214,19 @@ def retain_grad(x):
     "requires_grad_(Tensor(a!) self, bool requires_grad=True) -> Tensor(a!)", **_IN_OPS
 )
 def requires_grad_(x, requires_grad):
-    """Record what is done with it, or no longer."""
+    """Turn recording of gradients on or off, in place."""
     return x.requires_grad_(requires_grad)
 
 
 @composite("data(Tensor self) -> Tensor", **_IN_OPS)
 def data(x):
-    """The same memory without history."""
+    """An alias of the same memory without history."""
     return x.data
 
 
 @composite("set_data(Tensor(a!) self, Tensor new_data) -> ()", **_IN_OPS)
 def set_data(x, new_data):
-    """Exchange the memory, and keep the place in the graph."""
+    """Replace the memory without changing the position in the graph."""
     x.data = new_data
 
 

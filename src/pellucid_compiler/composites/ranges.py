@@ -1,4 +1,4 @@
-"""Numbers between two ends that tensors hold: linspace, logspace."""
+"""linspace and logspace with tensors as ends."""
 
 from pellucid_compiler.composites import api, composite, require
 
@@ -16,13 +16,13 @@ def _end(name, end):
             name,
             end.dim(),
         )
-        return 1 if end.is_meta else end.item()  # Meta has sizes alone
+        return 1 if end.is_meta else end.item()  # Meta has only sizes
     return end
 
 
 def _options(ends, given):
-    """The factory's options: the result is on the device of the ends, on Meta whatever
-    was requested.
+    """The factory's options: the result is on the device of the ends; on Meta, even if
+    another device is requested.
     """
     device = next(e.device for e in ends if isinstance(e, api.Tensor))
     if given["device"] is None or device.type == "meta":
@@ -55,7 +55,7 @@ def _between(name, base=""):
 
 @_between("linspace")
 def linspace(start, end, steps, **options):
-    """``steps`` numbers from ``start`` to ``end``, equally far apart."""
+    """``steps`` equally spaced numbers from ``start`` to ``end``."""
     ends = _end("linspace", start), _end("linspace", end)
     return api.linspace(*ends, steps, **_options((start, end), options))
 

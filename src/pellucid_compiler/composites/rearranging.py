@@ -12,7 +12,7 @@ from pellucid_compiler.composites.views import wrapped
 
 @composite("tile(Tensor self, SymInt[] dims) -> Tensor")
 def tile(x, dims):
-    """``repeat``, with counts of 1 put in front where some are left out."""
+    """``repeat``, with missing leading counts taken as 1."""
     return x.repeat([1] * (x.dim() - len(dims)) + dims)
 
 
@@ -32,7 +32,9 @@ def flipud(x):
 
 @composite("rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor", out=True)
 def rot90(x, k, dims):
-    """Rotated by ``k`` quarters from the first of ``dims`` towards the second."""
+    """Rotated ``k`` times by 90 degrees from the first of ``dims`` towards the
+    second.
+    """
     require(
         len(dims) == 2 and x.dim() >= 2,
         "rot90 turns in the plane of 2 dims: got dims {} of a tensor of {} dimensions",
@@ -118,7 +120,7 @@ def sum_to_size(x, size):
     tags="dynamic_output_shape",
 )
 def repeated_places(repeats, *, output_size):
-    """Each place as many times in a row as ``repeats`` says there."""
+    """Each index, repeated as often as ``repeats`` at that index says."""
     require(
         repeats.dim() == 1,
         "repeat_interleave: the counts are a vector, not of {} dims",
@@ -154,8 +156,8 @@ def _along(x, dim):
     "SymInt? output_size=None) -> Tensor"
 )
 def repeat_interleave(x, repeats, dim, *, output_size):
-    """Each slice along ``dim`` as many times in a row as ``repeats`` says; without
-    ``dim``, each element.
+    """Each slice along ``dim``, repeated as often as ``repeats`` says; without ``dim``,
+    each element.
     """
     require(
         repeats.dim() <= 1,
@@ -179,7 +181,7 @@ def repeat_interleave(x, repeats, dim, *, output_size):
     "SymInt? output_size=None) -> Tensor"
 )
 def repeat_interleave_evenly(x, repeats, dim, *, output_size):
-    """Each slice along ``dim`` ``repeats`` times in a row; without ``dim``, each
+    """Each slice along ``dim``, repeated ``repeats`` times; without ``dim``, each
     element.
     """
     if repeats < 0:
@@ -197,7 +199,7 @@ def repeat_interleave_evenly(x, repeats, dim, *, output_size):
     return x.index_select(dim, places)
 
 
-# Places
+# Indices
 
 
 @composite("argwhere(Tensor self) -> Tensor", tags="dynamic_output_shape")
@@ -211,11 +213,11 @@ def argwhere(x):
     out=True,
 )
 def nonzero_static(x, *, size, fill_value):
-    """``nonzero`` cut or filled up to ``size`` rows."""
+    """``nonzero`` cropped or padded to ``size`` rows."""
     require(size >= 0, "nonzero_static: size {} is negative", size)
     mask = x.reshape(-1) != 0
     rows = mask.cumsum(0) - 1
-    rows = api.where(mask & (rows < size), rows, size)  # what is left out: behind
+    rows = api.where(mask & (rows < size), rows, size)  # omitted elements: past the end
     result = api.full((size + 1, x.dim()), fill_value, dtype=api.int64, device=x.device)
     if x.dim():
         every = api.arange(x.numel(), device=x.device)

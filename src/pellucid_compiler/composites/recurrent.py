@@ -1,8 +1,8 @@
 """Recurrent layers over whole sequences: one matrix product for the inputs of all time
-steps, then one op that walks over time (``../catalogue/recurrent.py``).
+steps, then one op that scans over time (``../catalogue/recurrent.py``).
 
-Sequences are (time, batch, features) or packed: the rows of all time steps one after
-the other, ``batch_sizes`` of them each. ``run_stack`` is what ``nn.LSTM`` calls too.
+Sequences are (time, batch, features) or packed: the rows of all time steps
+concatenated, ``batch_sizes`` rows for each step. ``nn.LSTM`` calls ``run_stack``, too.
 """
 
 from pellucid_compiler.composites import api, composite, require
@@ -39,7 +39,7 @@ def lstm(x, hx, *options):
     """Long short-term memory over a sequence.
 
     ``params`` are the weights of each layer and direction: (ih, hh), with biases (ih,
-    hh, b_ih, b_hh), with a projection also hr. Gives the outputs and the last states.
+    hh, b_ih, b_hh), with a projection also hr. Returns the outputs and the last states.
     """
     output, (hidden, cell) = _sequence("LSTM", x, tuple(hx), *options)
     return output, hidden, cell
@@ -210,7 +210,7 @@ def run_layer(mode, x, state, weights, steps, reverse):
     w_input, w_state, b_input, b_state, projection = weights
     bias = b_input
     if mode != "GRU" and b_input is not None:
-        # One bias is enough where both are added to the same sum.
+        # Both biases are added to the same sum, so they can be merged.
         bias = b_input + b_state
     gates = api._C._nn.linear(x, w_input, bias)
     active = None
@@ -239,8 +239,8 @@ def run_layer(mode, x, state, weights, steps, reverse):
 class PackedSteps:
     """The rows of packed data as steps of a whole batch, and back.
 
-    ``active``, (time, batch), says which examples have a step at a time; None if all
-    have, always.
+    ``active``, (time, batch), is the mask of the examples that have a step at a time;
+    None if all examples have all steps.
     """
 
     def __init__(self, batch_sizes, device):
@@ -254,7 +254,7 @@ class PackedSteps:
             self.rows = self.active.flatten().nonzero().squeeze(1)
 
     def pad(self, data):
-        """(rows, features) to (time, batch, features), zeros where no example is."""
+        """(rows, features) to (time, batch, features), padded with zeros."""
         if self.active is not None:
             whole = data.new_zeros(self.time * self.batch, data.size(1))
             data = whole.index_copy(0, self.rows, data)

@@ -1,4 +1,4 @@
-"""Resampling by sizes or by factors, whichever is given."""
+"""Resampling to given sizes or by given scale factors."""
 
 from math import floor
 
@@ -6,7 +6,7 @@ from pellucid_compiler.composites import api, composite, require
 
 
 def _target(x, output_size, scale_factors):
-    """The sizes, and of each dim the factor, None where sizes are given."""
+    """The sizes, and per dim the scale factor, or None if sizes are given."""
     require(
         (output_size is None) != (scale_factors is None),
         "upsampling takes either output_size or scale_factors",

@@ -1,4 +1,6 @@
-"""Random counts and places: draws never have a history."""
+"""Random distributions: poisson, binomial, gamma, multinomial. Draws have no
+history.
+"""
 
 import math
 
@@ -11,7 +13,7 @@ from pellucid_compiler.composites import (
 
 
 def _require_values(message, condition):
-    """Of all examples; Meta has none."""
+    """Raise unless the condition holds for all examples; never on Meta."""
     require(all_true(condition), message)
 
 
@@ -25,7 +27,7 @@ def _require_values(message, condition):
     seen=True,
 )
 def poisson(x, generator):
-    """A Poisson count for each rate, in its dtype: PyTorch's counts at equal seeds."""
+    """A Poisson count per rate, in its dtype; the same as PyTorch's for equal seeds."""
     require(
         x.is_floating_point(),
         "poisson is not implemented for {}: give floating-point rates",
@@ -39,7 +41,7 @@ def poisson(x, generator):
 
 
 def _parameters(x):
-    """A copy for draws to take the place of."""
+    """A copy to be overwritten by draws."""
     return x.detach().to(api.float64, copy=True, memory_format=api.contiguous_format)
 
 
@@ -50,8 +52,8 @@ def _parameters(x):
     seen=True,
 )
 def binomial(count, prob, generator):
-    """How many of ``count`` trials succeed with probability ``prob``: PyTorch's
-    numbers at equal seeds.
+    """The number of ``count`` trials that succeed with probability ``prob``; the same
+    as PyTorch's for equal seeds.
     """
     require(
         count.is_floating_point(),
@@ -79,8 +81,8 @@ def binomial(count, prob, generator):
     seen=True,
 )
 def _standard_gamma(x, generator):
-    """A gamma variate of rate 1 for each shape: PyTorch's at equal seeds. The gradient
-    is that of the quantile at the variate's place (Figurnov et al. 2018).
+    """A gamma variate of rate 1 per shape; the same as PyTorch's for equal seeds. The
+    gradient is that of the quantile function (Figurnov et al. 2018).
     """
     require(
         x.is_floating_point(),
@@ -103,8 +105,8 @@ def _standard_gamma(x, generator):
     seen=True,
 )
 def _standard_gamma_grad(x, output):
-    """How a gamma variate follows its shape, by a central difference of the
-    distribution function over the density.
+    """The derivative of a gamma variate by its shape: a central difference of the
+    distribution function, divided by the density.
     """
     shape, place = x.detach().double(), output.detach().double()
     step = 1e-4 * shape
@@ -120,13 +122,13 @@ def _standard_gamma_grad(x, output):
     seen=True,
 )
 def _sample_dirichlet(x, generator):
-    """Gamma variates of rate 1 over their sum along the last dim."""
+    """Gamma variates of rate 1, divided by their sum along the last dim."""
     drawn = api._C._pellucid._draw_gamma_(_parameters(x), generator=generator)
     shares = drawn / drawn.sum(-1, keepdim=True)
     return shares.to(x.dtype).clamp(api.finfo(x.dtype).tiny, 1.0)
 
 
-# ------------------------------------------------------------------ places
+# ------------------------------------------------------------------ indices
 
 
 @composite(
@@ -136,7 +138,7 @@ def _sample_dirichlet(x, generator):
     seen=True,
 )
 def multinomial(x, num_samples, replacement, *, generator):
-    """Places in the last dim, drawn with the weights that it holds."""
+    """Indices into the last dim, drawn with its elements as weights."""
     if (
         x.dim() not in (1, 2)
         or not x.is_floating_point()
@@ -163,7 +165,7 @@ def multinomial(x, num_samples, replacement, *, generator):
 
 
 def _refuse_draw(x, num_samples):
-    """Raises the error of the first condition that does not hold."""
+    """Raise the error of the first condition that does not hold."""
     require(
         x.dim() in (1, 2),
         "multinomial takes one or two dimensions of weights, not {}",

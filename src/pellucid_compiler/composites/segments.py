@@ -18,8 +18,8 @@ _SEGMENTS = (
     forms=(f"segment_reduce.out({_SEGMENTS}, Tensor(a!) out) -> Tensor(a!)",),
 )
 def segment_reduce(data, reduce, *, lengths, indices, offsets, axis, unsafe, initial):
-    """``reduce`` of the segments of ``axis`` that have these lengths, or begin and end
-    at these offsets.
+    """``reduce`` of the segments of ``axis`` with these lengths, or with these offsets
+    as ends.
     """
     require(
         reduce in _STARTS, "segment_reduce: reduce is one of {}", ", ".join(_STARTS)

@@ -1,7 +1,7 @@
-"""Batch normalization whose statistics several processes share, in steps: the sums of
-each, what they make together, the elements, and the same for the gradient.
+"""The steps of synchronised batch normalization: statistics of each process, combined
+statistics, normalized elements, and the same for the gradient.
 
-PyTorch has kernels of these on GPUs alone; here every device computes them.
+PyTorch has these kernels only on GPUs; here every device computes them.
 """
 
 from pellucid_compiler.composites import api, composite, require
@@ -12,12 +12,12 @@ def _hidden(schema, **options):
 
 
 def _wide(x):
-    """Halves in float32, in which statistics are."""
+    """``x``, in float32 if it has half precision, for statistics."""
     return x.float() if x.dtype in (api.half, api.bfloat16) else x
 
 
 def _channels(vector, x):
-    """A value for each channel, to broadcast over ``x``."""
+    """A vector of channels, in a shape that broadcasts over ``x``."""
     return vector.reshape(1, -1, *(1,) * (x.dim() - 2))
 
 
@@ -41,7 +41,7 @@ def batch_norm_stats(x, eps):
     out=True,
 )
 def batch_norm_elemt(x, weight, bias, mean, invstd, eps):
-    """The normalized elements; ``eps`` is in ``invstd`` already."""
+    """The normalized elements; ``invstd`` includes ``eps`` already."""
     _rows(x, "batch_norm_elemt")
     normal = (_wide(x) - _channels(mean, x)) * _channels(invstd, x)
     if weight is not None:
@@ -65,8 +65,9 @@ _GATHERED = (
 def batch_norm_gather_stats_with_counts(
     x, mean, invstd, running_mean, running_var, momentum, eps, counts
 ):
-    """The statistics of all rows of ``mean`` and ``invstd`` [processes, channels],
-    whose samples ``counts`` counts; the running ones, if given, move towards them.
+    """The combined statistics of all rows of ``mean`` and ``invstd`` [processes,
+    channels], weighted by the numbers of samples in ``counts``. Updates the running
+    statistics, if given.
     """
     counts = counts.to(mean.dtype).reshape(-1, 1)
     total = counts.sum()
@@ -87,7 +88,7 @@ def batch_norm_gather_stats_with_counts(
 def batch_norm_gather_stats(
     x, mean, invstd, running_mean, running_var, momentum, eps, count
 ):
-    """``batch_norm_gather_stats_with_counts`` of equal counts."""
+    """``batch_norm_gather_stats_with_counts`` with equal counts."""
     counts = mean.new_full((mean.shape[0],), count)
     return batch_norm_gather_stats_with_counts(
         x, mean, invstd, running_mean, running_var, momentum, eps, counts
@@ -103,8 +104,8 @@ def batch_norm_gather_stats(
 def batch_norm_backward_reduce(
     grad, x, mean, invstd, weight, of_input, of_weight, of_bias
 ):
-    """Sums of grad and of grad times deviation, gradients of weight and bias; None for
-    what was not requested.
+    """The sums of grad and of grad times deviation, and the gradients of weight and
+    bias; None for those not requested.
     """
     rows, wide = _rows(x, "batch_norm_backward_reduce"), _wide(grad)
     total = wide.sum(rows)

@@ -1,4 +1,4 @@
-"""Places in sorted rows, and which elements differ."""
+"""Insertion points in sorted rows, membership, and distinct elements."""
 
 import math
 
@@ -18,8 +18,8 @@ from pellucid_compiler.composites import api, composite, require
     method=False,
 )
 def searchsorted(rows, values, *, out_int32, right, side, sorter):
-    """Where values would be put into sorted rows, before equal ones, or after with
-    ``right``.
+    """The insertion points of values in sorted rows: before equal elements, or after
+    them with ``right``.
     """
     require(
         side in (None, "left", "right"), "side is 'left' or 'right', not {!r}", side
@@ -46,8 +46,8 @@ def searchsorted(rows, values, *, out_int32, right, side, sorter):
 
 
 def _places(rows, values, shape, right):
-    """The routine's operands: tensors of one dtype that it reads, a row of values at
-    least.
+    """Calls the routine with operands of one dtype that it supports, and with at least
+    one row of values.
     """
     if not isinstance(values, api.Tensor):
         values = api.tensor(values, device=rows.device)
@@ -119,7 +119,7 @@ def is_number(elements, number, *, assume_unique, invert):
 
 
 def _require_order(*tensors):
-    """PyTorch sorts what it looks for."""
+    """Refuse dtypes without an order: PyTorch sorts the elements."""
     for tensor in tensors:
         require(
             tensor.dtype != api.bool and not tensor.is_complex(),
@@ -128,7 +128,7 @@ def _require_order(*tensors):
         )
 
 
-# ------------------------------------------------------------------ what differs
+# ------------------------------------------------------------------ distinct elements
 
 
 @composite(
@@ -140,8 +140,8 @@ def _require_order(*tensors):
     tags="dynamic_output_shape",
 )
 def unique_consecutive(x, return_inverse, return_counts, dim):
-    """The tensor without elements (slices along ``dim``) that equal the one before;
-    which of the others each is, and how many are equal.
+    """The elements (slices along ``dim``) that differ from the one before; the index
+    among them of each element, and the counts.
     """
     rows = x.reshape(-1) if dim is None else x.movedim(dim, 0)
     _require_comparable("unique_consecutive", rows)
@@ -183,9 +183,7 @@ def _require_comparable(name, rows):
     tags="dynamic_output_shape",
 )
 def unique_dim_consecutive(x, dim, return_inverse, return_counts):
-    """``unique_consecutive`` of slices along ``dim``, with everything that it gives,
-    whatever is requested.
-    """
+    """``unique_consecutive`` of slices along ``dim``, always with all results."""
     return unique_consecutive(x, True, True, dim)
 
 
@@ -198,9 +196,9 @@ def unique_dim_consecutive(x, dim, return_inverse, return_counts):
     tags="dynamic_output_shape",
 )
 def unique_dim(x, dim, sorted, return_inverse, return_counts):
-    """The different slices along ``dim``, in order; which of them each is, and how
-    many are equal, whatever is requested. Slices are numbered column by column: equal
-    numbers mean equal so far.
+    """The distinct slices along ``dim``, in order; the index among them of each slice,
+    and the counts, always with all results. Slices are ranked column by column: equal
+    ranks mean that they are equal so far.
     """
     slices = x.movedim(dim, 0)
     _require_comparable("unique", slices)

@@ -1,14 +1,14 @@
-"""Spectra of short pieces of a signal: ``stft`` and its inverse."""
+"""Short-time Fourier transforms: ``stft`` and ``istft``."""
 
 from pellucid_compiler.composites import api, composite, require
 from pellucid_compiler.composites.linalg_checks import plain
 
-# A sum of squared windows below this cannot be divided by.
+# The least sum of squared windows by which istft divides.
 _LEAST_ENVELOPE = 1e-11
 
 
 def _settled(name, n_fft, hop_length, win_length, window):
-    """The steps between pieces and the length of the window."""
+    """The hop between frames and the length of the window."""
     hop = n_fft // 4 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
     require(hop > 0, "{}: pieces {} apart; hop_length is 1 or more", name, hop)
@@ -30,7 +30,7 @@ def _settled(name, n_fft, hop_length, win_length, window):
 
 
 def _filled(window, length, n_fft, like):
-    """The window with zeros on both sides up to ``n_fft``; ones without a window."""
+    """The window zero-padded on both sides to ``n_fft``; by default ones."""
     if window is None:
         window = like.new_ones(length, dtype=like.dtype.to_real())
     left = (n_fft - length) // 2
@@ -83,12 +83,13 @@ def stft(
     return_complex,
     align_to_window,
 ):
-    """The spectra of windowed pieces of ``n_fft`` points, ``hop_length`` apart, of
-    signals of shape (time) or (batch, time): (batch, frequencies, pieces).
+    """The spectra of windowed frames of ``n_fft`` points, ``hop_length`` apart, of
+    signals of shape (time) or (batch, time): (batch, frequencies, frames).
 
-    With ``center`` the signal is padded so that piece t is around ``t * hop_length``.
-    The first half of the frequencies with ``onesided``, the default of real signals.
-    Raises RuntimeError for other shapes and windows that do not fit::
+    With ``center``, the signal is padded so that frame t is centred at ``t *
+    hop_length``. ``onesided``, the default for real signals, returns only the first
+    half of the frequencies. Raises RuntimeError for other shapes and windows that do
+    not fit::
 
         signal = torch.sin(torch.arange(400) * 0.3)
         torch.stft(signal, 64, window=torch.hann_window(64), return_complex=True)
@@ -136,7 +137,7 @@ def _framed(batch, n_fft, hop):
 
 @composite(f"stft({_PIECES}, {_KIND}) -> Tensor")
 def stft_from_start(x, n_fft, hop_length, win_length, window, *kind):
-    """``stft`` without padding: piece t begins at ``t * hop_length``."""
+    """``stft`` without padding: frame t begins at ``t * hop_length``."""
     return stft(x, n_fft, hop_length, win_length, window, False, "", *kind)
 
 
@@ -160,7 +161,7 @@ def istft(
     estimate (Griffin and Lim 1984), of ``length`` points if given.
 
     Raises RuntimeError for real tensors, sizes that do not fit, and windows whose
-    squares leave a point of the signal without weight.
+    squares sum to zero at a point of the signal.
     """
     _require_spectra(x)
     _advise_window("istft", window)
@@ -227,7 +228,9 @@ def _require_weights(envelope):
 
 
 def _overlapped(pieces, hop):
-    """(batch, pieces, points), each ``hop`` behind the one before, added up."""
+    """Overlap-add of frames (batch, frames, points), each ``hop`` after the one
+    before.
+    """
     batch, count, size = pieces.shape
     steps = hop * api.arange(count, device=pieces.device).unsqueeze(1)
     places = (steps + api.arange(size, device=pieces.device)).flatten()

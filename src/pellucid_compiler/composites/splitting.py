@@ -17,7 +17,7 @@ def _splittable(x, dim):
     "Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]"
 )
 def split_by_tensor(x, places, dim):
-    """``tensor_split`` into as many parts, or at the indices, that a tensor holds."""
+    """``tensor_split`` with the number of parts, or the indices, given as a tensor."""
     require(
         places.dim() in (0, 1) and places.dtype == api.int64,
         "tensor_split: the indices or sections are of int64 in a tensor of "
@@ -40,7 +40,7 @@ def split_by_tensor(x, places, dim):
     "-> Tensor(a)[]"
 )
 def split_evenly(x, sections, dim):
-    """Views of so many parts along ``dim``, as equal as can be."""
+    """Views of so many parts along ``dim``, whose sizes differ by at most one."""
     dim = _splittable(x, dim)
     require(sections > 0, "tensor_split: {} parts; give at least one", sections)
     least, more = divmod(x.shape[dim], sections)
@@ -86,14 +86,14 @@ def _split_into(name, x, sections, dim):
 
 @composite("hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]")
 def hsplit(x, sections):
-    """Equal parts along the second dim; of a vector, along its only one."""
+    """Equal parts along the second dim; for a vector, along its only one."""
     _require_dims("hsplit", x, 1)
     return _split_into("hsplit", x, sections, min(x.dim() - 1, 1))
 
 
 @composite("hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]")
 def hsplit_at(x, indices):
-    """Parts along the second dim; of a vector, along its only one."""
+    """Parts along the second dim; for a vector, along its only one."""
     _require_dims("hsplit", x, 1)
     return split_at(x, indices, min(x.dim() - 1, 1))
 

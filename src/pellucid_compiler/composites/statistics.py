@@ -1,4 +1,4 @@
-"""Sums over diagonals, means that skip NaN, quantiles, modes, covariances."""
+"""Traces, means without NaN, quantiles, modes, covariances."""
 
 import math
 import warnings
@@ -24,7 +24,7 @@ def trace(x):
     out=True,
 )
 def nanmean(x, dim, keepdim, *, dtype):
-    """The mean of the elements that are numbers, over ``dim``."""
+    """The mean over ``dim`` of the elements that are not NaN."""
     require(
         x.is_floating_point(), "nanmean takes a floating-point tensor, not {}", x.dtype
     )
@@ -46,7 +46,7 @@ _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 )
 @composite(f"quantile(Tensor self, Tensor q, {_QUANTILE}", out=True, autocast="float32")
 def quantile(x, q, dim, keepdim, *, interpolation):
-    """The ``q`` quantiles along ``dim``; a row of NaN has NaN."""
+    """The ``q`` quantiles along ``dim``; NaN for rows with NaN."""
     return _quantile(x, q, dim, keepdim, interpolation, skip_nan=False)
 
 
@@ -59,7 +59,7 @@ def quantile(x, q, dim, keepdim, *, interpolation):
     f"nanquantile(Tensor self, Tensor q, {_QUANTILE}", out=True, autocast="float32"
 )
 def nanquantile(x, q, dim, keepdim, *, interpolation):
-    """The ``q`` quantiles of the elements that are numbers."""
+    """The ``q`` quantiles of the elements that are not NaN."""
     return _quantile(x, q, dim, keepdim, interpolation, skip_nan=True)
 
 
@@ -124,12 +124,12 @@ def _between(ordered, ranks, how):
 )
 def mode(x, dim, keepdim):
     """The most frequent value along ``dim``, the least of equally frequent ones, and
-    the last place that holds it.
+    its last index.
     """
     if x.dim() == 0:
         return x.clone(), api.zeros_like(x, dtype=api.int64)
     ordered, places = x.movedim(dim, -1).sort(dim=-1, stable=True)
-    # Where the longest run of equal elements ends: farthest from its start.
+    # The end of the longest run of equal elements is farthest from its start.
     steps = api.arange(ordered.shape[-1], device=x.device)
     differs = ordered[..., 1:] != ordered[..., :-1]
     starts = api.nn.functional.pad(steps[1:] * differs, (1, 0))
@@ -168,7 +168,7 @@ def cov(x, *, correction, fweights, aweights):
 
 
 def _check_weights(name, weights, count):
-    """Of ``count`` observations: whole numbers where they are frequencies."""
+    """Check the weights of ``count`` observations; frequencies must be integers."""
     if weights is None:
         return
     fits = weights.is_floating_point()
@@ -188,7 +188,7 @@ def _check_weights(name, weights, count):
 
 
 def _covariances(rows, correction):
-    """Of observations that count alike."""
+    """The covariances of observations with equal weights."""
     count = rows.shape[1]
     if count <= correction:
         warnings.warn(

@@ -4,7 +4,7 @@ from pellucid_compiler.composites import composite, require
 
 
 def _attribute(name):
-    """Of a name that Python reads as an attribute."""
+    """Declare an op that is an attribute of tensors in Python."""
     return composite(
         f"{name}(Tensor(a) self) -> Tensor(a)",
         forms=(f"{name}.a(Tensor(a) self) -> Tensor(a)",),
@@ -15,7 +15,7 @@ def _attribute(name):
 
 @_attribute("mT")
 def mT(x):
-    """The last two dimensions exchanged."""
+    """The last two dimensions swapped."""
     require(
         x.dim() >= 2,
         "mT needs a matrix or a batch of them, not {} dimensions",
@@ -27,7 +27,7 @@ def mT(x):
 @_attribute("mH")
 @composite("adjoint(Tensor(a) self) -> Tensor(a)")
 def adjoint(x):
-    """The last two dimensions exchanged, the elements conjugated."""
+    """The last two dimensions swapped, the elements conjugated."""
     return x.mH
 
 

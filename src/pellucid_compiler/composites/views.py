@@ -20,7 +20,7 @@ def wrapped(dim, rank):
 
 
 def wrapped_in(x, dim):
-    """``dim`` of a tensor that needs one, counted from the front."""
+    """``dim`` counted from the front; raises for a tensor without dims."""
     require(
         x.dim() > 0,
         "Dimension specified as {} but tensor has no dimensions",
@@ -35,7 +35,7 @@ def wrapped_in(x, dim):
     aliases=("moveaxis",),
 )
 def move_dims(x, source, destination):
-    """The dims ``source`` at the places ``destination``, the others in their order."""
+    """The dims ``source`` moved to ``destination``, the others in their order."""
     require(
         len(source) == len(destination),
         "movedim: {} sources for {} destinations: give as many of each",
@@ -58,7 +58,7 @@ def move_dims(x, source, destination):
     aliases=("moveaxis",),
 )
 def move_dim(x, source, destination):
-    """The dim ``source`` at the place ``destination``."""
+    """The dim ``source`` moved to ``destination``."""
     rank = x.dim()
     taken, place = wrapped(source, rank), wrapped(destination, rank)
     order = list(range(rank))
@@ -70,7 +70,7 @@ def move_dim(x, source, destination):
 @composite("swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)")
 @composite("swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)")
 def swap_dims(x, first, second):
-    """A view with two dims exchanged."""
+    """A view with two dims swapped."""
     return x.transpose(first, second)
 
 
@@ -85,7 +85,7 @@ def swap_dims(x, first, second):
     tags="inplace_view",
 )
 def swap_own_dims(x, first, second):
-    """Two dims exchanged in place."""
+    """Two dims swapped in place."""
     return x.transpose_(first, second)
 
 
@@ -102,7 +102,7 @@ def unflatten(x, dim, sizes):
     require(len(sizes) > 0, "unflatten: the sizes are empty: give at least one")
     shape = tuple(x.shape)
     known = math.prod(size for size in sizes if size != -1)
-    # The size that is left out follows from this dim alone: the tensor may be empty.
+    # The omitted size follows from this dim only: the tensor may be empty.
     if sizes.count(-1) == 1 and known > 0 and shape[dim] % known == 0:
         sizes = [shape[dim] // known if size == -1 else size for size in sizes]
     require(
@@ -145,7 +145,9 @@ def chalf(x, *, memory_format):
     out=True,
 )
 def unsafe_view(x, size):
-    """``view`` of a tensor that nobody else has, so the result is none in schemas."""
+    """``view`` of a temporary tensor; the schema does not declare the result as a
+    view.
+    """
     return x.view(size)
 
 
@@ -153,7 +155,7 @@ def unsafe_view(x, size):
     "narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)"
 )
 def narrow(x, dim, start, length):
-    """``narrow`` from the place that ``start`` holds."""
+    """``narrow`` with ``start`` given as a tensor."""
     is_number = start.is_floating_point() or start.is_complex()
     require(
         start.dim() == 0 and not is_number and start.dtype is not api.bool,

@@ -4,7 +4,9 @@ from pellucid_compiler.composites import api, composite, require
 
 
 def _wider(name, out_dtype, *factors):
-    """The factors in the dtype of the result, which holds their products exactly."""
+    """The factors in the dtype of the result, which represents their products
+    exactly.
+    """
     is_half = factors[0].dtype in (api.bfloat16, api.float16)
     require(
         out_dtype == factors[0].dtype or (is_half and out_dtype == api.float32),

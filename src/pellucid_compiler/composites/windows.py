@@ -1,5 +1,5 @@
-"""Windows of a signal, periodic unless told otherwise: older forms of
-``signal.windows``, with its formulas.
+"""Window functions, periodic by default: older forms of ``signal.windows``, with its
+formulas.
 """
 
 from pellucid_compiler.composites import api, composite, require
