@@ -133,8 +133,11 @@ def is_stale(target: Path, dependencies: list[Path]) -> bool:
     return any(not d.exists() or d.stat().st_mtime_ns > made for d in dependencies)
 
 
-def run(command: list[str]) -> None:
-    """Runs `command` at the project's root; its output is the error's text."""
+def run(command: list[str]) -> str:
+    """Runs `command` at the project's root; its output is the error's text.
+
+    Returns what it wrote to the standard error stream: a compiler's warnings.
+    """
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if done.returncode != 0:
         shown = shlex.join(command)
@@ -143,6 +146,20 @@ def run(command: list[str]) -> None:
         raise BuildError(f"{shown}\n{done.stderr or done.stdout}")
     if done.stderr:
         print(done.stderr, file=sys.stderr)
+    return done.stderr
+
+
+def warned(target: Path) -> Path:
+    """A file that exists if compiling the object file `target` gave warnings."""
+    return target.with_suffix(".warned")
+
+
+def compile_object(target: Path, command: list[str]) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if run(command):
+        warned(target).touch()
+    else:
+        warned(target).unlink(missing_ok=True)
 
 
 def compile_commands(mode: Mode, *, werror: bool = False) -> dict[Path, list[str]]:
@@ -188,19 +205,23 @@ def precompiled_headers(folder: Path, prefix: list[str]) -> list[str]:
 
 
 def compile_runtime(mode: Mode, *, werror: bool) -> dict[Path, bool]:
-    """Compiles what changed: all objects, and whether each is new."""
+    """Compiles what changed: all objects, and whether each is new.
+
+    Where warnings are errors, what was compiled with warnings is compiled again.
+    """
     commands = compile_commands(mode, werror=werror)
     stale = {}
     for target, command in commands.items():
         dependency_file = target.with_suffix(".d")
-        if not dependency_file.exists() or is_stale(
-            target, read_dependencies(dependency_file)
+        if (
+            not dependency_file.exists()
+            or is_stale(target, read_dependencies(dependency_file))
+            or (werror and warned(target).exists())
         ):
-            target.parent.mkdir(parents=True, exist_ok=True)
             stale[target] = command
     with ThreadPoolExecutor(JOBS) as pool:
         failures = []
-        for future in [pool.submit(run, command) for command in stale.values()]:
+        for future in [pool.submit(compile_object, *item) for item in stale.items()]:
             try:
                 future.result()
             except BuildError as error:
