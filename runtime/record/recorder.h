@@ -39,8 +39,6 @@ class Recorder {
   // Of any thread's value, beside what its recorder has.
   static Holders holders(const TensorImpl& tensor);
 
-  Recorder();
-  ~Recorder();
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
@@ -69,6 +67,9 @@ class Recorder {
   const OpRecord* running = nullptr;  // the op that runs at once, which may ask for memory
 
  private:
+  Recorder() = default;
+  // Forgets what the thread that had it before left: counts, events, regions.
+  void reset();
   std::unique_lock<std::recursive_mutex> lock();
   void leave() noexcept;
   bool is_full() const;
