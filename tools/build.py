@@ -20,6 +20,7 @@ import subprocess
 import sys
 import sysconfig
 import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -167,8 +168,14 @@ def compile_object(target: Path, command: list[str]) -> None:
         warned(target).unlink(missing_ok=True)
 
 
-def compile_commands(mode: Mode, *, werror: bool = False) -> dict[Path, list[str]]:
-    """Object file to command line, for every source of the runtime."""
+def runtime_sources() -> list[Path]:
+    return sorted(RUNTIME.rglob("*.cpp"))
+
+
+def compile_commands(
+    mode: Mode, sources: Iterable[Path], *, werror: bool = False
+) -> dict[Path, list[str]]:
+    """Object file to command line, for sources of the runtime or of its tests."""
     driver = compiler()
     python = sysconfig.get_paths()["include"]
     include = ["-Iruntime", "-Isrc/pellucid/include", f"-isystem{python}"]
@@ -182,7 +189,7 @@ def compile_commands(mode: Mode, *, werror: bool = False) -> dict[Path, list[str
     level3 = [*common, "-march=x86-64-v3"]
     level3 += precompiled_headers(folder, level3)
     commands = {}
-    for source in sorted(RUNTIME.rglob("*.cpp")):
+    for source in sources:
         relative = source.relative_to(ROOT)
         target = folder / relative.with_suffix(".o")
         prefix = baseline if source in BASELINE else level3
@@ -209,12 +216,14 @@ def precompiled_headers(folder: Path, prefix: list[str]) -> list[str]:
     return ["-Winvalid-pch", "-include", str(target.with_suffix(""))]
 
 
-def compile_runtime(mode: Mode, *, werror: bool) -> dict[Path, bool]:
+def compile_sources(
+    mode: Mode, sources: Iterable[Path], *, werror: bool = False
+) -> dict[Path, bool]:
     """Compiles what changed: all objects, and whether each is new.
 
     Where warnings are errors, what was compiled with warnings is compiled again.
     """
-    commands = compile_commands(mode, werror=werror)
+    commands = compile_commands(mode, sources, werror=werror)
     stale = {}
     for target, command in commands.items():
         dependency_file = target.with_suffix(".d")
@@ -238,7 +247,7 @@ def compile_runtime(mode: Mode, *, werror: bool) -> dict[Path, bool]:
 
 def build_runtime(mode: Mode, *, werror: bool = False) -> Path:
     """Compiles what changed and links the extension modules; the runtime's path."""
-    compiled = compile_runtime(mode, werror=werror)
+    compiled = compile_sources(mode, runtime_sources(), werror=werror)
     for name in ("_C", *LIBRARIES):
         objects = [target for target in compiled if module_of(target) == name]
         extension = extension_path(mode, name)
@@ -322,7 +331,7 @@ def main() -> int:
     try:
         write_generated_sources()
         if arguments.only_compile:
-            compiled = compile_runtime(mode, werror=arguments.werror)
+            compiled = compile_sources(mode, runtime_sources(), werror=arguments.werror)
             print(f"compiled {len(compiled)} sources")
             return 0
         extension = build_runtime(mode, werror=arguments.werror)

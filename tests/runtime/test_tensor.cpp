@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "check.h"
+#include "../sanitizers/check.h"
 #include "core/geometry.h"
 #include "core/hooks.h"
 #include "core/tensor.h"
