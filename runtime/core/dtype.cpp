@@ -35,12 +35,6 @@ void raise_unpromoted(DType a, DType b) {
 
 std::string_view name(DType dtype) { return facts_of(dtype).torch_name + kPrefix; }
 
-bool parse_dtype(std::string_view text, DType& out) {
-  for (int code = 0; code < kNumDTypes; ++code)
-    if (text == kDTypeFacts[code].torch_name + kPrefix) return out = static_cast<DType>(code), true;
-  return false;
-}
-
 DType promote_classes(std::optional<DType> dimensioned, std::optional<DType> zero_dim, std::optional<DType> number) {
   return raise_category(dimensioned, raise_category(zero_dim, number)).value_or(default_dtype());
 }

@@ -26,7 +26,6 @@ constexpr DType carrier(DType dtype) {
 [[noreturn]] void raise_without_values(const char* op, DType dtype);
 
 std::string_view name(DType dtype);  // "float32"
-bool parse_dtype(std::string_view name, DType& out);
 // Both from tensors with dimensions, or both from numbers.
 [[noreturn]] void raise_unpromoted(DType a, DType b);
 inline DType promote(DType a, DType b) {

@@ -131,19 +131,6 @@ int64_t wrap_dim(int64_t dim, int64_t ndim) {
   return dim < 0 ? dim + range : dim;
 }
 
-uint64_t dim_mask(Sizes dims, int64_t ndim, bool empty_is_all) {
-  if (dims.empty() && empty_is_all) return ndim >= 64 ? ~uint64_t{0} : (uint64_t{1} << ndim) - 1;
-  uint64_t mask = 0;
-  for (const int64_t dim : dims) {
-    const uint64_t bit = uint64_t{1} << wrap_dim(dim, ndim);
-    if (mask & bit)
-      raise(ErrorKind::Runtime, "dimension %lld appears more than once in the list of dimensions",
-            static_cast<long long>(dim));
-    mask |= bit;
-  }
-  return mask;
-}
-
 void infer_size(Sizes given, int64_t numel, int64_t* out) {
   int64_t known = 1;
   int inferred = -1;

@@ -26,8 +26,6 @@ void dense_strides_like(Sizes sizes, Sizes strides, int64_t* out);
 
 // Maps -ndim .. ndim-1 to 0 .. ndim-1; a 0-d tensor accepts -1 and 0. Raises an Index error.
 int64_t wrap_dim(int64_t dim, int64_t ndim);
-// A bit per given dimension; raises on repeats. With `empty_is_all`, empty `dims` means all.
-uint64_t dim_mask(Sizes dims, int64_t ndim, bool empty_is_all);
 
 // Fills in the one -1 of a view's size; raises PyTorch's errors.
 void infer_size(Sizes given, int64_t numel, int64_t* out);

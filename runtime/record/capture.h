@@ -116,7 +116,6 @@ class Capture {
   Slot operand_slot(TensorImpl& tensor, const char* reader);
   std::optional<Action> describe(const OpCall& call);
   bool take_results(Action& action, const OpCall& call);
-  void check_versions(bool after_action);
 
   std::string failure_;
   bool is_open_ = true;

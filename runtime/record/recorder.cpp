@@ -28,10 +28,11 @@ constexpr size_t kMostEvents = 4096;
 
 constexpr KeySet kPlainKeys = kHistoryKeys | Key::CPU;
 
-// The recorders of all running threads.
+// All recorders, and those whose threads have ended. None is freed: another thread may be about to run one that it
+// found in the registry or in a recorded value. A new thread takes one that is unused.
 struct Registry {
   std::mutex mutex;
-  std::vector<Recorder*> recorders;
+  std::vector<Recorder*> recorders, unused;
 };
 Registry& registry() {
   static auto* made = new Registry;
@@ -39,31 +40,44 @@ Registry& registry() {
 }
 
 struct ThreadRecorder {
-  Recorder* made = nullptr;
-  ~ThreadRecorder() { delete made; }
+  Recorder* recorder = nullptr;
+  ~ThreadRecorder() {
+    if (!recorder) return;
+    Registry& all = registry();
+    std::lock_guard guard(all.mutex);
+    all.unused.push_back(recorder);
+  }
 };
-thread_local ThreadRecorder thread_recorder;
+thread_local ThreadRecorder of_thread;
+
+// Two threads may write to one tensor: its memory is taken by one of them.
+std::mutex taking;
 
 }  // namespace
 
 Recorder& Recorder::of_this_thread() {
-  if (!thread_recorder.made) thread_recorder.made = new Recorder;
-  return *thread_recorder.made;
-}
-
-Recorder::Recorder() {
+  if (of_thread.recorder) return *of_thread.recorder;
   Registry& all = registry();
   std::lock_guard guard(all.mutex);
-  all.recorders.push_back(this);
+  if (all.unused.empty()) {
+    all.recorders.push_back(of_thread.recorder = new Recorder);
+  } else {
+    of_thread.recorder = all.unused.back();
+    all.unused.pop_back();
+    of_thread.recorder->reset();
+  }
+  return *of_thread.recorder;
 }
 
-Recorder::~Recorder() {
-  Registry& all = registry();
-  std::lock_guard guard(all.mutex);
-  std::erase(all.recorders, this);
+void Recorder::reset() {
+  counts_ = {};
+  events_.clear();
+  depth_ = 0;
+  refuses_reads_ = watched_ = false;
+  running = nullptr;
 }
 
-// The registry's lock is not held while a recorder runs: the runner takes the recorder's own lock.
+// The registry's lock is released first: running a segment takes the recorder's lock, which may be held for long.
 void Recorder::run_readers(Storage& storage) {
   std::vector<Recorder*> recorders;
   {
@@ -236,7 +250,6 @@ Operand Recorder::take_memory(TensorImpl& self) {
 template <class TensorAt>
 bool Recorder::add_write(OpCall& call, const ElementFunction& function, const uint64_t* params, TensorImpl& self,
                          TensorAt&& tensor_at) {
-  static std::mutex taking;  // two threads may write to one tensor
   const auto guard = lock();
   const bool is_value = find_value(self) >= 0;
   Operand taken{};

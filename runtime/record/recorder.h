@@ -39,8 +39,6 @@ class Recorder {
   // The holders of a value of any thread, without its recorder's own references.
   static Holders holders(const TensorImpl& tensor);
 
-  Recorder();
-  ~Recorder();
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
@@ -69,6 +67,9 @@ class Recorder {
   const OpRecord* running = nullptr;  // the op that runs unrecorded, which may need memory of values
 
  private:
+  Recorder() = default;
+  // Forgets what the thread that had it before left: counts, events, regions.
+  void reset();
   std::unique_lock<std::recursive_mutex> lock();
   void leave() noexcept;
   bool is_full() const;

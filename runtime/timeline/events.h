@@ -73,10 +73,6 @@ class ChunkedList {
   Entry& operator[](size_t index) const { return chunks_of(index)[index & (kChunk - 1)]; }
   size_t size() const { return size_.load(std::memory_order_acquire); }
   void clear() { size_.store(0, std::memory_order_relaxed); }
-  // Frees all chunks except the first; only for the owner.
-  void shrink() {
-    for (size_t k = 1; k < kMostChunks && chunks_[k]; ++k) std::free(chunks_[k].exchange(nullptr));
-  }
   // Touches the memory of the first entries, so that appending causes no page faults.
   bool warm_up() { return chunks_of(0) || make_room(0, 1) != SIZE_MAX; }
 

@@ -1,7 +1,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "check.h"
+#include "../sanitizers/check.h"
 #include "core/allocator.h"
 #include "core/storage.h"
 #include "core/tensor.h"

@@ -3,7 +3,7 @@
 #include <span>
 #include <thread>
 
-#include "check.h"
+#include "../sanitizers/check.h"
 #include "core/bounded_cache.h"
 
 using namespace pellucid;

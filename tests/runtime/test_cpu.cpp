@@ -1,7 +1,7 @@
 #include <cstring>
 #include <string>
 
-#include "check.h"
+#include "../sanitizers/check.h"
 #include "core/cpu.h"
 
 namespace {

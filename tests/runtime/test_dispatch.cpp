@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstring>
 
-#include "check.h"
+#include "../sanitizers/check.h"
 #include "core/dispatcher.h"
 #include "core/generator.h"
 #include "core/thread_pool.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "check.h"
+#include "../sanitizers/check.h"
 #include "kernels/axes.h"
 #include "kernels/cut.h"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 
-#include "check.h"
+#include "../sanitizers/check.h"
 #include "core/thread_pool.h"
 #include "kernels/nest.h"
 #include "kernels/reduce.h"

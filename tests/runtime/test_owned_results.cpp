@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "check.h"
+#include "../sanitizers/check.h"
 #include "core/owned_results.h"
 #include "core/schema.h"
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "check.h"
+#include "../sanitizers/check.h"
 #include "kernels/conversion.h"
 #include "kernels/pack.h"
 #include "test_kernels.h"

@@ -1,7 +1,7 @@
 #include <bit>
 #include <cmath>
 
-#include "check.h"
+#include "../sanitizers/check.h"
 #include "core/dispatcher.h"
 #include "core/generator.h"
 #include "core/thread_pool.h"

@@ -1,53 +1,53 @@
 """Builds and runs programs of C++ tests (``check.h``, ``main.cpp``) under sanitizers.
 
-Objects are kept in ``build/`` for all programs, made again when a source or any header
-is newer, and compiled on all cores. Used by ``tests/runtime`` and ``tests/autograd``.
+Objects of the runtime are those of ``make sanitize``: ``tools/build.py`` compiles what
+changed. Used by ``tests/runtime`` and ``tests/autograd``.
 """
 
 from __future__ import annotations
 
+import fcntl
+import importlib.util
 import os
-import shutil
 import subprocess
+import sys
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILD = ROOT / "build" / "tests-sanitized"
-FLAGS = (
-    *("-std=c++20", "-O1", "-g", "-fno-omit-frame-pointer", "-Wall", "-Wextra"),
-    *("-march=x86-64-v3", "-pthread", "-Iruntime", "-Itests/sanitizers"),
-    *("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"),
-)
 
 
-def _compiled(compiler: str, source: Path, newest_header: float) -> Path:
-    target = BUILD / source.relative_to(ROOT).with_suffix(".o")
-    needed = max(source.stat().st_mtime, newest_header)
-    if not target.exists() or target.stat().st_mtime < needed:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        command = [compiler, *FLAGS, "-c", str(source), "-o", str(target)]
-        subprocess.run(command, cwd=ROOT, check=True)
-    return target
+def load_build() -> ModuleType:
+    """tools/build.py as a module of its own; the folder build/ has its name."""
+    tools = ROOT / "tools"
+    if str(tools) not in sys.path:
+        sys.path.append(str(tools))
+    spec = importlib.util.spec_from_file_location("tools_build", tools / "build.py")
+    assert spec and spec.loader
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def build_program(name: str, folders: Iterable[str]) -> Path:
     """The program of the sources in ``folders``, relative to the project's root."""
-    compiler = os.environ.get("CXX") or shutil.which("g++") or "clang++"
-    headers = [p for top in ("runtime", "tests") for p in (ROOT / top).rglob("*.h")]
-    newest = max(path.stat().st_mtime for path in headers)
+    build = load_build()
+    mode = build.MODES["sanitize"]
     sources = [
         path
         for folder in (*folders, "tests/sanitizers")
         for path in sorted((ROOT / folder).glob("*.cpp"))
         if not path.name.startswith("benchmark")
     ]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        objects = list(pool.map(lambda s: _compiled(compiler, s, newest), sources))
-    program = BUILD / f"{name}-tests"
-    command = [compiler, *FLAGS, *map(str, objects), "-o", str(program)]
-    subprocess.run(command, check=True)
+    program = ROOT / "build" / f"{name}-tests"
+    program.parent.mkdir(exist_ok=True)
+    # Processes of tests that run at the same time compile one after the other.
+    with (program.parent / "sanitize.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        objects = list(build.compile_sources(mode, sources))
+    command = [*build.compiler(), *mode.link_flags, *map(str, objects)]
+    subprocess.run([*command, "-pthread", "-ldl", "-o", str(program)], check=True)
     return program
 
 

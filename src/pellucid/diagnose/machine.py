@@ -156,11 +156,11 @@ def _processor() -> str:
         return "unknown processor"
 
 
-def _times(work: Callable[[], object], seconds: float = _SECONDS) -> list[float]:
-    """Seconds of single calls, sorted, for so long and at least some calls."""
+def _times(work: Callable[[], object]) -> list[float]:
+    """Seconds of single calls, sorted: calls for _SECONDS, and _CALLS at least."""
     work()
     found: list[float] = []
-    end = time.perf_counter() + seconds
+    end = time.perf_counter() + _SECONDS
     while len(found) < _CALLS or (time.perf_counter() < end and len(found) < 1000):
         begin = time.perf_counter()
         work()

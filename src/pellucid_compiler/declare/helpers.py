@@ -62,11 +62,8 @@ def over_dims(
     x: Tensor,
     dims: int | Sequence[int] | None,
     keepdim: bool = False,
-    body: Callable[[Expr], Any] = lambda e: e,
 ) -> Tensor:
-    """``reduce`` of ``body(element)`` over ``dims``; ``keepdim`` leaves them
-    with size 1.
-    """
+    """``reduce`` of the elements over ``dims``; ``keepdim`` leaves them with size 1."""
     reduced = wrap_dims(dims, x.rank)
     remaining = [d for d in range(x.rank) if d not in reduced]
     shape = reduced_shape(x, reduced, keepdim)
@@ -77,7 +74,7 @@ def over_dims(
 
         def inner(*free: Expr) -> Any:
             rest = dict(zip(reduced, free, strict=True))
-            return body(x[[fixed[d] if d in fixed else rest[d] for d in range(x.rank)]])
+            return x[[fixed[d] if d in fixed else rest[d] for d in range(x.rank)]]
 
         return reduce([x.shape[d] for d in reduced], inner) if reduced else inner()
 

@@ -36,11 +36,11 @@ def _start_llvm() -> None:
 
 
 @functools.cache
-def _target_machine(name: str, level: int) -> Any:
+def _target_machine(name: str) -> Any:
     target = target_named(name)
     _start_llvm()
     return llvm.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu, features="", opt=level, reloc="pic", codemodel="small"
+        cpu=target.cpu, features="", opt=CODEGEN_LEVEL, reloc="pic", codemodel="small"
     )
 
 
@@ -66,23 +66,23 @@ def _around(text: str, message: str) -> str:
     return ""
 
 
-def compile_object(text: str, target: Target, level: int = CODEGEN_LEVEL) -> bytes:
+def compile_object(text: str, target: Target) -> bytes:
     """The ELF object of an LLVM module in text form."""
-    machine = _target_machine(target.name, level)
+    machine = _target_machine(target.name)
     result: bytes = machine.emit_object(_parse(text, target, machine))
     return result
 
 
-def compile_assembly(text: str, target: Target, level: int = CODEGEN_LEVEL) -> str:
+def compile_assembly(text: str, target: Target) -> str:
     """The assembly of an LLVM module, for people to read."""
-    machine = _target_machine(target.name, level)
+    machine = _target_machine(target.name)
     result: str = machine.emit_assembly(_parse(text, target, machine))
     return result
 
 
-def compile_blob(text: str, target: Target, entry: str = "kernel") -> Blob:
-    """The relocatable blob of an LLVM module that defines ``entry``."""
-    return link(compile_object(text, target), entry)
+def compile_blob(text: str, target: Target) -> Blob:
+    """The relocatable blob of an LLVM module that defines ``kernel``."""
+    return link(compile_object(text, target), "kernel")
 
 
 class Executable:

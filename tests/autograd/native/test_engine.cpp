@@ -1,7 +1,7 @@
 #include <cmath>
 #include <thread>
 
-#include "check.h"
+#include "../../sanitizers/check.h"
 #include "toy_ops.h"
 
 using namespace toy;

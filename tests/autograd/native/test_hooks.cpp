@@ -1,6 +1,6 @@
 #include "autograd/hooks.h"
 
-#include "check.h"
+#include "../../sanitizers/check.h"
 #include "toy_ops.h"
 
 using namespace toy;

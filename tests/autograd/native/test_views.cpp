@@ -1,5 +1,5 @@
+#include "../../sanitizers/check.h"
 #include "autograd/node.h"
-#include "check.h"
 #include "core/thread_state.h"
 #include "toy_ops.h"
 

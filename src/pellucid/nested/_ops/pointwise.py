@@ -132,13 +132,3 @@ def _does_not_fit(value: Tensor, parts: Parts) -> RuntimeError:
         f"tensor of shape {_sizes_text(parts)}: the ragged dim is broadcast from 1, or "
         "read from a padded tensor"
     )
-
-
-def unpadded(padded: Tensor, like: Parts) -> Tensor:
-    """The rows of a padded tensor that ``like`` has."""
-    axis, counts = max(like.axis, 1), like.structure.counts
-    pieces = [
-        each.narrow(axis - 1, 0, count)
-        for each, count in zip(padded.unbind(), counts, strict=True)
-    ]
-    return joined(pieces, like, axis)
