@@ -11,9 +11,8 @@ Contract with ``pellucid._C.ModuleBase``, the C base class:
   and debuggers need nothing special) and can be weakly referenced;
 - failed attribute lookup continues in the dicts ``_parameters``, ``_buffers``,
   ``_modules`` of that ``__dict__``, then raises AttributeError with ``name`` and
-  ``obj``
-  set; ``ModuleBase.__getattr__`` is that second half, for subclasses that override it
-  and call ``super().__getattr__``;
+  ``obj`` set; ``ModuleBase.__getattr__`` is that second half, for subclasses that
+  override it and call ``super().__getattr__``;
 - ``module(...)`` calls ``module.forward(...)``, found by ordinary lookup, directly,
   until ``_C.enable_module_hooks()`` was called once in the process; from then on it
   calls ``module._call_impl(...)``, which checks whether this module has hooks.
