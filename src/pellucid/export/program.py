@@ -1,4 +1,4 @@
-"""``ExportedProgram``: a graph with its signature, its values and the ranges of sizes."""
+"""``ExportedProgram``: a graph with its signature, its values and ranges of sizes."""
 
 from __future__ import annotations
 

@@ -240,9 +240,7 @@ def _value(stored: Any, nodes: dict[str, Node]) -> Any:
         found = getattr(pellucid, rest[0])
         if isinstance(found, getattr(pellucid, tag)):
             return found
-    raise ValueError(
-        f"the file has a value {tag!r}, which is not part of exported programs"
-    )
+    raise ValueError(f"the file has {tag!r}, which is not part of exported programs")
 
 
 def _module(stored: dict[str, Any]) -> GraphModule:

@@ -363,9 +363,7 @@ def lift_constants(module: GraphModule, specs: list[InputSpec]) -> dict[str, Ten
                 made = module.graph.placeholder(f"c_{_flat(name)}")
             made.meta = dict(node.meta)
             made.meta.pop("nn_module_stack", None)
-            node.meta["lifted"] = (
-                made  # for records of submodule calls that refer to the node
-            )
+            node.meta["lifted"] = made  # for records of calls
             argument = TensorArgument(made.name)
             specs.insert(place, InputSpec(InputKind.CONSTANT_TENSOR, argument, name))
             place += 1
