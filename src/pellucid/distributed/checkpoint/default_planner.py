@@ -109,7 +109,7 @@ def checked(planner: Any, kind: type[_Planner]) -> Any:
         return kind()
     if type(planner) not in _OWN or not isinstance(planner, kind):
         raise NotImplementedError(
-            f"{type(planner).__name__} overrides planning, which is unsupported: give a "
+            f"{type(planner).__name__} overrides planning, which is refused: give a "
             f"{kind.__name__} or leave planner out"
         )
     return planner

@@ -26,9 +26,7 @@ from pellucid.distributed.errors import DistError, DistStoreError
 from pellucid.distributed.rpc import wire
 from pellucid.futures import Future
 
-_GREETING = struct.Struct(
-    "!Q?"
-)  # the caller's rank; whether it can read this process's memory
+_GREETING = struct.Struct("!Q?")  # the caller's rank; can it read our memory
 _YES, _NO = b"\1", b"\0"
 _LONG_CALL_SECONDS = 1e-3  # seconds after which another thread continues reading
 
@@ -138,9 +136,7 @@ class Agent:
         self._num_threads = threads
         self._lock = threading.Lock()
         self._peers: dict[int, _Peer] = {}
-        self._sent: dict[
-            tuple[int, int], Any
-        ] = {}  # objects that results need until received
+        self._sent: dict[tuple[int, int], Any] = {}  # kept until received
         self._callers: set[_Caller] = set()
         self._num_calls, self._is_closed = 0, False
         self._ended: set[int] = set()  # workers whose connections have closed

@@ -35,9 +35,7 @@ from pellucid.futures import Future
 _COUNT_BITS = 48  # bits of a context's number; the bits above are the creating worker
 
 Message = tuple[int, int]  # the sender's clock when it was sent; the sender
-Gradients = (
-    Sequence[Tensor | None] | None
-)  # of a message's tensors; None if it has none
+Gradients = Sequence[Tensor | None] | None  # of a message's tensors, or None
 
 
 class Context:
@@ -115,9 +113,7 @@ class _Run:
         self.done = Future()
         self.missing = dict.fromkeys(sent)
         self.replies: deque[Future] = deque()  # acknowledgements of the pass's messages
-        self.waker: Future | None = (
-            None  # the acknowledgement of the message that woke it
-        )
+        self.waker: Future | None = None  # acknowledges the waking message
         self.leads, self.is_over = bool(roots), False
         self._roots, self._sent = roots, sent
         self._lock = threading.Lock()

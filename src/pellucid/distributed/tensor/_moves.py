@@ -101,7 +101,7 @@ class Join(Function):
         if op not in (
             "sum",
             "avg",
-        ):  # the process with the extreme element is not known
+        ):  # which process has the extreme is unknown
             ctx.mark_non_differentiable(total)
         return total
 
