@@ -1,8 +1,8 @@
 """``torch.profiler``: which ops ran, how often, for how long and with what memory.
 
-A recorded program runs as without a profiler: the same kernels, prepared calls and bits.
-The runtime writes events of 64 bytes (``runtime/timeline``); names, stacks and tables
-are made at first use. Imported lazily. Read next: ``_profile.py``, ``_build.py``,
+A recorded program runs as without a profiler: the same kernels, calls and bits. The
+runtime writes events of 64 bytes (``runtime/timeline``); names, stacks and tables are
+made at first use. Imported lazily. Read next: ``_profile.py``, ``_build.py``,
 ``_table.py``.
 """
 
