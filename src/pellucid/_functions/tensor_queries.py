@@ -1,4 +1,4 @@
-"""Questions about tensors that programs ask rarely; for none of them is there an op.
+"""Rarely used queries about tensors, which are not ops.
 
 Imported lazily.
 """
@@ -36,11 +36,11 @@ def is_distributed(input: Tensor) -> bool:
 
 @offered.runtime_value
 def _get_default_device() -> str:
-    """What libraries ask ``torch._C``: the type of the device that factories use."""
+    """For libraries, in ``torch._C``: the type of the default device of factories."""
     return str(pellucid.get_default_device().type)
 
 
 @offered.runtime_value
 def _is_alias_of(first: Tensor, second: Tensor) -> bool:
-    """What libraries ask ``torch._C``: whether two tensors have one storage."""
+    """For libraries, in ``torch._C``: whether two tensors share a storage."""
     return first.untyped_storage()._cdata == second.untyped_storage()._cdata
