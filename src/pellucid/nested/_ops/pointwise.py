@@ -10,7 +10,7 @@ from typing import Any
 
 import pellucid
 from pellucid import _C, Tensor
-from pellucid.nested._ops.parts import Parts, is_nested, join, joined, split
+from pellucid.nested._ops.parts import Parts, is_nested, join, split
 
 
 def apply(op: Any, bound: dict[str, Any]) -> Any:
