@@ -2,8 +2,6 @@
 //
 // It shares no symbols with the runtime: tensors come as addresses, dtypes and reductions by number. Every call
 // that may wait gives the interpreter lock away.
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -12,6 +10,7 @@
 #include <system_error>
 #include <vector>
 
+#include "distributed/connection_bindings.h"
 #include "distributed/mail.h"
 
 namespace pellucid::distributed {
@@ -22,23 +21,6 @@ PyObject* failure_type;
 PyTypeObject* message_type;
 
 struct PythonError {};  // an exception is set
-
-// While the interpreter ends, a thread that asks for the lock would be unwound through this
-// destructor: it sleeps until the process has ended.
-class WithoutLock {
- public:
-  WithoutLock() : state_(PyEval_SaveThread()) {}
-  ~WithoutLock() {
-    try {
-      PyEval_RestoreThread(state_);
-    } catch (...) {
-      for (;;) pause();
-    }
-  }
-
- private:
-  PyThreadState* state_;
-};
 
 // Lets signals interrupt a wait, and tells Python of slow ranks.
 class PythonObserver : public Observer {
@@ -531,7 +513,7 @@ PyObject* make_module() {
       PyModule_AddObjectRef(module, "Group", group_type) < 0 ||
       PyModule_AddObjectRef(module, "Message", reinterpret_cast<PyObject*>(message_type)) < 0 ||
       PyModule_AddObjectRef(module, "Failure", failure_type) < 0 ||
-      PyModule_AddIntConstant(module, "SLOT_BYTES", static_cast<long>(kSlotBytes)) < 0)
+      PyModule_AddIntConstant(module, "SLOT_BYTES", static_cast<long>(kSlotBytes)) < 0 || !add_connection(module))
     return nullptr;
   return module;
 }

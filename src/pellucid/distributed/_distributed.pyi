@@ -4,6 +4,7 @@ Addresses are those of contiguous tensors, which the caller holds until a call i
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 class Failure(Exception):
     """``args``: the cause ("ended", "left", "timed out", "mismatch") and ranks."""
@@ -22,6 +23,27 @@ def combine(
     dtype: int,
     reduction: int,
 ) -> None: ...
+
+class Connection:
+    """The messages of RPC over a socket, whose descriptor it owns."""
+
+    def __init__(self, descriptor: int) -> None: ...
+    def send(
+        self,
+        kind: int,
+        number: int,
+        data: bytes,
+        buffers: list[Any],
+        are_to_be_read: int,
+    ) -> None: ...
+    def receive(
+        self, seconds: float
+    ) -> tuple[int, int, bytes, tuple[int, ...], tuple[int, ...]] | None: ...
+    def read(self, nbytes: int) -> bytes: ...
+    def read_into(self, target: memoryview) -> None: ...
+    def write(self, data: bytes) -> None: ...
+    def has_more(self) -> bool: ...
+    def shut_down(self) -> None: ...
 
 class Group:
     def __init__(
