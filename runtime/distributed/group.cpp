@@ -69,7 +69,7 @@ void Group::check(const std::function<bool(int)>& is_missing, double start, doub
   if (seconds > timeout) throw Failure{Cause::TimedOut, missing};
   const bool tells = seconds > kTellAfter && !has_told;
   has_told |= tells;
-  observer_.waiting(tells ? seconds : 0, missing);
+  observer_.waiting(seconds, tells, missing);
 }
 
 void Group::begin(const Call& call, double timeout, Place place) {
