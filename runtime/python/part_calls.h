@@ -1,8 +1,8 @@
 // Repeated calls of tensors that are held in parts: what Python did with the first of them.
 //
 // A part is a tensor that an op runs on in place of the whole. When the Python that answers for the whole says that a
-// call ran on the parts as they are (`_repeat_on_parts`), later calls with the same facts of the parts run in the same
-// way without asking it. Two sorts of tensors have parts, each a `PartHolder`: objects of a class with two slots, the
+// call ran on the parts as they are, or as they were moved (`_repeat_on_parts`), later calls with the same facts of the
+// parts run in the same way without asking it. Two sorts of tensors have parts, each a `PartHolder`: objects of a class with two slots, the
 // part and its spec, which says of what it is a part (DTensor: dispatch_protocol.cpp), and tensors of a kind, whose part
 // is their last component (kinds.cpp).
 // Under the interpreter lock. Read next: core/call_facts.h.
@@ -54,8 +54,9 @@ class PartCall {
 
   // False: such a call has not been remembered, and nothing was done.
   bool run(OpCall& call);
-  // `call` has run, by what `_repeat_on_parts` was called in: its results say what those of the next call are.
-  void remember(const OpCall& call) const;
+  // `call` has run, by what `_repeat_on_parts` was called in: its results say what those of the next call are. `moves`:
+  // what to call with each part first, or None; an empty tuple where all stay.
+  void remember(const OpCall& call, PyObject* moves) const;
 
  private:
   struct Known;
@@ -65,6 +66,7 @@ class PartCall {
 
   bool add(TensorImpl& tensor, TensorImpl*& part);
   void add(uint64_t word);
+  void move_parts(const Known& known, int num_args);
 
   const PartHolder& holder_;
   InlineVector<TensorImpl*, 8> held_;     // owned: programs may give an object another part meanwhile
@@ -85,10 +87,11 @@ class RepeatRequest {
   RepeatRequest(const RepeatRequest&) = delete;
   RepeatRequest& operator=(const RepeatRequest&) = delete;
 
-  bool was_made() const;
+  // What it was called with, borrowed; null: it was not called.
+  PyObject* moves() const;
 
  private:
-  const bool outer_;
+  PyObject* const outer_;
 };
 
 // Whether an object of the class is among the arguments.

@@ -67,6 +67,8 @@ def _reduced(line: Line, x: Any, op: str) -> Any:
 class Gather(Function):
     """Parts to the whole."""
 
+    by = "all_gather"
+
     @staticmethod
     def forward(ctx: Any, line: Line, dim: int, whole: int, part: Any) -> Any:
         ctx.line, ctx.dim = line, dim
@@ -80,6 +82,8 @@ class Gather(Function):
 class Slice(Function):
     """The whole to this process's part."""
 
+    by = "its own part"
+
     @staticmethod
     def forward(ctx: Any, line: Line, dim: int, whole: Any) -> Any:
         ctx.line, ctx.dim, ctx.size = line, dim, whole.shape[dim]
@@ -92,6 +96,8 @@ class Slice(Function):
 
 class Join(Function):
     """Partial values to their combination."""
+
+    by = "all_reduce"
 
     @staticmethod
     def forward(ctx: Any, line: Line, op: str, partial: Any) -> Any:
@@ -108,6 +114,8 @@ class Join(Function):
 
 class JoinPart(Function):
     """Partial sums to this process's part of their sum."""
+
+    by = "reduce_scatter"
 
     @staticmethod
     def forward(ctx: Any, line: Line, dim: int, op: str, partial: Any) -> Any:
@@ -131,6 +139,8 @@ class JoinPart(Function):
 class Part(Function):
     """The whole as partial sums: the first process's, and zeros."""
 
+    by = "zeros on other processes"
+
     @staticmethod
     def forward(ctx: Any, line: Line, whole: Any) -> Any:
         return torch.zeros_like(whole) if line.place else whole.clone()
@@ -142,6 +152,8 @@ class Part(Function):
 
 class Exchange(Function):
     """Parts along one dim to parts along another."""
+
+    by = "all_to_all"
 
     @staticmethod
     def forward(ctx: Any, line: Line, dims: Any, whole: int, part: Any) -> Any:
@@ -168,6 +180,8 @@ class Exchange(Function):
 
 class Enter(Function):
     """A replicated operand of work that is shared: its gradients are summed."""
+
+    by = "all_reduce of its gradient"
 
     @staticmethod
     def forward(ctx: Any, line: Line, whole: Any) -> Any:
