@@ -230,10 +230,10 @@ def test_calls_of_globals_are_packed_by_name():
     def local():
         return 1
 
-    content, _ = wire.dump_call(add, (1,), {"y": 2}, None)
+    content, _ = wire.dump_call((add, (1,), {"y": 2}), None)
     assert content.is_plain and wire.load_call(content) == (add, (1,), {"y": 2}, None)
     with pytest.raises(AttributeError):  # pickle's, as it would be received by no one
-        wire.dump_call(local, (), {}, None)
+        wire.dump_call((local, (), {}), None)
 
 
 def test_packed_bytes_are_checked():

@@ -43,7 +43,7 @@ def named_state(
     model: nn.Module, optimizer: torch.optim.Optimizer, state: Any, is_whole: bool
 ) -> dict[str, Any]:
     """``optimizer.state_dict()``, or a ``state`` like it, with names for numbers and,
-    if they are asked for, whole tensors for parts.
+    if ``is_whole``, whole tensors for parts.
     """
     names = _names(model, optimizer)
     given = optimizer.state_dict() if state is None else state

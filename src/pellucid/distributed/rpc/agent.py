@@ -249,7 +249,7 @@ class Agent:
         context = wire.recording_context()
         if context is not None:
             context.workers.add(to.id)
-        content, held = wire.dump_call(*call, context)
+        content, held = wire.dump_call(call, context)
         try:
             peer = self._peer(to.id)
             number = next(self._numbers)

@@ -207,10 +207,11 @@ def dump(value: Any) -> tuple[Message, list[Any]]:
     return _pickled(value) if packed is None else (Message(packed, [], True), [])
 
 
-def dump_call(
-    function: Callable[..., Any], args: Any, kwargs: Any, context: Any
-) -> tuple[Message, list[Any]]:
-    """The same, of a call in a context of distributed autograd, or None."""
+def dump_call(call: Any, context: Any) -> tuple[Message, list[Any]]:
+    """The same, of a function, its arguments and keywords, in a context of distributed
+    autograd, or None.
+    """
+    function, args, kwargs = call
     name = _global_name(function) if context is None else None
     if name is not None:
         packed = _C._pack_plain((*name, args, kwargs), _SEPARATE_BYTES)

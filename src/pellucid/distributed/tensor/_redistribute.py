@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from pellucid.autograd import Function
 from pellucid.distributed.tensor import _moves
 from pellucid.distributed.tensor.placement_types import (
     Partial,
@@ -45,7 +44,7 @@ class Step(NamedTuple):
     part that follows.
     """
 
-    move: type[Function]
+    move: Any  # a Function of _moves.py
     given: tuple[Any, ...]  # before the part
     mesh_dim: int
     before: Placement
