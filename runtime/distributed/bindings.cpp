@@ -1,9 +1,7 @@
 // The extension module `pellucid.distributed._distributed`: groups in shared memory, for pellucid/distributed.
 //
-// It shares no symbols with the runtime: it receives tensors as addresses, dtypes and reductions as numbers. Every
-// call that may wait releases the interpreter lock.
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+// It shares no symbols with the runtime: tensors come as addresses, dtypes and reductions by number. Every call
+// that may wait gives the interpreter lock away.
 #include <unistd.h>
 
 #include <cstring>
@@ -12,6 +10,7 @@
 #include <system_error>
 #include <vector>
 
+#include "distributed/connection_bindings.h"
 #include "distributed/mail.h"
 
 namespace pellucid::distributed {
@@ -23,49 +22,49 @@ PyTypeObject* message_type;
 
 struct PythonError {};  // an exception is set
 
-// While the interpreter finalises, acquiring the lock would unwind the thread through this destructor. Such a thread
-// sleeps until the process has ended.
-class WithoutLock {
- public:
-  WithoutLock() : state_(PyEval_SaveThread()) {}
-  ~WithoutLock() {
-    try {
-      PyEval_RestoreThread(state_);
-    } catch (...) {
-      for (;;) pause();
-    }
+PyObject* list_of(const auto& numbers) {
+  PyObject* list = PyList_New(0);
+  for (const auto number : numbers) {
+    PyObject* item = PyLong_FromLongLong(static_cast<long long>(number));
+    if (!list || !item || PyList_Append(list, item) < 0) throw PythonError{};
+    Py_DECREF(item);
   }
+  return list;
+}
 
- private:
-  PyThreadState* state_;
-};
+constexpr double kAskEvery = 0.5;  // seconds of a wait
 
-// Lets signals interrupt a wait, and reports slow ranks to Python.
+// Lets signals interrupt a wait, and tells Python of ranks that have not come: what it raises ends the wait.
 class PythonObserver : public Observer {
  public:
-  explicit PythonObserver(PyObject* on_slow) : on_slow_(Py_NewRef(on_slow)) {}
-  ~PythonObserver() override { Py_DECREF(on_slow_); }
+  PythonObserver(PyObject* on_slow, PyObject* on_wait) : on_slow_(Py_NewRef(on_slow)), on_wait_(Py_NewRef(on_wait)) {}
+  ~PythonObserver() override {
+    Py_DECREF(on_slow_);
+    Py_DECREF(on_wait_);
+  }
 
-  void waiting(double seconds, const std::vector<int>& missing) override {
+  void waiting(double seconds, bool tells, const std::vector<int>& missing) override {
     const PyGILState_STATE state = PyGILState_Ensure();
     bool is_well = PyErr_CheckSignals() == 0;
-    if (is_well && seconds > 0) {
-      PyObject* ranks = PyList_New(0);
-      for (const int rank : missing) {
-        PyObject* number = PyLong_FromLong(rank);
-        PyList_Append(ranks, number);
-        Py_DECREF(number);
-      }
-      PyObject* done = PyObject_CallFunction(on_slow_, "dN", seconds, ranks);
-      is_well = done != nullptr;
-      Py_XDECREF(done);
+    if (seconds > kAskEvery && seconds_now() > asked_at_ + kAskEvery) {
+      asked_at_ = seconds_now();
+      for (size_t k = 0; is_well && k < missing.size(); ++k)
+        is_well = is_done(PyObject_CallFunction(on_wait_, "i", missing[k]));
     }
+    if (is_well && tells) is_well = is_done(PyObject_CallFunction(on_slow_, "dN", seconds, list_of(missing)));
     PyGILState_Release(state);
     if (!is_well) throw Failure{Cause::Interrupted, {}};
   }
 
  private:
+  static bool is_done(PyObject* result) {
+    Py_XDECREF(result);
+    return result != nullptr;
+  }
+
   PyObject* on_slow_;
+  PyObject* on_wait_;
+  double asked_at_ = 0;  // under the interpreter lock
 };
 
 struct GroupObject {
@@ -87,16 +86,6 @@ const char* name_of(Cause cause) {
     case Cause::Interrupted: return "interrupted";
   }
   return "";
-}
-
-PyObject* list_of(const auto& numbers) {
-  PyObject* list = PyList_New(0);
-  for (const auto number : numbers) {
-    PyObject* item = PyLong_FromLongLong(static_cast<long long>(number));
-    if (!list || !item || PyList_Append(list, item) < 0) throw PythonError{};
-    Py_DECREF(item);
-  }
-  return list;
 }
 
 template <class T>
@@ -149,8 +138,8 @@ GroupObject* group_in(PyObject* self) { return reinterpret_cast<GroupObject*>(se
 
 int group_init(PyObject* self, PyObject* arguments, PyObject*) {
   int descriptor, rank, size;
-  PyObject *pids, *on_slow;
-  if (!PyArg_ParseTuple(arguments, "iiiOO", &descriptor, &rank, &size, &pids, &on_slow)) return -1;
+  PyObject *pids, *on_slow, *on_wait;
+  if (!PyArg_ParseTuple(arguments, "iiiOOO", &descriptor, &rank, &size, &pids, &on_slow, &on_wait)) return -1;
   PyObject* done = guarded([&]() -> PyObject* {
     GroupObject* object = group_in(self);
     const auto processes = numbers_in<int>(pids);
@@ -158,7 +147,7 @@ int group_init(PyObject* self, PyObject* arguments, PyObject*) {
       PyErr_SetString(PyExc_ValueError, "expected a rank below the group's size, and one pid per rank");
       throw PythonError{};
     }
-    auto observer = std::make_unique<PythonObserver>(on_slow);
+    auto observer = std::make_unique<PythonObserver>(on_slow, on_wait);
     auto group = std::make_unique<Group>(descriptor, rank, size, processes, *observer);
     object->mail = new Mail(*group);
     object->group = group.release();
@@ -331,6 +320,25 @@ RankPage* page_of(PyObject* self, int rank) {
   return nullptr;
 }
 
+PyObject* group_losses(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Group& group = *group_in(self)->group;
+    PyObject* found = PyDict_New();
+    for (int rank = 0; found && rank < group.size(); ++rank) {
+      if (rank == group.rank()) continue;
+      const Presence presence = group.segment().page(rank).presence;
+      const bool has_left = presence == Presence::Left || presence == Presence::Failed;
+      if (!has_left && !group.processes().has_ended(rank)) continue;
+      PyObject* number = PyLong_FromLong(rank);
+      PyObject* cause = PyUnicode_FromString(name_of(has_left ? Cause::Left : Cause::Ended));
+      if (!number || !cause || PyDict_SetItem(found, number, cause) < 0) Py_CLEAR(found);
+      Py_XDECREF(number);
+      Py_XDECREF(cause);
+    }
+    return found;
+  });
+}
+
 PyObject* group_has_ended(PyObject* self, PyObject* rank) {
   const auto number = static_cast<int>(PyLong_AsLong(rank));
   if (PyErr_Occurred() || !page_of(self, number)) return nullptr;
@@ -401,6 +409,7 @@ PyMethodDef group_methods[] = {
      "Advances messages that nobody waits for, on a thread."},
     {"leave", group_leave, METH_O, "Tells the other ranks that this one takes part no longer."},
     {"phases", group_phases, METH_NOARGS, "How many phases each rank has arrived at."},
+    {"losses", group_losses, METH_NOARGS, "Which ranks have ended, and which have left, by rank."},
     {"has_ended", group_has_ended, METH_O, "Whether the process of a rank has ended."},
     {"ask", group_ask, METH_O, "Asks where a rank is."},
     {"answer_of", group_answer_of, METH_VARARGS, "The answer to a question, or an empty text."},
@@ -533,7 +542,7 @@ PyObject* make_module() {
       PyModule_AddObjectRef(module, "Group", group_type) < 0 ||
       PyModule_AddObjectRef(module, "Message", reinterpret_cast<PyObject*>(message_type)) < 0 ||
       PyModule_AddObjectRef(module, "Failure", failure_type) < 0 ||
-      PyModule_AddIntConstant(module, "SLOT_BYTES", static_cast<long>(kSlotBytes)) < 0)
+      PyModule_AddIntConstant(module, "SLOT_BYTES", static_cast<long>(kSlotBytes)) < 0 || !add_connection(module))
     return nullptr;
   return module;
 }

@@ -16,6 +16,7 @@
 #include "python/op_overload.h"
 #include "python/overridable.h"
 #include "python/part_calls.h"
+#include "python/plain_values.h"
 #include "python/pre_dispatch.h"
 #include "python/replays.h"
 #include "python/storage_object.h"
@@ -50,6 +51,7 @@ PyObject* make_module() {
     add_data_functions(module.get());
     add_dlpack(module.get());
     add_storage(module.get());
+    add_plain_values(module.get());
     add_module_base(module.get());
     add_grad_modes(module.get());
     add_regions(module.get());

@@ -155,6 +155,8 @@ PyObject* stop_log(PyObject*, PyObject*) {
   });
 }
 
+PyObject* num_logged(PyObject*, PyObject*) { return PyLong_FromSize_t(num_logged_calls()); }
+
 PyObject* kernel_is_packed(PyObject*, PyObject* id) {
   return guarded([&] {
     char* bytes;
@@ -167,6 +169,7 @@ PyObject* kernel_is_packed(PyObject*, PyObject* id) {
 PyMethodDef functions[] = {
     {"_start_call_log", start_log, METH_NOARGS, "Starts recording this thread's dispatches for explain."},
     {"_stop_call_log", stop_log, METH_NOARGS, "[(op, key, depth, request)] since the start."},
+    {"_num_logged_calls", num_logged, METH_NOARGS, "How many dispatches have been recorded so far; 0 without a log."},
     {"_kernel_is_packed", kernel_is_packed, METH_O, "Whether a pack holds the kernel of this id."},
     {"_start", start, METH_O, "Maps the kernel pack and the op table of a directory."},
     {nullptr, nullptr, 0, nullptr},

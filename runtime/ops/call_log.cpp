@@ -43,6 +43,10 @@ std::vector<LoggedCall> stop_call_log() {
   return std::move(log->calls);
 }
 
+bool is_logging_calls() { return active != nullptr; }
+
+size_t num_logged_calls() { return active ? active->calls.size() : 0; }
+
 bool has_machine_code(const std::string& kernel_id) {
   KernelId id;
   if (kernel_id.size() != id.size()) raise(ErrorKind::Value, "a kernel id has %zu bytes", id.size());

@@ -18,6 +18,8 @@ struct LoggedCall {
 
 void start_call_log();  // raises if this thread already has one
 std::vector<LoggedCall> stop_call_log();
+bool is_logging_calls();
+size_t num_logged_calls();  // of this thread so far; 0 without a log
 // Whether machine code for a kernel is available; otherwise its tile program runs.
 bool has_machine_code(const std::string& kernel_id);
 

@@ -11,6 +11,7 @@
 #include "core/inline_vector.h"
 #include "core/kind.h"
 #include "core/layout.h"
+#include "ops/call_log.h"
 #include "ops/derivation.h"
 #include "ops/late_ops.h"
 #include "ops/op_table.h"
@@ -223,12 +224,12 @@ void ask_python(OpCall& call);
 // The fallback of every op at the PythonDispatch key.
 void dispatch_to_python(OpCall& call, void*) {
   HoldGil gil;
-  if (!mode_stack().empty() || !has_parts(call)) return ask_python(call);
+  if (is_logging_calls() || !mode_stack().empty() || !has_parts(call)) return ask_python(call);
   PartCall parts(object_parts(), call);
   if (parts.run(call)) return;
   const RepeatRequest request;
   ask_python(call);
-  if (request.was_made()) parts.remember(call);
+  if (PyObject* moves = request.moves()) parts.remember(call, moves);
 }
 
 void ask_python(OpCall& call) {

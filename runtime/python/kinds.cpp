@@ -161,7 +161,7 @@ void run_on_components(OpCall& call, void* context) {
   const Object returned = own(PyObject_Vectorcall(answer.get(), arguments, 3, nullptr));
   if (returned.get() == Py_NotImplemented) return run_inside(call);
   unpack_results(call, returned.get());
-  if (request.was_made()) parts.remember(call);
+  if (PyObject* moves = request.moves()) parts.remember(call, moves);
 }
 
 std::vector<Tensor> tensors_of(PyObject* list) {

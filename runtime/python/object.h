@@ -6,6 +6,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <structmember.h>
+#include <unistd.h>
 #undef T_NONE
 
 #include <string>
@@ -109,11 +110,26 @@ class LateImport {
   PyObject* object_ = nullptr;
 };
 
-// Releases the interpreter lock for a scope.
+// Calls `acquire`, which acquires the interpreter lock. While the interpreter ends, a thread other than its own would be
+// unwound from there, through destructors: it sleeps until the process has ended.
+template <class Acquire>
+auto acquire_or_sleep(Acquire acquire) {
+  try {
+    return acquire();
+  } catch (...) {
+    for (;;) pause();
+  }
+}
+
+// Gives the interpreter lock to other threads for a scope.
 class ReleaseGil {
  public:
   ReleaseGil() : state_(PyEval_SaveThread()) {}
-  ~ReleaseGil() { PyEval_RestoreThread(state_); }
+  ~ReleaseGil() {
+    acquire_or_sleep([this] { PyEval_RestoreThread(state_); });
+  }
+  ReleaseGil(const ReleaseGil&) = delete;
+  ReleaseGil& operator=(const ReleaseGil&) = delete;
 
  private:
   PyThreadState* state_;
@@ -124,7 +140,7 @@ class ReleaseGil {
 class HoldGil {
  public:
   HoldGil() : had_gil_(PyGILState_Check()) {
-    if (!had_gil_) state_ = PyGILState_Ensure();
+    if (!had_gil_) state_ = acquire_or_sleep(PyGILState_Ensure);
   }
   ~HoldGil() {
     if (!had_gil_) PyGILState_Release(state_);

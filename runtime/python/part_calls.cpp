@@ -18,7 +18,7 @@ constexpr int64_t kReleaseThreshold = 32768;  // for parts with more elements, t
 
 PyTypeObject* part_type = nullptr;  // never freed
 Py_ssize_t part_offset, spec_offset;
-thread_local bool repeat_requested = false;
+thread_local PyObject* requested_moves = nullptr;  // owned
 
 bool is_part(const TensorImpl& tensor) {
   return tensor.python && Py_TYPE(static_cast<PyObject*>(tensor.python)) == part_type;
@@ -95,8 +95,9 @@ const PartHolder& object_parts() {
 
 struct PartCall::Known {
   std::vector<uint64_t> words;
-  std::vector<Object> specs;        // whose addresses are in the words
-  std::vector<WholeFacts> results;  // empty for an in-place op
+  std::vector<Object> specs;        // those that the words name
+  std::vector<WholeFacts> results;  // none of an op in place
+  std::vector<Object> moves;        // of each part, or null; none where all stay
 };
 
 // A set of the cache (set-associative): calls with the same hash do not evict each other at once.
@@ -177,6 +178,7 @@ bool PartCall::run(OpCall& call) {
   OpCall on_parts{call.op, values_.data(), results.data(), call.num_args, KeySet()};
   {
     const RecordAgain scope(holder_.records_again());
+    move_parts(*known, call.num_args);
     if (elements_ > kReleaseThreshold) {
       const ReleaseGil release;
       dispatch(on_parts);
@@ -194,7 +196,31 @@ bool PartCall::run(OpCall& call) {
   return true;
 }
 
-void PartCall::remember(const OpCall& call) const {
+void PartCall::move_parts(const Known& known, int num_args) {
+  if (known.moves.empty()) return;
+  size_t number = 0;
+  const auto move = [&](TensorImpl*& part) {
+    TensorImpl*& held = held_[number];
+    const Object& function = known.moves[number++];
+    if (!function) return;
+    const Object given = own(wrap(Tensor::share(part)));
+    const Object moved = own(PyObject_CallOneArg(function.get(), given.get()));
+    if (!is_tensor(moved.get())) raise(ErrorKind::Type, "a part moves to a %s", Py_TYPE(moved.get())->tp_name);
+    part = tensor_of(moved.get());
+    Tensor::adopt(std::exchange(held, Tensor::share(part).leak()));
+  };
+  TensorImpl** listed = listed_.begin();
+  for (int k = 0; k < num_args; ++k) {
+    Value& value = values_[static_cast<size_t>(k)];
+    if (value.tag == Tag::Tensor) move(value.tensor);
+    if (value.tag == Tag::TensorList)
+      for (uint32_t i = 0; i < value.length; ++i) move(*listed++);
+  }
+}
+
+void PartCall::remember(const OpCall& call, PyObject* moves) const {
+  const auto num_moves = static_cast<size_t>(PyTuple_GET_SIZE(moves));
+  if (num_moves && num_moves != held_.size()) return;
   if (!is_complete_ || call.op->variant == Variant::Out || owner_of(*call.op)) return;
   auto known = std::make_shared<Known>();
   if (call.op->variant == Variant::Functional)
@@ -206,14 +232,18 @@ void PartCall::remember(const OpCall& call) const {
     }
   known->words.assign(words_.begin(), words_.end());
   for (PyObject* spec : specs_) known->specs.push_back(Object::borrow(spec));
+  for (size_t k = 0; k < num_moves; ++k) {
+    PyObject* move = PyTuple_GET_ITEM(moves, static_cast<Py_ssize_t>(k));
+    known->moves.push_back(move == Py_None ? Object() : Object::borrow(move));
+  }
   Set& set = set_of(hash_);
   set.ways[set.oldest] = std::move(known);
   set.oldest = (set.oldest + 1) % set.ways.size();
 }
 
-RepeatRequest::RepeatRequest() : outer_(std::exchange(repeat_requested, false)) {}
-RepeatRequest::~RepeatRequest() { repeat_requested = outer_; }
-bool RepeatRequest::was_made() const { return repeat_requested; }
+RepeatRequest::RepeatRequest() : outer_(std::exchange(requested_moves, nullptr)) {}
+RepeatRequest::~RepeatRequest() { Py_XDECREF(std::exchange(requested_moves, outer_)); }
+PyObject* RepeatRequest::moves() const { return requested_moves; }
 
 bool has_parts(const OpCall& call) {
   if (!part_type) return false;
@@ -242,16 +272,17 @@ PyObject* set_part_class(PyObject*, PyObject* args) {
   });
 }
 
-PyObject* repeat_on_parts(PyObject*, PyObject*) {
-  repeat_requested = true;
+PyObject* repeat_on_parts(PyObject*, PyObject* moves) {
+  Py_XDECREF(std::exchange(requested_moves, new_reference(moves)));
   return none();
 }
 
 PyMethodDef functions[] = {
     {"_set_part_class", set_part_class, METH_VARARGS,
      "_set_part_class(cls, part, spec): the class of tensors held in parts, and its slots."},
-    {"_repeat_on_parts", repeat_on_parts, METH_NOARGS,
-     "Called by __torch_dispatch__: the call ran on the parts; repeat it so without calling __torch_dispatch__."},
+    {"_repeat_on_parts", repeat_on_parts, METH_VARARGS,
+     "_repeat_on_parts(*moves), in its __torch_dispatch__: the call ran on the parts as they are, or as a function or "
+     "None for each moves it; others like it run so too."},
     {},
 };
 

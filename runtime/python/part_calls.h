@@ -1,11 +1,11 @@
 // Repeated calls of tensors that consist of parts (DTensor, nested and sparse tensors), without Python.
 //
-// A part is a tensor on which an op runs in place of the whole tensor. When the Python code for the whole tensor
-// reports that a call ran on the parts unchanged (`_repeat_on_parts`), later calls with the same facts of the parts run
-// in the same way without calling it. Two sorts of tensors have parts, each with a `PartHolder`: objects of a class
-// with two slots, the part and its spec, which describes the whole tensor (DTensor: dispatch_protocol.cpp), and tensors
-// of a kind, whose part is their last component (kinds.cpp). Used under the interpreter lock. Read next:
-// core/call_facts.h.
+// A part is a tensor that an op runs on in place of the whole. When the Python that answers for the whole says that a
+// call ran on the parts as they are, or as they were moved (`_repeat_on_parts`), later calls with the same facts of the
+// parts run in the same way without asking it. Two sorts of tensors have parts, each a `PartHolder`: objects of a class with two slots, the
+// part and its spec, which says of what it is a part (DTensor: dispatch_protocol.cpp), and tensors of a kind, whose part
+// is their last component (kinds.cpp).
+// Under the interpreter lock. Read next: core/call_facts.h.
 #pragma once
 
 #include <memory>
@@ -54,9 +54,9 @@ class PartCall {
 
   // False, with nothing done, if no such call is cached.
   bool run(OpCall& call);
-  // Caches the call, which has run and for which `_repeat_on_parts` was called. Its results provide the facts of later
-  // calls' results.
-  void remember(const OpCall& call) const;
+  // `call` has run, by what `_repeat_on_parts` was called in: its results say what those of the next call are. `moves`:
+  // what to call with each part first, or None; an empty tuple where all stay.
+  void remember(const OpCall& call, PyObject* moves) const;
 
  private:
   struct Known;
@@ -66,6 +66,7 @@ class PartCall {
 
   bool add(TensorImpl& tensor, TensorImpl*& part);
   void add(uint64_t word);
+  void move_parts(const Known& known, int num_args);
 
   const PartHolder& holder_;
   InlineVector<TensorImpl*, 8> held_;     // owned: programs may replace an object's part meanwhile
@@ -86,10 +87,11 @@ class RepeatRequest {
   RepeatRequest(const RepeatRequest&) = delete;
   RepeatRequest& operator=(const RepeatRequest&) = delete;
 
-  bool was_made() const;
+  // What it was called with, borrowed; null: it was not called.
+  PyObject* moves() const;
 
  private:
-  const bool outer_;
+  PyObject* const outer_;
 };
 
 // Whether an object of the class is among the arguments.

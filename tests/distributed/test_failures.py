@@ -183,8 +183,9 @@ def test_new_groups_do_not_wait_for_the_killed(transport, tmp_path):
     run_ranks(rank_ends_before_a_new_group, 3, tmp_path, killed={0}, **environment)
 
 
-def test_who_waits_for_a_rank_that_has_failed_elsewhere_hears_why(tmp_path):
-    environment = {"PELLUCID_DISTRIBUTED_TRANSPORT": "tcp"}
+@pytest.mark.parametrize("transport", ["shared memory", "tcp"])
+def test_who_waits_for_a_rank_that_has_failed_elsewhere_hears_why(transport, tmp_path):
+    environment = {"PELLUCID_DISTRIBUTED_TRANSPORT": transport}
     run_ranks(
         rank_hears_of_one_outside_its_group, 3, tmp_path, killed={2}, **environment
     )

@@ -10,8 +10,10 @@ from pellucid import nn
 from pellucid.distributed.device_mesh import init_device_mesh
 from pellucid.distributed.fsdp import (
     FSDPModule,
+    FullOptimStateDictConfig,
     FullyShardedDataParallel,
     MixedPrecisionPolicy,
+    StateDictType,
     fully_shard,
 )
 from pellucid.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
@@ -135,6 +137,86 @@ def rank_wraps(rank, size):
         assert model.module.out.weight.shape == (31, 6)
 
 
+def close_states(found, expected):
+    assert found.keys() == expected.keys()
+    for name, values in expected.items():
+        for key, value in values.items():
+            torch.testing.assert_close(found[name][key], value, atol=1e-5, rtol=1e-3)
+
+
+def step(model, optimizer, number):
+    generator = torch.Generator().manual_seed(number)
+    tokens = torch.randint(0, 31, (8, 5), generator=generator)
+    optimizer.zero_grad()
+    model(tokens).pow(2).mean().backward()
+    optimizer.step()
+
+
+def rank_stores_the_optimizer(rank, size):
+    policy = functools.partial(
+        transformer_auto_wrap_policy, transformer_layer_cls={Block}
+    )
+    fsdp, models, optimizers = FullyShardedDataParallel, [], []
+    for _ in range(2):
+        models.append(fsdp(net(), auto_wrap_policy=policy))
+        parameters = list(models[-1].parameters())
+        groups = [{"params": parameters[:3], "lr": 1e-2}, {"params": parameters[3:]}]
+        optimizers.append(torch.optim.Adam(groups))
+    alone = net()
+    single = torch.optim.Adam(alone.parameters(), lr=1e-3)
+    single.param_groups[0]["params"], rest = (
+        single.param_groups[0]["params"][:3],
+        single.param_groups[0]["params"][3:],
+    )
+    single.param_groups[0]["lr"] = 1e-2
+    single.add_param_group({"params": rest, "lr": 1e-3})
+    for number in range(2):
+        step(models[0], optimizers[0], number)
+        step(alone, single, number)
+    names = [name for name, _ in alone.named_parameters()]
+    expected = {names[k]: v for k, v in single.state_dict()["state"].items()}
+
+    state = fsdp.optim_state_dict(models[0], optimizers[0])
+    close_states(state["state"], expected)
+    assert state["param_groups"][0]["params"] == names[:3]
+    assert state["param_groups"][0]["lr"] == 1e-2
+    models[1].load_state_dict(models[0].state_dict())
+    found = fsdp.optim_state_dict_to_load(models[1], optimizers[1], state)
+    moments = found["state"][0]["exp_avg"]
+    assert isinstance(moments, DTensor) and moments.placements == (Shard(0),)
+    optimizers[1].load_state_dict(found)
+    step(models[1], optimizers[1], 2)
+    step(alone, single, 2)
+    expected = {names[k]: v for k, v in single.state_dict()["state"].items()}
+    again = fsdp.optim_state_dict(models[1], optimizers[1])
+    close_states(again["state"], expected)
+    rank_stores_otherwise(rank, models[1], optimizers[1], again)
+
+
+def rank_stores_otherwise(rank, model, optimizer, whole):
+    """By parts, and on the first process alone."""
+    fsdp = FullyShardedDataParallel
+    with fsdp.state_dict_type(model, StateDictType.SHARDED_STATE_DICT):
+        parts = fsdp.optim_state_dict(model, optimizer)
+        assert isinstance(parts["state"]["out.weight"]["exp_avg"], DTensor)
+        fsdp.optim_state_dict_to_load(model, optimizer, parts, load_directly=True)
+    close_states(fsdp.optim_state_dict(model, optimizer)["state"], whole["state"])
+    config = FullOptimStateDictConfig(rank0_only=True)
+    before = fsdp.set_state_dict_type(
+        model, StateDictType.FULL_STATE_DICT, optim_state_dict_config=config
+    )
+    assert before == fsdp.get_state_dict_type(fsdp(net()))
+    first = fsdp.optim_state_dict(model, optimizer)
+    assert bool(first) == (rank == 0)
+    optimizer.state.clear()
+    fsdp.optim_state_dict_to_load(model, optimizer, first, load_directly=True)
+    fsdp.set_state_dict_type(model, StateDictType.FULL_STATE_DICT)
+    close_states(fsdp.optim_state_dict(model, optimizer)["state"], whole["state"])
+    other = torch.optim.SGD([torch.zeros(1, requires_grad=True)])
+    with pytest.raises(ValueError, match="not the model's"):
+        fsdp.optim_state_dict(model, other)
+
+
 def rank_skips_what_overflowed_elsewhere(rank, size):
     weight = torch.ones(2, requires_grad=True)
     optimizer = torch.optim.SGD([weight], lr=1.0)
@@ -149,7 +231,13 @@ def rank_skips_what_overflowed_elsewhere(rank, size):
 
 
 @pytest.mark.parametrize(
-    "function", [rank_trains, rank_wraps, rank_skips_what_overflowed_elsewhere]
+    "function",
+    [
+        rank_trains,
+        rank_wraps,
+        rank_stores_the_optimizer,
+        rank_skips_what_overflowed_elsewhere,
+    ],
 )
 def test_sharded_training_is_that_of_one_process(function, tmp_path):
     assert len(run_ranks(function, 2, tmp_path)) == 2

@@ -10,6 +10,7 @@ import weakref
 import pytest
 
 import pellucid as torch
+from pellucid import _C
 from pellucid import distributed as dist
 from pellucid.distributed import rpc
 from pellucid.distributed.rpc import wire
@@ -173,6 +174,77 @@ def test_tensors_of_a_message_share_what_they_shared():
     assert found[4].nbytes() == 24 and found[5].shape == (0,)
     assert found[6] is torch.float64 and type(found[7]) is torch.nn.Parameter
     assert torch.equal(found[8].to_dense(), torch.eye(2)) and leaf.requires_grad
+
+
+def test_plain_values_are_packed():
+    whole = torch.arange(6.0).view(2, 3)
+    tensors = [whole.t()[1:], torch.ones((), dtype=torch.bfloat16), torch.empty(0, 4)]
+    given = [None, True, -5, 2.5, "é", b"\0a", (1, (2,)), {"a": [3], 4: {}}, *tensors]
+    packed, references = wire.dump(given)
+    assert packed.is_plain and not references
+    found = wire.load(packed)
+    assert found[:8] == given[:8] and list(map(type, found)) == list(map(type, given))
+    for tensor, other in zip(tensors, found[8:], strict=True):
+        assert torch.equal(tensor, other) and tensor.dtype == other.dtype
+        assert tensor.stride() == other.stride()
+    assert found[8].untyped_storage().nbytes() == 24  # a view's memory is whole
+
+
+class Named(str):
+    __slots__ = ()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [Named("a"), 1 << 70, bytearray(2), {1}, torch.Size([2]), torch.float32, "\ud800"],
+)
+def test_values_of_other_types_are_pickled(value):
+    content, _ = wire.dump([value])
+    assert not content.is_plain
+    found = wire.load(content)[0]
+    assert found == value and type(found) is type(value)
+
+
+def test_tensors_with_more_than_memory_are_pickled():
+    marked, needed = torch.ones(2), torch.ones(2, requires_grad=True)
+    marked.tag = "a"
+    for tensor in (marked, needed, torch.ones(5000), torch.nn.Parameter(needed)):
+        content, _ = wire.dump(tensor)
+        found = wire.load(content)
+        assert not content.is_plain and torch.equal(found, tensor)
+        assert type(found) is type(tensor) and found.__dict__ == tensor.__dict__
+        assert found.requires_grad == tensor.requires_grad
+
+
+def test_what_a_message_has_twice_stays_one_object():
+    items, x = [1], torch.zeros(3)
+    cycle = []
+    cycle.append(cycle)
+    found = wire.load(wire.dump((items, items, x, x[1:], cycle))[0])
+    found[0].append(2)
+    found[2][1] = 7
+    assert found[1] == [1, 2] and found[3][0] == 7 and found[4][0] is found[4]
+
+
+def test_calls_of_globals_are_packed_by_name():
+    def local():
+        return 1
+
+    content, _ = wire.dump_call((add, (1,), {"y": 2}), None)
+    assert content.is_plain and wire.load_call(content) == (add, (1,), {"y": 2}, None)
+    with pytest.raises(AttributeError):  # pickle's, as it would be received by no one
+        wire.dump_call((local, (), {}), None)
+
+
+def test_packed_bytes_are_checked():
+    packed = wire.dump(([1], torch.ones(2)))[0].data
+    for end in range(len(packed)):
+        with pytest.raises(ValueError, match="plain value"):
+            _C._unpack_plain(packed[:end])
+    with pytest.raises(ValueError, match="plain value"):
+        _C._unpack_plain(packed + b"\0")
+    with pytest.raises(ValueError, match="plain value"):
+        _C._unpack_plain(b"\xff")
 
 
 def test_messages_leave_no_cycles():

@@ -179,6 +179,44 @@ def rank_asks_for_gradients(mesh):
         torch.autograd.grad(a @ b, a)
 
 
+def rank_repeats_moves(mesh, count):
+    """Known calls whose operands move first, and what must be asked each time."""
+    x, y, w = torch.randn(4, 6), torch.randn(4, 6), torch.randn(6, 4)
+    a, b = (distribute_tensor(t, mesh, [Shard(k)]) for k, t in enumerate((x, y)))
+    whole = distribute_tensor(y, mesh, [Replicate()])
+    c = distribute_tensor(w, mesh, [Shard(0)])
+    for call, expected in (
+        (lambda: a + whole, x + y),
+        (lambda: a + b, x + y),
+        (lambda: b + a, x + y),
+        (lambda: torch.cat([a, b], 1), torch.cat([x, y], 1)),
+        (lambda: a @ c, x @ w),
+        (lambda: a.sum() * whole, x.sum() * y),
+    ):
+        times, result = count(call)
+        assert times == 0
+        close(result.full_tensor(), expected)
+        assert result.shape == expected.shape
+    written = a.clone()
+    times, _ = count(lambda: written.add_(whole))
+    assert times == 0
+    close(written.full_tensor(), x + 2 * y)
+    assert count(lambda: F.dropout(a))[0]  # numbers of its own
+
+    weight = distribute_tensor(w.clone().requires_grad_(), mesh, [Replicate()])
+    leaf = b.clone().requires_grad_()
+    for _ in range(3):
+        times, product = count(lambda: (a + leaf) @ weight)
+        product.sum().backward()
+        assert times == 0
+    close(weight.grad.full_tensor(), 3 * (x + y).sum(0)[:, None].expand(6, 4))
+    close(leaf.grad.full_tensor(), 3 * w.sum(1).expand(4, 6))
+    with torch.no_grad():
+        assert not (a @ weight).requires_grad
+    asked, product = count(lambda: a @ weight)
+    assert not asked and product.requires_grad
+
+
 def rank_repeats(mesh):
     """Calls with known facts run without the class's ``__torch_dispatch__``."""
     asked = []
@@ -219,7 +257,7 @@ def rank_repeats(mesh):
         del asked[:]
         call()
         assert asked
-    assert count(lambda: a + whole)[0]  # it moves
+    rank_repeats_moves(mesh, count)
     assert count(lambda: a.sum())[0] == 0 and a.sum().placements == (Partial(),)
     b = a.clone().requires_grad_()
     for _ in range(3):

@@ -242,7 +242,7 @@ API = {
         *("serialization/_format",),
     },
     "distributed/tensor": {
-        *("autograd", "distributed", "nn", "pellucid_compiler"),
+        *("autograd", "distributed", "explain", "nn", "pellucid_compiler"),
         *("random", "utils/_pytree"),
     },
     "distributed/tensor/experimental": {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 import pellucid._C._runtime.composites  # noqa: F401 - gives the bodies their framework
@@ -93,12 +93,16 @@ def _runs_as_itself(values: Iterable[Any]) -> bool:
 
 
 def _dispatching_classes(values: Iterable[Any]) -> Iterator[type]:
-    for kind in map(type, values):
-        if not issubclass(kind, Tensor):
-            continue
-        derived = kind.__mro__[: kind.__mro__.index(Tensor)]
-        if any("__torch_dispatch__" in vars(c) for c in derived):
-            yield kind
+    return filter(_dispatches, map(type, values))
+
+
+@lru_cache(256)
+def _dispatches(kind: type) -> bool:
+    """Whether a class derived from Tensor answers for ops on its objects."""
+    if not issubclass(kind, Tensor):
+        return False
+    derived = kind.__mro__[: kind.__mro__.index(Tensor)]
+    return any("__torch_dispatch__" in vars(c) for c in derived)
 
 
 def _overloads(given: Any) -> list[Any]:

@@ -22,6 +22,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from pellucid.explain.notes import taking_notes
 from pellucid.explain.report import Explanation, sections_of
 
 __all__ = [
@@ -47,12 +48,13 @@ def explain(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
     if isinstance(fn, _C.Node):
         return backward(fn)
-    _C._start_call_log()
-    try:
-        fn(*args, **kwargs)
-    finally:
-        calls = _C._stop_call_log()
-    return Explanation(list(sections_of(calls)))
+    with taking_notes() as notes:
+        _C._start_call_log()
+        try:
+            fn(*args, **kwargs)
+        finally:
+            calls = _C._stop_call_log()
+    return Explanation(list(sections_of(calls, notes)))
 
 
 def backward(target: Any) -> Explanation:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+from pellucid.explain.notes import Note, Notes
 from pellucid_compiler.abi.requests import PlanRequest, read_request
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.ir.elements import show_elements
@@ -123,22 +124,41 @@ def _target(level: str) -> Any:
     return target_named(level) if level else host_target()
 
 
-def sections_of(calls: list[tuple[str, str, int, bytes]]) -> Iterator[Section]:
-    """One section per op: the keys it passed, then what its last key ran."""
+def sections_of(
+    calls: list[tuple[str, str, int, bytes]], notes: Notes | None = None
+) -> Iterator[Section]:
+    """One section per op: the keys it passed, then what its last key ran. A call with a
+    note has a section of its own.
+    """
     passed: list[str] = []
     for position, (op, key, depth, request) in enumerate(calls):
         passed.append(key)
         following = calls[position + 1] if position + 1 < len(calls) else None
-        if following is None or following[0] != op or following[2] <= depth:
+        note = notes.get(position) if notes else None
+        if note is not None:
+            yield _noted(op, passed, note)
+            passed = []
+        elif following is None or following[0] != op or following[2] <= depth:
             yield explain_request(op, passed, request)
             passed = []
+
+
+def _noted(name: str, keys: Sequence[str], note: Note) -> Section:
+    """Of a call that Python answered, by other calls, which follow."""
+    shown = " -> ".join(keys)
+    text = "\n".join([name, f"  keys       {shown}", *note.lines])
+    return Section(text, (), (), (_brief_name(name), shown, note.brief))
+
+
+def _brief_name(name: str) -> str:
+    return _DIGEST.sub("", name).removeprefix("aten::")
 
 
 def explain_request(name: str, keys: Sequence[str], request: bytes) -> Section:
     """The section of one dispatched call."""
     asked = read_request(PlanRequest, request)
     head = [name, f"  keys       {' -> '.join(keys)}"]
-    brief = _DIGEST.sub("", name).removeprefix("aten::"), " -> ".join(keys)
+    brief = _brief_name(name), " -> ".join(keys)
     try:
         op = resolve(asked.op, asked.arguments)
     except NotImplementedError:

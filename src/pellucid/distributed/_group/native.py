@@ -213,9 +213,10 @@ class NativeGroup(ProcessGroup):
                 raise Failure("ended", ended, group._members)
 
     def _losses(self) -> dict[int, str]:
-        """The failed ranks reported by sockets."""
+        """The ranks that have ended or left, as far as it is known."""
         transport = self._transport
-        return transport.losses() if isinstance(transport, MessageGroup) else {}
+        knows = isinstance(transport, (MessageGroup, SharedMemoryGroup))
+        return transport.losses() if knows else {}
 
     def _reason(self, cause: str, member: Member) -> str:
         if cause == "left":

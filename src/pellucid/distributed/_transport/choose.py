@@ -116,12 +116,14 @@ def connect(
     where: Callable[[], str],
     on_wait: Callable[[int], None],
 ) -> Transport:
-    """Shared memory if all ranks can map it, else sockets, which call ``on_wait``."""
+    """Shared memory where all ranks reach it, else sockets. ``on_wait`` is called with
+    a rank that has not come for a while; what it raises ends the wait.
+    """
     size = len(members)
     machines = {member.machine for member in members}
     if len(machines) == 1 and "" not in machines:
         pids = [member.pid for member in members]
-        shared = open_group(store, rank, size, pids, on_slow, timeout)
+        shared = open_group(store, rank, size, pids, on_slow, on_wait, timeout)
         if shared is not None:
             return shared
     from pellucid.distributed._transport.sockets import SocketLinks

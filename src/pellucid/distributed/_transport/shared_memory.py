@@ -60,13 +60,14 @@ def open_group(
     size: int,
     pids: list[int],
     on_slow: Callable[[float, list[int]], None],
+    on_wait: Callable[[int], None],
     timeout: float,
 ) -> SharedMemoryGroup | None:
     """The rank's side of a group; None on every rank if one cannot map the memory."""
     group = None
     with shared_file_or_none(store, segment_bytes(size), rank) as descriptor:
         if descriptor is not None:
-            group = SharedMemoryGroup(descriptor, rank, size, pids, on_slow)
+            group = SharedMemoryGroup(descriptor, rank, size, pids, on_slow, on_wait)
         store.set(f"shared/{rank}", "1" if group is not None else "0")
         replies = store.multi_get([f"shared/{other}" for other in range(size)])
     return group if all(reply == b"1" for reply in replies) else None

@@ -14,17 +14,26 @@ from pellucid import nn
 from pellucid.distributed.device_mesh import DeviceMesh, init_device_mesh
 from pellucid.distributed.fsdp import wrap
 from pellucid.distributed.fsdp._fully_shard import FSDPModule, fully_shard
+from pellucid.distributed.fsdp._optimizer_state import (
+    from_first,
+    named_state,
+    numbered_state,
+    whole,
+)
 from pellucid.distributed.fsdp._policies import MixedPrecisionPolicy
 from pellucid.distributed.tensor import DTensor
 
 __all__ = [
     "BackwardPrefetch",
     "CPUOffload",
+    "FullOptimStateDictConfig",
     "FullStateDictConfig",
     "FullyShardedDataParallel",
     "MixedPrecision",
+    "ShardedOptimStateDictConfig",
     "ShardedStateDictConfig",
     "ShardingStrategy",
+    "StateDictSettings",
     "StateDictType",
 ]
 
@@ -88,6 +97,41 @@ class ShardedStateDictConfig:
     offload_to_cpu: bool = False
 
 
+@dataclass
+class FullOptimStateDictConfig:
+    """Whether the first process alone gets, and gives, the optimizer's state."""
+
+    offload_to_cpu: bool = True
+    rank0_only: bool = False
+
+
+@dataclass
+class ShardedOptimStateDictConfig:
+    """Options of an optimizer's state by parts."""
+
+    offload_to_cpu: bool = True
+
+
+@dataclass
+class StateDictSettings:
+    """What states of a module are, and their options."""
+
+    state_dict_type: StateDictType
+    state_dict_config: Any
+    optim_state_dict_config: Any
+
+
+def _settings(
+    kind: StateDictType, config: Any = None, optimizer_config: Any = None
+) -> StateDictSettings:
+    is_full = kind is StateDictType.FULL_STATE_DICT
+    own: tuple[type, type] = ShardedStateDictConfig, ShardedOptimStateDictConfig
+    if is_full:
+        own = FullStateDictConfig, FullOptimStateDictConfig
+    return StateDictSettings(kind, config or own[0](), optimizer_config or own[1]())
+
+
+_FULL = StateDictType.FULL_STATE_DICT
 _REPLICATING = (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2)
 _GATHERED_ONCE = (ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy._HYBRID_SHARD_ZERO2)
 
@@ -145,8 +189,7 @@ class FullyShardedDataParallel(nn.Module):
                 ignored_params=ignored,
             )
         self._fsdp_wrapped_module = module
-        self._state_type = StateDictType.FULL_STATE_DICT
-        self._state_config: Any = FullStateDictConfig()
+        self._state_settings = _settings(_FULL)
 
     @property
     def module(self) -> nn.Module:
@@ -201,27 +244,101 @@ class FullyShardedDataParallel(nn.Module):
         state_dict_config: Any = None,
         optim_state_dict_config: Any = None,
     ) -> Iterator[None]:
-        """A context that sets what ``state_dict`` of a module returns."""
-        own = [m for m in module.modules() if isinstance(m, FullyShardedDataParallel)]
-        before = [(m._state_type, m._state_config) for m in own]
-        for m in own:
-            m._state_type = state_dict_type
-            m._state_config = state_dict_config or FullStateDictConfig()
+        """What ``state_dict`` of a module gives in the block."""
+        own = FullyShardedDataParallel.fsdp_modules(module)
+        before = [m._state_settings for m in own]
+        FullyShardedDataParallel.set_state_dict_type(
+            module, state_dict_type, state_dict_config, optim_state_dict_config
+        )
         try:
             yield
         finally:
-            for m, (kind, config) in zip(own, before, strict=True):
-                m._state_type, m._state_config = kind, config
+            for m, settings in zip(own, before, strict=True):
+                m._state_settings = settings
+
+    @staticmethod
+    def set_state_dict_type(
+        module: nn.Module,
+        state_dict_type: StateDictType,
+        state_dict_config: Any = None,
+        optim_state_dict_config: Any = None,
+    ) -> StateDictSettings:
+        """What states of a module are from now on; what they were."""
+        before = FullyShardedDataParallel.get_state_dict_type(module)
+        for m in FullyShardedDataParallel.fsdp_modules(module):
+            m._state_settings = _settings(
+                state_dict_type, state_dict_config, optim_state_dict_config
+            )
+        return before
+
+    @staticmethod
+    def get_state_dict_type(module: nn.Module) -> StateDictSettings:
+        """What states of a module are."""
+        own = FullyShardedDataParallel.fsdp_modules(module)
+        return own[0]._state_settings if own else _settings(_FULL)
+
+    @staticmethod
+    def fsdp_modules(
+        module: nn.Module, root_only: bool = False
+    ) -> list[FullyShardedDataParallel]:
+        """Those among a module and its submodules."""
+        found = [m for m in module.modules() if isinstance(m, FullyShardedDataParallel)]
+        if not root_only:
+            return found
+        below = {id(m) for f in found for m in f.modules() if m is not f}
+        return [m for m in found if id(m) not in below]
+
+    @staticmethod
+    def optim_state_dict(
+        model: nn.Module,
+        optim: torch.optim.Optimizer,
+        optim_state_dict: dict[str, Any] | None = None,
+        group: Any = None,
+    ) -> dict[str, Any]:
+        """The optimizer's state by the names of parameters: whole tensors or DTensors,
+        as ``state_dict_type`` says. All processes call it.
+        """
+        settings = FullyShardedDataParallel.get_state_dict_type(model)
+        is_whole = settings.state_dict_type is _FULL
+        state = named_state(model, optim, optim_state_dict, is_whole)
+        only_first = getattr(settings.optim_state_dict_config, "rank0_only", False)
+        is_first = torch.distributed.get_rank(group) == 0
+        return state if is_first or not only_first else {}
+
+    @staticmethod
+    def optim_state_dict_to_load(
+        model: nn.Module,
+        optim: torch.optim.Optimizer,
+        optim_state_dict: dict[str, Any],
+        is_named_optimizer: bool = False,
+        load_directly: bool = False,
+        group: Any = None,
+    ) -> dict[str, Any]:
+        """What ``optim.load_state_dict`` takes, of what ``optim_state_dict`` gave.
+
+        Example::
+
+            state = FSDP.optim_state_dict(model, optim)
+            optim.load_state_dict(FSDP.optim_state_dict_to_load(model, optim, state))
+        """
+        config = FullyShardedDataParallel.get_state_dict_type(model)
+        if getattr(config.optim_state_dict_config, "rank0_only", False):
+            optim_state_dict = from_first(optim_state_dict, group)
+        found = numbered_state(model, optim, optim_state_dict, is_named_optimizer)
+        if load_directly:
+            optim.load_state_dict(found)
+        return found
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
         """The wrapped module's state, full unless ``state_dict_type`` is set."""
         state = self._fsdp_wrapped_module.state_dict(*args, **kwargs)
-        if self._state_type is not StateDictType.FULL_STATE_DICT:
+        settings = self._state_settings
+        if settings.state_dict_type is not _FULL:
             return state
-        whole = {name: _whole(value) for name, value in state.items()}
+        found = {name: whole(value) for name, value in state.items()}
         is_first = torch.distributed.get_rank() == 0
-        only_first = getattr(self._state_config, "rank0_only", False)
-        return whole if is_first or not only_first else {}
+        only_first = getattr(settings.state_dict_config, "rank0_only", False)
+        return found if is_first or not only_first else {}
 
     def load_state_dict(self, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
         """Loads full tensors or DTensors into the shards."""
@@ -230,10 +347,6 @@ class FullyShardedDataParallel(nn.Module):
             name: _as_placed(value, own.get(name)) for name, value in state_dict.items()
         }
         return self._fsdp_wrapped_module.load_state_dict(given, *args, **kwargs)
-
-
-def _whole(value: Any) -> Any:
-    return value.full_tensor() if isinstance(value, DTensor) else value
 
 
 def _as_placed(value: Any, like: Any) -> Any:

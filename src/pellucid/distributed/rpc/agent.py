@@ -18,6 +18,7 @@ import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pellucid.distributed._distributed import read_memory
@@ -70,9 +71,8 @@ class _Peer:
     else.
     """
 
-    def __init__(self, connection: socket.socket, worker: int, shown: str) -> None:
-        self.connection, self.worker, self.shown = connection, worker, shown
-        self.reader = wire.Reader(connection)
+    def __init__(self, channel: wire.Channel, worker: int, shown: str) -> None:
+        self.channel, self.worker, self.shown = channel, worker, shown
         self.lock, self.reading = threading.Lock(), threading.Lock()
         self.sending = threading.Lock()
         self.is_needed = threading.Semaphore(0)  # the agent's thread is, to read
@@ -103,7 +103,7 @@ class _Caller:
     """
 
     def __init__(self, connection: socket.socket) -> None:
-        self.connection, self.reader = connection, wire.Reader(connection)
+        self.channel = wire.Channel(connection)
         self.lock, self.reading = threading.Lock(), threading.Lock()
         self.sending = threading.Lock()
         self.num_threads = self.num_idle = 0
@@ -159,21 +159,26 @@ class Agent:
             WorkerInfo(address[0], number)
             for number, address in enumerate(self._addresses)
         ]
-        if len({worker.name for worker in self.workers}) != size:
+        self._named: dict[str | int, WorkerInfo] = dict(enumerate(self.workers))
+        self._named |= {worker.name: worker for worker in self.workers}
+        if len(self._named) != 2 * size:
             raise RuntimeError(f"names of workers must differ: {self.workers}")
 
     def worker(self, to: Any) -> WorkerInfo:
         """The WorkerInfo of a name, a rank or a WorkerInfo."""
         if isinstance(to, WorkerInfo):
             return to
-        for worker in self.workers:
-            if to in (worker.name, worker.id):
-                return worker
+        found = self._named.get(to)
+        if found is not None:
+            return found
         raise RuntimeError(f"there is no worker {to!r}; there are {self.workers}")
 
     # Calling
 
     def _peer(self, number: int) -> _Peer:
+        known = self._peers.get(number)
+        if known is not None and not known.is_lost:
+            return known
         with self._lock:
             if self._is_closed:
                 raise ConnectionError("RPC has been shut down")
@@ -181,13 +186,13 @@ class Agent:
             if peer is None or peer.is_lost:
                 _, host, port, *_ = self._addresses[number]
                 connection = socket.create_connection((host, port), timeout=60)
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                peer = _Peer(connection, number, self._shown(number))
-                peer.reader.pid = self._readable_pid(number)
-                known = self.own.id, bool(peer.reader.pid)
-                connection.sendall(self._key + _GREETING.pack(*known))
-                peer.reads_ours = peer.reader.read(1) == _YES
-                connection.settimeout(None)
+                pid = self._readable_pid(number)
+                connection.sendall(self._key + _GREETING.pack(self.own.id, bool(pid)))
+                answer = connection.recv(1)
+                if not answer:
+                    raise ConnectionError("the connection has closed")
+                peer = _Peer(wire.Channel(connection), number, self._shown(number))
+                peer.channel.pid, peer.reads_ours = pid, answer == _YES
                 self._peers[number] = peer
                 threading.Thread(
                     target=self._read_replies, args=(peer,), daemon=True, name="rpc"
@@ -246,7 +251,7 @@ class Agent:
         context = wire.recording_context()
         if context is not None:
             context.workers.add(to.id)
-        content, held = wire.dump((*call, context))
+        content, held = wire.dump_call(call, context)
         try:
             peer = self._peer(to.id)
             number = next(self._numbers)
@@ -259,7 +264,7 @@ class Agent:
             reads = is_sync and wire.is_to_be_read(content)
             kind = wire.CALL | (wire.READS if reads else 0)
             with peer.sending:
-                wire.send(peer.connection, kind, number, content)
+                peer.channel.send(kind, number, content)
         except OSError as error:
             shown = self._shown(to.id)
             raise RuntimeError(f"worker {shown} cannot be called: {error}") from None
@@ -283,22 +288,24 @@ class Agent:
         end = time.monotonic() + seconds
         try:
             while not waiter.is_done:
-                if seconds and peer.reader.waits(max(end - time.monotonic(), 0)):
+                left = end - time.monotonic() if seconds else 0.0
+                if (seconds and left <= 0) or self._read_reply(peer, left) is None:
                     return False
-                self._read_reply(peer)
             return True
         finally:
             peer.stop_reading()
 
-    def _read_reply(self, peer: _Peer) -> bool:
-        """Delivers a reply to its receiver. False if the peer has ended, after failing
-        all waiting callers.
+    def _read_reply(self, peer: _Peer, seconds: float = 0.0) -> bool | None:
+        """Hands a reply to its receiver. False: the peer has ended, as all who wait
+        have heard; None: there is no reply within so many seconds (0: it waits).
         """
         try:
-            message = peer.reader.receive()
-        except (OSError, ValueError):  # closed, here or there
+            message = peer.channel.receive(seconds)
+        except OSError:  # closed, here or there
             self._lose(peer)
             return False
+        if message is None:
+            return None
         with peer.lock:
             if peer.is_lost:
                 return False
@@ -327,11 +334,11 @@ class Agent:
                 receiver.set_exception(peer.lost())
 
     def _loaded(self, peer: _Peer, message: wire.Message) -> Any:
-        value = wire.load(message.content)
+        value = wire.load(message)
         if message.kind & wire.HOLDS:
-            nothing = wire.Pickled(b"", [])
+            nothing = wire.Message(b"", [])
             with contextlib.suppress(OSError), peer.sending:
-                wire.send(peer.connection, wire.RECEIVED, message.number, nothing)
+                peer.channel.send(wire.RECEIVED, message.number, nothing)
         return value
 
     def _settle(self, peer: _Peer, future: Future, message: wire.Message) -> None:
@@ -353,7 +360,6 @@ class Agent:
                 connection, _ = self._listener.accept()
             except OSError:  # shut down
                 return
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             caller = _Caller(connection)
             self._callers.add(caller)
             self._add_thread(caller)
@@ -411,7 +417,7 @@ class Agent:
             self._ended.add(caller.worker)
         for key in [key for key in list(self._sent) if key[0] == id(caller)]:
             self._sent.pop(key, None)
-        caller.connection.close()
+        caller.channel.shut_down()
 
     def _run(self, caller: _Caller, message: wire.Message) -> bool:
         """Runs a call; returns whether this thread still reads."""
@@ -425,7 +431,7 @@ class Agent:
         self._num_calls += 1
         if not self._is_active.is_set():
             self._is_active.set()
-        if caller.reader.has_more() and caller.hand_over(turn[0]):
+        if caller.channel.has_more() and caller.hand_over(turn[0]):
             self._fill_threads(caller)
         self._serve(caller, message)
         with caller.lock:
@@ -437,47 +443,60 @@ class Agent:
 
     def _next_call(self, caller: _Caller) -> wire.Message:
         if not caller.is_known:
-            key = caller.reader.read(len(self._key))
+            channel = caller.channel
+            key = channel.read(len(self._key))
             if not hmac.compare_digest(key, self._key):
                 raise ConnectionError("this is not a worker of the job")
             caller.worker, caller.reads_ours = _GREETING.unpack(
-                caller.reader.read(_GREETING.size)
+                channel.read(_GREETING.size)
             )
-            caller.reader.pid = self._readable_pid(caller.worker)
-            caller.connection.sendall(_YES if caller.reader.pid else _NO)
+            channel.pid = self._readable_pid(caller.worker)
+            channel.write(_YES if channel.pid else _NO)
             caller.is_known = True
-        return caller.reader.receive()
+        message = caller.channel.receive()
+        assert message is not None  # it waits
+        return message
 
     def _serve(self, caller: _Caller, message: wire.Message) -> None:
-        def answer(kind: int, value: Any) -> None:
-            with wire.recording(context):
-                reply, held = wire.dump(value)
-            reads = caller.reads_ours and wire.is_to_be_read(reply)
-            if held or reads:
-                kind |= wire.HOLDS | (wire.READS if reads else 0)
-                self._sent[id(caller), message.number] = held, reply
-            with contextlib.suppress(OSError), caller.sending:
-                wire.send(caller.connection, kind, message.number, reply)
-
         context = None
         try:
-            function, args, kwargs, context = wire.load(message.content)
+            function, args, kwargs, context = wire.load_call(message)
             with wire.recording(context):
                 value = function(*args, **kwargs)
             if isinstance(value, Future) and is_asynchronous(function, args):
-                value.add_done_callback(lambda done: self._answer_later(done, answer))
+                answer = partial(self._answer_later, caller, message.number, context)
+                value.add_done_callback(answer)
                 return
-            answer(wire.RESULT, value)
+            self._answer(caller, message.number, context, wire.RESULT, value)
         except Exception as error:
-            answer(wire.ERROR, self._portable(error))
+            found = self._portable(error)
+            self._answer(caller, message.number, context, wire.ERROR, found)
 
-    def _answer_later(self, done: Future, answer: Callable[[int, Any], None]) -> None:
+    def _answer(
+        self, caller: _Caller, number: int, context: Any, kind: int, value: Any
+    ) -> None:
+        with wire.recording(context):
+            reply, held = wire.dump(value)
+        reads = caller.reads_ours and wire.is_to_be_read(reply)
+        if held or reads:
+            kind |= wire.HOLDS | (wire.READS if reads else 0)
+            self._sent[id(caller), number] = held, reply
+        try:
+            with caller.sending:
+                caller.channel.send(kind, number, reply)
+        except OSError:
+            pass  # the caller has ended
+
+    def _answer_later(
+        self, caller: _Caller, number: int, context: Any, done: Future
+    ) -> None:
         try:
             value = done.value()
         except Exception as error:
-            answer(wire.ERROR, self._portable(error))
+            found = self._portable(error)
+            self._answer(caller, number, context, wire.ERROR, found)
             return
-        answer(wire.RESULT, value)
+        self._answer(caller, number, context, wire.RESULT, value)
 
     def _portable(self, error: Exception) -> Exception:
         """The exception with the worker's traceback in the message, of the same type if
@@ -574,13 +593,10 @@ class Agent:
         with self._lock:
             peers = list(self._peers.values())
         for peer in peers:
-            with contextlib.suppress(OSError):
-                peer.connection.shutdown(socket.SHUT_RDWR)
+            peer.channel.shut_down()
             self._lose(peer)
-            peer.connection.close()
         for caller in list(self._callers):
-            with contextlib.suppress(OSError):
-                caller.connection.shutdown(socket.SHUT_RDWR)
+            caller.channel.shut_down()
         self._pool.shutdown(wait=False)
 
 

@@ -7,7 +7,6 @@ and a replicated operand of sharded work sums its gradient over the processes.
 
 from __future__ import annotations
 
-import operator
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from typing import Any, NoReturn
 import pellucid as torch
 from pellucid import _C
 from pellucid.distributed.tensor import _moves, _rules
-from pellucid.distributed.tensor._redistribute import line_of, redistribute_local
+from pellucid.distributed.tensor._redistribute import Step, line_of, steps_between
 from pellucid.distributed.tensor._spec import Spec, known_spec, spec_of
 from pellucid.distributed.tensor._staged import run_staged
 from pellucid.distributed.tensor.placement_types import Partial, Placement, Replicate
@@ -121,6 +120,16 @@ class _Call:
             )
         return spec  # type: ignore[no-any-return]
 
+    def names(self) -> list[str]:
+        """Of its tensors: of the arguments that they are, or are in."""
+        count = len(self._lengths) - len(self._keywords)
+        found: list[str] = []
+        arguments = [*self.op.names[:count], *self._keywords]
+        for name, length in zip(arguments, self._lengths, strict=True):
+            listed = [f"{name}[{k}]" for k in range(length)]
+            found += [name] if length < 0 else listed
+        return [found[place] for place in self.places]
+
     def key(self) -> Any:
         """The key that determines how it runs."""
         others = [
@@ -150,12 +159,46 @@ class _Call:
         count = len(values) - len(self._keywords)
         return values[:count], dict(zip(self._keywords, values[count:], strict=True))
 
-    def moved(self, needs: Any) -> list[Any]:
-        """Local shards under other placements."""
+    def steps(self, needs: Any) -> list[tuple[Step, ...]]:
+        """How its parts get to other placements."""
         return [
-            redistribute_local(local, spec.mesh, spec.shape, spec.placements, need)
-            for local, spec, need in zip(self.locals, self.specs, needs, strict=True)
+            steps_between(spec.mesh, spec.shape, spec.placements, need)
+            for spec, need in zip(self.specs, needs, strict=True)
         ]
+
+    def moves(self, shared: _rules.Shared) -> list[Callable[[Any], Any] | None]:
+        """What moves each part to where the op wants it; None where it stays."""
+        moves = self.steps(shared.needs)
+        if self.has_gradient and shared.staged is None:
+            for k, (local, need) in enumerate(
+                zip(self.locals, shared.needs, strict=True)
+            ):
+                if local.requires_grad:
+                    moves[k] += _entries(self.mesh, need, shared.is_shared)
+        return [_joined(steps) for steps in moves]
+
+    def moved(self, needs: Any) -> list[Any]:
+        """Its parts under other placements."""
+        moves = [_joined(steps) for steps in self.steps(needs)]
+        return _after(moves, self.locals)
+
+
+def _joined(steps: tuple[Step, ...]) -> Callable[[Any], Any] | None:
+    if len(steps) == 1:
+        return steps[0].start()
+
+    def run(part: Any) -> Any:
+        for step in steps:
+            part = step(part)
+        return part
+
+    return run if steps else None
+
+
+def _after(moves: Sequence[Callable[[Any], Any] | None], parts: Any) -> list[Any]:
+    """The parts after their moves."""
+    pairs = zip(moves, parts, strict=True)
+    return [part if move is None else move(part) for move, part in pairs]
 
 
 _MOST_KEYS = 4096
@@ -180,6 +223,10 @@ def dispatch(func: Any, args: Any, kwargs: Any, wrap: Wrap) -> Any:
                 _shared.clear()
             _shared[key] = call.specs, _rule(call)
         shared = _shared[key][1]
+        if _C._num_logged_calls():
+            from pellucid.distributed.tensor._explained import explain_call
+
+            explain_call(call, shared)
         if shared is None:
             return _whole(call, wrap)
         return _on_parts(call, shared, wrap)
@@ -204,26 +251,25 @@ def _rule(call: _Call) -> _rules.Shared | None:
 
 
 def _on_parts(call: _Call, shared: _rules.Shared, wrap: Wrap) -> Any:
-    parts = call.moved(shared.needs)
+    moves = call.moves(shared)
+    parts = _after(moves, call.locals)
     if shared.staged is not None:
         made = run_staged(shared.staged, call.mesh, parts)
         return _wrapped(call, shared, made if len(made) > 1 else made[0], wrap)
-    is_same = all(map(operator.is_, parts, call.locals))
-    if call.has_gradient:
-        needs = zip(parts, shared.needs, strict=True)
-        parts = [_entered(x, call.mesh, need, shared.is_shared) for x, need in needs]
-        is_same = is_same and all(map(operator.is_, parts, call.locals))
     args, kwargs = call.with_tensors(parts)
     if shared.numbers:
         _localise(call, args, kwargs, shared.numbers)
+    # Whether calls with such parts run alike.
+    is_alike = not (shared.numbers or (call.op.is_written and moves[0]))
     if shared.kind == "random" and any(shared.is_shared):
-        made = _with_own_seed(call, shared.is_shared, args, kwargs)
+        made, is_alike = _with_own_seed(call, shared.is_shared, args, kwargs), False
     elif shared.kind == "view":
-        made, is_same = _view(call.func, args, kwargs, is_same)
+        made, is_viewed = _view(call.func, args, kwargs)
+        is_alike = is_alike and is_viewed
     else:
         made = call.func(*args, **kwargs)
-    if is_same and not shared.numbers and shared.kind != "random":
-        _C._repeat_on_parts()
+    if is_alike:
+        _C._repeat_on_parts(*(moves if any(moves) else ()))
     if call.op.is_written:
         return call.leaves[call.places[0]]
     return _wrapped(call, shared, made, wrap)
@@ -243,10 +289,10 @@ def _wrapped(call: _Call, shared: _rules.Shared, made: Any, wrap: Wrap) -> Any:
     return pytree.tree_map(wrapped, tuple(made) if shared.staged else made)
 
 
-def _view(func: Any, args: Any, kwargs: Any, is_same: bool) -> tuple[Any, bool]:
-    """The result, and whether the operands needed no redistribution."""
+def _view(func: Any, args: Any, kwargs: Any) -> tuple[Any, bool]:
+    """The result, and whether it is a view of the operands."""
     try:
-        return func(*args, **kwargs), is_same
+        return func(*args, **kwargs), True
     except RuntimeError:
         # The full tensor's strides allow the view; those of the shard do not.
         args = pytree.tree_map(
@@ -255,13 +301,15 @@ def _view(func: Any, args: Any, kwargs: Any, is_same: bool) -> tuple[Any, bool]:
         return func(*args, **kwargs), False
 
 
-def _entered(part: Any, mesh: Any, need: Any, is_shared: tuple[bool, ...]) -> Any:
-    if not part.requires_grad:
-        return part
-    for mesh_dim, (placement, shared) in enumerate(zip(need, is_shared, strict=True)):
-        if shared and placement.is_replicate():
-            part = _moves.Enter.apply(line_of(mesh, mesh_dim), part)
-    return part
+def _entries(mesh: Any, need: Any, is_shared: tuple[bool, ...]) -> tuple[Step, ...]:
+    """What sums the gradient of an operand where it is replicated in shared work."""
+    return tuple(
+        Step(_moves.Enter, (line_of(mesh, mesh_dim),), mesh_dim, placement, placement)
+        for mesh_dim, (placement, shared) in enumerate(
+            zip(need, is_shared, strict=True)
+        )
+        if shared and placement.is_replicate()
+    )
 
 
 def _localise(call: _Call, args: Any, kwargs: Any, numbers: dict[str, int]) -> None:

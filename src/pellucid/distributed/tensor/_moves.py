@@ -68,6 +68,8 @@ def _reduced(line: Line, x: Any, op: str) -> Any:
 class Gather(Function):
     """Shards to the full tensor: all_gather."""
 
+    by = "all_gather"
+
     @staticmethod
     def forward(ctx: Any, line: Line, dim: int, whole: int, part: Any) -> Any:
         ctx.line, ctx.dim = line, dim
@@ -81,6 +83,8 @@ class Gather(Function):
 class Slice(Function):
     """The full tensor to this process's shard."""
 
+    by = "its own part"
+
     @staticmethod
     def forward(ctx: Any, line: Line, dim: int, whole: Any) -> Any:
         ctx.line, ctx.dim, ctx.size = line, dim, whole.shape[dim]
@@ -93,6 +97,8 @@ class Slice(Function):
 
 class Join(Function):
     """Partial values to their combination: all_reduce."""
+
+    by = "all_reduce"
 
     @staticmethod
     def forward(ctx: Any, line: Line, op: str, partial: Any) -> Any:
@@ -112,6 +118,8 @@ class Join(Function):
 
 class JoinPart(Function):
     """Partial sums to this process's shard of their sum: reduce_scatter."""
+
+    by = "reduce_scatter"
 
     @staticmethod
     def forward(ctx: Any, line: Line, dim: int, op: str, partial: Any) -> Any:
@@ -135,6 +143,8 @@ class JoinPart(Function):
 class Part(Function):
     """The full tensor as partial sums: on the first process, zeros elsewhere."""
 
+    by = "zeros on other processes"
+
     @staticmethod
     def forward(ctx: Any, line: Line, whole: Any) -> Any:
         return torch.zeros_like(whole) if line.place else whole.clone()
@@ -146,6 +156,8 @@ class Part(Function):
 
 class Exchange(Function):
     """Shards along one dim to shards along another: all_to_all."""
+
+    by = "all_to_all"
 
     @staticmethod
     def forward(ctx: Any, line: Line, dims: Any, whole: int, part: Any) -> Any:
@@ -172,6 +184,8 @@ class Exchange(Function):
 
 class Enter(Function):
     """A replicated operand of sharded work: the identity; gradients are summed."""
+
+    by = "all_reduce of its gradient"
 
     @staticmethod
     def forward(ctx: Any, line: Line, whole: Any) -> Any:

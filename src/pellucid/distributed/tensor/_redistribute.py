@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 from pellucid.distributed.tensor import _moves
 from pellucid.distributed.tensor.placement_types import (
@@ -37,6 +39,122 @@ def _touches(placements: Sequence[Placement], mesh_dim: int, *dims: int) -> bool
     return any(p.is_shard(dim) for p in others for dim in dims)
 
 
+class Step(NamedTuple):
+    """A move of this process's part along one mesh dim: called with it, it gives the
+    part that follows.
+    """
+
+    move: Any  # a Function of _moves.py
+    given: tuple[Any, ...]  # before the part
+    mesh_dim: int
+    before: Placement
+    after: Placement
+    num_received: int = 0  # elements that a process receives
+
+    def __call__(self, part: Any) -> Any:
+        return self.move.apply(*self.given, part)
+
+    def start(self) -> Callable[[Any], Any]:
+        """The same as a function, which is called in less time."""
+        return partial(self.move.apply, *self.given)
+
+
+_MOST_STEPS = 4096  # of a mesh
+
+
+def steps_between(
+    mesh: Any,
+    shape: Sequence[int],
+    current: Sequence[Placement],
+    target: Sequence[Placement],
+) -> tuple[Step, ...]:
+    """The moves from some placements of a tensor with the shape to others."""
+    known: dict[Any, tuple[Step, ...]] = mesh.__dict__.setdefault("_steps", {})
+    key = tuple(shape), tuple(current), tuple(target)
+    found = known.get(key)
+    if found is None:
+        if len(known) >= _MOST_STEPS:
+            known.clear()
+        found = known[key] = tuple(_steps(mesh, *key))
+    return found
+
+
+def _steps(
+    mesh: Any,
+    shape: tuple[int, ...],
+    current: tuple[Placement, ...],
+    target: tuple[Placement, ...],
+) -> Iterator[Step]:
+    if current == target:
+        return
+    have = list(current)
+    for mesh_dim in reversed(range(len(have))):
+        yield from _opening(mesh, shape, have, target, mesh_dim)
+    for mesh_dim, want in enumerate(target):
+        line, now = line_of(mesh, mesh_dim), have[mesh_dim]
+        if now == want:
+            continue
+        if isinstance(want, Shard):
+            yield Step(_moves.Slice, (line, want.dim), mesh_dim, now, want)
+        elif isinstance(want, Partial):
+            if want.reduce_op != "sum":
+                raise RuntimeError(f"a replicated tensor cannot become {want}")
+            yield Step(_moves.Part, (line,), mesh_dim, now, want)
+        have[mesh_dim] = want
+
+
+def _num_elements(mesh: Any, have: Sequence[Placement], shape: Sequence[int]) -> int:
+    """Of this process's part."""
+    dims = range(len(shape))
+    return math.prod(local_size(mesh, have, shape, dim, mesh.ndim) for dim in dims)
+
+
+def _opening(
+    mesh: Any,
+    shape: Sequence[int],
+    have: list[Placement],
+    target: Sequence[Placement],
+    mesh_dim: int,
+) -> Iterator[Step]:
+    """Undoes what a mesh dim holds, or moves it at once where others do not mind."""
+    now, want = have[mesh_dim], target[mesh_dim]
+    line, whole = line_of(mesh, mesh_dim), Replicate()
+    before = _num_elements(mesh, have, shape)
+    others = line.size - 1
+    if isinstance(now, Shard):
+        outer = zip(have[:mesh_dim], target[:mesh_dim], strict=True)
+        is_carried = any(a != b and (a.is_shard(now.dim) or b.is_shard(now.dim))
+                         for a, b in outer)  # fmt: skip
+        if now == want and not is_carried:
+            return
+        size = local_size(mesh, have, shape, now.dim, mesh_dim)
+        is_alone = isinstance(want, Shard) and not (
+            _touches(have, mesh_dim, now.dim, want.dim)
+            or _touches(target, mesh_dim, now.dim, want.dim)
+        )
+        if isinstance(want, Shard) and is_alone and want != now:
+            have[mesh_dim] = want
+            given: tuple[Any, ...] = line, (now.dim, want.dim), size
+            count = _num_elements(mesh, have, shape) * others // line.size
+            yield Step(_moves.Exchange, given, mesh_dim, now, want, count)
+            return
+        have[mesh_dim] = whole
+        given, count = (line, now.dim, size), _num_elements(mesh, have, shape) - before
+        yield Step(_moves.Gather, given, mesh_dim, now, whole, count)
+    elif isinstance(now, Partial) and now != want:
+        is_alone = isinstance(want, Shard) and not (
+            _touches(have, mesh_dim, want.dim) or _touches(target, mesh_dim, want.dim)
+        )
+        if isinstance(want, Shard) and is_alone and now.reduce_op in ("sum", "avg"):
+            have[mesh_dim] = want
+            given, count = (line, want.dim, now.reduce_op), before * others // line.size
+            yield Step(_moves.JoinPart, given, mesh_dim, now, want, count)
+            return
+        have[mesh_dim] = whole
+        given, count = (line, now.reduce_op), 2 * before * others // line.size
+        yield Step(_moves.Join, given, mesh_dim, now, whole, count)
+
+
 def redistribute_local(
     local: Any,
     mesh: Any,
@@ -44,60 +162,7 @@ def redistribute_local(
     current: Sequence[Placement],
     target: Sequence[Placement],
 ) -> Any:
-    """This process's shard under other placements; gradients are redistributed back."""
-    if tuple(current) == tuple(target):
-        return local
-    have = list(current)
-    for mesh_dim in reversed(range(len(have))):
-        local = _open(local, mesh, shape, have, target, mesh_dim)
-    for mesh_dim, want in enumerate(target):
-        line = line_of(mesh, mesh_dim)
-        if have[mesh_dim] == want:
-            continue
-        if isinstance(want, Shard):
-            local = _moves.Slice.apply(line, want.dim, local)
-        elif isinstance(want, Partial):
-            if want.reduce_op != "sum":
-                raise RuntimeError(f"a replicated tensor cannot become {want}")
-            local = _moves.Part.apply(line, local)
-        have[mesh_dim] = want
-    return local
-
-
-def _open(
-    local: Any,
-    mesh: Any,
-    shape: Sequence[int],
-    have: list[Placement],
-    target: Sequence[Placement],
-    mesh_dim: int,
-) -> Any:
-    """Replicates along a mesh dim, or moves directly if other mesh dims allow."""
-    now, want = have[mesh_dim], target[mesh_dim]
-    line = line_of(mesh, mesh_dim)
-    if isinstance(now, Shard):
-        outer = zip(have[:mesh_dim], target[:mesh_dim], strict=True)
-        is_carried = any(a != b and (a.is_shard(now.dim) or b.is_shard(now.dim))
-                         for a, b in outer)  # fmt: skip
-        if now == want and not is_carried:
-            return local
-        whole = local_size(mesh, have, shape, now.dim, mesh_dim)
-        is_alone = isinstance(want, Shard) and not (
-            _touches(have, mesh_dim, now.dim, want.dim)
-            or _touches(target, mesh_dim, now.dim, want.dim)
-        )
-        if isinstance(want, Shard) and is_alone and want != now:
-            have[mesh_dim] = want
-            return _moves.Exchange.apply(line, (now.dim, want.dim), whole, local)
-        have[mesh_dim] = Replicate()
-        return _moves.Gather.apply(line, now.dim, whole, local)
-    if isinstance(now, Partial) and now != want:
-        is_alone = isinstance(want, Shard) and not (
-            _touches(have, mesh_dim, want.dim) or _touches(target, mesh_dim, want.dim)
-        )
-        if isinstance(want, Shard) and is_alone and now.reduce_op in ("sum", "avg"):
-            have[mesh_dim] = want
-            return _moves.JoinPart.apply(line, want.dim, now.reduce_op, local)
-        have[mesh_dim] = Replicate()
-        return _moves.Join.apply(line, now.reduce_op, local)
+    """This process's part under other placements; its gradient goes the way back."""
+    for step in steps_between(mesh, shape, current, target):
+        local = step(local)
     return local

@@ -19,6 +19,7 @@ from pellucid.distributed.tensor.placement_types import (
 from pellucid_compiler.abi.dtypes import DTYPES
 from pellucid_compiler.declare.key import bind_arguments
 from pellucid_compiler.declare.op import REGISTRY, Op
+from pellucid_compiler.ir.expr import symbols
 from pellucid_compiler.ir.sizes import shape_value
 from pellucid_compiler.specialise.requests import TensorLike
 from pellucid_compiler.specialise.staged import staged
@@ -32,7 +33,8 @@ class Shared(NamedTuple):
 
     ``needs``: placements of each tensor argument, in order; ``is_shared``: the mesh
     dims whose processes do different work. ``numbers``: the sizes that change, by
-    argument. ``results``: placements and shapes of the outputs.
+    argument. ``results``: placements and shapes of the outputs. ``plans``: of each mesh
+    dim, for the loops of ``graph``.
     """
 
     needs: tuple[tuple[Placement, ...], ...]
@@ -40,7 +42,9 @@ class Shared(NamedTuple):
     numbers: dict[str, int]
     results: tuple[tuple[tuple[Placement, ...], tuple[int, ...]], ...]
     kind: str
-    staged: StagedRule | None = None  # if values are combined inside the op
+    staged: StagedRule | None = None  # where values are combined inside of the op
+    plans: tuple[Plan, ...] = ()
+    graph: Any = None
 
 
 def _state(placement: Placement) -> State:
@@ -93,9 +97,9 @@ def share(
     written: int = -1,
     has_gradient: bool = False,
 ) -> Shared | None:
-    """The rule of a call. ``given``: the placements of its tensors, in order;
-    ``sizes``: of the mesh; ``written``: the tensor that is written in place. None for
-    an op without a declaration.
+    """A call's way to run. ``given``: the placements of its tensors, in order;
+    ``sizes``: of the mesh; ``written``: which tensor is written in place. None: the op
+    runs on whole tensors.
     """
     found = _traced(name, overload, args, kwargs)
     if found is None:
@@ -111,6 +115,9 @@ def share(
         for size, actual in zip(value.shape, tensor.shape, strict=True):
             if size.op == "sym":
                 env.setdefault(size.attr, actual)
+    named = {e.attr for value in graph.outputs for e in symbols(*value.shape)}
+    if named - env.keys():
+        return None  # how many elements there are depends on values
     for mesh_dim, ranks in enumerate(sizes):
         states = [_state(placements[mesh_dim]) for placements in given]
         for position in free:
@@ -134,6 +141,8 @@ def share(
             for k, shape in enumerate(shapes)
         ),
         op.kind,
+        plans=tuple(chosen),
+        graph=graph,
     )
 
 
