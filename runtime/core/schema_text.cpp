@@ -67,7 +67,7 @@ std::string value_text(const Value& value) {
 // "int[2] n=1" of two equal elements; a single one, and sizes, are printed as lists.
 bool prints_one(const Argument& argument) {
   const std::span<const int64_t> list = argument.default_value.ints();
-  return argument.type == ArgType::IntList && argument.list_size > 1 && std::ssize(list) == argument.list_size &&
+  return argument.type_text.starts_with("int") && argument.list_size > 1 && std::ssize(list) == argument.list_size &&
          std::ranges::all_of(list, [&](int64_t element) { return element == list[0]; });
 }
 

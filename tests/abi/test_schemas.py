@@ -167,6 +167,7 @@ PRINTED = [
     ("int[2] n=[1,2]", "int[2] n=[1, 2]"),
     ("int[1] n=1", "int[1] n=[1]"),
     ("SymInt[2] n=3", "SymInt[2] n=[3, 3]"),
+    ("int|SymInt[2] n=3", "int[2] n=3"),
     ("int reduction=Mean", "int reduction=1"),
     ("int n=long", "int n=4"),
     ("str s='it\"s'", 'str s="it\\"s"'),
