@@ -1,4 +1,4 @@
-"""The types of arguments in PyTorch's schema language, and the names that stand for
+"""The types of arguments in PyTorch's schema language, and the names of
 default values.
 
 Schemas are parsed on both sides: the engine declares, traces and freezes ops without a

@@ -169,7 +169,7 @@ def _argument(text: str, keyword_only: bool) -> Argument:
 
 
 def _default(text: str, base: str) -> Any:
-    """The value that ``text`` stands for; of dtypes the name, of layouts and memory
+    """The value that ``text`` means; of dtypes the name, of layouts and memory
     formats the text.
     """
     if text in _CONSTANTS:
