@@ -278,4 +278,10 @@ inline constexpr uint8_t kRaised[kNumDTypes][kNumDTypes] = {
     { 44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44,  44},  // quint4x2
     { 45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45,  45},  // quint2x4
 };
+// Of two dtypes without a common one, the higher rank says what is refused.
+inline constexpr uint8_t kRefusalRanks[kNumDTypes] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 2, 2, 2, 2, 2, 0, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3};
+inline constexpr const char* kRefusals[] = {"opaque dtypes", "uint16, uint32, uint64 types", "Float8 Types", "opaque dtypes"};
+inline constexpr char kRefusedPromotion[] = "Promotion for %s is not supported, attempted to promote %s and %s; convert one with .to()";
+// PyTorch's numbers of the dtypes, which schemas use.
+inline constexpr uint8_t kScalarTypes[kNumDTypes] = {11, 0, 1, 2, 3, 4, 5, 15, 6, 7, 9, 10, 27, 28, 29, 8, 24, 26, 23, 25, 44, 45, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 18, 19, 20, 21, 22, 12, 13, 14, 16, 17};
 }  // namespace pellucid

@@ -33,4 +33,9 @@ enum Part : uint64_t {
 struct Described {
   int64_t rows, lanes, vectors, vectors_of_a, element_bytes, depth, is_narrow, offset, word;
 };
+
+// Winograd's algorithm, in each of two dims.
+constexpr int64_t kWindowTaps = 3;  // of a window
+constexpr int64_t kTileStep = 2;  // elements of C in a tile
+constexpr int64_t kTileExtent = 4;  // of the image
 }  // namespace pellucid

@@ -1,5 +1,6 @@
 #include "core/device_names.h"
 
+#include <charconv>
 #include <mutex>
 #include <utility>
 
@@ -73,6 +74,29 @@ std::optional<DeviceType> find_device_type(std::string_view text) {
   for (int slot = 0; slot < kUserBackends; ++slot)
     if (text == chosen_name(user_device(slot))) return user_device(slot);
   return std::nullopt;
+}
+
+Device parse_device(std::string_view text) {
+  const size_t colon = text.find(':');
+  const std::optional<DeviceType> type = find_device_type(text.substr(0, colon));
+  if (!type)
+    // Libraries read the list of device types from this message.
+    raise(ErrorKind::Runtime,
+          "Expected one of %s device type at start of device string: %.*s\n"
+          "An index may follow the type, as in \"cuda:1\".",
+          device_type_names().c_str(), static_cast<int>(text.size()), text.data());
+  Device device{*type};
+  if (colon == std::string_view::npos) return device;
+  const std::string_view digits = text.substr(colon + 1);
+  int index = -1;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
+  const bool canonical = digits.size() == 1 || (!digits.empty() && digits[0] != '0');
+  if (error != std::errc() || end != digits.data() + digits.size() || index < 0 || index > 127 || !canonical) {
+    raise(ErrorKind::Runtime, "Invalid device string: '%.*s': expected a number 0..127 after the colon",
+          static_cast<int>(text.size()), text.data());
+  }
+  device.index = static_cast<int8_t>(index);
+  return device;
 }
 
 std::string device_type_names() {

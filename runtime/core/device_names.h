@@ -13,6 +13,8 @@ namespace pellucid {
 std::string device_type_name(DeviceType type);
 std::string device_name(Device device);  // with its index: "cuda:1"
 std::optional<DeviceType> find_device_type(std::string_view name);
+// "cuda:1"; raises a Runtime error for what names no device.
+Device parse_device(std::string_view text);
 // All names in PyTorch's order, comma-separated.
 std::string device_type_names();
 

@@ -1,5 +1,7 @@
 #include "core/dtype.h"
 
+#include <algorithm>
+
 #include "core/defaults.h"
 #include "core/error.h"
 
@@ -25,12 +27,9 @@ void raise_without_values(const char* op, DType dtype) {
 }
 
 void raise_unpromoted(DType a, DType b) {
-  const bool is_float = category(a) == DTypeCategory::Floating && category(b) == DTypeCategory::Floating;
-  raise(ErrorKind::Runtime, "Promotion for %s is not supported, attempted to promote %s and %s; convert one with .to()",
-        is_opaque(a) || is_opaque(b)                         ? "opaque dtypes"
-        : is_float || item_size(a) == 1 || item_size(b) == 1 ? "Float8 Types"
-                                                             : "uint16, uint32, uint64 types",
-        facts_of(a).word, facts_of(b).word);
+  const auto rank = [](DType dtype) { return kRefusalRanks[static_cast<int>(dtype)]; };
+  raise(ErrorKind::Runtime, kRefusedPromotion, kRefusals[std::max(rank(a), rank(b))], facts_of(a).word,
+        facts_of(b).word);
 }
 
 std::string_view name(DType dtype) { return facts_of(dtype).torch_name + kPrefix; }

@@ -7,7 +7,8 @@
 
 namespace pellucid {
 
-enum class Layout : uint8_t { Strided, SparseCoo, SparseCsr, SparseCsc, SparseBsr, SparseBsc, Mkldnn, Jagged };
+// Both in PyTorch's order: schemas have their numbers as defaults.
+enum class Layout : uint8_t { Strided, SparseCoo, SparseCsr, Mkldnn, SparseCsc, SparseBsr, SparseBsc, Jagged };
 enum class MemoryFormat : uint8_t { Contiguous, Preserve, ChannelsLast, ChannelsLast3d };
 
 constexpr int64_t encode_device(Device device) {

@@ -28,7 +28,6 @@ pellucid_switch_stack:
 namespace pellucid {
 namespace {
 
-constexpr int64_t kWarp = 32;
 constexpr size_t kStackBytes = 32768;
 constexpr int kNobody = -1, kSeveral = -2;
 

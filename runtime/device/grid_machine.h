@@ -8,6 +8,7 @@
 #include <cstdint>
 
 namespace pellucid {
+constexpr int64_t kWarp = 32;  // threads that exchange words
 // What an emulated kernel receives besides its arguments.
 struct GridMachine {
   int64_t thread;  // its number in its block

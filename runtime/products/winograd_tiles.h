@@ -10,12 +10,12 @@
 
 namespace pellucid {
 
-constexpr int64_t kWindowTaps = 3, kTile = 2;  // of a window and of a tile, in one dim
+constexpr int64_t kTile = kTileStep;
 constexpr int64_t kAllTaps = kWindowTaps * kWindowTaps;
-constexpr int64_t kTilePlaces = 16;      // elements of a transformed tile, each with a product of its own
-constexpr int64_t kTileBytes = 5 << 17;  // of the tiles of a block that stay in the L2 cache
-constexpr int64_t kLeastTiles = 64;      // per block, if there are as many
-constexpr int64_t kWinogradTasks = 16;   // the minimum for a product, if its tiles allow
+constexpr int64_t kTilePlaces = kTileExtent * kTileExtent;  // elements of a transformed tile, each with a product
+constexpr int64_t kTileBytes = 5 << 17;                     // of the tiles of a block that stay in the L2 cache
+constexpr int64_t kLeastTiles = 64;                         // per block, if there are as many
+constexpr int64_t kWinogradTasks = 16;                      // the minimum for a product, if its tiles allow
 
 // One dim of the image: the positions of windows in it, and the taps of a window, which may run backwards.
 struct WindowDim {

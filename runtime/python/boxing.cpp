@@ -100,7 +100,7 @@ PyObject* value_object(const Value& value) {
     case Tag::BoolList:
       return list_of(value.length, [&](uint32_t i) { return PyBool_FromLong(value.integers[i] != 0); });
     case Tag::FloatList: return list_of(value.length, [&](uint32_t i) { return PyFloat_FromDouble(value.numbers[i]); });
-    case Tag::ScalarList: return list_of(value.length, [&](uint32_t i) { return number_object(value.values[i]); });
+    case Tag::ScalarList: return list_of(value.length, [&](uint32_t i) { return value_object(value.values[i]); });
     case Tag::TensorList:
     case Tag::OptionalTensorList:
       return list_of(value.length, [&](uint32_t i) { return wrap_or_none(Tensor::share(value.tensors[i])); });

@@ -1,5 +1,4 @@
-// The types device and Size.
-#include <charconv>
+// device and Size.
 #include <cstring>
 #include <string>
 
@@ -15,30 +14,7 @@ struct DeviceObject {
 
 Device device_of(PyObject* object) { return reinterpret_cast<DeviceObject*>(object)->device; }
 
-Device parse_device(std::string_view text) {
-  const size_t colon = text.find(':');
-  const std::optional<DeviceType> type = find_device_type(text.substr(0, colon));
-  if (!type)
-    // Libraries read the list of device types from this message.
-    raise(ErrorKind::Runtime,
-          "Expected one of %s device type at start of device string: %.*s\n"
-          "An index may follow the type, as in \"cuda:1\".",
-          device_type_names().c_str(), static_cast<int>(text.size()), text.data());
-  Device device{*type};
-  if (colon == std::string_view::npos) return device;
-  const std::string_view digits = text.substr(colon + 1);
-  int index = -1;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-  const bool canonical = digits.size() == 1 || (!digits.empty() && digits[0] != '0');
-  if (error != std::errc() || end != digits.data() + digits.size() || index < 0 || index > 127 || !canonical) {
-    raise(ErrorKind::Runtime, "Invalid device string: '%.*s': expected a number 0..127 after the colon",
-          static_cast<int>(text.size()), text.data());
-  }
-  device.index = static_cast<int8_t>(index);
-  return device;
-}
-
-// Without a user backend, an index alone means a CUDA device.
+// Without one, the index of a device alone means CUDA's.
 bool has_user_backend() { return device_type_name(DeviceType::PrivateUse) != "privateuseone"; }
 
 PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {

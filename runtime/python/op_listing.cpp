@@ -42,9 +42,28 @@ const OpRecord& overload_named(PyObject* name) {
   return *op;
 }
 
-// _op_schema("aten::add.Tensor"): (namespace, name, overload, arguments, returns, text).
+PyObject* entry_of(const Schema& schema, std::string_view name_space) {
+  Object arguments = entries(schema.arguments, argument_entry);
+  Object returns = entries(schema.returns, return_entry);
+  const std::string text = print_schema(schema);
+  return checked(Py_BuildValue("(s#ssOOs)", name_space.data(), static_cast<Py_ssize_t>(name_space.size()),
+                               schema.name.c_str(), schema.overload.c_str(), arguments.get(), returns.get(),
+                               text.c_str()));
+}
+
+// _op_schema("aten::add.Tensor"): (namespace, name, overload, arguments, returns, text without the name).
 PyObject* op_schema(PyObject*, PyObject* name) {
   return guarded([&] { return schema_entry(overload_named(name)); });
+}
+
+// _parse_schema(text): the same of a schema that no op needs to have.
+PyObject* parse_text(PyObject*, PyObject* text_object) {
+  return guarded([&] {
+    const char* text = PyUnicode_AsUTF8(text_object);
+    if (!text) raise_python();
+    const Schema schema = parse_schema(text);
+    return entry_of(schema, schema.name_space);
+  });
 }
 
 // _result_type("aten::max.dim"): torch.return_types.max; None of an op whose results have no names.
@@ -115,7 +134,8 @@ PyMethodDef functions[] = {
     {"_op_documentation", op_documentation, METH_O,
      "_op_documentation(name): the docstring of an op's declaration, or None."},
     {"_op_schema", op_schema, METH_O,
-     "_op_schema(name): (namespace, name, overload, arguments, returns, text) of an op overload."},
+     "_op_schema(name): (namespace, name, overload, arguments, returns, text without the name) of an op overload."},
+    {"_parse_schema", parse_text, METH_O, "_parse_schema(text): the same of a schema that no op needs to have."},
     {"_op_facts", op_facts, METH_O, "_op_facts(name): (kind, tags) of an op overload."},
     {"_list_ops", list_ops, METH_NOARGS,
      "[(full name, kind, is a method, is a function, module, takes loose tensors)] of every overload."},
@@ -125,12 +145,7 @@ PyMethodDef functions[] = {
 }  // namespace
 
 PyObject* schema_entry(const OpRecord& op) {
-  const Schema& schema = op.schema;
-  const std::string name_space = op.qualified_name.substr(0, op.qualified_name.find("::"));
-  Object arguments = entries(schema.arguments, argument_entry);
-  Object returns = entries(schema.returns, return_entry);
-  return checked(Py_BuildValue("(sssOOs)", name_space.c_str(), schema.name.c_str(), schema.overload.c_str(),
-                               arguments.get(), returns.get(), schema.text.c_str()));
+  return entry_of(op.schema, std::string_view(op.qualified_name).substr(0, op.qualified_name.find("::")));
 }
 
 void add_op_listing(PyObject* module) { checked(PyModule_AddFunctions(module, functions)); }

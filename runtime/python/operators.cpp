@@ -1,4 +1,5 @@
-// Tensor's operators: C slots that call overload sets.
+// Tensor's operators: C slots that call overload sets. abi/operators.py has the ops.
+#include "abi/operators.h"
 #include "core/thread_state.h"
 #include "python/convert.h"
 #include "python/function_protocol.h"
@@ -8,55 +9,18 @@
 namespace pellucid::python {
 namespace {
 
-enum Binary {
-  Add,
-  Subtract,
-  Multiply,
-  Divide,
-  FloorDivide,
-  Remainder,
-  Power,
-  MatrixMultiply,
-  And,
-  Or,
-  Xor,
-  LeftShift,
-  RightShift,
-  Less,
-  LessEqual,
-  Equal,
-  NotEqual,
-  Greater,
-  GreaterEqual,
-  AddInPlace,
-  SubtractInPlace,
-  MultiplyInPlace,
-  DivideInPlace,
-  FloorDivideInPlace,
-  RemainderInPlace,
-  PowerInPlace,
-  AndInPlace,
-  OrInPlace,
-  XorInPlace,
-  LeftShiftInPlace,
-  RightShiftInPlace,
-  NumBinary,
-};
-enum Unary { Negative, Positive, Absolute, Invert, NumUnary };
-
 struct BinaryOperator {
-  const char* op;
-  const char* reflected = nullptr;  // the op with swapped operands
-  bool commutes = false;
   OverloadSet* set = nullptr;
   OverloadSet* reflected_set = nullptr;
-  // The method that __torch_function__ receives in place of the op: PyTorch implements these operators in Python.
-  const char* slot = nullptr;
-  const char* reflected_slot = nullptr;
-  // The Python function that computes `number op tensor` with the ops that PyTorch's operator calls, if they differ:
-  // capturing modes see these ops.
-  const char* captured = nullptr;
+  OperatorRow row;
 };
+BinaryOperator binary_operators[NumBinary];
+
+struct UnaryOperator {
+  OverloadSet* set = nullptr;
+  OperatorRow row;
+};
+UnaryOperator unary_operators[NumUnary];
 
 PyObject* call_captured(const char* name, PyObject* number, PyObject* tensor) {
   Object module = own(PyImport_ImportModule("pellucid._functions.captured_operators"));
@@ -64,52 +28,6 @@ PyObject* call_captured(const char* name, PyObject* number, PyObject* tensor) {
   PyObject* const arguments[] = {number, tensor};
   return PyObject_Vectorcall(function.get(), arguments, 2, nullptr);
 }
-
-BinaryOperator binary_operators[NumBinary] = {
-    {"add", nullptr, true},
-    {.op = "sub", .reflected = "rsub", .reflected_slot = "__rsub__"},
-    {"mul", nullptr, true},
-    {.op = "div", .reflected_slot = "__rtruediv__", .captured = "divided"},
-    {.op = "floor_divide", .slot = "__floordiv__", .reflected_slot = "__rfloordiv__"},
-    {.op = "remainder", .reflected_slot = "__rmod__"},
-    {.op = "pow", .reflected_slot = "__rpow__", .captured = "raised"},
-    {.op = "matmul", .reflected_slot = "__rmatmul__"},
-    {.op = "bitwise_and", .commutes = true, .slot = "__and__"},
-    {.op = "bitwise_or", .commutes = true, .slot = "__or__"},
-    {.op = "bitwise_xor", .commutes = true, .slot = "__xor__"},
-    {.op = "bitwise_left_shift", .slot = "__lshift__", .reflected_slot = "__rlshift__"},
-    {.op = "bitwise_right_shift", .slot = "__rshift__", .reflected_slot = "__rrshift__"},
-    {"lt"},
-    {"le"},
-    {.op = "eq", .slot = "__eq__"},
-    {"ne"},
-    {"gt"},
-    {"ge"},
-    {"add_"},
-    {"sub_"},
-    {"mul_"},
-    {"div_"},
-    {"floor_divide_"},
-    {"remainder_"},
-    {"pow_"},
-    {.op = "bitwise_and_", .slot = "__iand__"},
-    {.op = "bitwise_or_", .slot = "__ior__"},
-    {.op = "bitwise_xor_", .slot = "__ixor__"},
-    {.op = "bitwise_left_shift_", .slot = "__ilshift__"},
-    {.op = "bitwise_right_shift_", .slot = "__irshift__"},
-};
-
-struct UnaryOperator {
-  const char* op;
-  OverloadSet* set = nullptr;
-  const char* slot = nullptr;
-};
-UnaryOperator unary_operators[NumUnary] = {
-    {"neg"},
-    {"positive"},
-    {"abs"},
-    {.op = "bitwise_not", .slot = "__invert__"},
-};
 
 bool is_number(PyObject* object) { return PyLong_Check(object) || PyFloat_Check(object) || PyComplex_Check(object); }
 
@@ -124,7 +42,7 @@ PyObject* call_binary(OverloadSet& set, PyObject* left, PyObject* right, bool* m
 // number - tensor: calls the reflected op, or the same op if operands commute, or else converts the number to a tensor.
 PyObject* call_reflected(const BinaryOperator& operation, PyObject* left, PyObject* right) {
   bool mismatch = false;
-  if (operation.reflected_set || operation.commutes) {
+  if (operation.reflected_set || operation.row.commutes) {
     OverloadSet& set = operation.reflected_set ? *operation.reflected_set : *operation.set;
     PyObject* result = call_binary(set, right, left, &mismatch);
     return mismatch ? not_implemented() : result;
@@ -137,13 +55,13 @@ PyObject* call_reflected(const BinaryOperator& operation, PyObject* left, PyObje
 [[gnu::noinline]] PyObject* binary_slow(const BinaryOperator& operation, PyObject* left, PyObject* right) {
   if (!operation.set) return not_implemented();
   const bool reflects = !is_tensor(left);
-  const char* slot = reflects ? operation.reflected_slot : operation.slot;
+  const char* slot = reflects ? operation.row.reflected_slot : operation.row.slot;
   if (slot && (slot_is_overridden(left) || classify(right) == TensorKind::Overrides)) {
     PyObject* const operands[] = {reflects ? right : left, reflects ? left : right};
     return call_slot_override(slot, operands);
   }
-  if (reflects && operation.captured && is_number(left) && thread_state.include.has(Key::PreDispatch))
-    return call_captured(operation.captured, left, right);
+  if (reflects && operation.row.captured && is_number(left) && thread_state.include.has(Key::PreDispatch))
+    return call_captured(operation.row.captured, left, right);
   if (reflects) return call_reflected(operation, left, right);
   bool mismatch = false;
   PyObject* result = call_binary(*operation.set, left, right, &mismatch);
@@ -168,7 +86,7 @@ template <Binary index>
 PyObject* in_place(PyObject* left, PyObject* right) {
   if (!binary_operators[index].set) {
     PyErr_Format(PyExc_NotImplementedError, "the op %s does not exist: this operator cannot work in place",
-                 binary_operators[index].op);
+                 binary_operators[index].row.op);
     return nullptr;
   }
   return binary<index>(left, right);
@@ -187,11 +105,11 @@ template <Unary index>
 PyObject* unary(PyObject* self) {
   OverloadSet* set = unary_operators[index].set;
   if (!set) {
-    PyErr_Format(PyExc_NotImplementedError, "the op %s does not exist", unary_operators[index].op);
+    PyErr_Format(PyExc_NotImplementedError, "the op %s does not exist", unary_operators[index].row.op);
     return nullptr;
   }
   return guarded([&] {
-    const char* slot = unary_operators[index].slot;
+    const char* slot = unary_operators[index].row.slot;
     if (slot && slot_is_overridden(self)) [[unlikely]]
       return call_slot_override(slot, {&self, 1});
     return call_overloads(*set, {self, nullptr, 0, nullptr});
@@ -216,12 +134,13 @@ PyNumberMethods number_methods = {};
 }  // namespace
 
 void bind_operators() {
-  for (BinaryOperator& operation : binary_operators) {
-    operation.set = find_method(operation.op);
-    if (!operation.set) operation.set = find_function("", operation.op);
-    if (operation.reflected) operation.reflected_set = find_function("", operation.reflected);
+  for (int k = 0; k < NumBinary; ++k) {
+    const OperatorRow& row = kBinaryOperators[k];
+    OverloadSet* set = find_method(row.op);
+    binary_operators[k] = {set ? set : find_function("", row.op),
+                           row.reflected ? find_function("", row.reflected) : nullptr, row};
   }
-  for (UnaryOperator& operation : unary_operators) operation.set = find_method(operation.op);
+  for (int k = 0; k < NumUnary; ++k) unary_operators[k] = {find_method(kUnaryOperators[k].op), kUnaryOperators[k]};
 }
 
 void fill_operator_slots(PyTypeObject& type) {

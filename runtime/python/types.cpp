@@ -11,8 +11,8 @@ namespace {
 ConstantObject dtypes[kNumDTypes];
 
 constexpr const char* kLayoutNames[] = {
-    "torch.strided",    "torch.sparse_coo", "torch.sparse_csr", "torch.sparse_csc",
-    "torch.sparse_bsr", "torch.sparse_bsc", "torch._mkldnn",    "torch.jagged",
+    "torch.strided",    "torch.sparse_coo", "torch.sparse_csr", "torch._mkldnn",
+    "torch.sparse_csc", "torch.sparse_bsr", "torch.sparse_bsc", "torch.jagged",
 };
 constexpr const char* kMemoryFormatNames[] = {
     "torch.contiguous_format",

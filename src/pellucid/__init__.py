@@ -132,6 +132,7 @@ _bind_ops(globals())
 
 legacy_contiguous_format = contiguous_format
 chalf = complex32
+bit = uint1
 
 from pellucid._functions.queries import *
 from pellucid._package.lazy_exports import bind_lazy as _bind_lazy

@@ -15,6 +15,10 @@ from pellucid_compiler.abi.dtypes import (
     promote,
     raise_category,
 )
+from pellucid_compiler.declare.key import NumberKey, TensorKey
+from pellucid_compiler.ir.dtypes import dtype_of_number
+from pellucid_compiler.ir.dtypes import promote as promote_weak
+from pellucid_compiler.specialise.promotion import common_dtype
 
 # PyTorch's answers that no order of widths gives by itself.
 MEETINGS = [
@@ -93,3 +97,54 @@ def test_parts_of_complex_dtypes_hold_what_they_promise():
     assert complex_of("float16") == "complex32"
     assert complex_of("bfloat16") == "complex64"
     assert complex_of("float64") == "complex128"
+
+
+KINDS = [*((name, rank) for name in VALUED for rank in (1, 0)), *(0, 1.5, 2j, True)]
+
+
+def operand(given):
+    """What the runtime and the engine take for a dtype with or without dims, or a
+    number.
+    """
+    if isinstance(given, tuple):
+        name, rank = given
+        key = TensorKey(name, rank)
+        return torch.empty((2,) * rank, dtype=getattr(torch, name)), key
+    return given, NumberKey(dtype_of_number(given))
+
+
+@pytest.mark.parametrize("default", ["float32", "float64"])
+def test_both_sides_promote_every_pair_of_operands_alike(default):
+    differing = []
+    torch.set_default_dtype(getattr(torch, default))
+    try:
+        for first, second in itertools.combinations_with_replacement(KINDS, 2):
+            given, keys = zip(operand(first), operand(second), strict=True)
+            try:
+                found = str(torch.result_type(*given)).partition(".")[2]
+            except RuntimeError:
+                continue  # refused, as the tests above see
+            if found != common_dtype(keys, 0b11, False, default):
+                differing.append((first, second))
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert differing == []
+
+
+# Which dtypes PyTorch says cannot be promoted.
+REFUSED = [
+    ("uint16", "uint8", "uint16, uint32, uint64 types"),
+    ("bool", "uint64", "uint16, uint32, uint64 types"),
+    ("uint16", "uint1", "uint16, uint32, uint64 types"),
+    ("float8_e5m2", "uint1", "Float8 Types"),
+    ("float8_e5m2", "float8_e4m3fn", "Float8 Types"),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "kind"), REFUSED)
+def test_both_sides_refuse_promotion_alike(first, second, kind):
+    with pytest.raises(RuntimeError, match=f"Promotion for {kind}") as runtime:
+        torch.promote_types(getattr(torch, first), getattr(torch, second))
+    with pytest.raises(RuntimeError) as engine:
+        promote_weak(first, second)
+    assert str(engine.value) == str(runtime.value)

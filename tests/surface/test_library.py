@@ -8,7 +8,14 @@ import sys
 import pytest
 
 import pellucid as torch
-from pellucid.library import Library, custom_op, fallthrough_kernel, get_kernel, impl
+from pellucid.library import (
+    Library,
+    custom_op,
+    fallthrough_kernel,
+    get_kernel,
+    impl,
+    infer_schema,
+)
 
 
 @pytest.fixture
@@ -323,3 +330,60 @@ def test_the_printed_trace():
         " [call] op=[aten::exp], key=[AutogradCPU]\n"
         "  [redispatch] op=[aten::exp], key=[CPU]\n"
     ) in run.stderr
+
+
+# An argument of a schema, and what a kernel gets of its default, as in PyTorch.
+GIVEN = [
+    ("ScalarType dt=6", torch.float32),
+    ("ScalarType dt=float16", torch.float16),
+    ("ScalarType? dt=long", torch.int64),
+    ("ScalarType[] dt=[6, 7]", [torch.float32, torch.float64]),
+    ("Layout l=2", torch.sparse_csr),
+    ("Layout l=strided", torch.strided),
+    ("MemoryFormat m=2", torch.channels_last),
+    ("Device d='meta'", torch.device("meta")),
+    ("Scalar s=2j", 2j),
+    ("float[2] f=1", [1.0, 1.0]),
+    ("bool[2] b=True", [True, True]),
+    ("SymInt[2] n=3", [3, 3]),
+    ("str s='a\\nb'", "a\nb"),
+]
+
+
+@pytest.mark.parametrize(("argument", "value"), GIVEN)
+def test_a_kernel_gets_a_default_of_the_arguments_type(library, argument, value):
+    found = []
+
+    def kernel(x, given, last):
+        found.append(given)
+        return x.clone()
+
+    library.define(f"f(Tensor x, {argument}, int last=0) -> Tensor")
+    library.impl("f", kernel, "CPU")
+    op_of(library)(torch.ones(1), last=1)
+    assert found == [value]
+    assert type(found[0]) is type(value)
+
+
+def test_a_default_that_does_not_fit_is_refused(library):
+    with pytest.raises(RuntimeError, match="character 25: expected a default of the"):
+        library.define("f(Tensor x, ScalarType d=6.5) -> Tensor")
+
+
+def test_an_inferred_default_is_read_again(library):
+    quoted = 'a "b"\n\\'
+    host = torch.device("cpu")
+
+    def function(
+        x: torch.Tensor,
+        dt: torch.dtype = torch.bfloat16,
+        where: torch.device = host,
+        text: str = quoted,
+    ) -> torch.Tensor:
+        return x.clone()
+
+    library.define(f"f{infer_schema(function, mutates_args=())}")
+    op = op_of(library).default
+    defaults = [argument.default_value for argument in op._schema.arguments[1:]]
+    assert defaults == [torch.bfloat16, host, quoted]
+    assert "ScalarType dt=15, Device where=cpu" in str(op._schema)

@@ -24,6 +24,9 @@ _TYPES = {
     pellucid.dtype: "ScalarType",
     pellucid.device: "Device",
 }
+_ESCAPES = str.maketrans(
+    {"\\": r"\\", '"': r"\"", "\n": r"\n", "\t": r"\t", "\r": r"\r"}
+)
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
@@ -48,7 +51,7 @@ def _word(annotation: Any, where: str) -> str:
 
 def _default(name: str, value: Any) -> str:
     if isinstance(value, str):
-        return f'"{value}"'
+        return f'"{value.translate(_ESCAPES)}"'
     if isinstance(value, pellucid.device):
         return f'"{value}"'
     if isinstance(value, pellucid.dtype):

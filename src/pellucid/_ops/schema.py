@@ -1,7 +1,7 @@
 """``OpOverload._schema``: an op's schema taken apart, as PyTorch's objects show it.
 
-Made from what the runtime parsed (``runtime/python/op_listing.cpp``), so schemas have
-one parser. Used by ``_ops/__init__.py``.
+Made from what the runtime parsed and prints (``runtime/python/op_listing.cpp``). Used
+by ``_ops/__init__.py``.
 """
 
 from __future__ import annotations
@@ -9,32 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-# "float eps=1e-05" of a schema's text: type, name, default.
-_DEFAULT = re.compile(r"(\S+) (\w+)=(\[[^]]*\]|'[^']*'|\"[^\"]*\"|[^,)]+)")
 # Number for "Tensor|Scalar", a symbolic size for "int|SymInt": PyTorch knows neither.
 _ALSO_TAKEN = re.compile(r"\|(Scalar|SymInt)")
-_NAMED_DEFAULTS = {"Mean": "1", "contiguous_format": "0", "long": "4"}
-
-
-def _printed(argument: re.Match[str]) -> str:
-    """An argument with its default as PyTorch prints it: parsed, then written again."""
-    kind, name, default = argument.groups()
-    size = re.fullmatch(r"(int|SymInt)\[(\d+)\]", kind)
-    if default[0] == "'":
-        default = f'"{default[1:-1]}"'
-    elif size and default[0] != "[" and (size[1] == "SymInt" or size[2] == "1"):
-        default = f"[{', '.join([default] * int(size[2]))}]"
-    elif kind.startswith("float") or (kind == "Scalar" and "." in default):
-        default = _printed_float(default)
-    return f"{kind} {name}={_NAMED_DEFAULTS.get(default, default)}"
-
-
-def _printed_float(text: str) -> str:
-    """Seventeen digits, and a point behind an integer."""
-    if text in ("None", "True", "False") or text[0] == "[":
-        return text
-    digits = f"{float(text):.17g}"
-    return digits if set(digits) & set(".en") else f"{digits}."
 
 
 class AliasInfo(NamedTuple):
@@ -112,15 +88,16 @@ class FunctionSchema(NamedTuple):
     def read(parts: tuple[Any, ...]) -> FunctionSchema:
         """From what ``_C._op_schema`` gives."""
         namespace, name, overload, arguments, returns, text = parts
+        full_name = f"{namespace}::{name}" if namespace else name
         return FunctionSchema(
-            f"{namespace}::{name}",
+            full_name,
             overload,
             [Argument.read(*entry) for entry in arguments],
             [
                 Argument(given, kind, AliasInfo.read(alias))
                 for given, kind, alias in returns
             ],
-            f"{namespace}::{_DEFAULT.sub(_printed, _ALSO_TAKEN.sub('', text))}",
+            f"{full_name}.{overload}{text}" if overload else f"{full_name}{text}",
         )
 
     @property

@@ -195,6 +195,32 @@ BY_NAME: Final = {row.name: row for row in DTYPES}
 CODES: Final = {row.name: code for code, row in enumerate(DTYPES)}
 assert len(DTYPES) <= MOST_DTYPES
 
+# fmt: off
+NUMBERS: Final = {name: number for number, name in enumerate((
+    "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64",
+    "complex32", "complex64", "complex128", "bool", "qint8", "quint8", "qint32",
+    "bfloat16", "quint4x2", "quint2x4", "bits1x8", "bits2x4", "bits4x2", "bits8",
+    "bits16", "float8_e5m2", "float8_e4m3fn", "float8_e5m2fnuz", "float8_e4m3fnuz",
+    "uint16", "uint32", "uint64", *(f"uint{k}" for k in range(1, 8)),
+    *(f"int{k}" for k in range(1, 8)), "float8_e8m0fnu", "float4_e2m1fn_x2",
+))}
+# fmt: on
+"""PyTorch's numbers of the dtypes, which schemas use."""
+assert NUMBERS.keys() == CODES.keys()
+ALIASES: Final = {
+    "short": "int16",
+    "int": "int32",
+    "long": "int64",
+    "half": "float16",
+    "float": "float32",
+    "double": "float64",
+    "chalf": "complex32",
+    "cfloat": "complex64",
+    "cdouble": "complex128",
+    "bit": "uint1",
+}
+"""PyTorch's other names of dtypes."""
+
 
 def complex_of(name: str) -> str:
     """The smallest complex dtype whose parts represent every value of ``name``."""
@@ -230,6 +256,35 @@ def promote(first: str, second: str) -> str | None:
     same = (r for r in DTYPES if r.category == high.category and BOOL in r.joins)
     fitting = (row for row in same if _holds(row, low) and _holds(row, high))
     return min(fitting, key=lambda row: row.size).name
+
+
+REFUSALS: Final = (
+    "opaque dtypes",
+    "uint16, uint32, uint64 types",
+    "Float8 Types",
+    "opaque dtypes",
+)
+"""What PyTorch calls dtypes without a common one, by ``refusal_rank``."""
+REFUSED_PROMOTION: Final = (
+    "Promotion for %s is not supported, attempted to promote %s and %s; "
+    "convert one with .to()"
+)
+
+
+def refusal_rank(row: DType) -> int:
+    """Of two dtypes without a common one, the higher rank decides what is refused."""
+    if row.category == OPAQUE:
+        return 3
+    if row.form:
+        return 2
+    return int(row.category == INTEGRAL and row.joins == (FLOATING,))
+
+
+def refusal(first: str, second: str) -> str:
+    """The message about two dtypes without a common one."""
+    rows = BY_NAME[first], BY_NAME[second]
+    kind = REFUSALS[max(map(refusal_rank, rows))]
+    return REFUSED_PROMOTION % (kind, rows[0].word, rows[1].word)
 
 
 def raise_category(deciding: str, other: str) -> str | None:

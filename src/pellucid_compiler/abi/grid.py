@@ -36,3 +36,5 @@ MACHINE: Final = (
     Member("shared", "char* shared", "the block's shared memory"),
 )
 OFFSETS: Final = {member.name: 8 * place for place, member in enumerate(MACHINE)}
+WARP: Final = 32
+"""Threads that exchange words by ``shuffle``."""

@@ -20,11 +20,13 @@ from pellucid_compiler.abi import (
     groups,
     limits,
     named_ops,
+    operators,
     pack_file,
     parts,
     plan,
     records,
     requests,
+    schema_types,
 )
 from pellucid_compiler.abi.fields import Alternatives, fields_of
 
@@ -50,6 +52,8 @@ def headers() -> dict[str, str]:
         "abi/limits.h": _limits(),
         "abi/parts.h": _parts(),
         "abi/named_ops.h": _named_ops(),
+        "abi/operators.h": _operators(),
+        "abi/schema_types.h": _schema_types(),
         "kernels/pack_file.h": _pack_file(),
         "plan/records.h": _records(),
         "plan/requests.h": _requests(),
@@ -149,6 +153,12 @@ def _dtypes() -> str:
         *_table("kPromoted", dtypes.promote),
         "// The same if the second operand counts only by its category.",
         *_table("kRaised", dtypes.raise_category),
+        "// Of two dtypes without a common one, the higher rank says what is refused.",
+        _bytes("uint8_t kRefusalRanks", map(str, map(dtypes.refusal_rank, rows))),
+        _strings("kRefusals", dtypes.REFUSALS),
+        f'inline constexpr char kRefusedPromotion[] = "{dtypes.REFUSED_PROMOTION}";',
+        "// PyTorch's numbers of the dtypes, which schemas use.",
+        _bytes("uint8_t kScalarTypes", (str(dtypes.NUMBERS[r.name]) for r in rows)),
     ]
     summary = "The dtypes: names, sizes, categories, formats, PyTorch's promotion."
     included = '<cmath> <cstdint> "abi/codes.h"'
@@ -196,6 +206,11 @@ def _category(row: dtypes.DType) -> str:
 
 def _bytes(declared: str, values: Iterable[str]) -> str:
     return f"inline constexpr {declared}[kNumDTypes] = {{{', '.join(values)}}};"
+
+
+def _strings(name: str, texts: Iterable[str]) -> str:
+    quoted = ", ".join(f'"{text}"' for text in texts)
+    return f"inline constexpr const char* {name}[] = {{{quoted}}};"
 
 
 def _differentiable() -> str:
@@ -250,6 +265,11 @@ def _parts() -> str:
         "",
         "// What kDescribe writes.",
         f"struct Described {{\n  int64_t {fields};\n}};",
+        "",
+        "// Winograd's algorithm, in each of two dims.",
+        f"constexpr int64_t kWindowTaps = {parts.WINDOW_TAPS};  // of a window",
+        f"constexpr int64_t kTileStep = {parts.TILE_STEP};  // elements of C in a tile",
+        f"constexpr int64_t kTileExtent = {parts.TILE_EXTENT};  // of the image",
     ]
     summary = "The parts of a matrix product's kernel."
     return header(summary, "abi/parts.py", "<cstdint>", body)
@@ -272,6 +292,82 @@ def _named_ops() -> str:
     ]
     summary = "The ops that C++ calls by name."
     return header(summary, "abi/named_ops.py", "<cstdint>", body)
+
+
+def _operators() -> str:
+    body = [
+        "// Null: none. abi/operators.py explains the fields.",
+        "struct OperatorRow {",
+        "  const char *op, *reflected;",
+        "  bool commutes;",
+        "  const char *slot, *reflected_slot, *captured;",
+        "};",
+    ]
+    for name, rows in (("Binary", operators.BINARY), ("Unary", operators.UNARY)):
+        body += [
+            f"enum {name} {{ {', '.join(row.symbol for row in rows)}, Num{name} }};",
+            f"inline constexpr OperatorRow k{name}Operators[] = {{",
+            *(_operator(row) for row in rows),
+            "};",
+        ]
+    summary = "The ops of Python's operators on tensors."
+    return header(summary, "abi/operators.py", "", body)
+
+
+def _operator(row: operators.Operator) -> str:
+    def text(value: str) -> str:
+        return f'"{value}"' if value else "nullptr"
+
+    words = (row.slot, row.reflected_slot, row.captured)
+    fields = (
+        text(row.op),
+        text(row.reflected),
+        str(row.commutes).lower(),
+        *map(text, words),
+    )
+    return f"    {{{', '.join(fields)}}},"
+
+
+def _schema_types() -> str:
+    rows = schema_types.ARGUMENT_TYPES
+    by_text = {row.text: row.symbol for row in rows}
+    objects = ", ".join(f'"{word}"' for word in schema_types.OBJECT_WORDS)
+    body = [
+        f"enum class ArgType : uint8_t {{ {', '.join(r.symbol for r in rows)} }};",
+        "",
+        "// `list`: of a list of such values; `list_of_optional`: some may be None.",
+        "struct ArgTypeFacts {",
+        "  std::string_view text;",
+        "  bool is_static, holds_tensors;",
+        "  ArgType list, list_of_optional;",
+        "};",
+        "inline constexpr ArgTypeFacts kArgTypes[] = {",
+        *(_argument_type(row, by_text) for row in rows),
+        "};",
+        f"inline constexpr std::string_view kObjectWords[] = {{{objects}}};",
+        "",
+        "// Names that schemas use as defaults, with PyTorch's numbers.",
+        "struct NamedDefault {",
+        "  std::string_view text;",
+        "  int64_t integer;",
+        "};",
+        "inline constexpr NamedDefault kNamedDefaults[] = {",
+        *(f'    {{"{k}", {v}}},' for k, v in schema_types.NAMED_DEFAULTS.items()),
+        "};",
+    ]
+    summary = "The types of arguments in schemas, and the names of default values."
+    included = "<cstdint> <string_view>"
+    return header(summary, "abi/schema_types.py", included, body)
+
+
+def _argument_type(row: schema_types.ArgumentType, by_text: dict[str, str]) -> str:
+    flags = (str(flag).lower() for flag in (row.is_static, row.holds_tensors))
+    lists = (
+        f"ArgType::{by_text.get(row.text + suffix, 'Object')}"
+        for suffix in ("[]", "?[]")
+    )
+    fields = ", ".join((f'"{row.text}"', *flags, *lists))
+    return f"    {{{fields}}},"
 
 
 def _pack_file() -> str:
@@ -383,6 +479,7 @@ def _written_struct(record: type) -> Iterator[str]:
 
 def _grid_machine() -> str:
     body = [
+        f"constexpr int64_t kWarp = {grid.WARP};  // threads that exchange words",
         "// What an emulated kernel receives besides its arguments.",
         "struct GridMachine {",
         *(f"  {m.cpp};{_comment(m.meaning)}" for m in grid.MACHINE),

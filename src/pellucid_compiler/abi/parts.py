@@ -48,3 +48,8 @@ DESCRIBED: Final = (
     "offset",
     "word",
 )
+
+# Winograd's algorithm, in each of two dims.
+WINDOW_TAPS: Final = 3  # of a window
+TILE_STEP: Final = 2  # elements of C in a tile
+TILE_EXTENT: Final = WINDOW_TAPS + TILE_STEP - 1  # of the image, read for a tile

@@ -4,7 +4,8 @@
 ``parse_schema`` returns the arguments with their types and defaults. ``int``, ``bool``,
 ``str``, ``ScalarType`` and whether an argument is None are *static*: part of the
 specialisation key. ``SymInt``, ``float`` and ``Scalar`` are *symbolic*: numbers known
-when the op runs.
+when the op runs. ``abi/schema_types.py`` has the types, and says why the runtime has a
+parser too.
 """
 
 from __future__ import annotations
@@ -12,27 +13,20 @@ from __future__ import annotations
 import re
 from typing import Any, Final, NamedTuple
 
-STATIC_TYPES: Final = (
-    "int",
-    "bool",
-    "str",
-    "ScalarType",
-    "Layout",
-    "Device",
-    "MemoryFormat",
-    "Generator",
-)
-NUMBER_TYPES: Final = ("SymInt", "float", "Scalar")
+from pellucid_compiler.abi.dtypes import NUMBERS
+from pellucid_compiler.abi.schema_types import NAMED_DEFAULTS, STATIC_WORDS, WORDS
 
 _HEAD: Final = re.compile(
     r"^(?:(?P<name_space>\w+)::)?(?P<name>\w+)(?:\.(?P<overload>\w+))?"
-    r"\((?P<args>.*)\) -> "
+    r"\((?P<args>.*)\)\s*->\s*"
 )
 _TYPE: Final = re.compile(
     r"^(?P<base>\w+)(?:\((?P<alias>[^)]*)\))?(?P<inner>\?)?"
     r"(?:\[(?P<length>\d*)\])?(?P<outer>\?)?$"
 )
-_CONSTANTS: Final = {"None": None, "True": True, "False": False, "Mean": 1}
+_CONSTANTS: Final = {"None": None, "True": True, "False": False}
+_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r"}
+_DTYPES: Final = {number: name for name, number in NUMBERS.items()}
 
 
 class Argument(NamedTuple):
@@ -60,7 +54,7 @@ class Argument(NamedTuple):
 
     @property
     def is_static(self) -> bool:
-        return self.type in STATIC_TYPES
+        return self.type in STATIC_WORDS or self.type == "Generator"  # no number
 
     @property
     def is_list(self) -> bool:
@@ -133,11 +127,12 @@ def parse_schema(text: str) -> Schema:
 def _split(text: str) -> list[str]:
     """``text`` at its top-level commas."""
     parts, depth, start = [], 0, 0
-    for k, character in enumerate(text):
-        depth += (character in "([") - (character in ")]")
-        if character == "," and depth == 0:
-            parts.append(text[start:k].strip())
-            start = k + 1
+    for found in re.finditer(r"""[(\[)\],]|"(?:\\.|[^"])*"|'(?:\\.|[^'])*'""", text):
+        token = found[0]
+        depth += (token in "([") - (token in ")]")
+        if token == "," and depth == 0:
+            parts.append(text[start : found.start()].strip())
+            start = found.end()
     last = text[start:].strip()
     return [*parts, last] if last else parts
 
@@ -149,7 +144,7 @@ def _unwrap(text: str) -> str:
 
 def _parse_type(text: str) -> re.Match[str]:
     found = _TYPE.match(text)
-    if found is None:
+    if found is None or found["base"] not in WORDS:
         raise ValueError(f"not a type of the schema language: {text!r}")
     return found
 
@@ -157,7 +152,7 @@ def _parse_type(text: str) -> re.Match[str]:
 def _argument(text: str, keyword_only: bool) -> Argument:
     declared, _, default = text.partition("=")
     type_text, _, name = declared.strip().rpartition(" ")
-    found = _parse_type(type_text)
+    found = _parse_type(type_text.strip())
     is_list = found["length"] is not None
     return Argument(
         name=name,
@@ -168,18 +163,25 @@ def _argument(text: str, keyword_only: bool) -> Argument:
         mutated="!" in (found["alias"] or ""),
         keyword_only=keyword_only,
         has_default=bool(default),
-        default=_default(default) if default else None,
+        default=_default(default.strip(), found["base"]) if default else None,
         text=text,
     )
 
 
-def _default(text: str) -> Any:
+def _default(text: str, base: str) -> Any:
+    """The value that ``text`` means; of dtypes the name, of layouts and memory
+    formats the text.
+    """
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     if text.startswith("[") and text.endswith("]"):
-        return [_default(part) for part in _split(text[1:-1])]
+        return [_default(part, base) for part in _split(text[1:-1])]
     if text[0] in "'\"":
-        return text[1:-1]
+        return re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[1]), text[1:-1])
+    if base == "ScalarType":
+        return _DTYPES[NAMED_DEFAULTS[text] if text in NAMED_DEFAULTS else int(text)]
+    if text in NAMED_DEFAULTS and base in ("int", "SymInt"):
+        return NAMED_DEFAULTS[text]
     for number in (int, float):
         try:
             return number(text)

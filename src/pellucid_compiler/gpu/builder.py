@@ -21,7 +21,6 @@ from pellucid_compiler.codegen.builder import (
     Value,
 )
 
-WARP = 32
 THREADS = 256
 """Of a block, whatever the GPU: trees of reductions depend on it."""
 

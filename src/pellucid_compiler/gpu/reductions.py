@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pellucid_compiler.abi.grid import WARP
 from pellucid_compiler.codegen.builder import Value
 from pellucid_compiler.codegen.emit import Emitter
 from pellucid_compiler.codegen.formats import convert
@@ -23,7 +24,7 @@ from pellucid_compiler.codegen.kernel import (
 )
 from pellucid_compiler.codegen.schedules.combine import Combine
 from pellucid_compiler.codegen.schedules.failures import failed_checks
-from pellucid_compiler.gpu.builder import THREADS, WARP, GpuFunction, GpuModule
+from pellucid_compiler.gpu.builder import THREADS, GpuFunction, GpuModule
 from pellucid_compiler.gpu.grid import Grid, Shape
 from pellucid_compiler.ir.expr import (
     Expr,

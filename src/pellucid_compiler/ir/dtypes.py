@@ -23,6 +23,7 @@ from pellucid_compiler.abi.dtypes import (
     FLOATING,
     INTEGRAL,
     complex_of,
+    refusal,
 )
 from pellucid_compiler.abi.dtypes import promote as promote_dtypes
 from pellucid_compiler.ir.float8 import FLOAT8, code_of, round_number
@@ -136,7 +137,7 @@ def promote(first: str, second: str) -> str:
     if not is_weak(first) and not is_weak(second):
         common = promote_dtypes(first, second)
         if common is None:
-            raise RuntimeError(_without_common(first, second))
+            raise RuntimeError(refusal(first, second))
         return common
     low, high = sorted((first, second), key=lambda dtype: _CATEGORY[dtype])
     if _CATEGORY[low] == _CATEGORY[high]:
@@ -144,17 +145,6 @@ def promote(first: str, second: str) -> str:
     if is_complex(high) and is_real_float(low) and not is_weak(low):
         return complex_dtype(low)
     return high
-
-
-def _without_common(first: str, second: str) -> str:
-    rows = BY_NAME[first], BY_NAME[second]
-    is_float8 = any(row.form for row in rows)
-    kinds = "Float8 Types" if is_float8 else "uint16, uint32, uint64 types"
-    return (
-        f"Promotion for {'opaque dtypes' if any(r.opaque for r in rows) else kinds} is "
-        f"not supported, attempted to promote {rows[0].word} and {rows[1].word}; "
-        "convert one with .to()"
-    )
 
 
 def promote_all(*dtypes: str) -> str:

@@ -1,5 +1,5 @@
-"""PyTorch's type promotion of a pointwise call, as in runtime/kernels/pointwise.cpp,
-with the same tables (abi/dtypes.py).
+"""PyTorch's type promotion of a pointwise call, as in runtime/kernels/gather.h, with
+the same tables (abi/dtypes.py); tests/abi/test_dtypes.py compares both.
 
 Needed to trace a derivative: its request has the arguments as given.
 """

@@ -58,7 +58,7 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 
-from pellucid_compiler.abi.parts import PART
+from pellucid_compiler.abi.parts import PART, TILE_EXTENT, TILE_STEP, WINDOW_TAPS
 from pellucid_compiler.codegen.builder import PTR, Function, Module, Value
 from pellucid_compiler.codegen.schedules.gemm_parts import (
     Writers,
@@ -72,9 +72,7 @@ WINOGRAD_FILTER, WINOGRAD_IMAGE, WINOGRAD_GRADIENT, WINOGRAD_RESULT, WINOGRAD_WE
     for name in ("filter", "image", "gradient", "result", "weight")
 )
 
-_TAPS = 3  # of a window
-_TILE = 4  # elements of the image that a tile reads
-_STEP = 2  # elements of C in a tile
+_TAPS, _TILE, _STEP = WINDOW_TAPS, TILE_EXTENT, TILE_STEP
 
 # Taps are even if their magnitudes differ by at most this factor: transformed tiles
 # hold sums of taps, whose rounding errors are relative to the largest. Halves of
