@@ -118,9 +118,10 @@ def is_watched() -> bool:
     """Whether a dispatch mode, other than a tracer, wants to see the ops of PyTorch's
     body, where a faster one gives the same.
     """
-    return any(
+    modes = api._C._torch_dispatch_modes()
+    return bool(modes) and any(
         not (getattr(mode, "_observes", False) or hasattr(mode, "tracer"))
-        for mode in api._C._torch_dispatch_modes()
+        for mode in modes
     )
 
 

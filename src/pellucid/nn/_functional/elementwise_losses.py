@@ -9,7 +9,7 @@ from pellucid import Tensor
 from pellucid._C import _nn
 from pellucid._package.calls.captured import captured_as
 from pellucid._package.calls.deprecation import advise
-from pellucid.nn._functional.losses import reduction_number
+from pellucid.nn._functional.losses import named_reduction, reduction_numbers
 
 __all__ = [
     "binary_cross_entropy",
@@ -62,7 +62,9 @@ def cross_entropy(
     label_smoothing: float = 0.0,
 ) -> Tensor:
     """The cross-entropy of logits (N, C, ...) and class indices or probabilities."""
-    number = reduction_number(size_average, reduce, reduction)
+    if size_average is not None or reduce is not None:
+        reduction = named_reduction(size_average, reduce)
+    number = reduction_numbers[reduction]
     return _nn.cross_entropy_loss(
         input, target, weight, number, ignore_index, label_smoothing
     )
@@ -77,7 +79,9 @@ def _nll_loss_by_op(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    number = reduction_number(size_average, reduce, reduction)
+    if size_average is not None or reduce is not None:
+        reduction = named_reduction(size_average, reduce)
+    number = reduction_numbers[reduction]
     return _nn.nll_loss_nd(input, target, weight, number, ignore_index)
 
 
@@ -92,7 +96,9 @@ def nll_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Minus the log probabilities (N, C, ...) at the class indices ``target``."""
-    number = reduction_number(size_average, reduce, reduction)
+    if size_average is not None or reduce is not None:
+        reduction = named_reduction(size_average, reduce)
+    number = reduction_numbers[reduction]
     return _nn.nll_loss(input, target, weight, number, ignore_index)
 
 
@@ -119,7 +125,9 @@ def mse_loss(
 ) -> Tensor:
     """``(input - target) ** 2``, reduced."""
     input, target = _operands("mse_loss", input, target)
-    number = reduction_number(size_average, reduce, reduction)
+    if size_average is not None or reduce is not None:
+        reduction = named_reduction(size_average, reduce)
+    number = reduction_numbers[reduction]
     if weight is None:
         return _nn.mse_loss(input, target, number)
     return _weighted(_nn.mse_loss(input, target, _NONE), weight, number)
@@ -135,7 +143,9 @@ def l1_loss(
 ) -> Tensor:
     """``abs(input - target)``, reduced."""
     input, target = _operands("l1_loss", input, target)
-    number = reduction_number(size_average, reduce, reduction)
+    if size_average is not None or reduce is not None:
+        reduction = named_reduction(size_average, reduce)
+    number = reduction_numbers[reduction]
     if weight is None:
         return _nn.l1_loss(input, target, number)
     return _weighted(_nn.l1_loss(input, target, _NONE), weight, number)
@@ -151,7 +161,9 @@ def smooth_l1_loss(
 ) -> Tensor:
     """Squared error over ``2 beta`` below ``beta``, absolute error above; reduced."""
     input, target = _operands("smooth_l1_loss", input, target)
-    number = reduction_number(size_average, reduce, reduction)
+    if size_average is not None or reduce is not None:
+        reduction = named_reduction(size_average, reduce)
+    number = reduction_numbers[reduction]
     if beta == 0.0:
         return _nn.l1_loss(input, target, number)
     return _nn.smooth_l1_loss(input, target, number, beta)
@@ -166,7 +178,7 @@ def huber_loss(
 ) -> Tensor:
     """Half the squared error below ``delta``, linear above; reduced."""
     input, target = _operands("huber_loss", input, target)
-    number = reduction_number(None, None, reduction)
+    number = reduction_numbers[reduction]
     if weight is None:
         return _nn.huber_loss(input, target, number, delta)
     return _weighted(_nn.huber_loss(input, target, _NONE, delta), weight, number)
@@ -181,7 +193,9 @@ def binary_cross_entropy(
     reduction: str = "mean",
 ) -> Tensor:
     """The cross-entropy of probabilities ``input`` and targets between 0 and 1."""
-    number = reduction_number(size_average, reduce, reduction)
+    if size_average is not None or reduce is not None:
+        reduction = named_reduction(size_average, reduce)
+    number = reduction_numbers[reduction]
     if target.size() != input.size():
         raise ValueError(
             f"Using a target size ({target.shape}) that is different to the input size "
@@ -200,7 +214,9 @@ def binary_cross_entropy_with_logits(
     pos_weight: Tensor | None = None,
 ) -> Tensor:
     """The cross-entropy of ``sigmoid(input)`` and targets between 0 and 1."""
-    number = reduction_number(size_average, reduce, reduction)
+    if size_average is not None or reduce is not None:
+        reduction = named_reduction(size_average, reduce)
+    number = reduction_numbers[reduction]
     if target.size() != input.size():
         raise ValueError(
             f"Target size ({target.shape}) must be the same as input size "
@@ -223,7 +239,9 @@ def kl_div(
     if reduction == "batchmean":
         total = pellucid.kl_div(input, target, _SUM, log_target=log_target)
         return total / input.size(0) if input.ndim else total
-    number = reduction_number(size_average, reduce, reduction)
+    if size_average is not None or reduce is not None:
+        reduction = named_reduction(size_average, reduce)
+    number = reduction_numbers[reduction]
     if number == _MEAN:
         advise(
             "kl_div: the mean is over all elements, which is not the divergence of "

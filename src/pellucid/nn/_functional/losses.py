@@ -28,25 +28,18 @@ __all__ = [
 ]
 
 
-_NUMBERS = {"none": 0, "mean": 1, "sum": 2}
+class _ReductionNumbers(dict[str, int]):
+    """Reductions by name, as ops take them."""
+
+    def __missing__(self, name: str) -> int:
+        raise ValueError(f"reduction is 'mean', 'sum' or 'none', not {name!r}")
+
+
+reduction_numbers = _ReductionNumbers(none=0, mean=1, sum=2)
 _reduced: Callable[[Tensor, int], Tensor] = losses.reduced
 
 
-def reduction_number(
-    size_average: bool | None, reduce: bool | None, reduction: str
-) -> int:
-    """The reduction as ops take it; the two deprecated flags win when given."""
-    if size_average is not None or reduce is not None:
-        reduction = named_reduction(size_average, reduce, stacklevel=4)
-    number = _NUMBERS.get(reduction)
-    if number is None:
-        raise ValueError(f"reduction is 'mean', 'sum' or 'none', not {reduction!r}")
-    return number
-
-
-def named_reduction(
-    size_average: bool | None, reduce: bool | None, stacklevel: int = 3
-) -> str:
+def named_reduction(size_average: bool | None, reduce: bool | None) -> str:
     """The reduction's name by the deprecated flags."""
     import warnings
 
@@ -57,7 +50,7 @@ def named_reduction(
         chosen = "sum" if is_sum else "mean"
     warnings.warn(
         f"size_average and reduce are deprecated; use reduction={chosen!r}",
-        stacklevel=stacklevel,
+        stacklevel=3,
     )
     return chosen
 
@@ -76,7 +69,9 @@ def poisson_nll_loss(
 
     ``full`` adds Stirling's approximation of ``log(target!)``.
     """
-    number = reduction_number(size_average, reduce, reduction)
+    if size_average is not None or reduce is not None:
+        reduction = named_reduction(size_average, reduce)
+    number = reduction_numbers[reduction]
     return pellucid.poisson_nll_loss(input, target, log_input, full, eps, number)
 
 
@@ -103,7 +98,7 @@ def gaussian_nll_loss(
                 f"gaussian_nll_loss: var has shape {tuple(var.shape)}, which does not "
                 f"broadcast to the input's {tuple(input.shape)}"
             )
-    number = reduction_number(None, None, reduction)
+    number = reduction_numbers[reduction]
     with pellucid.no_grad():
         floor = var.clamp(min=eps) - var
     var = var + floor
@@ -128,7 +123,9 @@ def hinge_embedding_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
-    number = reduction_number(size_average, reduce, reduction)
+    if size_average is not None or reduce is not None:
+        reduction = named_reduction(size_average, reduce)
+    number = reduction_numbers[reduction]
     return pellucid.hinge_embedding_loss(input, target, margin, number)
 
 
@@ -142,7 +139,9 @@ def margin_ranking_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """``max(0, -target * (input1 - input2) + margin)``, reduced."""
-    number = reduction_number(size_average, reduce, reduction)
+    if size_average is not None or reduce is not None:
+        reduction = named_reduction(size_average, reduce)
+    number = reduction_numbers[reduction]
     if not input1.dim() == input2.dim() == target.dim():
         raise RuntimeError(
             "margin_ranking_loss: the three tensors must have the same number of "
@@ -159,7 +158,9 @@ def soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """``log(1 + exp(-target * input))``, reduced."""
-    number = reduction_number(size_average, reduce, reduction)
+    if size_average is not None or reduce is not None:
+        reduction = named_reduction(size_average, reduce)
+    number = reduction_numbers[reduction]
     return _nn.soft_margin_loss(input, target, number)
 
 
@@ -172,7 +173,9 @@ def multilabel_soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """The binary cross-entropy of every class, averaged over the last dim."""
-    number = reduction_number(size_average, reduce, reduction)
+    if size_average is not None or reduce is not None:
+        reduction = named_reduction(size_average, reduce)
+    number = reduction_numbers[reduction]
     likely = target * _nn.log_sigmoid(input)
     loss = -(likely + (1 - target) * _nn.log_sigmoid(-input))
     if weight is not None:
@@ -190,7 +193,9 @@ def cosine_embedding_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
-    number = reduction_number(size_average, reduce, reduction)
+    if size_average is not None or reduce is not None:
+        reduction = named_reduction(size_average, reduce)
+    number = reduction_numbers[reduction]
     return pellucid.cosine_embedding_loss(input1, input2, target, margin, number)
 
 
@@ -207,7 +212,9 @@ def multi_margin_loss(
     """``sum max(0, margin - x[y] + x[i]) ** p`` over the wrong classes i, over their
     count.
     """
-    number = reduction_number(size_average, reduce, reduction)
+    if size_average is not None or reduce is not None:
+        reduction = named_reduction(size_average, reduce)
+    number = reduction_numbers[reduction]
     if p not in (1, 2):
         raise ValueError(f"multi_margin_loss: p is 1 or 2, not {p}")
     if weight is not None and weight.dim() != 1:
@@ -223,7 +230,9 @@ def multilabel_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Margins of 1 between the classes named before the first -1 and all others."""
-    number = reduction_number(size_average, reduce, reduction)
+    if size_average is not None or reduce is not None:
+        reduction = named_reduction(size_average, reduce)
+    number = reduction_numbers[reduction]
     return _nn.multilabel_margin_loss(input, target, number)
 
 
@@ -243,7 +252,9 @@ def triplet_margin_loss(
 
     ``swap`` takes the positive's distance to the negative where that is less.
     """
-    number = reduction_number(size_average, reduce, reduction)
+    if size_average is not None or reduce is not None:
+        reduction = named_reduction(size_average, reduce)
+    number = reduction_numbers[reduction]
     if margin <= 0:
         raise ValueError(f"triplet_margin_loss: margin {margin} is not positive")
     return pellucid.triplet_margin_loss(
@@ -263,7 +274,7 @@ def triplet_margin_with_distance_loss(
 ) -> Tensor:
     """``triplet_margin_loss`` with any distance."""
     distance = distance_function or pellucid.pairwise_distance
-    number = reduction_number(None, None, reduction)
+    number = reduction_numbers[reduction]
     if margin <= 0:
         raise ValueError(
             f"triplet_margin_with_distance_loss: margin {margin} is not positive"
@@ -308,7 +319,7 @@ def ctc_loss(
     """Connectionist temporal classification of (T, N, C) log probabilities (Graves
     2006).
     """
-    number = reduction_number(None, None, reduction)
+    number = reduction_numbers[reduction]
     single = log_probs.dim() == 2
     if single:
         log_probs = log_probs.unsqueeze(1)
@@ -321,8 +332,9 @@ def ctc_loss(
         for given in (input_lengths, target_lengths)
     )
     _check_lengths(log_probs, targets, lengths, counts, blank)
+    none = reduction_numbers["none"]
     loss = pellucid.ctc_loss(
-        log_probs, targets, lengths, counts, blank, _NUMBERS["none"], zero_infinity
+        log_probs, targets, lengths, counts, blank, none, zero_infinity
     )
     if reduction == "mean":
         return (loss / counts.clamp_min(1).to(loss.dtype)).mean()
