@@ -7,9 +7,9 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn
+from pellucid._C import _reduction_number as reduction_number
 from pellucid._package.calls.captured import captured_as
 from pellucid._package.calls.deprecation import advise
-from pellucid.nn._functional.losses import named_reduction, reduction_numbers
 
 __all__ = [
     "binary_cross_entropy",
@@ -62,9 +62,7 @@ def cross_entropy(
     label_smoothing: float = 0.0,
 ) -> Tensor:
     """The cross-entropy of logits (N, C, ...) and class indices or probabilities."""
-    if size_average is not None or reduce is not None:
-        reduction = named_reduction(size_average, reduce)
-    number = reduction_numbers[reduction]
+    number = reduction_number(size_average, reduce, reduction)
     return _nn.cross_entropy_loss(
         input, target, weight, number, ignore_index, label_smoothing
     )
@@ -79,9 +77,7 @@ def _nll_loss_by_op(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    if size_average is not None or reduce is not None:
-        reduction = named_reduction(size_average, reduce)
-    number = reduction_numbers[reduction]
+    number = reduction_number(size_average, reduce, reduction)
     return _nn.nll_loss_nd(input, target, weight, number, ignore_index)
 
 
@@ -96,9 +92,7 @@ def nll_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Minus the log probabilities (N, C, ...) at the class indices ``target``."""
-    if size_average is not None or reduce is not None:
-        reduction = named_reduction(size_average, reduce)
-    number = reduction_numbers[reduction]
+    number = reduction_number(size_average, reduce, reduction)
     return _nn.nll_loss(input, target, weight, number, ignore_index)
 
 
@@ -125,9 +119,7 @@ def mse_loss(
 ) -> Tensor:
     """``(input - target) ** 2``, reduced."""
     input, target = _operands("mse_loss", input, target)
-    if size_average is not None or reduce is not None:
-        reduction = named_reduction(size_average, reduce)
-    number = reduction_numbers[reduction]
+    number = reduction_number(size_average, reduce, reduction)
     if weight is None:
         return _nn.mse_loss(input, target, number)
     return _weighted(_nn.mse_loss(input, target, _NONE), weight, number)
@@ -143,9 +135,7 @@ def l1_loss(
 ) -> Tensor:
     """``abs(input - target)``, reduced."""
     input, target = _operands("l1_loss", input, target)
-    if size_average is not None or reduce is not None:
-        reduction = named_reduction(size_average, reduce)
-    number = reduction_numbers[reduction]
+    number = reduction_number(size_average, reduce, reduction)
     if weight is None:
         return _nn.l1_loss(input, target, number)
     return _weighted(_nn.l1_loss(input, target, _NONE), weight, number)
@@ -161,9 +151,7 @@ def smooth_l1_loss(
 ) -> Tensor:
     """Squared error over ``2 beta`` below ``beta``, absolute error above; reduced."""
     input, target = _operands("smooth_l1_loss", input, target)
-    if size_average is not None or reduce is not None:
-        reduction = named_reduction(size_average, reduce)
-    number = reduction_numbers[reduction]
+    number = reduction_number(size_average, reduce, reduction)
     if beta == 0.0:
         return _nn.l1_loss(input, target, number)
     return _nn.smooth_l1_loss(input, target, number, beta)
@@ -178,7 +166,7 @@ def huber_loss(
 ) -> Tensor:
     """Half the squared error below ``delta``, linear above; reduced."""
     input, target = _operands("huber_loss", input, target)
-    number = reduction_numbers[reduction]
+    number = reduction_number(None, None, reduction)
     if weight is None:
         return _nn.huber_loss(input, target, number, delta)
     return _weighted(_nn.huber_loss(input, target, _NONE, delta), weight, number)
@@ -193,9 +181,7 @@ def binary_cross_entropy(
     reduction: str = "mean",
 ) -> Tensor:
     """The cross-entropy of probabilities ``input`` and targets between 0 and 1."""
-    if size_average is not None or reduce is not None:
-        reduction = named_reduction(size_average, reduce)
-    number = reduction_numbers[reduction]
+    number = reduction_number(size_average, reduce, reduction)
     if target.size() != input.size():
         raise ValueError(
             f"Using a target size ({target.shape}) that is different to the input size "
@@ -214,9 +200,7 @@ def binary_cross_entropy_with_logits(
     pos_weight: Tensor | None = None,
 ) -> Tensor:
     """The cross-entropy of ``sigmoid(input)`` and targets between 0 and 1."""
-    if size_average is not None or reduce is not None:
-        reduction = named_reduction(size_average, reduce)
-    number = reduction_numbers[reduction]
+    number = reduction_number(size_average, reduce, reduction)
     if target.size() != input.size():
         raise ValueError(
             f"Target size ({target.shape}) must be the same as input size "
@@ -239,9 +223,7 @@ def kl_div(
     if reduction == "batchmean":
         total = pellucid.kl_div(input, target, _SUM, log_target=log_target)
         return total / input.size(0) if input.ndim else total
-    if size_average is not None or reduce is not None:
-        reduction = named_reduction(size_average, reduce)
-    number = reduction_numbers[reduction]
+    number = reduction_number(size_average, reduce, reduction)
     if number == _MEAN:
         advise(
             "kl_div: the mean is over all elements, which is not the divergence of "

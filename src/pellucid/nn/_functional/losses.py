@@ -9,6 +9,7 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn
+from pellucid._C import _reduction_number as reduction_number
 from pellucid._package.calls.argument_checks import any_true
 from pellucid_compiler.composites import losses
 
@@ -28,14 +29,6 @@ __all__ = [
 ]
 
 
-class _ReductionNumbers(dict[str, int]):
-    """Reductions by name, as ops take them."""
-
-    def __missing__(self, name: str) -> int:
-        raise ValueError(f"reduction is 'mean', 'sum' or 'none', not {name!r}")
-
-
-reduction_numbers = _ReductionNumbers(none=0, mean=1, sum=2)
 _reduced: Callable[[Tensor, int], Tensor] = losses.reduced
 
 
@@ -69,9 +62,7 @@ def poisson_nll_loss(
 
     ``full`` adds Stirling's approximation of ``log(target!)``.
     """
-    if size_average is not None or reduce is not None:
-        reduction = named_reduction(size_average, reduce)
-    number = reduction_numbers[reduction]
+    number = reduction_number(size_average, reduce, reduction)
     return pellucid.poisson_nll_loss(input, target, log_input, full, eps, number)
 
 
@@ -98,7 +89,7 @@ def gaussian_nll_loss(
                 f"gaussian_nll_loss: var has shape {tuple(var.shape)}, which does not "
                 f"broadcast to the input's {tuple(input.shape)}"
             )
-    number = reduction_numbers[reduction]
+    number = reduction_number(None, None, reduction)
     with pellucid.no_grad():
         floor = var.clamp(min=eps) - var
     var = var + floor
@@ -123,9 +114,7 @@ def hinge_embedding_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
-    if size_average is not None or reduce is not None:
-        reduction = named_reduction(size_average, reduce)
-    number = reduction_numbers[reduction]
+    number = reduction_number(size_average, reduce, reduction)
     return pellucid.hinge_embedding_loss(input, target, margin, number)
 
 
@@ -139,9 +128,7 @@ def margin_ranking_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """``max(0, -target * (input1 - input2) + margin)``, reduced."""
-    if size_average is not None or reduce is not None:
-        reduction = named_reduction(size_average, reduce)
-    number = reduction_numbers[reduction]
+    number = reduction_number(size_average, reduce, reduction)
     if not input1.dim() == input2.dim() == target.dim():
         raise RuntimeError(
             "margin_ranking_loss: the three tensors must have the same number of "
@@ -158,9 +145,7 @@ def soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """``log(1 + exp(-target * input))``, reduced."""
-    if size_average is not None or reduce is not None:
-        reduction = named_reduction(size_average, reduce)
-    number = reduction_numbers[reduction]
+    number = reduction_number(size_average, reduce, reduction)
     return _nn.soft_margin_loss(input, target, number)
 
 
@@ -173,9 +158,7 @@ def multilabel_soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """The binary cross-entropy of every class, averaged over the last dim."""
-    if size_average is not None or reduce is not None:
-        reduction = named_reduction(size_average, reduce)
-    number = reduction_numbers[reduction]
+    number = reduction_number(size_average, reduce, reduction)
     likely = target * _nn.log_sigmoid(input)
     loss = -(likely + (1 - target) * _nn.log_sigmoid(-input))
     if weight is not None:
@@ -193,9 +176,7 @@ def cosine_embedding_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
-    if size_average is not None or reduce is not None:
-        reduction = named_reduction(size_average, reduce)
-    number = reduction_numbers[reduction]
+    number = reduction_number(size_average, reduce, reduction)
     return pellucid.cosine_embedding_loss(input1, input2, target, margin, number)
 
 
@@ -212,9 +193,7 @@ def multi_margin_loss(
     """``sum max(0, margin - x[y] + x[i]) ** p`` over the wrong classes i, over their
     count.
     """
-    if size_average is not None or reduce is not None:
-        reduction = named_reduction(size_average, reduce)
-    number = reduction_numbers[reduction]
+    number = reduction_number(size_average, reduce, reduction)
     if p not in (1, 2):
         raise ValueError(f"multi_margin_loss: p is 1 or 2, not {p}")
     if weight is not None and weight.dim() != 1:
@@ -230,9 +209,7 @@ def multilabel_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Margins of 1 between the classes named before the first -1 and all others."""
-    if size_average is not None or reduce is not None:
-        reduction = named_reduction(size_average, reduce)
-    number = reduction_numbers[reduction]
+    number = reduction_number(size_average, reduce, reduction)
     return _nn.multilabel_margin_loss(input, target, number)
 
 
@@ -252,9 +229,7 @@ def triplet_margin_loss(
 
     ``swap`` takes the positive's distance to the negative where that is less.
     """
-    if size_average is not None or reduce is not None:
-        reduction = named_reduction(size_average, reduce)
-    number = reduction_numbers[reduction]
+    number = reduction_number(size_average, reduce, reduction)
     if margin <= 0:
         raise ValueError(f"triplet_margin_loss: margin {margin} is not positive")
     return pellucid.triplet_margin_loss(
@@ -274,7 +249,7 @@ def triplet_margin_with_distance_loss(
 ) -> Tensor:
     """``triplet_margin_loss`` with any distance."""
     distance = distance_function or pellucid.pairwise_distance
-    number = reduction_numbers[reduction]
+    number = reduction_number(None, None, reduction)
     if margin <= 0:
         raise ValueError(
             f"triplet_margin_with_distance_loss: margin {margin} is not positive"
@@ -319,7 +294,7 @@ def ctc_loss(
     """Connectionist temporal classification of (T, N, C) log probabilities (Graves
     2006).
     """
-    number = reduction_numbers[reduction]
+    number = reduction_number(None, None, reduction)
     single = log_probs.dim() == 2
     if single:
         log_probs = log_probs.unsqueeze(1)
@@ -332,7 +307,7 @@ def ctc_loss(
         for given in (input_lengths, target_lengths)
     )
     _check_lengths(log_probs, targets, lengths, counts, blank)
-    none = reduction_numbers["none"]
+    none = reduction_number(None, None, "none")
     loss = pellucid.ctc_loss(
         log_probs, targets, lengths, counts, blank, none, zero_infinity
     )

@@ -10,7 +10,7 @@ import math
 import numbers
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import pellucid
 from pellucid import Tensor
@@ -448,9 +448,6 @@ class RNNCellBase(Module):
         text = f"{self.input_size}, {self.hidden_size}"
         return text + ("" if self.bias else f", bias={self.bias}")
 
-    def _weights(self) -> tuple[Any, ...]:
-        return self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
-
     def _step_by_op(self, input: Tensor, state: Any) -> tuple[Tensor, ...]:
         if input.dim() not in (1, 2):
             raise ValueError(
@@ -466,7 +463,8 @@ class RNNCellBase(Module):
         elif not batched:
             state = tuple(s.unsqueeze(0) for s in state)
         run = getattr(pellucid, f"{self.mode.lower()}_cell")
-        found = run(rows, state if is_pair else state[0], *self._weights())
+        weights = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
+        found = run(rows, state if is_pair else state[0], *weights)
         state = found if is_pair else (found,)
         return state if batched else tuple(s.squeeze(0) for s in state)
 
@@ -488,34 +486,37 @@ class RNNCellBase(Module):
             zeros = rows.new_zeros(rows.size(0), self.hidden_size)
             state = (zeros,) * (2 if self.mode == "LSTM" else 1)
         else:
-            self._check_state(input, state)
+            size = self.hidden_size
+            expected = (rows.size(0), size) if batched else (size,)
+            for index, tensor in enumerate(state):
+                if tensor.shape != expected:
+                    self._refuse_state(index, tensor, input)
             state = state if batched else tuple(s.unsqueeze(0) for s in state)
-        weights = (*self._weights(), None)
+        weights = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, None
         _, state = _run_layer(self.mode, rows.unsqueeze(0), state, weights, None, False)
         return state if batched else tuple(s.squeeze(0) for s in state)
 
-    def _check_state(self, input: Tensor, state: tuple[Tensor, ...]) -> None:
-        for index, tensor in enumerate(state):
-            if tensor.dim() not in (1, 2):
-                raise ValueError(
-                    f"hidden{index} of {type(self).__name__} has 1 or 2 dimensions, "
-                    f"not {tensor.dim()}"
-                )
-            if tensor.dim() != input.dim():
-                raise RuntimeError(
-                    f"hidden{index} has {tensor.dim()} dims, and the input has "
-                    f"{input.dim()}: both are batches, or neither is"
-                )
-            if tensor.size(-1) != self.hidden_size:
-                raise RuntimeError(
-                    f"hidden{index} has inconsistent hidden_size: got "
-                    f"{tensor.size(-1)}, expected {self.hidden_size}"
-                )
-            if tensor.shape[:-1] != input.shape[:-1]:
-                raise RuntimeError(
-                    f"Input batch size {input.size(0)} doesn't match hidden{index} "
-                    f"batch size {tensor.size(0)}"
-                )
+    def _refuse_state(self, index: int, tensor: Tensor, input: Tensor) -> NoReturn:
+        """Raises for a state whose shape does not fit."""
+        if tensor.dim() not in (1, 2):
+            raise ValueError(
+                f"hidden{index} of {type(self).__name__} has 1 or 2 dimensions, "
+                f"not {tensor.dim()}"
+            )
+        if tensor.dim() != input.dim():
+            raise RuntimeError(
+                f"hidden{index} has {tensor.dim()} dims, and the input has "
+                f"{input.dim()}: both are batches, or neither is"
+            )
+        if tensor.size(-1) != self.hidden_size:
+            raise RuntimeError(
+                f"hidden{index} has inconsistent hidden_size: got "
+                f"{tensor.size(-1)}, expected {self.hidden_size}"
+            )
+        raise RuntimeError(
+            f"Input batch size {input.size(0)} doesn't match hidden{index} "
+            f"batch size {tensor.size(0)}"
+        )
 
 
 class RNNCell(RNNCellBase):
