@@ -216,11 +216,14 @@ void BackwardPass::add_late_roots(std::span<const Edge> edges) {
 }
 
 void BackwardPass::discover() {
+  bool meets_recorded = false;
   for (size_t i = 0; i < reached_.size(); ++i) {
-    meets_recorded_ |= reached_[i]->node->was_recorded;
-    for (const Edge& edge : edges_of(*reached_[i]->node))
+    Node& node = *reached_[i]->node;
+    meets_recorded |= node.was_recorded;
+    for (const Edge& edge : edges_of(node))
       if (edge.node) ++enlist(*edge.node).dependencies;
   }
+  meets_recorded_ = meets_recorded;
 }
 
 // Marks the tasks that lead to `inputs`; all others are skipped.
@@ -397,7 +400,7 @@ void BackwardPass::deliver(NodeTask& task, std::span<Tensor> grads_out) {
 
 namespace {
 
-Tensor root_gradient(const Target& root, const Tensor& given, size_t number) {
+inline Tensor root_gradient(const Target& root, const Tensor& given, size_t number) {
   const GradientInfo& info = root.edge.node->infos[root.edge.input];
   if (!given) {
     if (std::ranges::any_of(info.shape(), [](int64_t size) { return size != 1; }))

@@ -237,7 +237,6 @@ Ref<OpNode> copy_of_spent(const OpNode& node) {
 }
 
 void OpNode::save_results(const OpCall& call) {
-  if (!plan().saved_results) return;
   for (size_t i = 0; i < plan().arguments.size(); ++i) {
     const ArgumentSource& source = plan().arguments[i];
     if (source.from != From::Result) continue;
