@@ -145,6 +145,7 @@ class BackwardPass {
   void evaluate_all();
   bool take_late_gradient();
   void evaluate(NodeTask& task);
+  void evaluate_unrecorded(NodeTask& task, TimelineEvent* event);
   void apply(NodeTask& task, TimelineEvent* event);
   void deliver(NodeTask& task, std::span<Tensor> grads_out);
   void capture(const NodeTask& task);
@@ -215,11 +216,14 @@ void BackwardPass::add_late_roots(std::span<const Edge> edges) {
 }
 
 void BackwardPass::discover() {
+  bool meets_recorded = false;
   for (size_t i = 0; i < reached_.size(); ++i) {
-    meets_recorded_ |= reached_[i]->node->was_recorded;
-    for (const Edge& edge : edges_of(*reached_[i]->node))
+    Node& node = *reached_[i]->node;
+    meets_recorded |= node.was_recorded;
+    for (const Edge& edge : edges_of(node))
       if (edge.node) ++enlist(*edge.node).dependencies;
   }
+  meets_recorded_ = meets_recorded;
 }
 
 // Marks the tasks that lead to `inputs`; all others are skipped.
@@ -323,22 +327,30 @@ void BackwardPass::capture(const NodeTask& task) {
 
 void BackwardPass::evaluate(NodeTask& task) {
   Node& node = *task.node;
-  std::span<Tensor> grads_in{task.gradients, node.num_inputs};
   if (restricted_) [[unlikely]] {
+    std::span<Tensor> grads_in{task.gradients, node.num_inputs};
     // As in PyTorch, hooks change a captured gradient only where the pass ends.
     if (!task.needed && task.first_capture >= 0 && has_hooks(node)) run_tensor_hooks(node, grads_in);
     capture(task);
     if (!task.needed) return;
   }
-  TimelineScope event;
-  if (is_watched(kWatchCalls)) [[unlikely]]
+  if (is_watched(kWatchCalls)) [[unlikely]] {
+    TimelineScope event;
     open_event(event, node, id_);
+    return evaluate_unrecorded(task, event.event());
+  }
+  evaluate_unrecorded(task, nullptr);
+}
+
+inline void BackwardPass::evaluate_unrecorded(NodeTask& task, TimelineEvent* event) {
+  Node& node = *task.node;
   if (has_hooks(node)) [[unlikely]] {
+    std::span<Tensor> grads_in{task.gradients, node.num_inputs};
     run_tensor_hooks(node, grads_in);
     run_before_hooks(node, grads_in);
   }
   try {
-    apply(task, event.event());
+    apply(task, event);
   } catch (...) {
     if (thread_state.anomaly_mode) warn_of_forward_trace(node);
     throw;
@@ -388,7 +400,7 @@ void BackwardPass::deliver(NodeTask& task, std::span<Tensor> grads_out) {
 
 namespace {
 
-Tensor root_gradient(const Target& root, const Tensor& given, size_t number) {
+inline Tensor root_gradient(const Target& root, const Tensor& given, size_t number) {
   const GradientInfo& info = root.edge.node->infos[root.edge.input];
   if (!given) {
     if (std::ranges::any_of(info.shape(), [](int64_t size) { return size != 1; }))
@@ -421,6 +433,17 @@ class OwnedEdges {
   OwnedEdges() = default;
   // The delegating constructor comes first, so that an error in the middle releases what is owned.
   OwnedEdges(std::span<const Target> targets, const char* what) : OwnedEdges() {
+    if (!targets.empty()) add(targets, what);
+  }
+  ~OwnedEdges() {
+    for (const Edge& edge : edges_) Ref<Node>::adopt(edge.node);
+  }
+  OwnedEdges(const OwnedEdges&) = delete;
+  OwnedEdges& operator=(const OwnedEdges&) = delete;
+  std::span<const Edge> span() { return {edges_.begin(), edges_.size()}; }
+
+ private:
+  void add(std::span<const Target> targets, const char* what) {
     for (size_t i = 0; i < targets.size(); ++i) {
       const Edge edge = targets[i].tensor ? gradient_edge(*targets[i].tensor) : targets[i].edge;
       if (!edge.node)
@@ -433,14 +456,7 @@ class OwnedEdges {
       edges_.push_back(edge);
     }
   }
-  ~OwnedEdges() {
-    for (const Edge& edge : edges_) Ref<Node>::adopt(edge.node);
-  }
-  OwnedEdges(const OwnedEdges&) = delete;
-  OwnedEdges& operator=(const OwnedEdges&) = delete;
-  std::span<const Edge> span() { return {edges_.begin(), edges_.size()}; }
 
- private:
   InlineVector<Edge, 8> edges_;
 };
 
@@ -503,7 +519,7 @@ std::vector<Tensor> run_backward(std::span<const Target> roots, std::span<const 
     const Target root{roots[i].tensor, root_edges.span()[i]};
     pass.add_root(root.edge, root_gradient(root, grads[i], i));
   }
-  pass.add_late_roots(late_edges.span());
+  if (options.late) pass.add_late_roots(late_edges.span());
   SetGradMode mode(options.create_graph);
   pass.discover();
   if (!inputs.empty()) pass.restrict_to(input_edges.span());

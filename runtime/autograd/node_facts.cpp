@@ -215,7 +215,10 @@ bool RepeatedDerivative::run(const OpNode& node, std::span<const Tensor> gradien
     return false;
   // Prepared calls read their tensors, not the arguments.
   OpCall call{op_, node.saved, rets, num_arguments_, keys_};
-  const CallEvent event(call);
+  if (is_watched(kWatchCalls)) [[unlikely]] {
+    const CallEvent event(call);
+    return prepared_->run(call, {tensors, next});
+  }
   return prepared_->run(call, {tensors, next});
 }
 

@@ -174,7 +174,7 @@ void deliver(const DerivativePlan& plan, Value* rets, std::span<Tensor> grads_ou
 namespace {
 
 // A node's block with its arrays, without edges and saved values.
-OpNode* make_block(Ref<NodeFacts> facts, char*& cursor) {
+[[gnu::always_inline]] inline OpNode* make_block(Ref<NodeFacts> facts, char*& cursor) {
   const NodeFacts& shared = *facts;
   char* block = static_cast<char*>(allocate_block(shared.node_bytes, shared.node_class));
   auto* node = new (block) OpNode(std::move(facts));
@@ -237,7 +237,6 @@ Ref<OpNode> copy_of_spent(const OpNode& node) {
 }
 
 void OpNode::save_results(const OpCall& call) {
-  if (!plan().saved_results) return;
   for (size_t i = 0; i < plan().arguments.size(); ++i) {
     const ArgumentSource& source = plan().arguments[i];
     if (source.from != From::Result) continue;

@@ -35,8 +35,8 @@ bool is_watched(const OpCall& call) { return call.keys.has(Key::PythonDispatch);
 
 void record_call(const OpCall& call, Ref<NodeFacts> facts, std::span<const Tensor> extra) {
   Ref<OpNode> node = make_op_node(call, std::move(facts));
-  node->save_results(call);
-  node->save_extra(extra);
+  if (node->plan().saved_results) node->save_results(call);
+  if (!extra.empty()) node->save_extra(extra);
   if (is_watched(call) && !thread_state.packs_saved_tensors && seen_gradient_reads_results(node->op())) [[unlikely]]
     node->save_watched_results(call);
   if (thread_state.anomaly_mode) [[unlikely]]

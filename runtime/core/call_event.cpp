@@ -68,6 +68,8 @@ class FactWriter {
 
 }  // namespace
 
+void CallEvent::open_watched(const OpCall& call) { open(call, 0, 0); }
+
 void CallEvent::write_facts(const OpCall& call, bool keeps_begin) {
   TimelineEvent* event = scope_.event();
   if (!event) return;

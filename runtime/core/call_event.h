@@ -15,7 +15,7 @@ class CallEvent {
  public:
   explicit CallEvent(const OpCall& call) {
     if (is_watched(kWatchCalls)) [[unlikely]]
-      open(call, 0, 0);
+      open_watched(call);
   }
   // A call that began at `begin` and hit a cache.
   CallEvent(const OpCall& call, uint64_t begin) { open(call, kRepeatedFlag, begin); }
@@ -27,6 +27,7 @@ class CallEvent {
   }
 
  private:
+  void open_watched(const OpCall& call);
   [[gnu::always_inline]] void open(const OpCall& call, uint8_t flags, uint64_t begin) {
     ThreadTimeline* timeline = thread_timeline();
     if (!timeline || timeline->open_arguments == call.args) return;

@@ -138,33 +138,36 @@ struct UniformCall {
   TensorImpl* shaped = nullptr;
 
   bool fits(const OpCall& call, const PointwiseData& data) {
-    PointwiseKey::Bits bits = data.static_codes, promoted_places = 0;
+    uint64_t words[2] = {static_cast<uint64_t>(data.static_codes), static_cast<uint64_t>(data.static_codes >> 64)};
+    // A shift of one word takes fewer instructions than one of the whole key.
+    const auto add = [&](unsigned i, uint8_t code) { words[i / 8] |= uint64_t{code} << 8 * (i % 8); };
+    bool any_promoted = false;
     DTypeCategory widest = DTypeCategory::Bool;
-    for (int i = 0; i < data.num_arguments; ++i) {
+    for (unsigned i = 0; i < data.num_arguments; ++i) {
       if (data.roles[i] >= PointwiseData::Role::Static) continue;
       const Value& value = call.args[i];
       const bool promotes = data.promoted >> i & 1;
       if (value.tag == Tag::Tensor) [[likely]] {
         TensorImpl& tensor = *value.tensor;
         if (!has_shape(tensor)) return false;
-        if (!promotes) bits |= PointwiseKey::bits_of(i, static_cast<uint8_t>(tensor.dtype));
-        else if (promoted_places && tensor.dtype != common_) return false;
-        else {
-          promoted_places |= PointwiseKey::bits_of(i, 1);
+        if (promotes) {
+          if (any_promoted && tensor.dtype != common_) return false;
+          any_promoted = true;
           common_ = tensor.dtype;
         }
+        add(i, static_cast<uint8_t>(tensor.dtype));
       } else if (value.tag == Tag::None) {
-        bits |= PointwiseKey::bits_of(i, PointwiseKey::None);
+        add(i, PointwiseKey::None);
       } else {
         if (promotes && value.tag == Tag::Bool && data.refuses_bools) return false;
         if (promotes) widest = std::max(widest, category(number_dtype(value)));
-        bits |= PointwiseKey::bits_of(i, PointwiseKey::Number);
+        add(i, PointwiseKey::Number);
       }
     }
-    if (!promoted_places) return false;
+    if (!any_promoted) return false;
     const DTypeCategory own = category(common_);
     if (widest > own || (data.int_to_float && own < DTypeCategory::Floating)) return false;
-    key = PointwiseKey::from_bits(bits | promoted_places * static_cast<uint64_t>(common_));
+    key = PointwiseKey::from_bits(PointwiseKey::Bits{words[1]} << 64 | words[0]);
     key.set_common(common_);
     return true;
   }

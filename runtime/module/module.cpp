@@ -18,6 +18,7 @@
 #include "python/part_calls.h"
 #include "python/plain_values.h"
 #include "python/pre_dispatch.h"
+#include "python/reductions.h"
 #include "python/replays.h"
 #include "python/storage_object.h"
 #include "python/tensor_object.h"
@@ -47,6 +48,7 @@ PyObject* make_module() {
     add_tensor_type(module.get());
     add_function_protocol(module.get());
     add_overridable(module.get());
+    add_reductions(module.get());
     add_generator(module.get());
     add_data_functions(module.get());
     add_dlpack(module.get());

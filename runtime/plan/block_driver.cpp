@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/inline_vector.h"
 #include "core/thread_pool.h"
 #include "kernels/copy.h"
 #include "kernels/cut.h"
@@ -29,6 +30,8 @@ struct Block {
 
 // One step placed over whole values; local values are at offsets from the start of a block's memory.
 struct Member {
+  Member(const Step& of, std::span<const uint8_t> of_axes) : step(of), classes(of_axes) {}
+
   const Step& step;
   std::span<const uint8_t> classes;
   Placement nest;
@@ -38,9 +41,19 @@ struct Member {
   bool reuses_factor = false;  // its second operand is the same for many blocks
 };
 
+// The byte strides of a local value's block per dim, and its total bytes.
+struct LocalLayout {
+  int64_t strides[kMaxDims];
+  int64_t nbytes;
+};
+
+// The bytes of each slot of local values.
+using SlotBytes = InlineVector<int64_t, 16>;
+
 class BlockRun {
  public:
   BlockRun(Frame& frame, const Step& step) : frame_(frame), step_(step), body_(*step.block), cut_(body_.cut()) {
+    extents_.reserve(step.extents.size());
     for (uint16_t extent : step.extents) extents_.push_back(frame.size(extent));
   }
 
@@ -53,6 +66,7 @@ class BlockRun {
     choose_pieces();
     place_locals();
     group_points();
+    members_.reserve(body_.steps.size());
     for (size_t k = 0; k < body_.steps.size(); ++k) add_member(body_.steps[k], body_.classes[k]);
     run_units();
   }
@@ -60,52 +74,51 @@ class BlockRun {
  private:
   void clear(uint16_t value) { fill_elements(*frame_.value(value), Value::of_int(0)); }
 
-  // The class of each dim of a local value; -1: the dim has one element.
-  std::vector<int> dim_classes(uint16_t value) const {
-    std::vector<int> found;
-    for (size_t k = 0; k < body_.steps.size(); ++k)
-      for (const Operand& output : body_.steps[k].outputs) {
-        if (output.value != value) continue;
-        for (int8_t axis : output.axis_of_dim)
-          found.push_back(axis < 0 ? -1 : body_.classes[k][static_cast<size_t>(axis)]);
-        return found;
-      }
-    return found;
-  }
-
-  // The number of elements of a local value's block along one dim.
+  // The number of elements of a local value's block along one dim; class -1: the dim has one element.
   int64_t local_extent(int dim_class) const {
     if (dim_class >= 0 && dim_class == body_.parallel - 1) return together_;
     if (dim_class < cut_) return 1;
     return dim_class == cut_ ? piece_ : extents_[static_cast<size_t>(dim_class)];
   }
 
-  // The byte strides of a local value's block per dim, then its total bytes.
-  std::vector<int64_t> local_strides(uint16_t value) const {
-    const std::vector<int> dims = dim_classes(value);
-    std::vector<int64_t> strides(dims.size() + 1);
-    int64_t stride = static_cast<int64_t>(item_size(frame_.plan.values[value].dtype));
-    for (size_t d = dims.size(); d--;) {
-      strides[d] = stride;
-      stride *= local_extent(dims[d]);
-      if (d + 1 == dims.size() && stride % kSetBytes == 0) stride += kAlignment;
-    }
-    strides.back() = stride;
-    return strides;
+  LocalLayout local_layout(uint16_t value) const {
+    LocalLayout layout;
+    layout.nbytes = static_cast<int64_t>(item_size(frame_.plan.values[value].dtype));
+    for (size_t k = 0; k < body_.steps.size(); ++k)
+      for (const Operand& output : body_.steps[k].outputs)
+        if (output.value == value) {
+          lay_out(output.axis_of_dim, body_.classes[k], layout);
+          return layout;
+        }
+    return layout;
   }
 
-  size_t local_bytes(uint16_t value) const { return static_cast<size_t>(local_strides(value).back()); }
+  // Fills in the strides of the dims that have these axes; the layout is that of one element before.
+  void lay_out(std::span<const int8_t> axis_of_dim, std::span<const uint8_t> classes, LocalLayout& layout) const {
+    int64_t stride = layout.nbytes;
+    for (size_t d = axis_of_dim.size(); d--;) {
+      layout.strides[d] = stride;
+      const int axis = axis_of_dim[d];
+      stride *= local_extent(axis < 0 ? -1 : classes[static_cast<size_t>(axis)]);
+      if (d + 1 == axis_of_dim.size() && stride % kSetBytes == 0) stride += kAlignment;
+    }
+    layout.nbytes = stride;
+  }
+
+  void measure_slots(SlotBytes& slots) const {
+    for (LocalValue local : body_.locals) {
+      while (slots.size() <= local.slot) slots.push_back(0);
+      slots[local.slot] = local_layout(local.value).nbytes;
+    }
+  }
 
   void choose_pieces() {
-    std::vector<size_t> slots;
-    for (LocalValue local : body_.locals) {
-      slots.resize(std::max(slots.size(), local.slot + size_t{1}));
-      slots[local.slot] = local_bytes(local.value);  // with pieces of one row
-    }
-    size_t row_bytes = 1;
-    for (size_t bytes : slots) row_bytes += bytes;
+    SlotBytes slots;  // with pieces of one row
+    measure_slots(slots);
+    int64_t row_bytes = 1;
+    for (int64_t bytes : slots) row_bytes += bytes;
     const int64_t extent = extents_[static_cast<size_t>(cut_)];
-    int64_t rows = std::max(kBlockBytes / static_cast<int64_t>(row_bytes), kFewRows);
+    int64_t rows = std::max(kBlockBytes / row_bytes, kFewRows);
     if (body_.triangle >= 0) rows = std::min(rows, std::max<int64_t>(kTriangleRows, extent / kTrianglePieces));
     pieces_ = ceil_div(extent, rows);
     piece_ = ceil_div(extent, pieces_);
@@ -144,21 +157,18 @@ class BlockRun {
   }
 
   void place_locals() {
-    slot_offsets_.clear();
+    SlotBytes slots;
+    measure_slots(slots);
+    slot_offsets_.resize(slots.size());
     memory_bytes_ = 0;
-    std::vector<size_t> sizes;
-    for (LocalValue local : body_.locals) {
-      sizes.resize(std::max(sizes.size(), local.slot + size_t{1}));
-      sizes[local.slot] = local_bytes(local.value);
-    }
-    for (size_t bytes : sizes) {
-      slot_offsets_.push_back(memory_bytes_);
-      memory_bytes_ += (static_cast<int64_t>(bytes) / kAlignment + 1) * kAlignment;
+    for (size_t k = 0; k < slots.size(); ++k) {
+      slot_offsets_[k] = memory_bytes_;
+      memory_bytes_ += (slots[k] / kAlignment + 1) * kAlignment;
     }
   }
 
   void add_member(const Step& step, std::span<const uint8_t> classes) {
-    Member& member = members_.emplace_back(Member{step, classes, {}, {}, {}});
+    Member& member = members_.emplace_back(step, classes);
     Placement& nest = member.nest;
     nest.axes = static_cast<int>(classes.size());
     for (size_t axis = 0; axis < classes.size(); ++axis) nest.extents[axis] = extents_[classes[axis]];
@@ -200,9 +210,9 @@ class BlockRun {
     member.nest.dtypes[k] = dtype;
     member.nest.data[k] = nullptr;
     std::fill_n(member.nest.strides[k], member.nest.axes, 0);
-    const std::vector<int64_t> strides = local_strides(operand.value);
+    const LocalLayout layout = local_layout(operand.value);
     for (size_t d = 0; d < operand.axis_of_dim.size(); ++d)
-      if (operand.axis_of_dim[d] >= 0) member.nest.strides[k][operand.axis_of_dim[d]] = strides[d];
+      if (operand.axis_of_dim[d] >= 0) member.nest.strides[k][operand.axis_of_dim[d]] = layout.strides[d];
   }
 
   // Whether the product's depth includes a walked class that satisfies the test.

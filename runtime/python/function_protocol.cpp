@@ -338,6 +338,7 @@ PyObject* call_override(PyObject* function, PyObject* positional, PyObject* kwar
 bool call_is_overridden(std::span<PyObject* const> arguments) {
   if (function_modes_active()) return true;
   for (PyObject* argument : arguments) {
+    if (is_plain_tensor(argument)) continue;
     if (overrides(argument)) return true;
     if (!PyList_Check(argument) && !PyTuple_Check(argument)) continue;
     for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(argument); ++k)

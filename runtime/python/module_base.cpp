@@ -65,13 +65,25 @@ PyObject* raise_missing(PyObject* self, PyObject* name) {
   return nullptr;
 }
 
-// Looks up members first if the type has no attribute of that name: then the frequent case costs three lookups.
+// Borrowed, or null, perhaps with an error.
+PyObject* find_own(PyObject* self, PyObject* name) {
+  PyObject* dict = as_module(self)->dict;
+  return dict ? PyDict_GetItemWithError(dict, name) : nullptr;
+}
+
+// Members first when the type has nothing of that name: the frequent case costs three lookups. Methods need two.
 PyObject* get_attribute(PyObject* self, PyObject* name) {
-  if (!_PyType_Lookup(Py_TYPE(self), name)) {
-    PyObject* own_value = as_module(self)->dict ? PyDict_GetItemWithError(as_module(self)->dict, name) : nullptr;
+  PyObject* of_type = _PyType_Lookup(Py_TYPE(self), name);
+  if (!of_type) {
+    PyObject* own_value = find_own(self, name);
     PyObject* found = own_value ? own_value : find_member(self, name);
     if (found) return new_reference(found);
     return PyErr_Occurred() ? nullptr : raise_missing(self, name);
+  }
+  if (PyFunction_Check(of_type)) {
+    const Object function = Object::borrow(of_type);  // the class may lose it while names are compared
+    if (PyObject* own_value = find_own(self, name)) return new_reference(own_value);
+    return PyErr_Occurred() ? nullptr : PyMethod_New(function.get(), self);
   }
   PyObject* found = PyObject_GenericGetAttr(self, name);
   if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;

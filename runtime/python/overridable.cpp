@@ -36,7 +36,8 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t flagged_count, PyOb
   const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
   if (call_is_overridden({args, static_cast<size_t>(count + named)})) [[unlikely]]
     return guarded([&] { return overridden(self, args, count, keywords ? keywords : no_keywords()); });
-  return PyObject_Vectorcall(as_overridable(self)->function, args, flagged_count, keywords);
+  PyObject* function = as_overridable(self)->function;
+  return PyVectorcall_Function(function)(function, args, flagged_count, keywords);  // of a Python function
 }
 
 // overridable(function, seen): `seen`, unless None, computes the positional arguments that __torch_function__ receives.

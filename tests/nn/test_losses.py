@@ -147,6 +147,23 @@ def test_deprecated_flags_still_choose_the_reduction():
     assert loss.item() == 6.0
 
 
+def test_the_warning_of_deprecated_flags_names_the_callers_line():
+    with pytest.warns(UserWarning, match="deprecated") as caught:
+        F.mse_loss(third(), zeros(), size_average=False)
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("reduction", ["median", None, 1])
+def test_other_reductions_are_refused(reduction):
+    with pytest.raises(ValueError, match=f"not {reduction!r}"):
+        F.cross_entropy(third(), labels(), reduction=reduction)
+
+
+def test_a_reduction_may_be_any_equal_text():
+    name = "".join(["s", "um"])  # not the interned object
+    assert F.mse_loss(third(), zeros(), reduction=name) == third().square().sum()
+
+
 def test_broadcast_targets_are_warned_about():
     with pytest.warns(UserWarning, match="broadcast"):
         F.mse_loss(zeros(), torch.zeros(3))

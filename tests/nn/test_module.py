@@ -149,6 +149,18 @@ def test_forward_set_on_the_instance_is_called():
     assert module(1) == "patched"
 
 
+def test_a_method_may_be_replaced_on_the_instance_and_in_the_class():
+    scale, other = Scale(), Scale()
+    bound = scale.extra_repr
+    assert bound.__self__ is scale
+    assert bound.__func__ is nn.Module.extra_repr
+    scale.extra_repr = lambda: "own"
+    assert scale.extra_repr() == "own"
+    assert other.extra_repr() == ""
+    del scale.extra_repr
+    assert scale.extra_repr() == ""
+
+
 def test_call_passes_keywords():
     class Keywords(nn.Module):
         def forward(self, a, *rest, b=0):

@@ -108,6 +108,15 @@ def test_an_op_of_our_own_is_seen_in_its_namespace():
     assert function.__doc__.startswith("pellucid::_linalg_pinv(Tensor A")
 
 
+@pytest.mark.parametrize("name", ["_nn", "_nn_functional", "_pellucid"])
+def test_python_can_cache_the_functions_of_a_module_of_ops(name):
+    # It caches no attribute of a module that has a __getattr__.
+    module = getattr(torch._C, name)
+    assert "__getattr__" not in vars(module)
+    with pytest.raises(AttributeError, match="has no attribute 'absent'"):
+        _ = module.absent
+
+
 def test_functions_of_our_own_ops_are_no_methods():
     own = [entry for entry in torch._C._list_ops() if entry[0].startswith("pellucid::")]
     assert len(own) > 40

@@ -46,5 +46,7 @@ def bind_ops(namespace: dict[str, Any]) -> None:
             named = {n.removeprefix(prefix): f for n, f in functions.items()}
             module = _module(python_module)
             vars(module).update(named)
-            # Pickle looks a function up by the name of its op: linalg_norm.
-            vars(module)["__getattr__"] = _finder(module, functions)
+            # Pickle looks a function up by the name of its op: linalg_norm. Python
+            # caches no attribute of a module that has a __getattr__.
+            if named.keys() != functions.keys():
+                vars(module)["__getattr__"] = _finder(module, functions)

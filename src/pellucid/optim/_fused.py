@@ -101,7 +101,8 @@ class FusedOptimizer(Optimizer):
             return
         states = [self.state[p] or self._start(p, group) for p in params]
         steps = [state["step"] for state in states]
-        pellucid._foreach_add_(steps, 1)
+        for step in steps:
+            step.add_(1)
         if self._has_complex:
             params, grads = as_real(params), as_real(grads)
             states = as_real_states(states)

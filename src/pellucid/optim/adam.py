@@ -135,7 +135,8 @@ class Adam(Optimizer):
         amsgrad = group["amsgrad"]
         beta1, beta2 = group["betas"]
         steps = [state["step"] for state in states]
-        pellucid._foreach_add_(steps, 1)
+        for step in steps:
+            step.add_(1)
         if self._has_complex:
             params, grads = as_real(params), as_real(grads)
             states = as_real_states(states)

@@ -122,9 +122,10 @@ def is_watched() -> bool:
     """Whether a dispatch mode other than a tracer is active: then a body should call
     the ops of PyTorch's body, even if a faster equivalent exists.
     """
-    return any(
+    modes = api._C._torch_dispatch_modes()
+    return bool(modes) and any(
         not (getattr(mode, "_observes", False) or hasattr(mode, "tracer"))
-        for mode in api._C._torch_dispatch_modes()
+        for mode in modes
     )
 
 

@@ -10,7 +10,7 @@ _ALPHA = 1.7580993408473766
 
 def _drops(x, p, train):
     """Whether anything is dropped; RuntimeError unless ``p`` is a probability."""
-    if not 0 <= p <= 1:
+    if not 0.0 <= p <= 1.0:  # of floats Python compares faster
         raise RuntimeError(
             f"dropout probability has to be between 0 and 1, but got {p}"
         )
@@ -33,7 +33,7 @@ def dropout(x, p, train):
         return x
     if x.is_complex():
         raise NotImplementedError(f"dropout: not implemented for {x.dtype} tensors")
-    if p == 1:
+    if p == 1.0:
         return x * _none_kept(x)
     if is_watched():
         return x * _kept(x, api.empty_like, p)
@@ -56,7 +56,7 @@ def _none_kept(x):
 
 def _kept(x, like, p):
     """``1 / (1 - p)`` with probability ``1 - p``, else 0; ``like`` makes the tensor."""
-    if p == 1:
+    if p == 1.0:
         return _none_kept(x)
     return api.ops.aten.div_.Scalar(like(x).bernoulli_(1 - p), 1 - p)
 
@@ -102,14 +102,14 @@ def _alpha_terms(x, like, p):
 
 
 def _scaled(x, like, p):
-    if p == 1:
+    if p == 1.0:
         return x * _none_kept(x)
     factor, summand = _alpha_terms(x, like, p)
     return (x * factor).add_(summand)
 
 
 def _scale(x, like, p):
-    if p == 1:
+    if p == 1.0:
         return x.mul_(_none_kept(x))
     factor, summand = _alpha_terms(x, like, p)
     return x.mul_(factor).add_(summand)

@@ -54,17 +54,16 @@ def _in_dtype_of(like: Any, x: Any) -> Any:
     return x if x.dtype is like.dtype else x.to(like.dtype)
 
 
-def require_running(mean: Any, variance: Any) -> tuple[Any, Any]:
-    """Both; RuntimeError if running statistics are missing."""
-    if mean is None or variance is None:
-        raise RuntimeError(
-            "batch_norm without training needs running_mean and running_var"
-        )
-    return mean, variance
+def without_running() -> RuntimeError:
+    """The error where running statistics are needed and missing."""
+    return RuntimeError(
+        "batch_norm without training needs running_mean and running_var"
+    )
 
 
 def _by_running(x, weight, bias, running_mean, running_var, eps):
-    require_running(running_mean, running_var)
+    if running_mean is None or running_var is None:
+        raise without_running()
     return api._C._pellucid._batch_norm_with_statistics(
         x, running_mean, running_var, weight, bias, eps
     )

@@ -216,24 +216,25 @@ def run_layer(mode, x, state, weights, steps, reverse):
     active = None
     if steps is not None:
         gates, active = steps.pad(gates), steps.active
-    hidden, *cell = state
+    end = 0 if reverse else -1
     if mode == "LSTM":
-        stacks = api._C._pellucid._lstm(
-            gates, hidden, cell[0], w_state, projection, active, reverse
-        )
-        stacks = stacks[:2]
+        hidden, cell = state
+        outputs, cells = api._C._pellucid._lstm(
+            gates, hidden, cell, w_state, projection, active, reverse
+        )[:2]
+        last = outputs[end], cells[end]
     elif mode == "GRU":
-        stacks = api._C._pellucid._gru(
-            gates, hidden, w_state, b_state, active, reverse
-        )[:1]
+        outputs = api._C._pellucid._gru(
+            gates, state[0], w_state, b_state, active, reverse
+        )[0]
+        last = (outputs[end],)
     else:
         activation = mode.removeprefix("RNN_").lower()
-        stacks = (
-            api._C._pellucid._rnn(gates, hidden, w_state, active, reverse, activation),
+        outputs = api._C._pellucid._rnn(
+            gates, state[0], w_state, active, reverse, activation
         )
-    last = tuple(stack[0 if reverse else -1] for stack in stacks)
-    output = stacks[0] if steps is None else steps.pack(stacks[0])
-    return output, last
+        last = (outputs[end],)
+    return outputs if steps is None else steps.pack(outputs), last
 
 
 class PackedSteps:
@@ -275,11 +276,11 @@ def run_stack(mode, x, state, weights, directions, dropout, batch_sizes):
         outputs = []
         for direction in range(directions):
             place = layer * directions + direction
-            own = tuple(s[place] for s in state)
+            own = tuple([s[place] for s in state])
             output, end = run_layer(mode, x, own, weights[place], steps, direction == 1)
             outputs.append(output)
             last.append(end)
         x = outputs[0] if directions == 1 else api.cat(outputs, -1)
         if dropout and layer < layers - 1:
             x = api.dropout(x, dropout, True)
-    return x, tuple(api.stack(part) for part in zip(*last, strict=True))
+    return x, tuple([api.stack(part) for part in zip(*last, strict=True)])

@@ -26,8 +26,12 @@ _dropout, _dropout_ = bodies.dropout.body, bodies.dropout_.body
 def checked_probability(p: float) -> float:
     """``p``; ValueError unless it is from 0 to 1."""
     if not 0.0 <= p <= 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        raise _improbable(p)
     return p
+
+
+def _improbable(p: float) -> ValueError:
+    return ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
 def _dropout_by_op(
@@ -43,8 +47,10 @@ def dropout(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
     """Zeroes elements with probability ``p`` and scales the others by 1 / (1 - p)."""
+    if not 0.0 <= p <= 1.0:
+        raise _improbable(p)
     op = _dropout_ if inplace else _dropout
-    dropped: Tensor = op(input, checked_probability(p), training)
+    dropped: Tensor = op(input, p, training)
     return dropped
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn
+from pellucid._C import _reduction_number as reduction_number
 from pellucid._package.calls.captured import captured_as
 from pellucid._package.calls.deprecation import advise
-from pellucid.nn._functional.losses import reduction_number
 
 __all__ = [
     "binary_cross_entropy",

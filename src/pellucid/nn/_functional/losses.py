@@ -9,6 +9,7 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn
+from pellucid._C import _reduction_number as reduction_number
 from pellucid._package.calls.argument_checks import any_true
 from pellucid_compiler.composites import losses
 
@@ -28,26 +29,11 @@ __all__ = [
 ]
 
 
-_NUMBERS = {"none": 0, "mean": 1, "sum": 2}
 _reduced: Callable[[Tensor, int], Tensor] = losses.reduced
 
 
-def reduction_number(
-    size_average: bool | None, reduce: bool | None, reduction: str
-) -> int:
-    """The reduction's number for ops; the two deprecated flags take precedence."""
-    if size_average is not None or reduce is not None:
-        reduction = named_reduction(size_average, reduce, stacklevel=4)
-    number = _NUMBERS.get(reduction)
-    if number is None:
-        raise ValueError(f"reduction is 'mean', 'sum' or 'none', not {reduction!r}")
-    return number
-
-
-def named_reduction(
-    size_average: bool | None, reduce: bool | None, stacklevel: int = 3
-) -> str:
-    """The name of the reduction that the deprecated flags select."""
+def named_reduction(size_average: bool | None, reduce: bool | None) -> str:
+    """The reduction's name by the deprecated flags."""
     import warnings
 
     if reduce is not None and not reduce:
@@ -57,7 +43,7 @@ def named_reduction(
         chosen = "sum" if is_sum else "mean"
     warnings.warn(
         f"size_average and reduce are deprecated; use reduction={chosen!r}",
-        stacklevel=stacklevel,
+        stacklevel=3,
     )
     return chosen
 
@@ -321,8 +307,9 @@ def ctc_loss(
         for given in (input_lengths, target_lengths)
     )
     _check_lengths(log_probs, targets, lengths, counts, blank)
+    none = reduction_number(None, None, "none")
     loss = pellucid.ctc_loss(
-        log_probs, targets, lengths, counts, blank, _NUMBERS["none"], zero_infinity
+        log_probs, targets, lengths, counts, blank, none, zero_infinity
     )
     if reduction == "mean":
         return (loss / counts.clamp_min(1).to(loss.dtype)).mean()

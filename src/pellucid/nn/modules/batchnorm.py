@@ -122,40 +122,37 @@ class _BatchNorm(_NormBase):
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         training = self.training
-        factor = 0.0 if self.momentum is None else self.momentum
-        if training and self.track_running_stats:
-            count = self.num_batches_tracked
-            if count is not None:
-                count.add_(1)
-                if self.momentum is None:
-                    factor = 1.0 / float(count)
-        keeps = not training or self.track_running_stats
-        no_running = self.running_mean is None and self.running_var is None
-        return self._normalized(
+        mean, var, momentum = _followed(self, training)
+        return functional.batch_norm(
             input,
-            self.running_mean if keeps else None,
-            self.running_var if keeps else None,
+            mean,
+            var,
             self.weight,
             self.bias,
-            training or no_running,
-            factor,
+            training or (mean is None and var is None),
+            momentum,
             self.eps,
         )
 
-    def _normalized(
-        self,
-        input: Tensor,
-        mean: Tensor | None,
-        var: Tensor | None,
-        weight: Tensor | None,
-        bias: Tensor | None,
-        training: bool,
-        momentum: float,
-        eps: float,
-    ) -> Tensor:
-        return functional.batch_norm(
-            input, mean, var, weight, bias, training, momentum, eps
-        )
+
+def _followed(
+    layer: _NormBase, training: bool
+) -> tuple[Tensor | None, Tensor | None, float]:
+    """(running mean, running variance, momentum) of a batch, which training counts.
+
+    Statistics that training does not track are None.
+    """
+    momentum = layer.momentum
+    if not training:
+        return layer.running_mean, layer.running_var, momentum or 0.0
+    if not layer.track_running_stats:
+        return None, None, momentum or 0.0
+    count = layer.num_batches_tracked
+    if count is not None:
+        count.add_(1)
+        if momentum is None:
+            momentum = 1.0 / float(count)
+    return layer.running_mean, layer.running_var, momentum or 0.0
 
 
 class BatchNorm1d(_BatchNorm):
@@ -208,28 +205,18 @@ class SyncBatchNorm(_BatchNorm):
                 f"SyncBatchNorm takes at least 2 dimensions, not {input.dim()}"
             )
 
-    def _normalized(
-        self,
-        input: Tensor,
-        mean: Tensor | None,
-        var: Tensor | None,
-        weight: Tensor | None,
-        bias: Tensor | None,
-        training: bool,
-        momentum: float,
-        eps: float,
-    ) -> Tensor:
-        if training and self.training and "pellucid.distributed" in sys.modules:
+    def forward(self, input: Tensor) -> Tensor:
+        if self.training and "pellucid.distributed" in sys.modules:
             from pellucid.distributed.nn.batch_norm import batch_norm, synchronized
 
             group = self.process_group
             if synchronized(group):
-                given = input, mean, var, weight, bias, momentum, eps, group
-                made: Tensor = batch_norm(*given)
+                self._check_input_dim(input)
+                mean, var, momentum = _followed(self, True)
+                given = input, mean, var, self.weight, self.bias, momentum
+                made: Tensor = batch_norm(*given, self.eps, group)
                 return made
-        return super()._normalized(
-            input, mean, var, weight, bias, training, momentum, eps
-        )
+        return super().forward(input)
 
     @classmethod
     def convert_sync_batchnorm(

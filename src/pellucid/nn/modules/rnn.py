@@ -10,7 +10,7 @@ import math
 import numbers
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import pellucid
 from pellucid import Tensor
@@ -108,12 +108,13 @@ class RNNBase(Module):
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Raises for an input of another dtype, rank or number of features."""
-        casts = pellucid.is_autocast_enabled(input.device.type)
-        fits = casts or input.dtype == self._weight().dtype
-        if not input.is_floating_point() or not fits:
+        dtype = getattr(self, self._all_weights[0][0]).dtype
+        if not input.is_floating_point() or not (
+            input.dtype is dtype or pellucid.is_autocast_enabled(input.device.type)
+        ):
             raise ValueError(
-                f"the input has dtype {input.dtype}, the weights "
-                f"{self._weight().dtype}: convert one of them"
+                f"the input has dtype {input.dtype}, the weights {dtype}: convert one "
+                "of them"
             )
         rank = 3 if batch_sizes is None else 2
         if input.dim() != rank:
@@ -125,25 +126,11 @@ class RNNBase(Module):
                 f"{self.input_size}, got {input.size(-1)}"
             )
 
-    def _weight(self) -> Parameter:
-        result: Parameter = getattr(self, self._all_weights[0][0])
-        return result
-
-    def _expected_size(
-        self, size: int, input: Tensor, batch_sizes: Tensor | None
-    ) -> tuple[int, int, int]:
-        directions = 2 if self.bidirectional else 1
-        if batch_sizes is not None:
-            batch = int(batch_sizes[0])
-        else:
-            batch = input.size(0 if self.batch_first else 1)
-        return self.num_layers * directions, batch, size
-
     def get_expected_hidden_size(
         self, input: Tensor, batch_sizes: Tensor | None
     ) -> tuple[int, int, int]:
         """The shape of the initial hidden states."""
-        return self._expected_size(self._state_sizes()[0], input, batch_sizes)
+        return *_rows_of_state(self, input, batch_sizes), self._state_sizes()[0]
 
     def check_hidden_size(
         self,
@@ -166,27 +153,6 @@ class RNNBase(Module):
     def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
         """The states permuted along the batch."""
         return hx if permutation is None else hx.index_select(1, permutation)
-
-    def _zeros(self, batch: int, like: Tensor) -> Any:
-        layers = self.num_layers * (2 if self.bidirectional else 1)
-        options: dict[str, Any] = {"dtype": like.dtype, "device": like.device}
-        sizes = self._state_sizes()
-        return self._packed_state(
-            pellucid.zeros(layers, batch, n, **options) for n in sizes
-        )
-
-    def _weight_table(self) -> list[list[Tensor | None]]:
-        table: list[list[Tensor | None]] = []
-        for names in self._all_weights:
-            found = [getattr(self, name) for name in names]
-            weights: list[Tensor | None] = [None] * 5
-            weights[:2] = found[:2]
-            if self.bias:
-                weights[2:4] = found[2:4]
-            if self.proj_size:
-                weights[4] = found[-1]
-            table.append(weights)
-        return table
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         if isinstance(input, PackedSequence):
@@ -243,8 +209,13 @@ class RNNBase(Module):
             self.check_forward_args(data, hx, batch_sizes)
             return hx
         self.check_input(data, batch_sizes)
-        batch = self.get_expected_hidden_size(data, batch_sizes)[1]
-        return self._zeros(batch, data)
+        layers, batch = _rows_of_state(self, data, batch_sizes)
+        dtype, device = data.dtype, data.device
+        zeros = [
+            pellucid.zeros(layers, batch, size, dtype=dtype, device=device)
+            for size in self._state_sizes()
+        ]
+        return self._packed_state(zeros)
 
     def _run_by_op(
         self, data: Tensor, hx: Any, batch_sizes: Tensor | None
@@ -273,16 +244,15 @@ class RNNBase(Module):
             self.mode,
             data,
             initial,
-            self._weight_table(),
+            _weight_table(self),
             2 if self.bidirectional else 1,
             self.dropout if self.training else 0.0,
             batch_sizes,
         )
         if swaps:
             output = output.transpose(0, 1)
-        dtype = initial[0].dtype
         # Autocast computes in float32.
-        if self.mode != "LSTM" and output.dtype != dtype:
+        if self.mode != "LSTM" and output.dtype is not (dtype := initial[0].dtype):
             return output.to(dtype), tuple(s.to(dtype) for s in state)
         return output, state
 
@@ -305,6 +275,34 @@ class RNNBase(Module):
             if getattr(self, name) != default:
                 parts.append(f"{name}={getattr(self, name)}")
         return ", ".join(parts)
+
+
+# Functions: of a method that a module calls Python makes an object first.
+
+
+def _rows_of_state(
+    layer: RNNBase, input: Tensor, batch_sizes: Tensor | None
+) -> tuple[int, int]:
+    """(layers times directions, batch): the first dims of the initial states."""
+    if batch_sizes is not None:
+        batch = int(batch_sizes[0])
+    else:
+        batch = input.size(0 if layer.batch_first else 1)
+    return layer.num_layers * (2 if layer.bidirectional else 1), batch
+
+
+def _weight_table(layer: RNNBase) -> list[list[Tensor | None]]:
+    """(ih, hh, b_ih, b_hh, hr) of each layer and direction; None for what is absent."""
+    has_biases, has_projections = layer.bias, layer.proj_size
+    table: list[list[Tensor | None]] = []
+    for names in layer._all_weights:
+        row: list[Tensor | None] = [getattr(layer, name) for name in names]
+        if not has_biases:
+            row[2:2] = None, None
+        if not has_projections:
+            row.append(None)
+        table.append(row)
+    return table
 
 
 def _check_options(
@@ -381,7 +379,7 @@ class LSTM(RNNBase):
         self, input: Tensor, batch_sizes: Tensor | None
     ) -> tuple[int, int, int]:
         """The shape of the initial cell states."""
-        return self._expected_size(self.hidden_size, input, batch_sizes)
+        return *_rows_of_state(self, input, batch_sizes), self.hidden_size
 
     def check_forward_args(
         self, input: Tensor, hidden: Any, batch_sizes: Tensor | None
@@ -450,9 +448,6 @@ class RNNCellBase(Module):
         text = f"{self.input_size}, {self.hidden_size}"
         return text + ("" if self.bias else f", bias={self.bias}")
 
-    def _weights(self) -> tuple[Any, ...]:
-        return self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
-
     def _step_by_op(self, input: Tensor, state: Any) -> tuple[Tensor, ...]:
         if input.dim() not in (1, 2):
             raise ValueError(
@@ -468,7 +463,8 @@ class RNNCellBase(Module):
         elif not batched:
             state = tuple(s.unsqueeze(0) for s in state)
         run = getattr(pellucid, f"{self.mode.lower()}_cell")
-        found = run(rows, state if is_pair else state[0], *self._weights())
+        weights = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
+        found = run(rows, state if is_pair else state[0], *weights)
         state = found if is_pair else (found,)
         return state if batched else tuple(s.squeeze(0) for s in state)
 
@@ -490,34 +486,37 @@ class RNNCellBase(Module):
             zeros = rows.new_zeros(rows.size(0), self.hidden_size)
             state = (zeros,) * (2 if self.mode == "LSTM" else 1)
         else:
-            self._check_state(input, state)
+            size = self.hidden_size
+            expected = (rows.size(0), size) if batched else (size,)
+            for index, tensor in enumerate(state):
+                if tensor.shape != expected:
+                    self._refuse_state(index, tensor, input)
             state = state if batched else tuple(s.unsqueeze(0) for s in state)
-        weights = (*self._weights(), None)
+        weights = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, None
         _, state = _run_layer(self.mode, rows.unsqueeze(0), state, weights, None, False)
         return state if batched else tuple(s.squeeze(0) for s in state)
 
-    def _check_state(self, input: Tensor, state: tuple[Tensor, ...]) -> None:
-        for index, tensor in enumerate(state):
-            if tensor.dim() not in (1, 2):
-                raise ValueError(
-                    f"hidden{index} of {type(self).__name__} has 1 or 2 dimensions, "
-                    f"not {tensor.dim()}"
-                )
-            if tensor.dim() != input.dim():
-                raise RuntimeError(
-                    f"hidden{index} has {tensor.dim()} dims, and the input has "
-                    f"{input.dim()}: both are batches, or neither is"
-                )
-            if tensor.size(-1) != self.hidden_size:
-                raise RuntimeError(
-                    f"hidden{index} has inconsistent hidden_size: got "
-                    f"{tensor.size(-1)}, expected {self.hidden_size}"
-                )
-            if tensor.shape[:-1] != input.shape[:-1]:
-                raise RuntimeError(
-                    f"Input batch size {input.size(0)} doesn't match hidden{index} "
-                    f"batch size {tensor.size(0)}"
-                )
+    def _refuse_state(self, index: int, tensor: Tensor, input: Tensor) -> NoReturn:
+        """Raises for a state whose shape does not fit."""
+        if tensor.dim() not in (1, 2):
+            raise ValueError(
+                f"hidden{index} of {type(self).__name__} has 1 or 2 dimensions, "
+                f"not {tensor.dim()}"
+            )
+        if tensor.dim() != input.dim():
+            raise RuntimeError(
+                f"hidden{index} has {tensor.dim()} dims, and the input has "
+                f"{input.dim()}: both are batches, or neither is"
+            )
+        if tensor.size(-1) != self.hidden_size:
+            raise RuntimeError(
+                f"hidden{index} has inconsistent hidden_size: got "
+                f"{tensor.size(-1)}, expected {self.hidden_size}"
+            )
+        raise RuntimeError(
+            f"Input batch size {input.size(0)} doesn't match hidden{index} "
+            f"batch size {tensor.size(0)}"
+        )
 
 
 class RNNCell(RNNCellBase):
