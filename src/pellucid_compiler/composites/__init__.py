@@ -80,6 +80,8 @@ def composite(
     ``variadic``    the last list of tensors may come loose: ``block_diag(a, b)``
     ``gives_view``  a result that is a view of what the body computed stays one, as of
                     PyTorch's; else nobody sees that it is
+    ``takes_parts`` the body takes sparse, quantized and nested tensors as they are;
+                    else it runs only where no rule of their kind computes the op
     ``seen``        dispatch modes see the op itself, not the ops that it calls
     """
 
@@ -101,6 +103,15 @@ def all_composites() -> list[Composite]:
         if path.stem != "__init__":
             import_module(f"{__name__}.{path.stem}")
     return _declared
+
+
+def room(name: str) -> Any:
+    """The framework's module ``name``, where bodies call what knows the parts of
+    sparse, quantized and nested tensors; imported when it is first asked for.
+    """
+    from importlib import import_module
+
+    return import_module(f"{api.__name__}.{name}")
 
 
 def require(
