@@ -38,10 +38,12 @@ NOT_DRAWN = {
     *("get_gradients", "record_stream"),  # of contexts and streams
 }
 # Ops of tensors that are stored as parts: sparse/test_ops_by_name.py and the like.
+_ROOMS = "sparse_tensors sparse_layouts quantized_tensors quantized_layers "
+_ROOMS += "fake_quantization nested_tensors"
 OF_PARTS = {
     parse_schema(c.schema).name
     for c in all_composites()
-    if c.options.get("takes_parts")
+    if c.body.__module__.rpartition(".")[2] in _ROOMS.split()
 }
 # Ops whose results are values, or of a size that values tell.
 READ_VALUES = {

@@ -107,7 +107,7 @@ def all_composites() -> list[Composite]:
 
 def room(name: str) -> Any:
     """The framework's module ``name``, where bodies call what knows the parts of
-    sparse, quantized and nested tensors; imported when it is first asked for.
+    sparse, quantized and nested tensors; imported at first use.
     """
     from importlib import import_module
 
