@@ -6,8 +6,7 @@ import functools
 from typing import Any
 
 import pellucid
-from pellucid import Tensor
-from pellucid._C._sparse import sampled_addmm
+from pellucid import _C, Tensor
 from pellucid.sparse._ops import invariants, products, reductions
 from pellucid.sparse._ops.construct import sparse_coo_tensor
 from pellucid.sparse._ops.parts import is_sparse, split
@@ -34,6 +33,7 @@ __all__ = [
     "to_sparse_semi_structured",
 ]
 
+sampled_addmm = _C._sparse.sampled_addmm
 _REDUCTIONS = ("amax", "amin", "mean")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pellucid
 from pellucid import Tensor
@@ -46,7 +46,7 @@ def sparse_coo_tensor(
     op = pellucid.ops.aten.sparse_coo_tensor
     if values is None:
         sizes = tuple(indices) if size is None else tuple(size)
-        made = op.size(sizes, dtype=dtype, device=device)
+        made = cast(Tensor, op.size(sizes, dtype=dtype, device=device))
         return made.requires_grad_() if requires_grad else made
     index = _indices(indices, device or _device_of(values), pellucid.int64)
     value = _values(values, dtype, device)
@@ -55,7 +55,7 @@ def sparse_coo_tensor(
         if size is None:
             made = op.indices(index, value, is_coalesced=is_coalesced)
         else:
-            sizes = [int(n) for n in size]
+            sizes = tuple(int(n) for n in size)
             made = op.indices_size(index, value, sizes, is_coalesced=is_coalesced)
     return _finished(made, requires_grad)
 
