@@ -4,10 +4,9 @@
     python tools/aten_page.py --record  # and the counts in benchmarks/results.json
 
 It compares public names of PyTorch's schema table whose schemas have tensors, without
-those of other vendors' libraries. Why a name is missing is determined, not entered:
-PyTorch's dispatcher has no such op, which is TorchScript's own; or Python has a
-function or method of that name; or neither. ``tests/docs/test_aten.py`` checks the page
-without PyTorch.
+those of other vendors' libraries. Whether a missing name is TorchScript's own is
+determined, not entered: then PyTorch's dispatcher has no such op.
+``tests/docs/test_aten.py`` checks the page without PyTorch.
 """
 
 from __future__ import annotations
@@ -26,20 +25,15 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 import results  # noqa: E402
 
 import pellucid  # noqa: E402
-from pellucid.distributed import autograd  # noqa: E402
 
 PAGE = ROOT / "docs" / "aten.md"
 VENDORS = re.compile(
     r"^(cudnn|miopen|mkldnn|mkl_|fbgemm|mps_|vulkan|is_vulkan|to_mkldnn|cuda$|hip)"
 )
 INTERPRETED = "registered by TorchScript's interpreter: lists, dicts, its own literals"
-PYTHON = (
-    "functions and methods in Python, not overloads: of sparse, quantized and nested "
-    "tensors, which call ops on the parts; of streams and distributed autograd"
-)
-INNER = (
-    "steps inside PyTorch's functions of sparse, quantized and nested tensors, which "
-    "call ops on the parts here; or one vendor's"
+OTHER = (
+    "one vendor's; or layers that take cell parameters, objects of classes of "
+    "TorchScript"
 )
 HEAD = """\
 # Ops of PyTorch's table that are left out
@@ -72,20 +66,12 @@ def table() -> dict[str, dict[str, str]]:
     return dict(found)
 
 
-def is_in_python(name: str) -> bool:
-    """Whether Python has a function or method of the name."""
-    sparse, remote = pellucid.sparse, autograd
-    return any(
-        hasattr(place, name) for place in (pellucid.Tensor, pellucid, remote)
-    ) or hasattr(sparse, name.removeprefix("sparse_"))
-
-
 def reason(name: str, overloads: Any, dispatched: set[str]) -> str:
     """Why ``name`` is not an op here."""
     full = {name if o == "default" else f"{name}.{o}" for o in overloads}
     if not full & dispatched:
         return INTERPRETED
-    return PYTHON if is_in_python(name) else INNER
+    return OTHER
 
 
 def main() -> None:
@@ -129,7 +115,7 @@ def main() -> None:
 def lines(what: str, found: dict[str, list[str]]) -> str:
     body = [
         f"| {why} | {' '.join(f'`{name}`' for name in sorted(found[why]))} |"
-        for why in (PYTHON, INNER, INTERPRETED)
+        for why in (OTHER, INTERPRETED)
         if found.get(why)
     ]
     return "\n".join([f"| why | {what} |", "|---|---|", *body, ""])

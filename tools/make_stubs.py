@@ -39,6 +39,7 @@ _C_MODULES = {
     "_linalg": "linalg",
     "_nn": "nn",
     "_pellucid": "pellucid",
+    "_sparse": "sparse",
     "_special": "special",
 }
 STUBS = SOURCES / "pellucid" / "_C" / "_op_types"
@@ -402,7 +403,7 @@ def main() -> None:
     for file, module in _C_MODULES.items():
         write_functions(file, module, ops, {})
     for module in (
-        *sorted({*_C_MODULES.values()} - {"nn", "pellucid"}),
+        *sorted({*_C_MODULES.values()} - {"nn", "pellucid", "sparse"}),
         "nn.functional",
     ):
         written = vars(importlib.import_module(f"pellucid.{module}"))

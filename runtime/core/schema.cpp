@@ -29,6 +29,17 @@ class Parser : private SchemaReader {
  private:
   uint32_t here() const { return static_cast<uint32_t>(position()); }
 
+  // "Tensor", "Dict(Tensor, Tensor)".
+  std::string_view type_word() {
+    skip();
+    const size_t start = position_;
+    if (word() == "Dict" && peek() == '(') {
+      while (!at_end() && peek() != ')') ++position_;
+      expect(')');
+    }
+    return text_.substr(start, position_ - start);
+  }
+
   void parse_name() {
     std::string_view first = word();
     if (first.empty()) fail("expected the op's name");
@@ -68,9 +79,7 @@ class Parser : private SchemaReader {
 
   ParsedType parse_type() {
     ParsedType result;
-    skip();
-    result.written_range.begin = here();
-    const std::string_view base = word();
+    const std::string_view base = type_word();
     if (base.empty()) fail("expected a type");
     result.text = base;
     result.type = scalar_type(base);

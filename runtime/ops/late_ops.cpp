@@ -176,6 +176,8 @@ void define_late(const encoded::LateRow& given) {
   }
   for (const Key key : {Key::Autograd, Key::ViewInPlace, Key::Transforms}) register_fall_through(record, key);
   if (!given.is_seen) register_fall_through(record, Key::PythonDispatch);
+  if (given.takes_parts)
+    for (const Key key : {Key::Quantized, Key::Sparse, Key::Nested}) register_fall_through(record, key);
   if (core_hooks.run_with_casts && record.cast_rule != CastRule::None)
     register_kernel(record, Key::Autocast, {core_hooks.run_with_casts, nullptr}, /*replace=*/true);
 }

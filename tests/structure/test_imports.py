@@ -310,7 +310,7 @@ API = {
         "ao/_quantized",
         "nn",
     },
-    "ao/nn/quantized/reference": {"ao/_quantized", "nn"},
+    "ao/nn/quantized/reference": {"nn"},
     "ao/nn/quantized/dynamic": {
         *("ao/_quantized", "ao/nn/quantized", "nn", "nn/utils"),
     },

@@ -15,6 +15,7 @@ from pellucid._C._op_types import _fft as _fft
 from pellucid._C._op_types import _linalg as _linalg
 from pellucid._C._op_types import _nn as _nn
 from pellucid._C._op_types import _pellucid as _pellucid
+from pellucid._C._op_types import _sparse as _sparse
 from pellucid._C._op_types import _special as _special
 from pellucid._C._op_types.methods import OpMethods
 from pellucid._tensor import Tensor

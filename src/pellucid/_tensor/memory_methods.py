@@ -106,11 +106,8 @@ def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
     return other.detach() if assign else self.copy_(other).detach()
 
 
-@offered.method
 def record_stream(self: Tensor, stream: Any) -> None:
-    """Records that ``stream`` uses the tensor's memory: after it is freed, the memory
-    is reused only when the stream's work is done. RuntimeError for a CPU tensor.
-    """
+    """What the op of this name does."""
     if self.device.type in ("cpu", "meta"):
         raise RuntimeError(
             "record_stream needs an accelerator's tensor; this one is on "

@@ -7,6 +7,9 @@ on them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from pellucid import Tensor
 from pellucid.nested._ops.construct import (
     as_nested_tensor,
     masked_select,
@@ -14,9 +17,6 @@ from pellucid.nested._ops.construct import (
     nested_tensor,
     nested_tensor_from_jagged,
 )
-from pellucid.nested._ops.methods import to_padded
-
-to_padded_tensor = to_padded
 
 __all__ = [
     "as_nested_tensor",
@@ -26,3 +26,16 @@ __all__ = [
     "nested_tensor_from_jagged",
     "to_padded_tensor",
 ]
+
+
+def to_padded_tensor(
+    input: Tensor, padding: float, output_size: Sequence[int] | None = None
+) -> Tensor:
+    """A dense tensor of the examples, filled up with ``padding``.
+
+    Example::
+
+        x = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+        torch.nested.to_padded_tensor(x, 0.0)  # (2, 3)
+    """
+    return input.to_padded_tensor(padding, output_size)

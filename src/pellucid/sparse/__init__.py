@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 import pellucid
-from pellucid import Tensor
+from pellucid import _C, Tensor
 from pellucid.sparse._ops import invariants, products, reductions
 from pellucid.sparse._ops.construct import sparse_coo_tensor
 from pellucid.sparse._ops.parts import is_sparse, split
@@ -33,7 +33,7 @@ __all__ = [
     "to_sparse_semi_structured",
 ]
 
-sampled_addmm = products.sampled_addmm
+sampled_addmm = _C._sparse.sampled_addmm
 _REDUCTIONS = ("amax", "amin", "mean")
 
 
@@ -130,8 +130,8 @@ class check_sparse_tensor_invariants:
 
     @staticmethod
     def is_enabled() -> bool:
-        """Whether checks are enabled."""
-        return invariants.is_checked(None)
+        """The present state."""
+        return invariants.is_checked()
 
     @staticmethod
     def enable() -> None:

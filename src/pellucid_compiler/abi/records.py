@@ -120,7 +120,7 @@ class LateRow:
     """An overload without plans; ``named`` is the other record, or the location of the
     body. ``is_seen``: modes see it; ``is_variadic``: its last list may be given as
     separate arguments; ``gives_view``: its result remains a view of what the body
-    computed.
+    computed; ``takes_parts``: the body takes tensors stored as parts as they are.
     """
 
     schema: str
@@ -134,6 +134,7 @@ class LateRow:
     is_seen: bool
     is_variadic: bool
     gives_view: bool
+    takes_parts: bool
     tags: str
 
 

@@ -78,11 +78,12 @@ def composite(
                     function of the namespace that it begins with
     ``also``, ``autocast``, ``backward``, ``backward_out``, ``core``,
     ``tags``        as in declare/decorators.py
-    ``core_as``     a body of Core ATen ops for modes, if the body calls other ops
-    ``variadic``    the last list of tensors may be given as separate arguments:
-                    ``block_diag(a, b)``
-    ``gives_view``  a result that is a view of a tensor that the body computed remains a
-                    view, as in PyTorch; otherwise it becomes a base
+    ``core_as``     a body of ops of Core ATen, where the own one is an op seen as this
+    ``variadic``    the last list of tensors may come loose: ``block_diag(a, b)``
+    ``gives_view``  a result that is a view of what the body computed stays one, as of
+                    PyTorch's; else nobody sees that it is
+    ``takes_parts`` the body takes sparse, quantized and nested tensors as they are;
+                    else it runs only where no rule of their kind computes the op
     ``seen``        dispatch modes see the op itself, not the ops that it calls
     """
 
@@ -104,6 +105,15 @@ def all_composites() -> list[Composite]:
         if path.stem != "__init__":
             import_module(f"{__name__}.{path.stem}")
     return _declared
+
+
+def room(name: str) -> Any:
+    """The framework's module ``name``, where bodies call what knows the parts of
+    sparse, quantized and nested tensors; imported at first use.
+    """
+    from importlib import import_module
+
+    return import_module(f"{api.__name__}.{name}")
 
 
 def require(

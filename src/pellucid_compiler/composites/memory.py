@@ -1,6 +1,6 @@
 """Uninitialised tensors, and changes of a tensor's memory: empty, resize, set_."""
 
-from pellucid_compiler.composites import api, composite, require
+from pellucid_compiler.composites import api, composite, require, room
 
 _OPTIONS = (
     "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
@@ -236,3 +236,11 @@ def from_file(filename, shared, size, *, dtype, **options):
         return api.empty(0, dtype=dtype)
     storage = api.UntypedStorage.from_file(filename, bool(shared), nbytes)
     return api.empty(0, dtype=dtype).set_(storage, 0, [size], [1])
+
+
+@composite("record_stream(Tensor(a!) self, Stream s) -> ()", function=False, seen=True)
+def record_stream(x, stream):
+    """Tells that ``stream`` uses the tensor's memory: freed, the memory is used again
+    when what the stream has then is done. RuntimeError for a tensor of the CPU.
+    """
+    room("_tensor.memory_methods").record_stream(x, stream)

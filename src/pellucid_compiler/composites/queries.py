@@ -253,3 +253,9 @@ def grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused
 def backward(x, gradient, retain_graph, create_graph):
     """``Tensor.backward``."""
     x.backward(gradient, retain_graph, create_graph)
+
+
+@composite("get_gradients(int context_id) -> Dict(Tensor, Tensor)", **_IN_OPS)
+def get_gradients(context_id):
+    """``torch.distributed.autograd.get_gradients``."""
+    return api.distributed.autograd.get_gradients(context_id)

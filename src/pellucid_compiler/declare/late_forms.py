@@ -57,6 +57,7 @@ class LateRecord(NamedTuple):
     is_seen: bool
     is_variadic: bool
     gives_view: bool
+    takes_parts: bool
     tags: str
 
     @property
@@ -76,6 +77,7 @@ class LateRecord(NamedTuple):
             is_seen=self.is_seen,
             is_variadic=self.is_variadic,
             gives_view=self.gives_view,
+            takes_parts=self.takes_parts,
             tags=self.tags,
         )
         return encode_record(row)
@@ -216,6 +218,7 @@ def _record(schema: Schema, body: str, named: str, **options: Any) -> LateRecord
         "is_seen": False,
         "is_variadic": False,
         "gives_view": False,
+        "takes_parts": False,
         "tags": "",
     }
     return LateRecord(schema, body, named, **(given | options))
@@ -237,6 +240,7 @@ def _add_composite(table: dict[str, LateOp], composite: Composite) -> None:
         "is_seen": options.pop("seen", False),
         "is_variadic": options.pop("variadic", False),
         "gives_view": options.pop("gives_view", False),
+        "takes_parts": options.pop("takes_parts", False),
     }
     out, inplace = options.pop("out", False), options.pop("inplace", False)
     forms = [parse_schema(text) for text in options.pop("forms", ())]

@@ -21,7 +21,7 @@ _HEAD: Final = re.compile(
     r"\((?P<args>.*)\)\s*->\s*"
 )
 _TYPE: Final = re.compile(
-    r"^(?P<base>\w+)(?:\((?P<alias>[^)]*)\))?(?P<inner>\?)?"
+    r"^(?P<base>Dict\([^)]*\)|\w+)(?:\((?P<alias>[^)]*)\))?(?P<inner>\?)?"
     r"(?:\[(?P<length>\d*)\])?(?P<outer>\?)?$"
 )
 _CONSTANTS: Final = {"None": None, "True": True, "False": False}
@@ -191,8 +191,9 @@ def _default(text: str, base: str) -> Any:
 
 
 def _return(text: str) -> Return:
-    type_text, _, name = text.partition(" ")
-    found = _parse_type(type_text)
+    type_text, closing, rest = text.rpartition(")")  # Dict(Tensor, Tensor)
+    last, _, name = rest.partition(" ")
+    found = _parse_type(type_text + closing + last)
     return Return(
         name or None, found["base"], found["length"] is not None, found["alias"]
     )

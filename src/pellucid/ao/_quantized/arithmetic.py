@@ -123,10 +123,6 @@ RULES = {
     "relu": relu,
     **dict.fromkeys(("max_pool1d", "max_pool2d", "max_pool3d"), pool_of_greatest),
     **dict.fromkeys(
-        ("quantized_max_pool1d", "quantized_max_pool2d", "quantized_max_pool3d"),
-        pool_of_greatest,
-    ),
-    **dict.fromkeys(
         (
             *("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d"),
             *("_upsample_nearest_exact1d", "_upsample_nearest_exact2d"),

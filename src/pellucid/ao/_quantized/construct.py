@@ -19,38 +19,17 @@ from pellucid.ao._quantized.parts import (
 from pellucid.ao._quantized.ranges import choose
 
 
-@offered.function
-def quantize_per_tensor(
-    input: Any, scale: Any, zero_point: Any, dtype: Any
-) -> Any:  # a list of tensors gives a list
-    """The float32 tensor as integers of one scale: ``round(x / scale + zero_point)``.
-
-    ``dtype`` is ``qint8``, ``quint8`` or ``qint32``; ``scale`` and ``zero_point`` are
-    numbers or tensors of one element; vectors for a list of tensors.
-
-    >>> torch.quantize_per_tensor(torch.tensor([0.5, 1.0]), 0.5, 2, torch.quint8)
-    tensor([0.5000, 1.0000], size=(2,), dtype=torch.quint8,
-           quantization_scheme=torch.per_tensor_affine, scale=0.5, zero_point=2)
-    """
-    if isinstance(input, list | tuple):
-        rows = zip(input, scale, zero_point, strict=True)
-        return [_quantized(x, float(s), int(z), dtype) for x, s, z in rows]
-    return _quantized(input, float(scale), int(zero_point), dtype)
-
-
-def _quantized(x: Tensor, scale: float, zero_point: int, dtype: Any) -> Tensor:
+def quantize_per_tensor(x: Tensor, scale: float, zero_point: int, dtype: Any) -> Tensor:
+    """The tensor as integers of one scale."""
     _check(x, dtype, "quantize_per_tensor")
     _check_zero_point(zero_point, dtype)
     return quantized(x.detach(), scale, zero_point, dtype)
 
 
-@offered.function
 def quantize_per_tensor_dynamic(
     input: Tensor, dtype: Any, reduce_range: bool
 ) -> Tensor:
-    """The float32 tensor as ``qint8`` or ``quint8``, with the scale from its minimum
-    and maximum; ``reduce_range`` leaves one bit unused.
-    """
+    """The tensor as integers, their scale by its least and greatest element."""
     _check(input, dtype, "quantize_per_tensor_dynamic")
     if dtype is pellucid.qint32:
         raise RuntimeError(
@@ -61,15 +40,10 @@ def quantize_per_tensor_dynamic(
     return quantized(input.detach(), scale, zero_point, dtype)
 
 
-@offered.function
 def quantize_per_channel(
     input: Tensor, scales: Tensor, zero_points: Tensor, axis: int, dtype: Any
 ) -> Tensor:
-    """The float32 tensor as integers, with a scale for each index of dim ``axis``.
-
-    Zero points of a floating dtype are subtracted before the division
-    (``per_channel_affine_float_qparams``).
-    """
+    """The tensor as integers, with a scale for each index of dim ``axis``."""
     _check(input, dtype, "quantize_per_channel")
     axis = _check_channels(input, scales, zero_points, axis)
     scales, zero_points = _channel_parts(scales, zero_points)
@@ -140,50 +114,18 @@ def _empty_per_channel_affine_quantized(
     return Parts(dtype, made, *_channel_parts(scales, zero_points), axis).tensor()
 
 
-@offered.function
-def dequantize(input: Any) -> Any:
-    """The numbers that a quantized tensor represents, float32; also for a list."""
-    if isinstance(input, list | tuple):
-        return [each.dequantize() for each in input]
-    return input.dequantize()
-
-
-@offered.function
-def int_repr(input: Tensor) -> Tensor:
-    """The integers of a quantized tensor: ``input.int_repr()``."""
-    return input.int_repr()
-
-
-@offered.function
-def q_scale(input: Tensor) -> float:
-    """The scale of a tensor with one."""
-    return split(input).scale
-
-
-@offered.function
-def q_zero_point(input: Tensor) -> int:
-    """The zero point of a tensor with one scale."""
-    return split(input).zero_point
-
-
-@offered.function
-def q_per_channel_scales(input: Tensor) -> Tensor:
-    """The scales of a tensor with one per channel, float64 of shape (channels,)."""
-    return input.q_per_channel_scales()
-
-
-@offered.function
-def q_per_channel_zero_points(input: Tensor) -> Tensor:
-    """The zero points of a tensor with a scale per channel, int64 of shape
-    (channels,).
-    """
-    return input.q_per_channel_zero_points()
-
-
-@offered.function
-def q_per_channel_axis(input: Tensor) -> int:
-    """The dim of the channels, of a tensor with a scale per channel."""
-    return int(input.q_per_channel_axis())
+def empty_quantized(size: Any, like: Tensor, memory_format: Any) -> Tensor:
+    """A tensor of this size with the scales of ``like``, not filled."""
+    parts = split(like)
+    made = pellucid.empty(
+        tuple(size),
+        dtype=parts.integers.dtype,
+        device=like.device,
+        memory_format=memory_format or pellucid.contiguous_format,
+    )
+    if parts.axis is not None:
+        _check_channels(made, parts.scales, parts.zero_points, parts.axis)
+    return parts.with_integers(made)
 
 
 @offered.function

@@ -13,58 +13,63 @@ from pellucid import Tensor
 from pellucid._package.calls import offered
 from pellucid.ao._quantized.ranges import for_range_tensors
 from pellucid.autograd import Function
+from pellucid_compiler.composites import any_true, has_values
 
 
-@offered.function
-def fake_quantize_per_tensor_affine(
-    input: Tensor, scale: Any, zero_point: Any, quant_min: int, quant_max: int
-) -> Tensor:
-    """``(clamp(round(x / scale) + zero_point) - zero_point) * scale``.
-
-    ``scale`` and ``zero_point`` are numbers or tensors of one element; ``quant_min``
-    and ``quant_max`` bound the integers. The gradient is that of the identity within
-    the bounds.
-
-    >>> torch.fake_quantize_per_tensor_affine(torch.tensor([0.3, 9.0]), 0.5, 0, 0, 3)
-    tensor([0.5000, 1.5000])
-    """
-    _check_bounds(quant_min, quant_max)
-    low = None if isinstance(zero_point, Tensor) else int(zero_point)
-    if low is not None and not quant_min <= low <= quant_max:
+def with_mask(
+    x: Tensor, scale: float, zero_point: int, least: int, most: int
+) -> tuple[Tensor, Tensor]:
+    """(numbers, where their integers are in bounds), with one scale."""
+    _check_bounds(least, most)
+    if not least <= zero_point <= most:
         raise RuntimeError(
-            f"`zero_point` must be between `quant_min` and `quant_max`: {low} is not "
-            f"within [{quant_min}, {quant_max}]"
+            "`zero_point` must be between `quant_min` and `quant_max`: "
+            f"{zero_point} is not within [{least}, {most}]"
         )
-    scale = pellucid.as_tensor(scale, dtype=pellucid.float32).detach()
-    return _apply(input, scale, zero_point, quant_min, quant_max)
+    one = pellucid.tensor(scale, dtype=pellucid.float32, device=x.device)
+    return _rounded(x, one, zero_point, least, most)
 
 
-@offered.function
-def fake_quantize_per_channel_affine(
-    input: Tensor,
+def with_mask_by_tensors(
+    x: Tensor,
     scale: Tensor,
     zero_point: Tensor,
-    axis: int,
-    quant_min: int,
-    quant_max: int,
-) -> Tensor:
-    """``fake_quantize_per_tensor_affine`` with a scale for each index of ``axis``."""
-    _check_bounds(quant_min, quant_max)
-    _check_channels(input, scale, zero_point, axis)
+    enabled: Tensor,
+    least: int,
+    most: int,
+) -> tuple[Tensor, Tensor]:
+    """``with_mask`` by tensors of one element; the numbers themselves where ``enabled``
+    is 0.
+    """
+    _check_bounds(least, most)
+    if not any_true(enabled) and has_values(enabled):
+        return x.clone(), pellucid.ones_like(x, dtype=pellucid.bool)
+    scale = scale.detach().to(pellucid.float32)
+    shape = () if scale.numel() == 1 else scale.shape
+    point = zero_point.reshape(() if zero_point.numel() == 1 else zero_point.shape)
+    return _rounded(x, scale.reshape(shape), point, least, most)
+
+
+def with_mask_by_channels(
+    x: Tensor, scale: Tensor, zero_point: Tensor, axis: int, least: int, most: int
+) -> tuple[Tensor, Tensor]:
+    """``with_mask`` with a scale for each index of ``axis``."""
+    _check_bounds(least, most)
+    _check_channels(x, scale, zero_point, axis)
     if zero_point.dtype not in (pellucid.int32, pellucid.float32, pellucid.float16):
         raise RuntimeError(
             "Zero-point must be Int32, Float or Half, found "
             f"{zero_point.dtype}; give zero_point.int()"
         )
-    outside = (zero_point < quant_min) | (zero_point > quant_max)
-    if not zero_point.is_floating_point() and bool(outside.any()):
+    outside = (zero_point < least) | (zero_point > most)
+    if not zero_point.is_floating_point() and any_true(outside):
         raise RuntimeError(
             "`zero_point` must be between `quant_min` and `quant_max`: "
-            f"[{quant_min}, {quant_max}]"
+            f"[{least}, {most}]"
         )
-    shape = _channel_shape(input, axis)
+    shape = _channel_shape(x, axis)
     scale, zero_point = scale.detach().reshape(shape), zero_point.reshape(shape)
-    return _apply(input, scale, zero_point, quant_min, quant_max)
+    return _rounded(x, scale, zero_point, least, most)
 
 
 @offered.function
@@ -104,9 +109,8 @@ def _fake_quantize_learnable_per_channel_affine(
     return made
 
 
-@offered.function
-def fused_moving_avg_obs_fake_quant(
-    input: Tensor,
+def observed(
+    x: Tensor,
     observer_on: Tensor,
     fake_quant_on: Tensor,
     running_min: Tensor,
@@ -114,36 +118,30 @@ def fused_moving_avg_obs_fake_quant(
     scale: Tensor,
     zero_point: Tensor,
     averaging_const: float,
-    quant_min: int,
-    quant_max: int,
-    ch_axis: int,
-    per_row_fake_quant: bool = False,
-    symmetric_quant: bool = False,
-) -> Tensor:
-    """Observes ``input`` by a moving average and fake-quantizes it.
-
-    Writes ``running_min``, ``running_max``, ``scale`` and ``zero_point``.
+    least: int,
+    most: int,
+    axis: int,
+    per_row: bool,
+    is_symmetric: bool,
+) -> tuple[Tensor, Tensor]:
+    """``with_mask`` by a range that follows that of the numbers; writes the range, the
+    scale and the zero point.
     """
-    if bool(observer_on.any()) and input.numel():
+    if any_true(observer_on):
         with pellucid.no_grad():
-            low, high = _extremes(input.detach(), ch_axis, per_row_fake_quant)
+            low, high = _extremes(x.detach(), axis, per_row)
             _follow(running_min, low, averaging_const)
             _follow(running_max, high, averaging_const)
             scales, zero_points = for_range_tensors(
-                *(running_min, running_max, quant_min, quant_max, symmetric_quant)
+                *(running_min, running_max, least, most, is_symmetric)
             )
             _store(scale, scales)
             _store(zero_point, zero_points)
-    if not bool(fake_quant_on.any()):
-        return input.clone() if input.requires_grad else input
-    if per_row_fake_quant:
-        return fake_quantize_per_channel_affine(
-            *(input, scale, zero_point.int(), ch_axis, quant_min, quant_max)
-        )
-    return _apply(
-        *(input, scale.detach().reshape(()), zero_point.reshape(())),
-        *(quant_min, quant_max),
-    )
+    if not any_true(fake_quant_on) and has_values(fake_quant_on):
+        return x.clone(), pellucid.ones_like(x, dtype=pellucid.bool)
+    if per_row:
+        return with_mask_by_channels(x, scale, zero_point.int(), axis, least, most)
+    return with_mask_by_tensors(x, scale, zero_point, fake_quant_on, least, most)
 
 
 def _extremes(x: Tensor, axis: int, per_row: bool) -> tuple[Tensor, Tensor]:
@@ -170,9 +168,16 @@ def _store(target: Tensor, value: Tensor) -> None:
     target.copy_(value.reshape(target.shape))
 
 
-def _apply(x: Tensor, scale: Tensor, zero_point: Any, least: int, most: int) -> Tensor:
-    made: Tensor = _Rounded.apply(x, scale, zero_point, least, most)
-    return made
+def _rounded(
+    x: Tensor, scale: Tensor, zero_point: Any, least: int, most: int
+) -> tuple[Tensor, Tensor]:
+    if not x.is_floating_point():
+        raise NotImplementedError(
+            f"fake quantization is not implemented for {x.dtype}; give x.float()"
+        )
+    return cast(
+        tuple[Tensor, Tensor], _Rounded.apply(x, scale, zero_point, least, most)
+    )
 
 
 def _places(x: Tensor, scale: Tensor, zero_point: Any) -> Tensor:
@@ -204,23 +209,25 @@ def _check_channels(x: Tensor, scale: Tensor, zero_point: Tensor, axis: int) -> 
 
 
 class _Rounded(Function):
-    """Autograd function: rounds to values of integers within bounds."""
+    """What integers within bounds represent, and which are within them."""
 
     @staticmethod
     def forward(
         ctx: Any, x: Tensor, scale: Tensor, zero_point: Any, least: int, most: int
-    ) -> Tensor:
+    ) -> tuple[Tensor, Tensor]:
         scale = scale.to(x.dtype)
         if isinstance(zero_point, Tensor) and zero_point.is_floating_point():
             places = (x * (1 / scale) + zero_point).round()  # it may be no integer
         else:
             places = _places(x, scale, zero_point)
-        ctx.save_for_backward((places >= least) & (places <= most))
+        inside = (places >= least) & (places <= most)
+        ctx.save_for_backward(inside)
+        ctx.mark_non_differentiable(inside)
         held = places.clamp(least, most) - zero_point
-        return cast(Tensor, held * scale)
+        return held * scale, inside
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Any, grad: Tensor, _: Any) -> Any:
         (inside,) = ctx.saved_tensors
         return grad * inside, None, None, None, None
 

@@ -1,4 +1,4 @@
-"""Methods of Tensor for quantized tensors: ``dequantize``, ``q_scale``, ..."""
+"""What a quantized tensor says of itself: ``dequantize``, ``q_scale``, ..."""
 
 from __future__ import annotations
 
@@ -6,57 +6,44 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._package.calls import offered
 from pellucid.ao._quantized.parts import Parts, is_quantized, split
 
 
-@offered.method
 def dequantize(self: Tensor) -> Tensor:
-    """The numbers that a quantized tensor represents, float32; ``float()`` for others.
-
-    >>> torch.quantize_per_tensor(torch.ones(2), 0.5, 2, torch.quint8).dequantize()
-    tensor([1., 1.])
-    """
+    """The numbers that a quantized tensor represents; of others ``float()``."""
     return split(self).floats() if is_quantized(self) else self.float()
 
 
-@offered.method
 def int_repr(self: Tensor) -> Tensor:
     """The integers of a quantized tensor, copied."""
     return _parts(self, "int_repr").integers.clone()
 
 
-@offered.method
 def qscheme(self: Tensor) -> Any:
     """``torch.per_tensor_affine`` or ``torch.per_channel_affine``."""
     return _parts(self, "qscheme").scheme
 
 
-@offered.method
 def q_scale(self: Tensor) -> float:
     """The scale of a tensor with one scale."""
     return _of_one_scale(self, "q_scale").scale
 
 
-@offered.method
 def q_zero_point(self: Tensor) -> int:
     """The zero point of a tensor with one scale."""
     return _of_one_scale(self, "q_zero_point").zero_point
 
 
-@offered.method
 def q_per_channel_scales(self: Tensor) -> Tensor:
     """The scales of the channels, float64."""
     return _of_channels(self, "q_per_channel_scales").scales
 
 
-@offered.method
 def q_per_channel_zero_points(self: Tensor) -> Tensor:
     """The zero points of the channels, int64."""
     return _of_channels(self, "q_per_channel_zero_points").zero_points
 
 
-@offered.method
 def q_per_channel_axis(self: Tensor) -> int:
     """The dim of the channels."""
     axis = _of_channels(self, "q_per_channel_axis").axis

@@ -95,3 +95,16 @@ def dynamic(x: Tensor, packed: Packed, channel: int, reduce_range: bool) -> Tens
     if bias is not None:
         made += bias.detach().reshape(shape)
     return made
+
+
+def by_integers(
+    x: Tensor, weight: Tensor, scale: float, zero_point: int, bias: Tensor
+) -> Tensor:
+    """``x @ w.T + bias`` of floats, which are quantized by their range, and of a weight
+    of int8 with one scale.
+    """
+    own, point = choose(x, pellucid.quint8, False)
+    places = (x.detach() * (1 / pellucid.tensor(own))).round() + point
+    centred = weight.double() - zero_point
+    made = ((places.clamp(0, 255).double() - point) @ centred.t()).float()
+    return made * (pellucid.tensor(own) * scale) + bias

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pellucid
@@ -74,3 +75,48 @@ def _for_one(
     reach = max(low / below, high / above)
     scale, _ = for_range(reach * below, reach * above, least, greatest)
     return scale, round((least + greatest) / 2)
+
+
+def narrowed(
+    x: Tensor, numel: int, num_bins: int, ratio: float, bits: int
+) -> tuple[float, float]:
+    """(greatest, least) of the range that loses least of the first ``numel`` elements:
+    steps of ``1 / num_bins`` from either end, whichever loses less, leave at most the
+    share ``ratio`` out.
+    """
+    if not 0 <= numel <= x.numel():
+        raise RuntimeError(
+            "numel is out of the bound of input tensor: "
+            f"{numel} of {x.numel()} elements"
+        )
+    numbers = x.detach().reshape(-1)[:numel].float()
+    low, high = map(float, pellucid.aminmax(numbers))
+    single = _rounded_to(pellucid.float32)
+    step = single(single(high - low) / num_bins)
+    least_width = single(int(num_bins * (1.0 - single(ratio))) * step)
+    best = low, high
+    loss = least_loss = _loss(numbers, low, high, bits)
+    while single(low + least_width) < high:
+        raised, lowered = single(low + step), single(high - step)
+        from_below = _loss(numbers, raised, high, bits)
+        from_above = _loss(numbers, low, lowered, bits)
+        if loss < min(from_below, from_above, least_loss):
+            least_loss, best = loss, (low, high)
+        if from_below < from_above:
+            low, loss = raised, from_below
+        else:
+            high, loss = lowered, from_above
+    return best[1], best[0]
+
+
+def _rounded_to(dtype: Any) -> Callable[[float], float]:
+    return lambda number: float(pellucid.tensor(number, dtype=dtype))
+
+
+def _loss(numbers: Tensor, low: float, high: float, bits: int) -> float:
+    """The error of integers of so many bits; scale and least number are float16."""
+    half, most = _rounded_to(pellucid.float16), 2**bits - 1
+    low = half(low)
+    scale = half((high - low) / most) if high != low else 1.0
+    places = ((numbers - low) * (1 / pellucid.tensor(scale))).round().clamp(0, most)
+    return float((numbers - (places * scale + low)).square().sum().sqrt())

@@ -10,14 +10,9 @@ from pellucid._package.calls import offered
 from pellucid.nested._ops.parts import Parts, is_nested, split
 
 
-@offered.method
 def values(self: Tensor) -> Tensor:
-    """The values of a nested or sparse tensor; gradients pass to it."""
-    if is_nested(self):
-        return split(self).values
-    from pellucid.sparse._ops.methods import values as values_of_sparse
-
-    return values_of_sparse(self)
+    """The values of a nested tensor; gradients pass to it."""
+    return split(self).values
 
 
 def _jagged(name: str, tensor: Tensor) -> Parts:
@@ -51,28 +46,10 @@ def _nested_tensor_size(self: Tensor) -> Tensor:
     return pellucid.tensor([list(each.shape) for each in split(self).pieces()])
 
 
-@offered.method
-def to_padded_tensor(
-    self: Tensor, padding: float, output_size: Sequence[int] | None = None
-) -> Tensor:
-    """A dense tensor of the examples, padded with ``padding``.
-
-    ``output_size``: its sizes, at least those of the largest example.
-    NotImplementedError for a tensor that is not nested.
-    """
-    return to_padded(self, padding, output_size)
-
-
 def to_padded(
     input: Tensor, padding: float, output_size: Sequence[int] | None = None
 ) -> Tensor:
-    """A dense tensor of the examples, padded with ``padding``.
-
-    Example::
-
-        x = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
-        torch.nested.to_padded_tensor(x, 0.0)  # (2, 3)
-    """
+    """A dense tensor of the examples, filled up with ``padding``."""
     if not is_nested(input):
         raise NotImplementedError(
             "Could not run 'aten::to_padded_tensor' with arguments from the 'CPU' "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pellucid
 from pellucid import Tensor
@@ -42,37 +42,57 @@ def sparse_coo_tensor(
         tensor([[0., 1.],
                 [2., 0.]])
     """
-    _require_no_pins(pin_memory)
+    require_no_pins(pin_memory)
+    op = pellucid.ops.aten.sparse_coo_tensor
     if values is None:
         sizes = tuple(indices) if size is None else tuple(size)
-        require(
-            min(sizes, default=0) >= 0,
-            f"a sparse tensor has no negative sizes; {sizes} was given",
-        )
-        index = pellucid.zeros((len(sizes), 0), dtype=pellucid.int64, device=device)
-        none = pellucid.zeros(0, dtype=dtype, device=device)
-        made = coo(index, none, sizes, True)
+        made = cast(Tensor, op.size(sizes, dtype=dtype, device=device))
         return made.requires_grad_() if requires_grad else made
     index = _indices(indices, device or _device_of(values), pellucid.int64)
     value = _values(values, dtype, device)
     value = value.unsqueeze(0) if value.dim() == 0 else value
+    with invariants.checked(check_invariants):
+        if size is None:
+            made = op.indices(index, value, is_coalesced=is_coalesced)
+        else:
+            sizes = tuple(int(n) for n in size)
+            made = op.indices_size(index, value, sizes, is_coalesced=is_coalesced)
+    return _finished(made, requires_grad)
+
+
+def empty_coo(size: Any, dtype: Any, device: Any) -> Tensor:
+    """A COO tensor without elements."""
+    sizes = tuple(size)
+    require(
+        min(sizes, default=0) >= 0,
+        f"a sparse tensor has no negative sizes; {sizes} was given",
+    )
+    index = pellucid.zeros((len(sizes), 0), dtype=pellucid.int64, device=device)
+    none = pellucid.zeros(0, dtype=dtype, device=device)
+    return coo(index, none, sizes, True)
+
+
+def checked_coo(
+    index: Tensor, value: Tensor, size: Any, is_coalesced: bool | None
+) -> tuple[tuple[int, ...], bool]:
+    """(the size, whether it is coalesced) of a COO tensor of these parts."""
     if size is None:
         invariants.check_coo_shapes(
             index, value, (0,) * (index.dim() and index.shape[0]) + value.shape[1:]
         )
         sizes = _least_size(index, value)
     else:
-        sizes = tuple(int(n) for n in size)
+        sizes = tuple(size)
     invariants.check_coo_shapes(index, value, sizes)
-    if invariants.is_checked(check_invariants):
+    if invariants.is_checked():
         invariants.check_coo_indices(index, sizes)
         if is_coalesced:
             invariants.check_coalesced(index, sizes)
-    coalesced = bool(is_coalesced) or (is_coalesced is None and index.shape[1] < 2)
-    return _finished(coo(index, value, sizes, coalesced), requires_grad)
+    return sizes, bool(is_coalesced) or (is_coalesced is None and index.shape[1] < 2)
 
 
-def _require_no_pins(pin_memory: bool) -> None:
+def require_no_pins(pin_memory: Any) -> None:
+    """RuntimeError where memory is to be pinned."""
     require(not pin_memory, "pin_memory needs an accelerator: leave it out")
 
 
@@ -124,12 +144,8 @@ def sparse_compressed_tensor(
     offsets of rows (or columns) in the values, ``plain_indices`` the column (or row) of
     each value. RuntimeError for inconsistent components.
     """
-    _require_no_pins(pin_memory)
-    if layout not in _COMPRESSED:
-        raise RuntimeError(
-            "sparse_compressed_tensor expected sparse compressed tensor layout but got "
-            f"{layout}"
-        )
+    require_no_pins(pin_memory)
+    _require_compressed(layout)
     value = _values(values, dtype, device)
     pointers = _indices(compressed_indices, value.device, None)
     plain = _indices(plain_indices, value.device, None)
@@ -137,18 +153,42 @@ def sparse_compressed_tensor(
         pointers = pointers.to(pellucid.int64)
     if not isinstance(plain_indices, Tensor):
         plain = plain.to(pellucid.int64)
+    op = pellucid.ops.aten.sparse_compressed_tensor
+    with invariants.checked(check_invariants):
+        if size is None:
+            made = op.comp_plain_value(pointers, plain, value, layout=layout)
+        else:
+            sizes = [int(n) for n in size]
+            made = op.comp_plain_value_size(
+                pointers, plain, value, sizes, layout=layout
+            )
+    return _finished(made, requires_grad)
+
+
+def _require_compressed(layout: Any) -> None:
+    if layout not in _COMPRESSED:
+        raise RuntimeError(
+            "sparse_compressed_tensor expected sparse compressed tensor layout but got "
+            f"{layout}"
+        )
+
+
+def compressed(
+    pointers: Tensor, plain: Tensor, value: Tensor, size: Any, layout: Any
+) -> Tensor:
+    """A tensor of a compressed layout of these parts, which are checked."""
+    _require_compressed(layout)
     sizes = (
-        tuple(int(n) for n in size)
+        tuple(size)
         if size is not None
         else _compressed_size(layout, pointers, plain, value)
     )
     outer, inner = invariants.check_compressed_shapes(
         layout, pointers, plain, value, sizes
     )
-    if invariants.is_checked(check_invariants):
+    if invariants.is_checked():
         invariants.check_compressed_indices(layout, pointers, plain, outer, inner)
-    parts = Parts(layout, sizes, 2, True, (pointers, plain), value)
-    return _finished(join(parts), requires_grad)
+    return join(Parts(layout, sizes, 2, True, (pointers, plain), value))
 
 
 def _compressed_size(

@@ -7,6 +7,8 @@ every access in any case.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pellucid
@@ -17,14 +19,25 @@ from pellucid.sparse._ops.patterns import keys_of, row_numbers
 _state = [False]
 
 
-def is_checked(given: bool | None) -> bool:
-    """The effective value of ``check_invariants=given``."""
-    return _state[0] if given is None else given
+def is_checked() -> bool:
+    """Whether constructors check where indices point."""
+    return _state[0]
 
 
 def set_checked(wanted: bool) -> None:
-    """The default of ``check_invariants``."""
+    """Whether constructors check from now on."""
     _state[0] = wanted
+
+
+@contextmanager
+def checked(given: bool | None) -> Iterator[None]:
+    """What ``check_invariants=given`` means; None leaves it as it is."""
+    before = _state[0]
+    _state[0] = before if given is None else given
+    try:
+        yield
+    finally:
+        _state[0] = before
 
 
 def require(condition: Any, message: str) -> None:

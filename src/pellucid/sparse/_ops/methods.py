@@ -1,6 +1,7 @@
-"""Methods of Tensor about its layout: ``coalesce``, ``indices``, ``to_sparse``, ...
+"""What ops about a tensor's layout compute: ``coalesce``, ``indices``, ``to_sparse``.
 
-Bound lazily (``_package/calls/offered.py``). Errors name the layout as PyTorch does.
+The bodies of the declared ops call it (``pellucid_compiler/composites/sparse_*.py``).
+Errors name the layout as PyTorch does.
 """
 
 from __future__ import annotations
@@ -36,29 +37,27 @@ def _expected(name: str, kind: str, tensor: Tensor) -> RuntimeError:
     return RuntimeError(f"{name} expected {kind} tensor layout but got {found}")
 
 
-def _require_coo(name: str, tensor: Tensor) -> None:
+def require_coo(name: str, tensor: Tensor) -> None:
+    """RuntimeError for a tensor of another layout."""
     if not tensor.is_sparse:
         raise _expected(name, "sparse coordinate", tensor)
 
 
-@offered.method
 def coalesce(self: Tensor) -> Tensor:
     """A COO tensor with sorted, distinct indices; duplicates are summed."""
-    _require_coo("coalesce", self)
+    require_coo("coalesce", self)
     return patterns.coalesced(self)
 
 
-@offered.method
 def is_coalesced(self: Tensor) -> bool:
     """Whether a COO tensor is known to have sorted, distinct indices."""
-    _require_coo("is_coalesced", self)
+    require_coo("is_coalesced", self)
     return bool(_C._sparse_kind(self)[1])
 
 
-@offered.method
-def _coalesced_(self: Tensor, coalesced: bool) -> Tensor:
-    """Marks a COO tensor's indices as sorted and distinct, or not."""
-    _require_coo("_coalesced_", self)
+def set_coalesced(self: Tensor, coalesced: bool) -> Tensor:
+    """Says of a COO tensor whether its indices are sorted and distinct."""
+    require_coo("_coalesced_", self)
     return cast(Tensor, _C._set_coalesced(self, coalesced))
 
 
@@ -70,17 +69,15 @@ def _not_offered(name: str) -> NotImplementedError:
     )
 
 
-@offered.method
-def _indices(self: Tensor) -> Tensor:
-    """The stored indices of a COO tensor: (sparse dims, elements)."""
+def stored_indices(self: Tensor) -> Tensor:
+    """The indices of a COO tensor as they are stored: (sparse dims, elements)."""
     if not self.is_sparse:
         raise _not_offered("_indices")
     return cast(Tensor, _C._sparse_kind(self)[2][0].detach())
 
 
-@offered.method
-def _values(self: Tensor) -> Tensor:
-    """The stored values of a COO tensor, detached."""
+def stored_values(self: Tensor) -> Tensor:
+    """The values of a COO tensor as they are stored, without history."""
     if not self.is_sparse:
         raise _not_offered("_values")
     return cast(Tensor, _C._sparse_kind(self)[2][1].detach())
@@ -93,12 +90,11 @@ def _require_coalesced(name: str, tensor: Tensor) -> None:
         )
 
 
-@offered.method
 def indices(self: Tensor) -> Tensor:
     """The indices of a coalesced COO tensor: (sparse dims, elements)."""
-    _require_coo("indices", self)
+    require_coo("indices", self)
     _require_coalesced("indices", self)
-    return _indices(self)
+    return stored_indices(self)
 
 
 def values(self: Tensor) -> Tensor:
@@ -111,8 +107,7 @@ def values(self: Tensor) -> Tensor:
     return found if found.requires_grad else found.detach()
 
 
-@offered.method
-def _nnz(self: Tensor) -> int:
+def nnz(self: Tensor) -> int:
     """The number of stored elements (of blocks), per example of a batch."""
     if not is_sparse(self):
         raise _not_offered("_nnz")
@@ -133,19 +128,17 @@ def _structure(name: str, by_rows: bool, place: int) -> Callable[[Tensor], Tenso
     return read
 
 
-crow_indices = offered.method(_structure("crow_indices", True, 0))
-col_indices = offered.method(_structure("col_indices", True, 1))
-ccol_indices = offered.method(_structure("ccol_indices", False, 0))
-row_indices = offered.method(_structure("row_indices", False, 1))
+crow_indices = _structure("crow_indices", True, 0)
+col_indices = _structure("col_indices", True, 1)
+ccol_indices = _structure("ccol_indices", False, 0)
+row_indices = _structure("row_indices", False, 1)
 
 
-@offered.method
 def sparse_dim(self: Tensor) -> int:
     """The number of sparse dims; 0 if the tensor is strided."""
     return int(_C._sparse_kind(self)[0]) if is_sparse(self) else 0
 
 
-@offered.method
 def dense_dim(self: Tensor) -> int:
     """The number of dense dims; all if the tensor is strided."""
     if not is_sparse(self):
@@ -156,15 +149,8 @@ def dense_dim(self: Tensor) -> int:
     return self.dim() - 2 - int(batch)
 
 
-@offered.method
-def to_dense(
-    self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None
-) -> Tensor:
-    """A strided tensor of all elements. Gradients of a sparse tensor have its pattern;
-    ``masked_grad=False``, for dense gradients, is not supported.
-    """
-    if not is_sparse(self):
-        return self if dtype is None else self.to(dtype)
+def to_dense(self: Tensor, dtype: Any, masked_grad: bool | None) -> Tensor:
+    """A strided tensor of all elements of a sparse one."""
     if masked_grad is False and self.requires_grad:
         raise NotImplementedError(
             "to_dense(masked_grad=False): the gradient of a sparse tensor has the "
@@ -175,36 +161,19 @@ def to_dense(
     return made if dtype is None else made.to(dtype)
 
 
-@offered.method
-def to_sparse(
-    self: Tensor,
-    sparse_dims: Any = None,
-    *,
-    layout: Any = None,
-    blocksize: Any = None,
-    dense_dim: int | None = None,
-    sparseDims: int | None = None,
-) -> Tensor:
-    """A sparse tensor of the nonzero elements.
-
-    COO by default, with ``sparse_dims`` sparse dims (all); other layouts take
-    ``blocksize`` and ``dense_dim``. A sparse tensor is converted to the layout.
-    """
-    if isinstance(sparse_dims, pellucid.layout):
-        layout, sparse_dims = sparse_dims, None
-    sparse_dims = sparseDims if sparse_dims is None else sparse_dims
+def to_sparse(self: Tensor, layout: Any, blocksize: Any, dense_dim: Any) -> Tensor:
+    """A sparse tensor, of the layout COO if it is None."""
     if layout is None or layout is COO:
-        return _to_coo(self, sparse_dims, blocksize, dense_dim)
-    if sparse_dims is not None:
-        raise RuntimeError("to_sparse: sparse_dims is for the layout sparse_coo")
+        return to_coo(self, None, blocksize, dense_dim)
     if layout is pellucid.strided:
         raise RuntimeError("to_sparse: strided is not a sparse layout; use to_dense()")
-    return _to_compressed(self, layout, blocksize, dense_dim)
+    return to_compressed(self, layout, blocksize, dense_dim)
 
 
-def _to_coo(
-    self: Tensor, dims: int | None, blocksize: Any, dense_dims: int | None
+def to_coo(
+    self: Tensor, dims: int | None, blocksize: Any = None, dense_dims: Any = None
 ) -> Tensor:
+    """A COO tensor, with so many sparse dims if ``dims`` is given."""
     if blocksize is not None:
         raise RuntimeError("to_sparse: conversion to Sparse takes no blocksize")
     if is_sparse(self):
@@ -225,9 +194,8 @@ def _to_coo(
     return dense.dense_to_coo(self, dims)
 
 
-def _to_compressed(
-    self: Tensor, layout: Any, blocksize: Any, dense_dims: Any
-) -> Tensor:
+def to_compressed(self: Tensor, layout: Any, blocksize: Any, dense_dims: Any) -> Tensor:
+    """A tensor of a compressed layout."""
     if isinstance(blocksize, int):
         blocksize = (blocksize, blocksize)
     if not is_sparse(self):
@@ -241,38 +209,10 @@ def _to_compressed(
 
 @offered.method
 def to_sparse_coo(self: Tensor) -> Tensor:
-    """The tensor in the layout sparse_coo."""
-    return to_sparse(self)
+    """In the layout sparse_coo."""
+    return self.to_sparse()
 
 
-def _to(kind: str, blocked: bool) -> Callable[..., Tensor]:
-    layout = getattr(pellucid, f"sparse_{kind}")
-    if blocked:
-
-        def convert_blocks(
-            self: Tensor, blocksize: Any, dense_dim: int | None = None
-        ) -> Tensor:
-            return _to_compressed(self, layout, blocksize, dense_dim)
-
-        made: Any = convert_blocks
-    else:
-
-        def convert(self: Tensor, dense_dim: int | None = None) -> Tensor:
-            return _to_compressed(self, layout, None, dense_dim)
-
-        made = convert
-    made.__name__ = made.__qualname__ = f"to_sparse_{kind}"
-    made.__doc__ = f"The tensor in the layout sparse_{kind}."
-    return made  # type: ignore[no-any-return]
-
-
-to_sparse_csr = offered.method(_to("csr", False))
-to_sparse_csc = offered.method(_to("csc", False))
-to_sparse_bsr = offered.method(_to("bsr", True))
-to_sparse_bsc = offered.method(_to("bsc", True))
-
-
-@offered.method
 def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
     """The elements of this tensor at the pattern of the sparse tensor ``mask``."""
     if not is_sparse(mask):
@@ -280,10 +220,11 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
     return copies.sparse_mask(self, mask)
 
 
-def _resized(
+def resized(
     self: Tensor, size: Any, sparse_dim: int, dense_dim: int, is_cleared: bool
 ) -> Tensor:
-    _require_coo("sparse_resize_", self)
+    """Other sizes in place: all elements, or none if ``is_cleared``."""
+    require_coo("sparse_resize_", self)
     sizes = tuple(size)
     invariants.require(
         len(sizes) == sparse_dim + dense_dim,
@@ -317,56 +258,12 @@ def _resized(
     return cast(Tensor, _C._write_sparse(self, join(whole)))
 
 
-@offered.method
-def sparse_resize_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
-    """Resizes in place, to sizes that contain all elements."""
-    return _resized(self, size, sparse_dim, dense_dim, False)
-
-
-@offered.method
-def sparse_resize_and_clear_(
-    self: Tensor, size: Any, sparse_dim: int, dense_dim: int
-) -> Tensor:
-    """Resizes in place, and removes all elements."""
-    return _resized(self, size, sparse_dim, dense_dim, True)
-
-
-@offered.function
-@offered.method
-def resize_as_sparse_(self: Tensor, the_template: Tensor) -> Tensor:
-    """Resizes in place to the sizes and sparse dims of another tensor."""
-    _require_coo("resize_as_sparse_", the_template)
-    return _resized(
-        *(self, the_template.shape, sparse_dim(the_template), dense_dim(the_template)),
-        False,
-    )
+def resize_as(self: Tensor, template: Tensor) -> Tensor:
+    """The sizes and the sparse dims of another tensor, in place."""
+    require_coo("resize_as_sparse_", template)
+    dims = sparse_dim(template), dense_dim(template)
+    return resized(self, template.shape, *dims, False)
 
 
 # ``mm`` of a sparse matrix, under its former names.
 spmm = dsmm = offered.function(pellucid.mm)
-
-
-@offered.function
-def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
-    """The product with a dense matrix, as a hybrid tensor of rows."""
-    _require_coo("hspmm", mat1)
-    return to_sparse(mat1.mm(mat2), 1)
-
-
-@offered.function
-@offered.method
-def smm(self: Tensor, mat: Tensor) -> Tensor:
-    """The product with a dense matrix, as a sparse tensor."""
-    _require_coo("smm", self)
-    return to_sparse(self.mm(mat), 2)
-
-
-@offered.function
-@offered.method
-def sspaddmm(
-    self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1
-) -> Tensor:
-    """``beta * self + alpha * (mat1 @ mat2)`` for sparse ``self`` and ``mat1``."""
-    _require_coo("sspaddmm", self)
-    _require_coo("sspaddmm", mat1)
-    return cast(Tensor, beta * self + smm(mat1, mat2) * alpha)

@@ -1,0 +1,318 @@
+"""Sparse tensors: what they say of themselves, their parts, other sizes, products.
+
+What is computed is in ``pellucid/sparse/_ops``. Read next: sparse_layouts.py.
+"""
+
+from pellucid_compiler.composites import api, composite, room
+
+_SEEN = {"seen": True, "takes_parts": True}
+_METHOD = {"function": False, **_SEEN}
+_FUNCTION = {"method": False, **_SEEN}
+_IN_OPS = {"method": False, "function": False, **_SEEN}
+_COPY = {**_FUNCTION, "tags": "view_copy", "out": True}
+
+
+def _methods():
+    return room("sparse._ops.methods")
+
+
+def written(out, found, name):
+    """``out`` with the elements of ``found``; a sparse one gets its sizes and parts."""
+    return room("sparse._ops.writes").write(out, found, name)
+
+
+# ------------------------------------------------------------------ what they are
+
+
+@composite("sparse_dim(Tensor self) -> int", **_METHOD)
+def sparse_dim(x):
+    """The number of dims that indices are of; 0 if the tensor is strided."""
+    return _methods().sparse_dim(x)
+
+
+@composite("dense_dim(Tensor self) -> int", **_METHOD)
+def dense_dim(x):
+    """The number of dims that each stored element has; all, if it is strided."""
+    return _methods().dense_dim(x)
+
+
+@composite("_nnz(Tensor self) -> int", **_METHOD)
+def _nnz(x):
+    """The number of stored elements (of blocks), per example of a batch."""
+    return _methods().nnz(x)
+
+
+@composite("is_coalesced(Tensor self) -> bool", **_METHOD)
+def is_coalesced(x):
+    """Whether a COO tensor is known to have sorted, distinct indices."""
+    return _methods().is_coalesced(x)
+
+
+@composite("_coalesced_(Tensor(a!) self, bool coalesced) -> Tensor(a!)", **_METHOD)
+def _coalesced_(x, coalesced):
+    """Says of a COO tensor whether its indices are sorted and distinct."""
+    return _methods().set_coalesced(x, coalesced)
+
+
+@composite("coalesce(Tensor(a) self) -> Tensor(a)", function=False, takes_parts=True)
+def coalesce(x):
+    """A COO tensor with sorted, distinct indices; duplicates are summed."""
+    _methods().require_coo("coalesce", x)
+    return x if x.is_coalesced() else api._coalesce(x)
+
+
+@composite("_coalesce(Tensor self) -> Tensor", out=True, **_FUNCTION)
+def _coalesce(x):
+    """``coalesce``."""
+    return _methods().coalesce(x)
+
+
+# ------------------------------------------------------------------ parts
+
+
+@composite("indices(Tensor(a) self) -> Tensor(a)", **_METHOD)
+def indices(x):
+    """The indices of a coalesced COO tensor: (sparse dims, elements)."""
+    return _methods().indices(x)
+
+
+@composite("_indices(Tensor(a) self) -> Tensor(a)", **_METHOD)
+def _indices(x):
+    """The indices of a COO tensor as they are stored: (sparse dims, elements)."""
+    return _methods().stored_indices(x)
+
+
+@composite("values(Tensor(a) self) -> Tensor(a)", **_METHOD)
+def values(x):
+    """The values of a nested or sparse tensor; gradients pass to it."""
+    if x.is_nested:
+        return room("nested._ops.methods").values(x)
+    return _methods().values(x)
+
+
+@composite("_values(Tensor(a) self) -> Tensor(a)", **_METHOD)
+def _values(x):
+    """The values of a COO tensor as they are stored, without history."""
+    return _methods().stored_values(x)
+
+
+@composite("crow_indices(Tensor(a) self) -> Tensor(a)", **_METHOD)
+def crow_indices(x):
+    """Where each row begins, of a tensor of a row compressed layout."""
+    return _methods().crow_indices(x)
+
+
+@composite("col_indices(Tensor(a) self) -> Tensor(a)", **_METHOD)
+def col_indices(x):
+    """The columns of the elements, of a tensor of a row compressed layout."""
+    return _methods().col_indices(x)
+
+
+@composite("ccol_indices(Tensor(a) self) -> Tensor(a)", **_METHOD)
+def ccol_indices(x):
+    """Where each column begins, of a tensor of a column compressed layout."""
+    return _methods().ccol_indices(x)
+
+
+@composite("row_indices(Tensor(a) self) -> Tensor(a)", **_METHOD)
+def row_indices(x):
+    """The rows of the elements, of a tensor of a column compressed layout."""
+    return _methods().row_indices(x)
+
+
+@composite("indices_copy(Tensor self) -> Tensor", **_COPY)
+def indices_copy(x):
+    """``indices`` with memory of their own."""
+    return x.indices().clone()
+
+
+@composite("values_copy(Tensor self) -> Tensor", **_COPY)
+def values_copy(x):
+    """``values`` with memory of their own."""
+    return x.values().clone()
+
+
+@composite("crow_indices_copy(Tensor self) -> Tensor", **_COPY)
+def crow_indices_copy(x):
+    """``crow_indices`` with memory of their own."""
+    return x.crow_indices().clone()
+
+
+@composite("col_indices_copy(Tensor self) -> Tensor", **_COPY)
+def col_indices_copy(x):
+    """``col_indices`` with memory of their own."""
+    return x.col_indices().clone()
+
+
+@composite("ccol_indices_copy(Tensor self) -> Tensor", **_COPY)
+def ccol_indices_copy(x):
+    """``ccol_indices`` with memory of their own."""
+    return x.ccol_indices().clone()
+
+
+@composite("row_indices_copy(Tensor self) -> Tensor", **_COPY)
+def row_indices_copy(x):
+    """``row_indices`` with memory of their own."""
+    return x.row_indices().clone()
+
+
+# ------------------------------------------------------------------ other sizes
+
+_SIZE = "int[] size, int sparse_dim, int dense_dim"
+_OUT = "*, Tensor(a!) out) -> Tensor(a!)"
+
+
+@composite(f"sparse_resize_(Tensor(a!) self, {_SIZE}) -> Tensor(a!)", **_METHOD)
+def sparse_resize_(x, size, sparse_dim, dense_dim):
+    """Other sizes, which hold all elements, in place."""
+    return _methods().resized(x, size, sparse_dim, dense_dim, False)
+
+
+@composite(f"sparse_resize(Tensor self, {_SIZE}) -> Tensor", **_IN_OPS)
+def sparse_resize(x, size, sparse_dim, dense_dim):
+    """The elements in other sizes, which hold all of them."""
+    return x.detach().clone().sparse_resize_(size, sparse_dim, dense_dim)
+
+
+@composite(f"sparse_resize.out(Tensor self, {_SIZE}, {_OUT}", **_IN_OPS)
+def sparse_resize_into(x, size, sparse_dim, dense_dim, *, out):
+    """The elements in other sizes, in ``out``."""
+    made = sparse_resize(x, size, sparse_dim, dense_dim)
+    return written(out, made, "sparse_resize")
+
+
+@composite(
+    f"sparse_resize_and_clear_(Tensor(a!) self, {_SIZE}) -> Tensor(a!)", **_METHOD
+)
+def sparse_resize_and_clear_(x, size, sparse_dim, dense_dim):
+    """Other sizes and no elements, in place."""
+    return _methods().resized(x, size, sparse_dim, dense_dim, True)
+
+
+@composite(f"sparse_resize_and_clear(Tensor self, {_SIZE}) -> Tensor", **_IN_OPS)
+def sparse_resize_and_clear(x, size, sparse_dim, dense_dim):
+    """A tensor of other sizes without elements."""
+    return x.detach().clone().sparse_resize_and_clear_(size, sparse_dim, dense_dim)
+
+
+@composite(f"sparse_resize_and_clear.out(Tensor self, {_SIZE}, {_OUT}", **_IN_OPS)
+def sparse_resize_and_clear_into(x, size, sparse_dim, dense_dim, *, out):
+    """No elements, in other sizes, in ``out``."""
+    made = sparse_resize_and_clear(x, size, sparse_dim, dense_dim)
+    return written(out, made, "sparse_resize_and_clear")
+
+
+@composite(
+    "resize_as_sparse_(Tensor(a!) self, Tensor the_template) -> Tensor(a!)", **_SEEN
+)
+def resize_as_sparse_(x, the_template):
+    """The sizes and the sparse dims of another tensor, in place."""
+    return _methods().resize_as(x, the_template)
+
+
+@composite("resize_as_sparse(Tensor self, Tensor the_template) -> Tensor", **_IN_OPS)
+def resize_as_sparse(x, the_template):
+    """The elements in the sizes and the sparse dims of another tensor."""
+    return x.detach().clone().resize_as_sparse_(the_template)
+
+
+@composite(f"resize_as_sparse.out(Tensor self, Tensor the_template, {_OUT}", **_IN_OPS)
+def resize_as_sparse_into(x, the_template, *, out):
+    """The elements in the sizes of another tensor, in ``out``."""
+    return written(out, resize_as_sparse(x, the_template), "resize_as_sparse")
+
+
+_SOURCE = "Tensor src, bool non_blocking=False"
+
+
+@composite(
+    f"copy_sparse_to_sparse_(Tensor(a!) self, {_SOURCE}) -> Tensor(a!)", **_IN_OPS
+)
+def copy_sparse_to_sparse_(x, src, non_blocking):
+    """``copy_`` of one sparse tensor into another."""
+    return x.copy_(src, non_blocking)
+
+
+@composite(f"copy_sparse_to_sparse(Tensor self, {_SOURCE}) -> Tensor", **_IN_OPS)
+def copy_sparse_to_sparse(x, src, non_blocking):
+    """What ``x`` becomes as a copy of ``src``."""
+    return x.detach().clone().copy_(src, non_blocking)
+
+
+@composite(f"copy_sparse_to_sparse.out(Tensor self, {_SOURCE}, {_OUT}", **_IN_OPS)
+def copy_sparse_to_sparse_into(x, src, non_blocking, *, out):
+    """What ``x`` becomes as a copy of ``src``, in ``out``."""
+    return written(out, copy_sparse_to_sparse(x, src, non_blocking), "copy")
+
+
+# ------------------------------------------------------------------ products
+
+_FACTORS = "Tensor mat1, Tensor mat2"
+_SUM = f"Tensor self, {_FACTORS}, *, Scalar beta=1, Scalar alpha=1"
+
+
+@composite(f"hspmm({_FACTORS}) -> Tensor", **_FUNCTION)
+def hspmm(mat1, mat2):
+    """The product with a dense matrix, as a hybrid tensor of its rows."""
+    _methods().require_coo("hspmm", mat1)
+    return mat1.mm(mat2).to_sparse(1)
+
+
+@composite(f"hspmm.out({_FACTORS}, {_OUT}", **_FUNCTION)
+def hspmm_into(mat1, mat2, *, out):
+    """The product with a dense matrix, its rows in ``out``."""
+    return written(out, hspmm(mat1, mat2), "hspmm")
+
+
+@composite("smm(Tensor self, Tensor mat2) -> Tensor", takes_parts=True)
+def smm(x, mat2):
+    """The product with a dense matrix, as a sparse tensor."""
+    _methods().require_coo("smm", x)
+    return x.mm(mat2).to_sparse(2)
+
+
+@composite(f"sspaddmm({_SUM}) -> Tensor", takes_parts=True)
+def sspaddmm(x, mat1, mat2, *, beta, alpha):
+    """``beta * self + alpha * (mat1 @ mat2)``, sparse as ``self`` and ``mat1`` are."""
+    _methods().require_coo("sspaddmm", x)
+    _methods().require_coo("sspaddmm", mat1)
+    return beta * x + mat1.mm(mat2).to_sparse(2) * alpha
+
+
+@composite(f"sspaddmm.out({_SUM}, Tensor(a!) out) -> Tensor(a!)", **_FUNCTION)
+def sspaddmm_into(x, mat1, mat2, *, beta, alpha, out):
+    """``sspaddmm`` in ``out``."""
+    found = sspaddmm(x, mat1, mat2, beta=beta, alpha=alpha)
+    return written(out, found, "sspaddmm")
+
+
+@composite(f"sparse_sampled_addmm({_SUM}) -> Tensor", namespace="sparse", **_SEEN)
+def sparse_sampled_addmm(x, mat1, mat2, *, beta, alpha):
+    """``alpha * (mat1 @ mat2)`` at the pattern of ``self``, plus ``beta * self``."""
+    found = room("sparse._ops.products").sampled_addmm
+    return found(x, mat1, mat2, beta=beta, alpha=alpha)
+
+
+@composite(
+    f"sparse_sampled_addmm.out({_SUM}, Tensor(a!) out) -> Tensor(a!)",
+    namespace="sparse",
+    **_SEEN,
+)
+def sparse_sampled_addmm_into(x, mat1, mat2, *, beta, alpha, out):
+    """``sparse_sampled_addmm`` in ``out``."""
+    found = sparse_sampled_addmm(x, mat1, mat2, beta=beta, alpha=alpha)
+    return written(out, found, "sparse_sampled_addmm")
+
+
+@composite(
+    "embedding_sparse_backward(Tensor grad, Tensor indices, int num_weights, "
+    "int padding_idx, bool scale_grad_by_freq) -> Tensor",
+    method=False,
+    function=False,
+)
+def embedding_sparse_backward(
+    grad, indices, num_weights, padding_idx, scale_grad_by_freq
+):
+    """The gradient of a table: a COO tensor of the rows that were read."""
+    made = room("sparse._ops.embedding").gradient
+    return made(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
