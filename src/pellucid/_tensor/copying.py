@@ -80,6 +80,10 @@ def reduced(tensor: Tensor, is_plain: bool) -> Any:
     kind = kind_of(tensor)
     if kind is not None:
         return kind.reduced(tensor)
+    if tensor._backward_hooks:
+        from pellucid.utils.hooks import warn_if_has_hooks
+
+        warn_if_has_hooks(tensor)
     facts = _facts(tensor, _shared_storage(tensor))
     state = tensor.__dict__ or None
     if is_plain and state is None:

@@ -35,5 +35,30 @@ globals().update({n: f for n, f in vars(_nn_functional).items() if n[0] != "_"})
 make_overridable(globals(), parts="pellucid.nn._functional")
 del make_overridable, _nn_functional
 
+GRID_SAMPLE_INTERPOLATION_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
+GRID_SAMPLE_PADDING_MODES = {"zeros": 0, "border": 1, "reflection": 2}
+
+
+def assert_int_or_pair(arg: _Any, arg_name: str, message: str) -> None:
+    """AssertionError, of ``message`` with the name, for a list not of two."""
+    if not isinstance(arg, int) and len(arg) != 2:
+        raise AssertionError(message.format(arg_name))
+
+
+def __getattr__(name: str) -> _Any:
+    """Names of other modules that PyTorch shows here, imported at first use."""
+    if name.startswith("BroadcastingList"):
+        from pellucid.jit import annotations as home
+    elif name.endswith("_torch_function") or name.startswith("has_torch_function_"):
+        from pellucid import overrides as home
+    elif name == "boolean_dispatch":
+        from pellucid import _jit_internal as home
+    else:
+        home = None
+    if not hasattr(home, name):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(home, name)
+
+
 if TYPE_CHECKING:  # what the op table gives
     from pellucid._C._op_types.nn_functional import *
