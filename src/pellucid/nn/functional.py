@@ -46,18 +46,22 @@ def assert_int_or_pair(arg: _Any, arg_name: str, message: str) -> None:
 
 
 def __getattr__(name: str) -> _Any:
-    """Names of other modules that PyTorch shows here, imported at first use."""
-    if name.startswith("BroadcastingList"):
-        from pellucid.jit import annotations as home
-    elif name.endswith("_torch_function") or name.startswith("has_torch_function_"):
-        from pellucid import overrides as home
-    elif name == "boolean_dispatch":
-        from pellucid import _jit_internal as home
-    else:
-        home = None
-    if not hasattr(home, name):
+    """Names of modules above that PyTorch shows here, imported at first use."""
+    home = {
+        "BroadcastingList1": "jit.annotations",
+        "BroadcastingList2": "jit.annotations",
+        "BroadcastingList3": "jit.annotations",
+        "boolean_dispatch": "_jit_internal",
+        "handle_torch_function": "overrides",
+        "has_torch_function": "overrides",
+        "has_torch_function_unary": "overrides",
+        "has_torch_function_variadic": "overrides",
+    }.get(name)
+    if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(home, name)
+    from importlib import import_module
+
+    return getattr(import_module(f"pellucid.{home}"), name)
 
 
 if TYPE_CHECKING:  # what the op table gives

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, MutableMapping
 from itertools import count
 from typing import Any, TypeVar
-from warnings import warn
 from weakref import ref
 
 from pellucid import Tensor, autograd
+from pellucid._tensor.copying import warn_if_has_hooks as warn_if_has_hooks
 
 _Hooks = MutableMapping[int, Any]
 _Hook = TypeVar("_Hook", bound=Callable[..., Any])
@@ -58,17 +58,6 @@ def unserializable_hook(f: _Hook) -> _Hook:
     """Marks a hook that is not stored with its tensor: no warning says so."""
     f.__torch_unserializable__ = True  # type: ignore[attr-defined]
     return f
-
-
-def warn_if_has_hooks(tensor: Tensor) -> None:
-    """Warns of hooks on the gradient of ``tensor``, which files do not hold."""
-    for hook in (tensor._backward_hooks or {}).values():
-        if not hasattr(hook, "__torch_unserializable__"):
-            warn(
-                f"the hook {hook!r} of a tensor is not stored with it; "
-                "torch.utils.hooks.unserializable_hook marks one that need not be",
-                stacklevel=2,
-            )
 
 
 class _Identity(autograd.Function):

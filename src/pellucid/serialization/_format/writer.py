@@ -12,11 +12,11 @@ from typing import IO, Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid._tensor.copying import warn_if_has_hooks
 from pellucid._tensor.dtype_names import STORAGE_NAMES, TYPE_NAMES
 from pellucid.serialization._format.locations import location_tag
 from pellucid.serialization._format.names import public_name
 from pellucid.storage import TypedStorage, UntypedStorage
-from pellucid.utils.hooks import warn_if_has_hooks
 
 # The names that PyTorch's files give to storages of each dtype.
 STORAGE_DTYPES = {
