@@ -14,7 +14,8 @@ from pellucid._tensor import Tensor
 @offered.method
 def __div__(self: Tensor, other: Any) -> Tensor:
     """``self / other``."""
-    return self / other
+    quotient: Tensor = self / other
+    return quotient
 
 
 @offered.method

@@ -25,10 +25,10 @@ _MARK = re.compile(
 class _Check(NamedTuple):
     kind: str
     text: str
-    count: int = 1
+    times: int = 1
 
     def __str__(self) -> str:
-        kind = {"check": "", "count": f"-COUNT-{self.count}"}.get(
+        kind = {"check": "", "count": f"-COUNT-{self.times}"}.get(
             self.kind, f"-{self.kind.upper()}"
         )
         return f"CHECK{kind}: {self.text}"
@@ -82,7 +82,7 @@ def _found(check: _Check, text: _Text, start: int) -> tuple[int, int]:
             text.fail(check, f'Expected to find "{check.text}" on a next line', start)
         start, end = line + 1, text.end_of_line(line + 1)
     first = place = text.find(check, start, end)
-    for _ in range(check.count - 1):
+    for _ in range(check.times - 1):
         place = text.find(check, place + len(check.text))
     last = place + len(check.text)
     return first, last

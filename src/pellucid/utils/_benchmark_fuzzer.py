@@ -88,7 +88,7 @@ class FuzzedParameter:
             found = float(np.exp(state.uniform(math.log(low), math.log(high))))
             return round(found) if is_whole else found
         if is_whole:
-            return int(state.randint(low, int(high) + 1))
+            return int(state.randint(int(low), int(high) + 1))
         return float(state.uniform(low, high))
 
 

@@ -108,7 +108,7 @@ class NearlyDiagonalSparsifier(BaseSparsifier):
         self, module: nn.Module, tensor_name: str, nearliness: int, **kwargs: Any
     ) -> None:
         """The mask of the band."""
-        mask: Any = module.parametrizations[tensor_name][0].mask  # type: ignore[index, union-attr]
+        mask: Any = module.parametrizations[tensor_name][0].mask
         if nearliness % 2 == 0:
             raise ValueError(f"nearliness is an odd number, not {nearliness}")
         if nearliness // 2 >= min(mask.shape):
