@@ -64,7 +64,7 @@ def test_checks_may_be_written_in_a_text():
     FileCheck().run("# CHECK-COUNT-2: relu\n# CHECK-REGEX: [xy] . y", TEXT)
     with pytest.raises(RuntimeError, match='Expected to not find "relu"'):
         FileCheck().run("# CHECK-COUNT-1: EXACTLY relu", TEXT)
-    with pytest.raises(RuntimeError, match="is no check"):
+    with pytest.raises(RuntimeError, match="is not a check"):
         FileCheck().run("# CHECK-LAST: relu", TEXT)
     with pytest.raises(RuntimeError, match="no line like"):
         FileCheck().run(TEXT, TEXT)

@@ -182,7 +182,7 @@ def _written(text: str) -> Iterator[_Check]:
     for mark in _MARK.finditer(text):
         kind = (mark["kind"] or "check").lower()
         if kind not in ("check", "not", "same", "next", "dag", "count", "regex"):
-            raise RuntimeError(f"FileCheck: {mark[0]!r} is no check")
+            raise RuntimeError(f"FileCheck: {mark[0]!r} is not a check")
         yield _Check(kind, mark["text"], int(mark["count"] or 1))
         if mark["exactly"]:
             yield _Check("not", mark["text"])

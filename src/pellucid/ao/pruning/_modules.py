@@ -15,7 +15,7 @@ __all__ = [
 
 
 class FakeSparsity(nn.Module):
-    """A parametrization: the weight times ``mask``, which is no part of the state of
+    """A parametrization: the weight times ``mask``, which is not in the state of
     the model (a sparsifier has it).
     """
 

@@ -132,7 +132,7 @@ class BaseSparsifier(ABC):
             if not isinstance(getattr(module, name, None), Tensor):
                 raise AttributeError(f"the model has no tensor {entry['tensor_fqn']!r}")
             if module_to_fqn(model, module) is None:
-                raise AssertionError(f"{entry['tensor_fqn']!r} is of no submodule")
+                raise AssertionError(f"{entry['tensor_fqn']!r} is not of a submodule")
             self.groups.append({**self.defaults, **entry, **facts})
         self._prepare()
 
