@@ -123,7 +123,21 @@ bool Frame::bind(const Frame& outer, std::span<const std::pair<uint16_t, uint16_
   return run_program(program, 0, plan.start, call, inputs_.data(), registers);
 }
 
+// On Meta, a call that reads data for its own steps alone, such as an assignment by a mask, needs none of them for its
+// results. A register depends on lower ones only.
+bool Frame::make_results_without_data() {
+  const auto reads = std::ranges::find(plan.steps, StepKind::Nonzero, &Step::kind);
+  if (reads == plan.steps.end()) return false;
+  for (const uint16_t number : plan.outputs)
+    for (const uint16_t dim : plan.values[number].sizes)
+      if (number >= plan.num_inputs && dim >= reads->count) return false;
+  for (const uint16_t number : plan.outputs)
+    if (number >= plan.num_inputs) make(number);
+  return true;
+}
+
 void Frame::run() {
+  if (meta && make_results_without_data()) return;
   each_step([this](const Step& step) { run_step(*this, step); });
 }
 

@@ -68,6 +68,7 @@ class Frame {
 
  private:
   void probe_large_results() const;
+  bool make_results_without_data();
 
   std::span<TensorImpl* const> inputs_;
   TensorImpl** values_;

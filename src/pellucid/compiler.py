@@ -20,15 +20,19 @@ __all__ = [
     "compile",
     "cudagraph_mark_step_begin",
     "disable",
+    "get_default_backend",
     "is_compiling",
     "is_dynamo_compiling",
     "is_exporting",
+    "keep_portable_guards_unsafe",
     "keep_tensor_guards_unsafe",
     "list_backends",
     "nested_compile_region",
     "reset",
+    "set_default_backend",
     "set_stance",
     "skip_all_guards_unsafe",
+    "skip_guard_on_all_nn_modules_unsafe",
     "skip_guard_on_globals_unsafe",
     "skip_guard_on_inbuilt_nn_modules_unsafe",
     "substitute_in_graph",
@@ -41,6 +45,24 @@ def compile(*args: Any, **kwargs: Any) -> Any:
     from pellucid._dynamo.compile import compile as compile_callable
 
     return compile_callable(*args, **kwargs)
+
+
+def get_default_backend() -> str | Callable[..., Any]:
+    """The backend of ``torch.compile`` where none is given: "inductor" at first."""
+    from pellucid._dynamo.compile import default_backend
+
+    return default_backend.get()
+
+
+def set_default_backend(backend: str | Callable[..., Any] | None) -> None:
+    """Sets it, to a name or a function; None: to "inductor" again."""
+    if not (backend is None or isinstance(backend, str) or callable(backend)):
+        raise TypeError(
+            f"a backend is a name or a callable, not a {type(backend).__name__}"
+        )
+    from pellucid._dynamo.compile import default_backend
+
+    default_backend.set(backend)
 
 
 def list_backends(
@@ -133,5 +155,7 @@ def skip_all_guards_unsafe(guard_entries: list[Any]) -> list[bool]:
     return [False] * len(guard_entries)
 
 
+keep_portable_guards_unsafe = keep_tensor_guards_unsafe
+skip_guard_on_all_nn_modules_unsafe = skip_all_guards_unsafe
 skip_guard_on_globals_unsafe = skip_all_guards_unsafe
 skip_guard_on_inbuilt_nn_modules_unsafe = skip_all_guards_unsafe

@@ -106,3 +106,28 @@ def test_the_norm_of_nan_by_the_extremum_has_gradient_zero(order):
     assert found == [[first, [-0.5, 0.5]]]
     z = torch.tensor([3 + 4j, 1j], dtype=torch.complex128, requires_grad=True)
     assert torch.autograd.gradcheck(lambda t: norm(t, order), z)
+
+
+@pytest.mark.parametrize("order", [3, 4.5])
+def test_the_second_derivative_of_a_norm_is_zero_where_elements_are(order):
+    def slopes(x):
+        norm = torch.linalg.vector_norm(x, order)
+        return torch.autograd.grad(norm, x, create_graph=True)[0]
+
+    assert gradients(slopes, [0.0, 0.0]) == [[0.0, 0.0]]
+    ((first, *rest),) = gradients(slopes, [0.0, 1.0, 2.0])
+    assert first == 0
+    ((without),) = gradients(slopes, [1.0, 2.0])
+    assert rest == pytest.approx(without)
+
+
+@pytest.mark.parametrize("dims", [2, 3])
+def test_the_gradient_of_a_grid_is_zeros_where_the_nearest_pixel_is_taken(dims):
+    image = torch.arange(2.0**dims).reshape(1, 1, *[2] * dims).requires_grad_()
+    grid = torch.zeros(1, *[3] * dims, dims, requires_grad=True)
+    found = torch.nn.functional.grid_sample(
+        image, grid, mode="nearest", align_corners=False
+    )
+    to_image, to_grid = torch.autograd.grad(found.sum(), [image, grid])
+    assert to_image.sum() == 3**dims
+    assert to_grid.shape == grid.shape and not to_grid.any()

@@ -113,3 +113,10 @@ def test_parameter_dict_registers_tensors_under_keys():
     assert values.popitem()[0] == "d"
     with pytest.raises(KeyError):
         values["nope"]
+
+
+def test_the_old_container_warns():
+    with pytest.warns(FutureWarning, match="use nn.Module"):
+        found = nn.Container(first=nn.ReLU(), second=nn.Tanh())
+    assert isinstance(found.second, nn.Tanh)
+    assert [name for name, _ in found.named_children()] == ["first", "second"]

@@ -205,3 +205,10 @@ def test_dropout_of_channels_warns_of_other_dimensions():
     assert dropped.tolist() == [[0.0] * 3] * 2
     with pytest.raises(RuntimeError, match="2 or 3 dimensions"):
         F.dropout1d(torch.ones(2), 0.5)
+
+
+def test_means_of_integers_lose_their_fraction_for_divisors_of_both_signs():
+    x = torch.tensor([[[1, 2], [-1, -2]]])
+    for divisor, expected in ((2, [1, -1]), (-2, [-1, 1])):
+        found = F.avg_pool2d(x, (1, 2), divisor_override=divisor)
+        assert found.flatten().tolist() == expected

@@ -189,3 +189,10 @@ def test_gradients_that_store_a_position_twice_are_summed():
     )
     (grad,) = torch.autograd.grad(made, values, given)
     assert grad.tolist() == [40, 20, 40, 40]
+
+
+def test_a_dense_destination_takes_the_size_of_the_result():
+    x = torch.eye(3).to_sparse()
+    out = torch.empty(0)
+    assert torch.mm(x, torch.ones(3, 2), out=out) is out
+    assert torch.equal(out, torch.ones(3, 2))

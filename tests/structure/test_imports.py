@@ -159,9 +159,10 @@ API = {
     "utils/_pytree": set(),
     "utils/serialization": set(),
     "utils": {
-        *("_C/_runtime", "_ops", "amp", "autograd", "cuda", "hub", "nn"),
-        *("nn/modules", "nn/utils", "overrides", "profiler/_timeline"),
-        *("random", "storage", "utils/_cpp", "utils/_pytree", "utils/data"),
+        *("_C/_runtime", "_functions", "_ops", "amp", "autograd", "cuda"),
+        *("hub", "nn", "nn/modules", "nn/utils", "overrides"),
+        *("profiler/_timeline", "random", "sparse/_ops", "storage"),
+        *("utils/_cpp", "utils/_pytree", "utils/data"),
     },
     "utils/_cpp": {"pellucid_compiler"},
     "utils/data": {
@@ -291,7 +292,7 @@ API = {
         "futures",
     },
     "nn/parallel": {
-        *("_functions", "autograd", "distributed"),
+        *("_functions", "amp", "autograd", "distributed"),
         *("distributed/algorithms", "func", "nn/modules", "random"),
         *("utils/_pytree",),
     },
@@ -314,6 +315,7 @@ API = {
     "ao/nn/quantized/dynamic": {
         *("ao/_quantized", "ao/nn/quantized", "nn", "nn/utils"),
     },
+    "ao/pruning": {"nn", "nn/utils"},
     "ao/quantization": {
         *("_functions", "ao/_quantized", "ao/nn/intrinsic"),
         *("ao/nn/intrinsic/qat", "ao/nn/intrinsic/quantized"),

@@ -27,6 +27,7 @@ def test_other_ops_keep_their_dtype():
     with torch.autocast("cpu"):
         assert F.relu(HALF).dtype is torch.bfloat16
         assert F.layer_norm(X, (4,)).dtype is torch.float32
+        assert F.local_response_norm(HALF[None], 2).dtype is torch.bfloat16
         assert (HALF + X).dtype is torch.float32
         assert (X.double() @ X.double().T).dtype is torch.float64
         assert (X.long() @ X.long().T).dtype is torch.int64
@@ -50,6 +51,7 @@ COMPOSITIONS = [
     lambda: F.pad(IMAGE, (1, 1, 1, 1), mode="reflect"),
     lambda: F.grid_sample(IMAGE, IMAGE.new_zeros(1, 2, 2, 2), align_corners=False),
     lambda: torch.linalg.lstsq(HALF.T, HALF.T).solution,
+    lambda: F.local_response_norm(IMAGE, 2),
 ]
 
 
@@ -68,8 +70,10 @@ def test_a_composition_that_fails_leaves_the_region_on():
         assert torch.is_autocast_enabled("cpu")
 
 
-def test_joins_go_to_the_widest_dtype():
+def test_joins_and_bilinear_maps_go_to_the_widest_dtype():
     with torch.autocast("cpu"):
+        assert F.bilinear(HALF, X, torch.ones(2, 4, 4)).dtype is torch.float32
+        assert F.bilinear(HALF, HALF, HALF.new_ones(2, 4, 4)).dtype is torch.bfloat16
         assert torch.cat([HALF, X]).dtype is torch.float32
         assert torch.stack([HALF, HALF]).dtype is torch.bfloat16
 

@@ -192,3 +192,16 @@ def test_a_lone_bool_assigns_to_all_or_to_nothing():
     assert x.tolist() == [1, 2, 3]
     x[True] = 7
     assert x.tolist() == [7, 7, 7]
+
+
+@pytest.mark.parametrize("value", [1.0, torch.empty(5, 3, device="meta")])
+def test_assignments_by_masks_need_no_data_on_meta(value):
+    x = torch.empty(4, 3, device="meta")
+    mask = torch.empty(4, dtype=torch.bool, device="meta")
+    x[mask] = value
+    added = torch.index_put(x, (mask,), x[:2], accumulate=True)
+    assert added.is_meta and added.shape == (4, 3)
+    with pytest.raises(IndexError, match="shape of the mask"):
+        x[mask[:3]] = value
+    with pytest.raises(NotImplementedError, match="which a meta tensor lacks"):
+        x[mask]

@@ -3,6 +3,7 @@
 import io
 import os
 import pickle
+import warnings
 import zipfile
 from collections import OrderedDict
 
@@ -349,3 +350,18 @@ def test_a_map_location_of_another_type_is_refused():
     saved.seek(0)
     with pytest.raises(TypeError, match="map_location"):
         torch.load(saved, map_location=3)
+
+
+@pytest.mark.parametrize("store", [torch.save, pickle.dump])
+def test_hooks_that_are_not_stored_are_warned_of(store):
+    x = torch.ones(2, requires_grad=True)
+    handle = x.register_hook(lambda grad: grad)
+    with pytest.warns(UserWarning, match="not stored with it"):
+        store(x, io.BytesIO())
+    handle.remove()
+    x.register_hook(torch.utils.hooks.unserializable_hook(lambda grad: grad))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        file = io.BytesIO()
+        store(x, file)
+    assert file.tell()

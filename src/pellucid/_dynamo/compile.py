@@ -11,6 +11,22 @@ if TYPE_CHECKING:
     from pellucid._compile.settings import Settings
 
 
+class _DefaultBackend:
+    """What ``torch.compile`` runs where it is given no backend."""
+
+    def __init__(self) -> None:
+        self._chosen: str | Callable[..., Any] = "inductor"
+
+    def get(self) -> str | Callable[..., Any]:
+        return self._chosen
+
+    def set(self, backend: str | Callable[..., Any] | None) -> None:
+        self._chosen = "inductor" if backend is None else backend
+
+
+default_backend = _DefaultBackend()
+
+
 @offered.value
 def compile(
     model: Callable[..., Any] | None = None,
@@ -68,7 +84,7 @@ def compile(
         raise AssertionError(
             f"compile takes a function or module, not {type(model).__name__}"
         )
-    chosen = "inductor" if backend is None else backend
+    chosen = default_backend.get() if backend is None else backend
     settings = check_settings(chosen, fullgraph, dynamic, mode, options)
     return model if disable else _compiled(model, settings)
 

@@ -7,6 +7,7 @@ first use; ``torch.save`` writes its own format (``serialization/_format``).
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 from weakref import WeakValueDictionary
 
 from pellucid import _C
@@ -75,11 +76,23 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     return result
 
 
+def warn_if_has_hooks(tensor: Tensor) -> None:
+    """Warns of hooks on the gradient of ``tensor``, which files do not hold."""
+    for hook in (tensor._backward_hooks or {}).values():
+        if not hasattr(hook, "__torch_unserializable__"):
+            warn(
+                f"the hook {hook!r} of a tensor is not stored with it; "
+                "torch.utils.hooks.unserializable_hook marks one that need not be",
+                stacklevel=2,
+            )
+
+
 def reduced(tensor: Tensor, is_plain: bool) -> Any:
     """The function and arguments from which ``pickle`` rebuilds the tensor."""
     kind = kind_of(tensor)
     if kind is not None:
         return kind.reduced(tensor)
+    warn_if_has_hooks(tensor)
     facts = _facts(tensor, _shared_storage(tensor))
     state = tensor.__dict__ or None
     if is_plain and state is None:

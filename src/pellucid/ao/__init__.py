@@ -1,11 +1,11 @@
-"""``torch.ao``: quantized tensors and models."""
+"""``torch.ao``: quantized tensors and models, masks on weights."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from types import ModuleType
 
-__all__ = ["nn", "quantization"]
+__all__ = ["nn", "pruning", "quantization"]
 
 
 def __getattr__(name: str) -> ModuleType:

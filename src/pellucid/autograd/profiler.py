@@ -17,6 +17,7 @@ from pellucid.profiler import ProfilerActivity, kineto_available, record_functio
 __all__ = [
     "MEMORY_EVENT_NAME",
     "OUT_OF_MEMORY_EVENT_NAME",
+    "EnforceUnique",
     "EventList",
     "FunctionEvent",
     "MemRecordsAcc",
@@ -137,3 +138,16 @@ def load_nvprof(path: str) -> EventList:
 
 
 parse_nvprof_trace = load_nvprof
+
+
+class EnforceUnique:
+    """Refuses keys that it has seen."""
+
+    def __init__(self) -> None:
+        self.seen: set[tuple[Any, ...]] = set()
+
+    def see(self, *key: Any) -> None:
+        """Raises RuntimeError for a key that was seen before."""
+        if key in self.seen:
+            raise RuntimeError(f"duplicate key: {key}")
+        self.seen.add(key)

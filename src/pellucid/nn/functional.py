@@ -36,5 +36,34 @@ globals().update({n: f for n, f in vars(_nn_functional).items() if n[0] != "_"})
 make_overridable(globals(), parts="pellucid.nn._functional")
 del make_overridable, _nn_functional
 
-if TYPE_CHECKING:  # names from the op table
+GRID_SAMPLE_INTERPOLATION_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
+GRID_SAMPLE_PADDING_MODES = {"zeros": 0, "border": 1, "reflection": 2}
+
+
+def assert_int_or_pair(arg: _Any, arg_name: str, message: str) -> None:
+    """AssertionError, of ``message`` with the name, for a list not of two."""
+    if not isinstance(arg, int) and len(arg) != 2:
+        raise AssertionError(message.format(arg_name))
+
+
+def __getattr__(name: str) -> _Any:
+    """Names of modules above that PyTorch shows here, imported at first use."""
+    home = {
+        "BroadcastingList1": "jit.annotations",
+        "BroadcastingList2": "jit.annotations",
+        "BroadcastingList3": "jit.annotations",
+        "boolean_dispatch": "_jit_internal",
+        "handle_torch_function": "overrides",
+        "has_torch_function": "overrides",
+        "has_torch_function_unary": "overrides",
+        "has_torch_function_variadic": "overrides",
+    }.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"pellucid.{home}"), name)
+
+
+if TYPE_CHECKING:  # what the op table gives
     from pellucid._C._op_types.nn_functional import *

@@ -1,6 +1,7 @@
 """Optimizers and learning rate schedulers. Read ``optimizer.py`` first."""
 
 from pellucid.optim import lr_scheduler, swa_utils
+from pellucid.optim._swapping import swap_in_optimizer_params_and_state
 from pellucid.optim.adagrad import Adadelta, Adagrad
 from pellucid.optim.adam import Adam, AdamW
 from pellucid.optim.adam_variants import Adamax, NAdam, RAdam
@@ -31,4 +32,5 @@ __all__ = [
     "SparseAdam",
     "lr_scheduler",
     "swa_utils",
+    "swap_in_optimizer_params_and_state",
 ]

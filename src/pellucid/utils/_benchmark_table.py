@@ -20,6 +20,22 @@ def _unit(seconds: float) -> tuple[str, str, float]:
     return _SHORT[-1]
 
 
+def select_unit(t: float) -> tuple[str, float]:
+    """The unit in which ``t`` seconds are shown, "us", and its seconds."""
+    short, _, scale = _unit(t)
+    return short, scale
+
+
+def unit_to_english(u: str) -> str:
+    """The unit's name: "microseconds" for "us"."""
+    return {short: name[:-1] for short, name, _ in (*_UNITS, *_SHORT)}[u]
+
+
+def trim_sigfig(x: float, n: int) -> float:
+    """``x`` rounded to ``n`` significant digits."""
+    return float(f"{x:.{n - 1}e}")
+
+
 def in_unit(seconds: float) -> str:
     """The time with its unit: "2.31 us"."""
     short, _, scale = _unit(seconds)

@@ -1,7 +1,8 @@
 """``Timer``, ``Measurement`` and ``Compare``: time a statement.
 
 Programs call it in the place of ``timeit``: a Timer warms up, sets the number of
-threads and chooses how often to run; ``_benchmark_table.py`` lays several results out.
+threads and chooses how often to run; ``_benchmark_table.py`` lays several results out,
+``_benchmark_fuzzer.py`` makes random operands.
 """
 
 from __future__ import annotations
@@ -9,16 +10,65 @@ from __future__ import annotations
 import statistics
 import textwrap
 import timeit
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Self
+from enum import Enum
+from typing import Any
 
 import pellucid
-from pellucid.utils._benchmark_table import Colors, in_unit, table
+from pellucid.utils._benchmark_fuzzer import (
+    FuzzedParameter,
+    FuzzedSparseTensor,
+    FuzzedTensor,
+    Fuzzer,
+    ParameterAlias,
+)
+from pellucid.utils._benchmark_table import (
+    Colors,
+    in_unit,
+    select_unit,
+    table,
+    trim_sigfig,
+    unit_to_english,
+)
 
-__all__ = ["Compare", "Measurement", "TaskSpec", "Timer", "timer"]
+__all__ = [
+    "Colorize",
+    "Compare",
+    "FuzzedParameter",
+    "FuzzedSparseTensor",
+    "FuzzedTensor",
+    "Fuzzer",
+    "Language",
+    "Measurement",
+    "ParameterAlias",
+    "TaskSpec",
+    "Timer",
+    "ordered_unique",
+    "select_unit",
+    "set_torch_threads",
+    "timer",
+    "trim_sigfig",
+    "unit_to_english",
+]
 
 timer = timeit.default_timer
+
+
+class Language(Enum):
+    """What a Timer's statement is written in."""
+
+    PYTHON = 0
+    CPP = 1
+
+
+class Colorize(Enum):
+    """Among which times of a table the best one is looked for."""
+
+    NONE = "none"
+    COLUMNWISE = "columnwise"
+    ROWWISE = "rowwise"
 
 
 @dataclass(frozen=True)
@@ -160,9 +210,9 @@ class Timer:
         description: str | None = None,
         env: str | None = None,
         num_threads: int = 1,
-        language: Any = "python",
+        language: Any = Language.PYTHON,
     ) -> None:
-        if str(getattr(language, "value", language)).lower() not in ("py", "python"):
+        if language not in (Language.PYTHON, "py", "python"):
             raise NotImplementedError("Timer times Python statements, no C++")
         if global_setup:
             raise ValueError("global_setup is for C++; use setup")
@@ -175,7 +225,7 @@ class Timer:
 
     def timeit(self, number: int = 1_000_000) -> Measurement:
         """One measurement of ``number`` runs, after some to warm up."""
-        with _threads(self._task_spec.num_threads):
+        with set_torch_threads(self._task_spec.num_threads):
             self._timer.timeit(max(number // 100, 2))
             return self._measured(number, [self._timer.timeit(number)])
 
@@ -187,7 +237,7 @@ class Timer:
         """Measurements for ``min_run_time`` seconds, each with enough runs to make the
         clock's overhead small.
         """
-        with _threads(self._task_spec.num_threads):
+        with set_torch_threads(self._task_spec.num_threads):
             number = self._block_size(min_run_time)
             times: list[float] = []
             while not times or sum(times) < min_run_time:
@@ -205,7 +255,7 @@ class Timer:
         callback: Callable[[int, float], Any] | None = None,
     ) -> Measurement:
         """Measurements until their quartiles are within ``threshold`` of the median."""
-        with _threads(self._task_spec.num_threads):
+        with set_torch_threads(self._task_spec.num_threads):
             number = self._block_size(min_run_time)
             times: list[float] = []
             while sum(times) < max_run_time:
@@ -239,19 +289,20 @@ def _dedented(text: str) -> str:
     return textwrap.dedent(text).removeprefix("\n").rstrip()
 
 
-class _threads:
-    """Sets the number of threads inside a ``with`` statement."""
+@contextmanager
+def set_torch_threads(n: int) -> Iterator[None]:
+    """Sets the number of threads for the length of a ``with`` statement."""
+    before = pellucid.get_num_threads()
+    pellucid.set_num_threads(n)
+    try:
+        yield
+    finally:
+        pellucid.set_num_threads(before)
 
-    def __init__(self, count: int) -> None:
-        self._count = count
 
-    def __enter__(self) -> Self:
-        self._before = pellucid.get_num_threads()
-        pellucid.set_num_threads(self._count)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pellucid.set_num_threads(self._before)
+def ordered_unique(elements: Iterable[Any]) -> list[Any]:
+    """The elements without those that are there before, in order."""
+    return list(dict.fromkeys(elements))
 
 
 class Compare:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, MutableMapping
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 from weakref import ref
 
 from pellucid import Tensor, autograd
+from pellucid._tensor.copying import warn_if_has_hooks as warn_if_has_hooks
 
 _Hooks = MutableMapping[int, Any]
+_Hook = TypeVar("_Hook", bound=Callable[..., Any])
 _next_id = count()
 
 
@@ -50,6 +52,12 @@ class RemovableHandle:
         self._hooks = [ref(OrderedDict() if h is None else h) for h in hooks]
         while next(_next_id) < self.id:
             pass
+
+
+def unserializable_hook(f: _Hook) -> _Hook:
+    """Marks a hook that is not stored with its tensor: no warning says so."""
+    f.__torch_unserializable__ = True  # type: ignore[attr-defined]
+    return f
 
 
 class _Identity(autograd.Function):

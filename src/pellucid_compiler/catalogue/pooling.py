@@ -349,7 +349,8 @@ def _mean_of_windows(
             whole, count = sums[[b, c, *p]], weight(p)
             if x.is_floating:
                 return whole / count
-            return where(whole < 0, -(-whole // count), whole // count)
+            size = abs(whole) // abs(count)
+            return where((whole < 0) != (count < 0), -size, size)
 
         return tabulate(sums.shape, mean)
 

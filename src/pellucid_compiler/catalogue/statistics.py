@@ -305,5 +305,8 @@ def _(x, ord, dim, keepdim, dtype, y, grad, derived):
         share = share_of_chosen(size, y, grad, dims)
         direction = x / size if is_complex(x.dtype) else sign(x)
         return to(where(size > 0, direction, 0.0) * share, given.dtype)
-    slope = where((size == 0) | (y == 0), 0.0, x / size * power(size / y, ord - 1))
+    is_zero = (size == 0) | (y == 0)
+    # Of ones, so that the slope's own derivative is finite there as well.
+    size, y = (where(is_zero, 1.0, t) for t in (size, y))
+    slope = where(is_zero, 0.0, x / size * power(size / y, ord - 1))
     return to(slope * grad, given.dtype)

@@ -48,6 +48,39 @@ def assert_tensor_metadata(a, size, stride, dtype, *, device, layout):
         )
 
 
+_RANGE = "(Scalar size, *, int? min=None, int? max=None) -> ()"
+
+
+@composite(f"sym_constrain_range{_RANGE}", method=False)
+def sym_constrain_range(size, *, min, max):
+    """Raises RuntimeError if the number is not from ``min`` to ``max``."""
+    low, high = -(2**63) if min is None else min, 2**63 - 1 if max is None else max
+    require(
+        low <= high,
+        "Max must be greater than or equal to min. Got min={} max={}",
+        low,
+        high,
+    )
+    require(
+        low <= size <= high,
+        "Invalid value range for {} between [{}, {}].",
+        size,
+        low,
+        high,
+    )
+
+
+@composite(f"sym_constrain_range_for_size{_RANGE}", method=False)
+def sym_constrain_range_for_size(size, *, min, max):
+    """Raises RuntimeError if the size is not from ``min``, or 0, to ``max``."""
+    require(
+        max is None or max > 2,
+        "Max value to constrain_range_for_size must be greater than 2. got: {}",
+        max,
+    )
+    sym_constrain_range(size, min=0 if min is None else min, max=max)
+
+
 @composite("_is_all_true(Tensor self) -> Tensor")
 def is_all_true(x):
     """Whether all elements of a tensor of bools are true."""

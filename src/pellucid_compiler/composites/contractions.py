@@ -53,6 +53,7 @@ def kron(a, b):
     "-> Tensor",
     method=False,
     also=("nn.functional.bilinear",),
+    autocast="widest",
 )
 def bilinear(a, b, weight, bias):
     """``input1 @ weight[k] @ input2 + bias[k]`` for each output feature k."""

@@ -79,7 +79,8 @@ def _sampled(x, grid, mode, padding, align_corners, dims):
         return sampler.cubic(places)
     places = [sampler.padded(p, d) for d, p in enumerate(places)]
     if mode == _NEAREST:
-        return sampler.at([p.round() for p in places])
+        # Zeros that depend on the grid: its gradient is zeros.
+        return sampler.at([p.round() for p in places], api.fill(grid.sum(), 0))
     return sampler.linear(places)
 
 
@@ -117,8 +118,8 @@ class _Sampler:
         place = place.nan_to_num(0.0, n - 1.0, 0.0)
         return api._C._nn.hardtanh(place, 0.0, n - 1.0)
 
-    def at(self, places):
-        """The elements (N, C, ...) at integer coordinates (N, ...); 0 outside."""
+    def at(self, places, zero=0):
+        """The elements (N, C, ...) at whole places (N, ...); ``zero`` outside."""
         inside = index = None
         for d, place in enumerate(places):
             n = self.sizes[d]
@@ -130,7 +131,7 @@ class _Sampler:
         wide = index.reshape(batch, 1, -1).expand(batch, channels, -1)
         found = self.flat.gather(2, wide)
         found = found.view(batch, channels, *index.shape[1:])
-        return found.masked_fill(~inside.unsqueeze(1), 0)
+        return found.masked_fill(~inside.unsqueeze(1), zero)
 
     def linear(self, places):
         lows = [p.detach().floor() for p in places]

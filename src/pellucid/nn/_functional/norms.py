@@ -111,10 +111,15 @@ def local_response_norm(
     if input.numel() == 0:
         return input
     batch, channels = input.shape[:2]
-    squares = input.mul(input).reshape(batch, 1, channels, -1)
-    low = size // 2
-    padded = pad(squares, (0, 0, low, (size - 1) // 2))
-    mean = _nn.avg_pool2d(padded, (size, 1), stride=1)
+    around = (size // 2, (size - 1) // 2)
+    if dim == 3:
+        padded = pad(input.mul(input).unsqueeze(1), (0, 0, *around))
+        mean = _nn.avg_pool2d(padded, (size, 1), stride=1)
+    else:
+        # By the op that autocast regions compute in float32, as PyTorch's is.
+        squares = input.mul(input).reshape(batch, 1, channels, input.size(2), -1)
+        padded = pad(squares, (0, 0, 0, 0, *around))
+        mean = _nn.avg_pool3d(padded, (size, 1, 1), stride=1)
     divisor = mean.reshape(input.shape).mul(alpha).add(k).pow(beta)
     result: Tensor = input / divisor
     return result

@@ -40,6 +40,7 @@ from pellucid.nn.modules.batchnorm import (
     SyncBatchNorm,
 )
 from pellucid.nn.modules.container import (
+    Container,
     ModuleDict,
     ModuleList,
     Sequential,
@@ -241,6 +242,7 @@ __all__ = [
     "ConstantPad1d",
     "ConstantPad2d",
     "ConstantPad3d",
+    "Container",
     "Conv1d",
     "Conv2d",
     "Conv3d",

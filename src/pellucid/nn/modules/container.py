@@ -1,4 +1,4 @@
-"""Modules that hold modules: Sequential, ModuleList, ModuleDict."""
+"""Modules that hold modules: Sequential, ModuleList, ModuleDict, the old Container."""
 
 from __future__ import annotations
 
@@ -7,9 +7,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, TypeVar
 
+from pellucid._package.calls.deprecation import deprecated
 from pellucid.nn.modules.module import Module, _indented
 
 _Self = TypeVar("_Self", bound="_ModuleSequence")
+
+
+class Container(Module):
+    """Modules by name, as attributes. Deprecated: any Module is one."""
+
+    def __init__(self, **kwargs: Module) -> None:
+        super().__init__()
+        deprecated("nn.Container", "nn.Module", FutureWarning)
+        for name, module in kwargs.items():
+            self.add_module(name, module)
 
 
 class _ModuleSequence(Module):

@@ -1,42 +1,30 @@
-"""Data parallelism: ``DataParallel``, on one device here, and distributed modules."""
+"""Modules on several devices and processes: see README.md."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pellucid.nn.modules.module import Module
+from pellucid.nn.parallel.data_parallel import DataParallel, data_parallel
+from pellucid.nn.parallel.parallel_apply import parallel_apply
+from pellucid.nn.parallel.replicate import replicate
+from pellucid.nn.parallel.scatter_gather import gather, scatter
 
 if TYPE_CHECKING:
     from pellucid.nn.parallel.distributed import DistributedDataParallel
 
-__all__ = ["DataParallel", "DistributedDataParallel"]
+__all__ = [
+    "DataParallel",
+    "DistributedDataParallel",
+    "data_parallel",
+    "gather",
+    "parallel_apply",
+    "replicate",
+    "scatter",
+]
 
 
-class DataParallel(Module):
-    """Wraps ``module``, so that parameters have the names they have on several devices.
-
-    ``device_ids`` and ``output_device`` name GPUs (not available).
-    """
-
-    def __init__(
-        self,
-        module: Module,
-        device_ids: Any = None,
-        output_device: Any = None,
-        dim: int = 0,
-    ) -> None:
-        super().__init__()
-        self.module, self.dim = module, dim
-        self.device_ids: list[Any] = []
-        self.output_device = output_device
-
-    def forward(self, *inputs: Any, **options: Any) -> Any:
-        """Calls ``module``."""
-        return self.module(*inputs, **options)
-
-
-def __getattr__(name: str) -> Any:
-    """Imports ``DistributedDataParallel`` and its module at first use."""
+def __getattr__(name: str) -> type[DistributedDataParallel]:
+    """What needs processes is imported when it is first used."""
     if name != "DistributedDataParallel":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from pellucid.nn.parallel.distributed import DistributedDataParallel as found

@@ -138,7 +138,7 @@ def _own_class(module: Module) -> None:
     def copied(self: Module, memo: dict[int, Any]) -> Any:
         found = memo.get(id(self))
         if found is None:
-            found = memo[id(self)] = object.__new__(type(self))
+            found = memo[id(self)] = type(self).__new__(type(self))
             found.__dict__.update(deepcopy(self.__dict__, memo))
         return found
 

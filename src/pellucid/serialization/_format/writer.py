@@ -12,6 +12,7 @@ from typing import IO, Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid._tensor.copying import warn_if_has_hooks
 from pellucid._tensor.dtype_names import STORAGE_NAMES, TYPE_NAMES
 from pellucid.serialization._format.locations import location_tag
 from pellucid.serialization._format.names import public_name
@@ -121,6 +122,7 @@ class Writer(_Pickler):  # type: ignore[misc]
             return _REBUILD_PARAMETER, facts
         if kind.__reduce_ex__ is not Tensor.__reduce_ex__:
             return NotImplemented
+        warn_if_has_hooks(value)
         state = _state_of(value)
         kind = Tensor if kind is pellucid.nn.Buffer else kind
         if kind is Tensor and not state:

@@ -20,6 +20,7 @@ from pellucid.sparse._ops import (
     reductions,
     shapes,
 )
+from pellucid.sparse._ops.parts import is_sparse
 from pellucid.sparse._ops.writes import write
 
 _Rule = Callable[..., Any]
@@ -63,7 +64,10 @@ def _writing(op: Any, name: str, written: list[Any]) -> _Rule:
 
     def run(*args: Any, **kwargs: Any) -> Any:
         target = args[0] if in_place else kwargs.pop(written[0].name)
-        return write(target, functional(*args, **kwargs), name)
+        result = functional(*args, **kwargs)
+        if not (in_place or is_sparse(target) or target.shape == result.shape):
+            target.resize_(result.shape)
+        return write(target, result, name)
 
     return run
 
