@@ -67,9 +67,9 @@ void Group::check(const std::function<bool(int)>& is_missing, double start, doub
   if (!gone.empty()) throw Failure{Cause::Left, gone};
   const double seconds = seconds_now() - start;
   if (seconds > timeout) throw Failure{Cause::TimedOut, missing};
-  const bool tells = seconds > kTellAfter && !has_told;
-  has_told |= tells;
-  observer_.waiting(seconds, tells, missing);
+  const bool notifies = seconds > kNotifyAfter && !has_notified;
+  has_notified |= notifies;
+  observer_.waiting(seconds, notifies, missing);
 }
 
 void Group::begin(const Call& call, double timeout, Place place) {
