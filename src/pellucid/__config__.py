@@ -1,4 +1,6 @@
-"""What the build was made of, as text; libraries print it and look for names in it."""
+"""``torch.__config__``: a description of the build, which libraries print and
+search.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Switches for behaviour that is to change (not Python's ``__future__``)."""
+"""Switches for future behaviour of ``nn.Module`` (not Python's ``__future__``)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Pellucid: PyTorch's public API over one declaration per op.
 
-``import pellucid as torch``. The order of this file is the order in which the parts
-need each other: the runtime, the Tensor class, the op callables, then what is written
-in Python. Importing it imports neither NumPy nor llvmlite nor the op declarations;
-``nn``, ``optim`` and their like are imported when first used. Read
+``import pellucid as torch``. This file imports the parts in the order of their
+dependencies: the runtime, the Tensor class, the op callables, then the functions
+written in Python. Importing it imports neither NumPy nor llvmlite nor the op
+declarations; ``nn``, ``optim`` and other modules are imported at first use. Read
 ``_tensor/tensor.py`` and ``_package/bind.py`` next.
 """
 
@@ -127,7 +127,7 @@ long = int64
 e, pi, inf, nan, newaxis = math.e, math.pi, math.inf, math.nan, None
 
 _C._start(__path__[0])
-_C.__path__ = [f"{__path__[0]}/_C"]  # torch._C._functorch and its like
+_C.__path__ = [f"{__path__[0]}/_C"]  # torch._C._functorch and other submodules
 _bind_ops(globals())
 
 legacy_contiguous_format = contiguous_format
@@ -142,7 +142,7 @@ __version__ = _TorchVersion(_version)
 _bind_lazy(globals())
 del _TorchVersion, _bind_lazy, _bind_ops, _version
 
-if TYPE_CHECKING:  # what the op table gives
+if TYPE_CHECKING:  # names from the op table
     from pellucid import linalg as linalg
     from pellucid._C._op_types.functions import *
     from pellucid._C._op_types.offered import *

@@ -1,4 +1,4 @@
-"""``torch._custom_ops``: the older door to ``torch.library``, which libraries open."""
+"""``torch._custom_ops``: the former interface of ``torch.library``."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ __all__ = ["get_ctx"]
 
 
 def get_ctx() -> NoReturn:
-    """What a shape function asks for a size that only the data tell.
+    """Called by a shape function for a size that depends on data.
 
-    Raises NotImplementedError: tensors without data have sizes that are numbers.
+    Raises NotImplementedError: sizes of tensors without data are concrete numbers.
     """
     raise NotImplementedError(
         "the size of the result depends on data, and tensors on the meta device have "

@@ -1,4 +1,4 @@
-"""``torch._guards``: which mode of fake tensors computes, as libraries ask it."""
+"""``torch._guards``: finds the active fake tensor mode, for libraries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def active_fake_mode() -> FakeTensorMode | None:
-    """The innermost mode of fake tensors that is in force in this thread."""
+    """The innermost fake tensor mode that is active in this thread."""
     stack = _get_current_dispatch_mode_stack()
     if not stack:
         return None
@@ -23,8 +23,8 @@ def active_fake_mode() -> FakeTensorMode | None:
 
 
 def detect_fake_mode(inputs: Any = None) -> FakeTensorMode | None:
-    """The mode in force, else that of the fake tensors among ``inputs``; None of
-    neither. AssertionError where they belong to different ones.
+    """The active fake tensor mode, else that of the fake tensors in ``inputs``, else
+    None. AssertionError if they belong to different modes.
     """
     from pellucid._subclasses.fake_tensor import FakeTensor
 

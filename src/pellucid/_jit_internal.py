@@ -1,6 +1,6 @@
-"""``torch._jit_internal``: what libraries mark for TorchScript, which runs as Python.
+"""``torch._jit_internal``: TorchScript annotations; scripted code runs as Python here.
 
-A mark stays on the function, so that a library which asks for it finds it.
+An annotation is stored on the function, where libraries look it up.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def _copy_to_script_wrapper(fn: _F) -> _F:
-    """The method, which the scripted module would have as well."""
+    """The method itself: PyTorch exports it to the scripted module."""
     fn._torchscript_modifier = "COPY_TO_SCRIPT_WRAPPER"  # type: ignore[attr-defined]
     return fn
 
 
 def _overload(func: _F) -> _F:
-    """The function: a signature of several, of which Python runs the last."""
+    """The function itself: one of several overloads, of which Python runs the last."""
     return func
 
 
@@ -59,8 +59,8 @@ def boolean_dispatch(
     module_name: str,
     func_name: str,
 ) -> Callable[..., Any]:
-    """A function that calls one of two by an argument: its name, its place and what it
-    is where it is not given.
+    """A function that calls one of two functions by the value of a bool argument, given
+    by its name, its position and its default.
     """
 
     def dispatch(*args: Any, **kwargs: Any) -> Any:

@@ -1,5 +1,5 @@
-"""Lists of tensors as one tensor and back, for libraries that send them together;
-exceptions that travel, and the functions that pickles of PyTorch call.
+"""``torch._utils``: lists of tensors as one flat tensor and back, exceptions passed
+between processes, and the functions that PyTorch's pickles call.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from pellucid import Tensor
 
 
 def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
-    """All elements in a row: a 1-d tensor. The tensors have one dtype."""
+    """All elements as one 1-d tensor. The tensors must have one dtype."""
     return pellucid.cat([t.reshape(-1) for t in tensors])
 
 
 def _unflatten_dense_tensors(
     flat: Tensor, tensors: Iterable[Tensor]
 ) -> tuple[Tensor, ...]:
-    """Views of ``flat`` of the shapes of ``tensors``, one behind the other."""
+    """Consecutive views of ``flat`` with the shapes of ``tensors``."""
     shapes = [t.shape for t in tensors]
     parts = flat.split([shape.numel() for shape in shapes])
     return tuple(p.view(shape) for p, shape in zip(parts, shapes, strict=True))
 
 
 def _get_available_device_type() -> str | None:
-    """The type of the accelerator: of the user's backend; None without one."""
+    """The device type of the user's backend; None without one."""
     from pellucid._package.settings import user_backend
 
     if user_backend() is None:
@@ -48,8 +48,8 @@ def _get_device_module(device_type: str) -> Any:
 
 
 class ExceptionWrapper:
-    """An exception that travels to another thread or process with its traceback's text:
-    made in an ``except`` block, raised there by ``reraise``.
+    """An exception with the text of its traceback, to send to another thread or
+    process: created in an ``except`` block, raised at the receiver by ``reraise``.
     """
 
     def __init__(self, exc_info: Any = None, where: str = "in background") -> None:
@@ -59,18 +59,18 @@ class ExceptionWrapper:
         self.where = where
 
     def reraise(self) -> None:
-        """Raises an exception of the same type, with the text of the first one."""
+        """Raises an exception of the same type with the original's text."""
         message = (
             f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
         )
-        if issubclass(self.exc_type, KeyError):  # it prints a text with escapes
+        if issubclass(self.exc_type, KeyError):  # prints the repr of its text
             message = _Verbatim(message)
         try:
-            if getattr(self.exc_type, "message", None):  # a class that asks for it
+            if getattr(self.exc_type, "message", None):  # takes ``message``
                 exception = self.exc_type(message=message)
             else:
                 exception = self.exc_type(message)
-        except Exception:  # it takes other arguments
+        except Exception:  # the constructor takes other arguments
             raise RuntimeError(message) from None
         raise exception
 
@@ -81,7 +81,7 @@ class _Verbatim(str):
 
 
 def __getattr__(name: str) -> Any:
-    """What PyTorch's pickles name, imported lazily."""
+    """Names in PyTorch's pickles, imported lazily."""
     if not name.startswith("_rebuild_"):
         raise AttributeError(f"module 'pellucid._utils' has no attribute {name!r}")
     from pellucid.serialization._format.archive import constructors
@@ -93,16 +93,16 @@ def __getattr__(name: str) -> Any:
 
 
 def _element_size(dtype: Any) -> int:
-    """The bytes of an element."""
+    """The size of an element in bytes."""
     return int(dtype.itemsize)
 
 
 def _get_device_index(
     device: Any, optional: bool = False, allow_cpu: bool = False
 ) -> int:
-    """The index of a device, given as one, by its name or as the index itself.
+    """The index of a device, given as a device, by name or as an index.
 
-    ``optional``: that of the device in use where none is named, -1 of the CPU.
+    ``optional``: a device without an index means the current one; the CPU has -1.
     ValueError for the CPU without ``allow_cpu``, and for a device without an index.
     """
     if isinstance(device, str):

@@ -1,8 +1,9 @@
-"""``torch.accelerator``: whichever accelerator there is.
+"""``torch.accelerator``: the current accelerator, if there is one.
 
-That is the user's own backend once it has a name and a module that says it is available
-(``torch.utils.rename_privateuse1_backend``, ``torch._register_device_module``); without
-it questions are answered and what needs a device raises RuntimeError.
+It is the user's own backend once it has a name and a module that reports it available
+(``torch.utils.rename_privateuse1_backend``, ``torch._register_device_module``). Without
+one, queries return their empty values, and functions that need a device raise
+RuntimeError.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def _asked(name: str) -> Callable[..., Any]:
         if not _has_devices():
             raise RuntimeError(
                 "Cannot access accelerator device when none is available.\n"
-                "Ask torch.accelerator.is_available() before using one."
+                "Check torch.accelerator.is_available() first."
             )
         return getattr(user_backend(), name)(*args, **kwargs)
 
@@ -113,6 +114,6 @@ class device_index:
 
 @offered.runtime_value
 def _get_accelerator(check: bool | None = None) -> device:
-    """What libraries ask ``torch._C``: the CPU where there is no accelerator."""
+    """``torch._C``'s function of this name: the CPU if there is no accelerator."""
     found = current_accelerator()
     return device("cpu") if found is None else found

@@ -1,4 +1,4 @@
-"""``torch.compiler``: what programs say to and ask of ``torch.compile``."""
+"""``torch.compiler``: queries and annotations for ``torch.compile``."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def list_backends(
 
 
 def is_compiling() -> bool:
-    """Whether ops are recorded for a backend of the user.
+    """Whether ops are being recorded for a user's backend.
 
-    The default backend runs Python as it is written: then it is False.
+    False with the default backend, which runs the Python code unchanged.
     """
     return state.capture() is not None
 
@@ -71,14 +71,13 @@ def is_exporting() -> bool:
 
 
 def cudagraph_mark_step_begin() -> None:
-    """Says that a step begins. Nothing of the step before is overwritten by it."""
+    """Marks the beginning of a step. Results of earlier steps are never overwritten."""
 
 
 def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """``fn`` over arrays as a function over tensors.
+    """Turns a function over NumPy arrays into a function over tensors.
 
-    Tensors among its arguments arrive as arrays, arrays among its results leave as
-    tensors.
+    Tensor arguments are converted to arrays, array results to tensors.
     """
     import functools
 
@@ -103,16 +102,16 @@ def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def nested_compile_region(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """``fn`` itself; a decorator without it. Equal groups have one kernel anyway."""
+    """``fn`` itself, or a decorator without it. Equal regions share kernels anyway."""
     return fn if fn is not None else lambda function: function
 
 
 def substitute_in_graph(
     original_fn: Callable[..., Any], **options: Any
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator of a function in Python that means what ``original_fn`` does.
+    """A decorator for a Python function equivalent to ``original_fn``.
 
-    Gives it back: ``original_fn`` itself runs, for Python always does.
+    It returns the function and has no other effect: ``original_fn`` itself always runs.
     """
     if not callable(original_fn):
         raise TypeError(
@@ -125,7 +124,7 @@ def substitute_in_graph(
 def keep_tensor_guards_unsafe(
     guard_entries: list[Any], keep_parameters: bool = False
 ) -> list[bool]:
-    """Which guards to keep: there are none, so no entry is ever given."""
+    """A guard filter; there are no guards, so it has no effect."""
     return [True] * len(guard_entries)
 
 

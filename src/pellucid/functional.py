@@ -1,5 +1,5 @@
-"""``torch.functional``: functions of the package under the module that PyTorch keeps
-them in. Imported lazily; the functions are those of ``pellucid``.
+"""``torch.functional``: functions of ``pellucid`` under the module in which PyTorch
+defines them. Imported lazily.
 """
 
 from __future__ import annotations

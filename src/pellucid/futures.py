@@ -14,7 +14,7 @@ __all__ = ["Future", "collect_all", "wait_all"]
 
 @offered.value
 class Future:
-    """A result that another thread sets; ``Future[T]`` says its type."""
+    """A result that another thread sets; ``Future[T]`` annotates its type."""
 
     def __class_getitem__(cls, item: Any) -> GenericAlias:
         return GenericAlias(cls, item)
@@ -27,17 +27,17 @@ class Future:
         self._callbacks: list[Callable[[Future], Any]] = []
 
     def done(self) -> bool:
-        """Whether the result, or an error, is there."""
+        """Whether a result or an error has been set."""
         return self._is_done
 
     def wait(self) -> Any:
-        """The result, once it is there; raises the error that was set instead."""
+        """Waits for the result; raises the error if one was set instead."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_done)
         return self.value()
 
     def value(self) -> Any:
-        """The result; raises RuntimeError if it is not there yet."""
+        """The result; raises RuntimeError if it is not set yet."""
         if not self._is_done:
             raise RuntimeError("the future has no result yet: wait() for it")
         if self._error is not None:
@@ -45,11 +45,11 @@ class Future:
         return self._result
 
     def set_result(self, result: Any) -> None:
-        """Gives the result, once."""
+        """Sets the result; only once."""
         self._finish(result, None)
 
     def set_exception(self, result: BaseException) -> None:
-        """Gives an error in place of a result."""
+        """Sets an error instead of a result."""
         self._finish(None, result)
 
     def _finish(self, result: Any, error: BaseException | None) -> None:
@@ -63,7 +63,7 @@ class Future:
             callback(self)
 
     def add_done_callback(self, callback: Callable[[Future], Any]) -> None:
-        """Call ``callback(self)`` when the result is there."""
+        """Calls ``callback(self)`` when the result is set."""
         with self._changed:
             if not self._is_done:
                 self._callbacks.append(callback)
@@ -71,7 +71,7 @@ class Future:
         callback(self)
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
-        """A future of what ``callback(self)`` gives."""
+        """A future for the result of ``callback(self)``."""
         later = Future()
 
         def run(done: Future) -> None:
@@ -87,7 +87,7 @@ class Future:
 
 
 def collect_all(futures: list[Future]) -> Future:
-    """A future of the list, which has its result when all of them have theirs."""
+    """A future for the list, complete when all of them are."""
     whole = Future()
     missing = [len(futures)]
     counting = threading.Lock()
@@ -107,5 +107,5 @@ def collect_all(futures: list[Future]) -> Future:
 
 
 def wait_all(futures: list[Future]) -> list[Any]:
-    """The results of all, once they are there."""
+    """Waits for all results and returns them."""
     return [future.wait() for future in collect_all(futures).wait()]

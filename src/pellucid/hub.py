@@ -1,8 +1,8 @@
-"""``torch.hub``: files of weights by address, models of a folder with a hubconf.py.
+"""``torch.hub``: downloads of weights, and models of local folders with a hubconf.py.
 
-A file is fetched once and kept under ``get_dir()``. Repositories are loaded from local
-folders (``source="local"``); those of GitHub are not fetched: running code that was
-just downloaded is a decision for the user.
+A file is downloaded once and cached under ``get_dir()``. Repositories are loaded from
+local folders (``source="local"``); repositories on GitHub are not downloaded: running
+code that was just downloaded is a decision for the user.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = [
     "set_dir",
 ]
 
-# The first digits of a file's hash in its name.
+# The first digits of a file's hash, in its name.
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 _BLOCK = 1 << 17
 _CONFIG = "hubconf.py"
@@ -60,17 +60,18 @@ def get_dir() -> str:
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:
-    """Keep them elsewhere."""
+    """Sets the folder of downloads."""
     _chosen[:] = [os.path.expanduser(d)]
 
 
 def download_url_to_file(
     url: str, dst: str, hash_prefix: str | None = None, progress: bool = True
 ) -> None:
-    """Fetch a file; RuntimeError if the SHA-256 of its content begins otherwise.
+    """Downloads a file; RuntimeError if its SHA-256 does not begin with
+    ``hash_prefix``.
 
-    ``dst`` appears when all of it is there; a bar of tqdm, where that is installed,
-    shows the progress.
+    ``dst`` is created when the download is complete; a progress bar is shown if tqdm
+    is installed.
     """
     folder = os.path.dirname(os.path.abspath(os.path.expanduser(dst)))
     digest = hashlib.sha256()
@@ -110,11 +111,11 @@ def load_state_dict_from_url(
     file_name: str | None = None,
     weights_only: bool = False,
 ) -> dict[str, Any]:
-    """What ``torch.load`` gives of a file, which is fetched unless it is there.
+    """Loads a file by ``torch.load``, after downloading it unless it is cached.
 
-    With ``check_hash`` the file's name tells how its SHA-256 begins
-    (``resnet18-f37072fd.pth``). Nothing in the file is executed, whatever
-    ``weights_only`` says.
+    With ``check_hash`` the file's name contains the first digits of its SHA-256
+    (``resnet18-f37072fd.pth``). Nothing in the file is executed, for any
+    ``weights_only``.
     """
     folder = model_dir or os.path.join(get_dir(), "checkpoints")
     os.makedirs(folder, exist_ok=True)
@@ -136,7 +137,7 @@ def load_state_dict_from_url(
 
 
 def _entries(repo: str | os.PathLike[str], source: str) -> ModuleType:
-    """The hubconf module of a folder; its own folder can be imported from meanwhile."""
+    """Imports a folder's hubconf module, with the folder on ``sys.path`` meanwhile."""
     if source not in ("github", "local"):
         raise ValueError(
             f'Unknown source: "{source}". Allowed values: "github" | "local".'
@@ -183,7 +184,7 @@ def load(
     skip_validation: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """What the function ``model`` of a folder's ``hubconf.py`` returns.
+    """Calls the function ``model`` of a folder's ``hubconf.py``.
 
     Example::
 
@@ -216,6 +217,6 @@ def help(
     skip_validation: bool = False,
     trust_repo: Any = None,
 ) -> str | None:
-    """The docstring of one of them."""
+    """The docstring of a function of a folder's ``hubconf.py``."""
     source = "local" if os.path.isdir(github) else "github"
     return _entry(_entries(github, source), model).__doc__

@@ -1,4 +1,4 @@
-"""The declaration language, for ops of one's own.
+"""The declaration language, for user-defined ops.
 
 Re-exports ``pellucid_compiler.declare``; docs/add-an-op.md walks through one op.
 """

@@ -5,7 +5,7 @@
     library.impl("double", lambda x: x + x, "CPU")
     torch.ops.mine.double(x)
 
-A kernel's name may carry an overload ("add.Tensor"). ``custom_op`` does all this for
+A kernel's name may include an overload ("add.Tensor"). ``custom_op`` does all this for
 one function.
 """
 
@@ -104,8 +104,8 @@ def impl(
     *,
     lib: Library | None = None,
 ) -> Any:
-    """Makes ``func`` the op's kernel for types of devices, for ``"default"`` all of
-    them, or for dispatch keys; a decorator without ``func``.
+    """Registers ``func`` as the op's kernel for device types (``"default"``: all of
+    them) or for dispatch keys; without ``func``, a decorator.
 
     With a Library first, ``impl(library, name, dispatch_key="")`` is a decorator.
     """
@@ -148,21 +148,21 @@ def triton_op(
     mutates_args: str | Sequence[str],
     schema: str | None = None,
 ) -> NoReturn:
-    """Refused: Triton's kernels are compiled for GPUs by Triton.
+    """Refused: Triton kernels are compiled for GPUs by Triton.
 
-    An op in ``pellucid.lang`` needs no kernel of its own on any device; ``custom_op``
+    An op in ``pellucid.lang`` is compiled for every device; ``custom_op``
     takes any Python function.
     """
     raise NotImplementedError(
-        f"triton_op({name!r}): Triton's kernels do not run here\nWrite the op in "
+        f"triton_op({name!r}): Triton kernels do not run here\nWrite the op in "
         "pellucid.lang, which compiles it for every device, or use custom_op."
     )
 
 
 def wrap_triton(triton_kernel: Any, /) -> NoReturn:
-    """Refused, as ``triton_op`` is."""
+    """Refused, like ``triton_op``."""
     raise NotImplementedError(
-        "wrap_triton: Triton's kernels do not run here\nWrite the op in pellucid.lang."
+        "wrap_triton: Triton kernels do not run here\nWrite the op in pellucid.lang."
     )
 
 

@@ -1,5 +1,5 @@
-"""``torch.monitor``: events that handlers of the process see, and statistics that are
-logged as events at the end of each window of time.
+"""``torch.monitor``: events, which the process's handlers receive, and statistics,
+which are logged as events at the end of each time window.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ data_value_t: TypeAlias = bool | int | float | str
 
 
 class Aggregation(enum.Enum):
-    """What a ``Stat`` tells of the values of a window."""
+    """What a ``Stat`` computes from the values of a window."""
 
     VALUE = 0
     MEAN = 2
@@ -27,9 +27,9 @@ class Aggregation(enum.Enum):
 
 
 class Event:
-    """Something to log: a name, when it was, and numbers, bools or texts by name.
+    """A log entry: a name, a timestamp, and numbers, bools or strings by name.
 
-    Events of one kind have one name. TypeError for data of other types.
+    Events of one kind share a name. TypeError for data of other types.
     """
 
     name: str
@@ -46,14 +46,14 @@ class Event:
         for key, value in data.items():
             if not isinstance(value, bool | int | float | str):
                 raise TypeError(
-                    f"Event: data[{key!r}] is a number, a bool or a text, not a "
+                    f"Event: data[{key!r}] is a number, a bool or a string, not a "
                     f"{type(value).__name__}"
                 )
         self.name, self.timestamp, self.data = name, timestamp, dict(data)
 
 
 class EventHandlerHandle:
-    """What ``register_event_handler`` gives; ``unregister_event_handler`` takes it."""
+    """The handle of a registered handler, for ``unregister_event_handler``."""
 
     def __init__(self, handler: Callable[[Event], None]) -> None:
         self._handler = handler
@@ -64,7 +64,7 @@ _handlers: list[EventHandlerHandle] = []
 
 
 def register_event_handler(callback: Callable[[Event], None]) -> EventHandlerHandle:
-    """``callback`` sees every event that is logged from now on, in any thread."""
+    """Calls ``callback`` with every event that is logged from now on, in any thread."""
     if not callable(callback):
         raise TypeError(f"register_event_handler: {callback!r} cannot be called")
     handle = EventHandlerHandle(callback)
@@ -74,14 +74,14 @@ def register_event_handler(callback: Callable[[Event], None]) -> EventHandlerHan
 
 
 def unregister_event_handler(handler: EventHandlerHandle) -> None:
-    """The handler sees no more events; one that sees none already may be given."""
+    """Unregisters a handler; does nothing if it is not registered."""
     with _lock:
         if handler in _handlers:
             _handlers.remove(handler)
 
 
 def log_event(event: Event) -> None:
-    """Give an event to all handlers, in the order in which they were registered."""
+    """Passes an event to all handlers, in the order of registration."""
     if not isinstance(event, Event):
         raise TypeError(f"log_event takes an Event, not a {type(event).__name__}")
     with _lock:
@@ -93,10 +93,10 @@ def log_event(event: Event) -> None:
 class Stat:
     """Aggregations of the values that are added during each ``window_size``.
 
-    The first ``add`` behind the end of a window logs that window's as an event
-    ``torch.monitor.Stat``, with the names ``<name>.<aggregation>``; so does the one
-    that makes ``max_samples``, after which values of that window do not count; and so
-    does the end of the Stat's life. ``get()`` tells the last window that was logged::
+    A window's aggregations are logged as an event ``torch.monitor.Stat`` with entries
+    ``<name>.<aggregation>``: by the first ``add`` after its end, by the ``add`` that
+    reaches ``max_samples`` (later values of the window are ignored), or when the Stat
+    is deleted. ``get()`` returns the last window that was logged::
 
         stat = Stat("loss", [Aggregation.MEAN], timedelta(seconds=60))
         stat.add(0.5)
@@ -130,15 +130,15 @@ class Stat:
 
     @property
     def count(self) -> int:
-        """How many values of the current window there are."""
+        """The number of values in the current window."""
         return len(self._values)
 
     def get(self) -> dict[Aggregation, float]:
-        """The aggregations of the window that was logged last."""
+        """The aggregations of the last logged window."""
         return dict(self._last)
 
     def add(self, v: float) -> None:
-        """A value of the current window."""
+        """Adds a value to the current window."""
         value = float(v)
         events = []
         with self._lock:
@@ -156,7 +156,9 @@ class Stat:
                 log_event(event)
 
     def _closed(self) -> Event | None:
-        """The event of the current window, whose values are taken; None of none."""
+        """Removes the current window's values and returns their event; None without
+        values.
+        """
         values, self._values = self._values, []
         if not values:
             return None
@@ -188,7 +190,7 @@ class TensorboardEventHandler:
         self._writer = writer
 
     def __call__(self, event: Event) -> None:
-        """Scalars of a Stat's event; other events are left out."""
+        """Writes the scalars of a Stat's event; ignores other events."""
         if event.name != STAT_EVENT:
             return
         seconds = event.timestamp.timestamp()

@@ -1,4 +1,4 @@
-"""``torch.mps``: Apple's GPUs: there are none, which is what it answers."""
+"""``torch.mps``: Apple GPUs; reports that there are none."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _refuse(*args: Any, **kwargs: Any) -> NoReturn:
     )
 
 
-Event = _absent.type_that_refuses("Event", "A mark in the work of a device.")
+Event = _absent.type_that_refuses("Event", "An event in a device's queue.")
 is_available = _is_in_bad_fork = _absent.no
 device_count = _absent.zero
 manual_seed = seed = empty_cache = _absent.nothing

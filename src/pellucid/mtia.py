@@ -1,4 +1,4 @@
-"""``torch.mtia``: MTIA devices: there are none, which is what it answers."""
+"""``torch.mtia``: MTIA devices; reports that there are none."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pellucid._package.absent_device import AbsentDevice
 
 _absent = AbsentDevice("MTIA")
 
-Event = _absent.type_that_refuses("Event", "A mark in the work of a device.")
-Stream = _absent.type_that_refuses("Stream", "A queue of a device.")
+Event = _absent.type_that_refuses("Event", "An event in a device's queue.")
+Stream = _absent.type_that_refuses("Stream", "A device's queue of work.")
 device = _absent.guard_type()
 StreamContext = _absent.stream_context_type()
 

@@ -1,4 +1,4 @@
-"""``torch.ops`` as a module: ``torch.ops.aten`` and its like. See ``_ops``."""
+"""``torch.ops`` as a module: ``torch.ops.aten`` and other namespaces. See ``_ops``."""
 
 from __future__ import annotations
 

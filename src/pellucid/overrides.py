@@ -1,12 +1,13 @@
-"""``torch.overrides``: how functions written in Python take part in __torch_function__.
+"""``torch.overrides``: support for __torch_function__ in Python functions.
 
-A function that wants subclasses and modes to see its calls begins with
+A function whose calls subclasses and modes can override begins with
 
     if has_torch_function((x, y)):
         return handle_torch_function(function, (x, y), x, y)
 
 or is decorated with ``wrap_torch_function``. Ops do the same in C++
-(runtime/python/function_protocol.cpp). What can be overridden is read off the op table.
+(runtime/python/function_protocol.cpp). The overridable functions follow from the op
+table.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
-    """Whether a mode or one of the arguments wants to see the call."""
+    """Whether a mode or an argument overrides the call."""
     return _C._has_torch_function(*relevant_args)
 
 
@@ -65,7 +66,7 @@ def handle_torch_function(
     *args: Any,
     **kwargs: Any,
 ) -> Any:
-    """Gives the call to the modes and the overriding arguments.
+    """Passes the call to the active modes and the overriding arguments.
 
     Raises TypeError if all of them return NotImplemented.
     """
@@ -75,7 +76,7 @@ def handle_torch_function(
 def wrap_torch_function(
     dispatcher: Callable[..., Iterable[Any]],
 ) -> Callable[[_F], _F]:
-    """Decorates a function of tensors; `dispatcher` returns its relevant arguments."""
+    """Makes a function overridable; `dispatcher` returns its relevant arguments."""
 
     def decorate(function: _F) -> _F:
         @wraps(function)
@@ -110,7 +111,7 @@ def is_tensor_like(inp: Any) -> bool:
 class TorchFunctionMode(Mode):
     """A scope in which every call goes through ``__torch_function__`` of the mode.
 
-    Inside that method the mode is not in force: calls go to the modes around it.
+    The mode is not active inside that method: calls go to the enclosing modes.
 
     Example::
 
@@ -152,26 +153,26 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 
 
 def _get_current_function_mode_stack() -> list[TorchFunctionMode]:
-    """The modes in force, the innermost last."""
+    """The active modes, the innermost last."""
     return _C._torch_function_modes()
 
 
 def _get_current_function_mode() -> TorchFunctionMode | None:
-    """The innermost mode in force."""
+    """The innermost active mode."""
     stack = _C._torch_function_modes()
     return stack[-1] if stack else None
 
 
 @offered.runtime_value
 def _is_torch_function_mode_enabled() -> bool:
-    """Whether a mode sees the calls of this thread."""
+    """Whether a mode is active in this thread."""
     return bool(_C._torch_function_modes())
 
 
 @offered.value
 @offered.runtime_value
 class DisableTorchFunctionSubclass:
-    """A scope in which ops read subclasses as plain tensors; modes stay in force."""
+    """A scope in which ops treat subclasses as plain tensors; modes stay active."""
 
     def __enter__(self) -> None:
         _C._change_torch_function_depth(1)
@@ -183,7 +184,9 @@ class DisableTorchFunctionSubclass:
 @offered.value
 @offered.runtime_value
 class DisableTorchFunction(DisableTorchFunctionSubclass):
-    """A scope without any ``__torch_function__``, of subclasses or of modes."""
+    """A scope that disables every ``__torch_function__``, of subclasses and of
+    modes.
+    """
 
     def __enter__(self) -> None:
         super().__enter__()
@@ -200,7 +203,7 @@ class DisableTorchFunction(DisableTorchFunctionSubclass):
 
 @lru_cache(None)
 def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
-    """The functions that ``__torch_function__`` sees, by the place they are in."""
+    """The overridable functions, by the namespace that contains them."""
     import pellucid
 
     found: dict[Any, list[Callable[..., Any]]] = {}
@@ -213,15 +216,15 @@ def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
 
 
 def _overridable() -> Iterable[tuple[Any, str, Callable[..., Any]]]:
-    """(place, name, function) of every op callable, of the functions in Python that
-    are made overridable, and of methods.
+    """(namespace, name, function) of every op callable, overridable Python function and
+    method.
     """
     import pellucid
     from pellucid._package.offers import FUNCTIONS
     from pellucid.nn import functional
 
     for name in FUNCTIONS:
-        isinstance(getattr(pellucid, name), type)  # its module is imported now
+        isinstance(getattr(pellucid, name), type)  # imports its module
     builtin: Any = type(len)
     places = [pellucid, functional, _C._nn, *_op_modules()]
     for place in places:
@@ -267,7 +270,7 @@ _PLACES = {"Tensor": "torch.Tensor"}
 
 
 def resolve_name(f: Any) -> str | None:
-    """The public name of a function that modes see: ``"torch.Tensor.add"``."""
+    """The public name of an overridable function: ``"torch.Tensor.add"``."""
     import pellucid
 
     if isinstance(f, _C._OpOverloadBase):
@@ -288,7 +291,7 @@ def resolve_name(f: Any) -> str | None:
 
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
-    """Whether it belongs to the Tensor class, rather than to a module."""
+    """Whether it is a method or property of Tensor, not a module's function."""
     import pellucid
 
     if getattr(func, "__name__", None) == "__get__":
@@ -298,13 +301,13 @@ def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
 
 @lru_cache(None)
 def get_ignored_functions() -> set[Callable[..., Any]]:
-    """Public functions that no argument can override: they take no tensors."""
+    """Public functions that cannot be overridden: they take no tensors."""
     import pellucid
 
     overridable = {f for fs in get_overridable_functions().values() for f in fs}
     return {
         value
-        for name, value in list(vars(pellucid).items())  # lazy values change it
+        for name, value in list(vars(pellucid).items())  # changes with lazy values
         if not name.startswith("_")
         and callable(value)
         and not isinstance(value, type)
@@ -313,13 +316,13 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
 
 
 def get_default_nowrap_functions() -> set[Callable[..., Any]]:
-    """Functions whose results the default ``__torch_function__`` leaves as they are."""
+    """Functions whose results the default ``__torch_function__`` does not wrap."""
     return getters_left_plain()
 
 
 @lru_cache(None)
 def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
-    """A stand-in with the same parameters for each function that can be overridden."""
+    """A dummy with the same parameters for each overridable function."""
     schemas: dict[str, str] = {}
     for full_name, *_ in _C._list_ops():
         name = full_name.partition("::")[2].partition(".")[0]
@@ -333,7 +336,7 @@ def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
 
 
 def _stand_in(full_name: str | None) -> Callable[..., Any]:
-    """A function of an op's parameters that returns -1."""
+    """A function with an op's parameters that returns -1."""
     if full_name is None:
         return lambda *args, **kwargs: -1
     arguments = _C._op_schema(full_name)[3]
@@ -351,10 +354,10 @@ def _stand_in(full_name: str | None) -> Callable[..., Any]:
 
 @contextmanager
 def enable_reentrant_dispatch() -> Iterator[None]:
-    """Lets what a ``__torch_dispatch__`` handler calls record gradients.
+    """Lets ops called in a ``__torch_dispatch__`` handler record gradients.
 
-    Handlers run below autograd: their ops record nothing, even of tensors that require
-    gradients. Inside this context they do, as outside of handlers.
+    Handlers run below autograd: their ops record nothing, even for tensors that require
+    gradients. Inside this context they record as outside of handlers.
 
     Example::
 

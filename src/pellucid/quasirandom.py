@@ -1,8 +1,8 @@
-"""``torch.quasirandom``: points that fill the unit cube evenly.
+"""``torch.quasirandom``: low-discrepancy sequences in the unit cube.
 
-The sequence is Sobol's with the direction numbers of Joe and Kuo (2008), which are
-taken from SciPy; scrambling is Matousek's (1998): every point's bits, as a vector, are
-multiplied by a random triangular matrix, and a random shift is added.
+The Sobol sequence uses the direction numbers of Joe and Kuo (2008), taken from SciPy.
+Scrambling is Matousek's (1998): every point's bits, as a vector, are multiplied by a
+random triangular matrix, and a random shift is added.
 """
 
 from __future__ import annotations
@@ -96,13 +96,13 @@ class SobolEngine:
         return self.draw(2**m, out=out, dtype=dtype)
 
     def reset(self) -> SobolEngine:
-        """The sequence begins again."""
+        """Restarts the sequence."""
         self._points.reset()
         self.num_generated = 0
         return self
 
     def fast_forward(self, n: int) -> SobolEngine:
-        """Leaves out the next ``n`` points."""
+        """Skips the next ``n`` points."""
         self._points.fast_forward(n)
         self.num_generated += n
         return self

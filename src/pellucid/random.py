@@ -23,7 +23,7 @@ __all__ = [
 
 @offered.value
 def manual_seed(seed: int) -> Generator:
-    """Starts the default generator's stream that belongs to ``seed``; returns it.
+    """Seeds the default generator; returns it.
 
     The module of the user's backend, if there is one, seeds its devices.
     """
@@ -41,7 +41,7 @@ def seed() -> int:
 
 @offered.value
 def initial_seed() -> int:
-    """The seed that the default generator's stream began with."""
+    """The seed of the default generator."""
     return default_generator.initial_seed()
 
 
@@ -53,7 +53,7 @@ def get_rng_state() -> Tensor:
 
 @offered.value
 def set_rng_state(new_state: Tensor) -> None:
-    """Takes what :func:`get_rng_state` gave."""
+    """Restores a state returned by :func:`get_rng_state`."""
     default_generator.set_state(new_state)
 
 
@@ -65,7 +65,7 @@ def fork_rng(
     _devices_kw: str = "devices",
     device_type: str = "cuda",
 ) -> Iterator[None]:
-    """Puts the default generator's state back at the end of a ``with`` block."""
+    """Restores the default generator's state at the end of a ``with`` block."""
     if not enabled:
         yield
         return

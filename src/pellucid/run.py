@@ -1,9 +1,9 @@
 """Runs a PyTorch program on Pellucid: ``python -m pellucid.run script.py [arg ...]``.
 
-Under it ``import torch`` and the import of any submodule find the Pellucid module of
-the same name: the same module object, not a copy. So they do in the processes that the
-program starts. ``install()`` does that for a session that is already running, such as a
-notebook; ``python -m pellucid.alias`` for a whole environment.
+In the program ``import torch`` and the import of any submodule find the Pellucid module
+of the same name: the same module object, not a copy. The processes that it starts
+inherit this. ``install()`` does it in a running process, such as a notebook;
+``python -m pellucid.alias`` for a whole environment.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def install() -> None:
         raise RuntimeError(
             "torch is imported already; call pellucid.run.install() before"
         )
-    sys.path.insert(1, _SITE)  # behind the program's own folder: torch's metadata
+    sys.path.insert(1, _SITE)  # torch's metadata, after the program's own folder
     inherited = os.environ.get("PYTHONPATH")
     paths = [_SITE, inherited] if inherited else [_SITE]
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
@@ -49,7 +49,7 @@ def _run_script(path: str, arguments: Sequence[str]) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Runs what the command line names."""
+    """Runs the script, module or code given on the command line."""
     if not arguments or arguments[0] in ("-h", "--help"):
         print(_USAGE)
         sys.exit(0 if arguments else 2)

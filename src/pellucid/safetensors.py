@@ -1,9 +1,9 @@
-"""Weights in the safetensors format: named tensors, nothing that could run.
+"""Weights in the safetensors format: named tensors, no executable content.
 
 The functions have the names and arguments of ``safetensors.torch``. A file is eight
-bytes that say how long the header is, the header (JSON: dtype, shape and place of each
-tensor), and the tensors' bytes. Everything the header says is checked before it is
-used. ``serialization`` has PyTorch's own format.
+bytes with the header's length, the header (JSON: dtype, shape and offsets of each
+tensor), and the tensors' bytes. The header is validated completely before it is used.
+``serialization`` has PyTorch's own format.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ _LONGEST_HEADER = 100_000_000
 
 
 class SafetensorError(Exception):
-    """The bytes are not a safetensors file, or a damaged one."""
+    """The bytes are not a safetensors file, or the file is damaged."""
 
 
 class _Entry:
-    """One tensor of a header: what it is and where its bytes are."""
+    """A header's entry for one tensor: dtype, shape and offsets."""
 
     def __init__(self, name: str, described: Any) -> None:
         try:
@@ -89,7 +89,7 @@ class _Entry:
 
 
 class _Contents:
-    """A checked header over the bytes of a file."""
+    """A validated header over the bytes of a file."""
 
     def __init__(self, data: Any) -> None:
         self._data = data
@@ -113,7 +113,7 @@ class _Contents:
         self._check_places(size - self._start)
 
     def _check_places(self, size: int) -> None:
-        """The tensors are contiguous and fill the file."""
+        """Checks that the tensors are contiguous and fill the file."""
         end = 0
         for entry in sorted(self.entries.values(), key=lambda e: (e.start, e.end)):
             if entry.start != end:
@@ -140,7 +140,7 @@ class _Contents:
 
 
 def _mapped(filename: _Path) -> Any:
-    """The file's bytes; writing to them changes this process's copy alone."""
+    """The file's bytes, mapped privately: writes change only this process's copy."""
     with open(filename, "rb") as file:
         if not os.fstat(file.fileno()).st_size:
             return b""
@@ -191,14 +191,14 @@ class safe_open:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Nothing: tensors keep what they need of the file."""
+        """Does nothing: tensors keep the mapping alive."""
 
     def keys(self) -> list[str]:
         """The names of the tensors."""
         return list(self._contents.entries)
 
     def metadata(self) -> dict[str, str] | None:
-        """The strings that were written beside the tensors."""
+        """The metadata strings that were written with the tensors."""
         return self._contents.metadata
 
     def get_tensor(self, name: str) -> Tensor:
@@ -206,7 +206,7 @@ class safe_open:
         return self._contents.tensor(name)
 
     def get_slice(self, name: str) -> Tensor:
-        """The tensor to take slices of: only what is used is read."""
+        """The tensor, to take slices of: only the bytes used are read."""
         return self._contents.tensor(name)
 
 
@@ -228,8 +228,8 @@ def _described(
         owner = owners.setdefault(tensor.untyped_storage().data_ptr(), name)
         if owner != name and tensor.numel():
             raise RuntimeError(
-                f"{name!r} and {owner!r} share memory, which the format cannot say: "
-                "write one of them, or a clone"
+                f"{name!r} and {owner!r} share memory, which the format cannot "
+                "express: write one of them, or a clone"
             )
     order = sorted(tensors, key=lambda n: (-tensors[n].dtype.itemsize, n))
     place = 0
@@ -237,7 +237,7 @@ def _described(
         tensor = tensors[name]
         dtype = str(tensor.dtype).removeprefix("torch.")
         if dtype not in _NAMES:
-            raise ValueError(f"{name!r} has dtype {dtype}, which the format has not")
+            raise ValueError(f"{name!r} has dtype {dtype}, which the format lacks")
         end = place + tensor.numel() * tensor.dtype.itemsize
         header[name] = {
             "dtype": _NAMES[dtype],
@@ -273,7 +273,7 @@ def save_file(
     filename: _Path,
     metadata: Mapping[str, str] | None = None,
 ) -> None:
-    """Writes the tensors to a file; strings may accompany them."""
+    """Writes the tensors to a file, with optional metadata strings."""
     data = save(tensors, metadata)
     with open(filename, "wb") as file:
         file.write(data)
@@ -282,7 +282,7 @@ def save_file(
 def save_model(
     model: Any, filename: _Path, metadata: Mapping[str, str] | None = None
 ) -> None:
-    """Writes a module's state dict; what shares memory is written once."""
+    """Writes a module's state dict; tensors that share memory are written once."""
     names: dict[int, str] = {}
     notes = dict(metadata or {})
     tensors = {}
@@ -298,7 +298,7 @@ def save_model(
 def load_model(
     model: Any, filename: _Path, strict: bool = True, device: Any = "cpu"
 ) -> tuple[list[str], list[str]]:
-    """Loads what ``save_model`` wrote; (missing, unexpected) names."""
+    """Loads a file of ``save_model``; returns (missing, unexpected) names."""
     state = load_file(filename, device)
     missing, unexpected = model.load_state_dict(state, strict=False)
     shared: dict[int, list[str]] = {}

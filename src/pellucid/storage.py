@@ -1,9 +1,10 @@
 """Storages: the memory of tensors as bytes, and as elements of one dtype.
 
-``Tensor.untyped_storage()`` gives the bytes, ``Tensor.storage()``, which is older, the
-elements; both share the tensor's memory. ``torch.FloatStorage`` and its like are types
-of the latter by name, as ``torch.FloatTensor`` is one of tensors
-(``_tensor/legacy_types.py``). Reading and writing goes by tensors over the memory.
+``Tensor.untyped_storage()`` returns the bytes, the older ``Tensor.storage()`` the
+elements; both share the tensor's memory. ``torch.FloatStorage`` and similar names are
+types of the latter, as ``torch.FloatTensor`` is a type of tensors
+(``_tensor/legacy_types.py``). Elements are read and written through tensors over the
+memory.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from pellucid._tensor import Tensor
 from pellucid._tensor.dtype_names import STORAGE_NAMES, TYPE_NAMES
 
 _SHOWN = 1000
-"""A longer storage is printed by its first and last elements."""
+"""Longer storages print only their first and last elements."""
 
 
 class _OnCPU:
-    """What storages answer of devices and of other processes."""
+    """Methods about devices and shared memory that all storages have."""
 
     __slots__ = ()
     is_cuda = is_hpu = is_sparse = False
@@ -94,11 +95,11 @@ class UntypedStorage(_OnCPU, _C.StorageBase):
         return cls._new_using_fd_cpu(size)
 
     def share_memory_(self) -> UntypedStorage:
-        """Moves the bytes to memory that other processes can map, and stays there.
+        """Moves the bytes to memory that other processes can map.
 
-        Tensors over the storage follow; NumPy arrays and slices of the storage that
-        were made before keep the old memory. A forked process sees what is written
-        here and the other way round; ``torch.multiprocessing`` passes such memory on.
+        Tensors over the storage use the new memory; existing NumPy arrays and slices of
+        the storage keep the old memory. Forked processes share writes in both
+        directions; ``torch.multiprocessing`` sends such memory without a copy.
         """
         if not self.is_shared():
             _ = self._share_filename_cpu_() if _has_names() else self._share_fd_cpu_()
@@ -115,7 +116,7 @@ class UntypedStorage(_OnCPU, _C.StorageBase):
     ) -> UntypedStorage:
         """A copy of ``count`` elements of a buffer, from ``offset`` bytes on.
 
-        ``byte_order``: of the elements in the buffer: "native", "little" or "big".
+        ``byte_order`` of the buffer's elements is "native", "little" or "big".
         """
         if dtype is None:
             raise RuntimeError("from_buffer() needs the dtype of the buffer's elements")
@@ -148,12 +149,12 @@ class UntypedStorage(_OnCPU, _C.StorageBase):
         return 1
 
     def fill_(self, value: int) -> UntypedStorage:
-        """Sets every byte, to the lowest eight bits of an int."""
+        """Sets every byte to the lowest eight bits of an int."""
         _over(self, _C.uint8).fill_(_byte(value))
         return self
 
     def copy_(self, source: Any, non_blocking: bool | None = None) -> UntypedStorage:
-        """Copies the bytes of another storage, which has as many."""
+        """Copies the bytes of another storage of the same size."""
         _require_storage(source)
         if source.nbytes() != self.nbytes():
             raise RuntimeError(
@@ -184,7 +185,7 @@ class UntypedStorage(_OnCPU, _C.StorageBase):
 class TypedStorage(_OnCPU):
     """The memory of a tensor as elements of one dtype, without sizes and strides.
 
-    ``TypedStorage(size or values, dtype=...)``, or over bytes that are there:
+    ``TypedStorage(size or values, dtype=...)``, or over existing bytes:
     ``TypedStorage(wrap_storage=untyped, dtype=...)``. Example::
 
         >>> import pellucid as torch
@@ -228,7 +229,9 @@ class TypedStorage(_OnCPU):
         *,
         dtype: Any = None,
     ) -> TypedStorage:
-        """The first ``size`` elements of a file, mapped; writes reach it if shared."""
+        """The first ``size`` elements of a file, mapped; ``shared`` writes to the
+        file.
+        """
         dtype = dtype or pellucid.get_default_dtype()
         memory = UntypedStorage.from_file(filename, shared, size * dtype.itemsize)
         return TypedStorage(wrap_storage=memory, dtype=dtype)
@@ -251,7 +254,7 @@ class TypedStorage(_OnCPU):
 
     @property
     def filename(self) -> str | None:
-        """The file that writes reach; None for other memory."""
+        """The file to which writes go; None for other memory."""
         return self._untyped_storage.filename
 
     @property
@@ -260,7 +263,7 @@ class TypedStorage(_OnCPU):
 
     @property
     def device(self) -> Any:
-        """Where the memory is."""
+        """The device of the memory."""
         return self._untyped_storage.device
 
     @property
@@ -292,7 +295,7 @@ class TypedStorage(_OnCPU):
 
     def __getitem__(self, index: int) -> Any:
         if isinstance(index, slice):
-            raise RuntimeError("slices of a storage are for UntypedStorage alone")
+            raise RuntimeError("only an UntypedStorage can be sliced")
         return self._elements[_checked_place(index, self.size())].item()
 
     def __setitem__(self, index: int | slice, value: Any) -> None:
@@ -343,12 +346,12 @@ class TypedStorage(_OnCPU):
         return self
 
     def resize_(self, size: int) -> TypedStorage:
-        """Grows or shrinks in place to ``size`` elements; the first ones stay."""
+        """Resizes in place to ``size`` elements; the first ones keep their values."""
         self._untyped_storage.resize_(size * self.dtype.itemsize)
         return self
 
     def resizable(self) -> bool:
-        """Whether the memory is Pellucid's own, to be resized."""
+        """Whether the memory is Pellucid's own and can be resized."""
         return self._untyped_storage.resizable()
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
@@ -366,7 +369,7 @@ class TypedStorage(_OnCPU):
 
 
 def warn_of_typed_storage() -> None:
-    """Says once that ``Tensor.storage()`` is older than ``untyped_storage()``."""
+    """Warns once that ``Tensor.storage()`` is deprecated."""
     if not _warned:
         _warned.append(True)
         warnings.warn(
@@ -381,16 +384,18 @@ _warned: list[bool] = []
 
 
 sharing_strategy: list[str] = ["file_descriptor"]
-"""How other processes find shared memory: what ``torch.multiprocessing`` was told."""
+"""How other processes find shared memory: ``torch.multiprocessing``'s strategy."""
 
 
 def _has_names() -> bool:
-    """Whether memory is shared by names."""
+    """Whether the sharing strategy is by file name."""
     return sharing_strategy[-1] == "file_system"
 
 
 class _StorageType(type):
-    """The type of ``FloatStorage`` and the others: they make typed storages."""
+    """The metaclass of ``FloatStorage`` and the like, whose calls make typed
+    storages.
+    """
 
     dtype: _C.dtype
 
@@ -474,7 +479,9 @@ for _name, _dtype in {
 
 
 def elements_of(storage: Any, dtype: Any) -> UntypedStorage:
-    """The memory of a storage whose elements are to be ``dtype``; bytes may be any."""
+    """The untyped memory of a storage of ``dtype``; untyped storages are accepted as
+    is.
+    """
     if isinstance(storage, TypedStorage):
         if storage.dtype != dtype:
             raise RuntimeError(
@@ -497,14 +504,14 @@ def _rebuilt(memory: UntypedStorage, dtype: Any) -> TypedStorage:
 
 
 def _over(memory: UntypedStorage, dtype: Any) -> Tensor:
-    """All whole elements of the memory as a tensor of one dimension."""
+    """All whole elements of the memory as a 1-d tensor."""
     count = memory.nbytes() // dtype.itemsize
     tensor: Tensor = _C._tensor_over(memory, dtype, 0, (count,), (1,))
     return tensor
 
 
 def _made(args: tuple[Any, ...], dtype: Any) -> UntypedStorage:
-    """Memory for a number of elements, or with these."""
+    """Memory for a number of elements, or holding the given elements."""
     if len(args) > 1:
         raise TypeError(f"a storage takes a size or a sequence, not {len(args)} values")
     source = args[0] if args else 0
@@ -567,7 +574,7 @@ def _byte(value: Any) -> int:
 
 
 def _listing(storage: UntypedStorage | TypedStorage) -> str:
-    """The elements, a line each."""
+    """The elements, one per line."""
     if storage.device.type == "meta":
         return "..."
     count = len(storage)

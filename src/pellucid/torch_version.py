@@ -1,4 +1,6 @@
-"""``TorchVersion``: a version that compares with versions, texts and tuples."""
+"""``TorchVersion``: a version string that compares with versions, strings and
+tuples.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +15,13 @@ __all__ = ["TorchVersion"]
 
 
 class TorchVersion(str):
-    """A text that compares by the rules of Python's versions (PEP 440), through the
-    ``packaging`` library; other texts compare as texts.
+    """A string that compares by the rules of Python's versions (PEP 440), through the
+    ``packaging`` library; other strings compare as strings.
 
     ::
 
         torch.__version__ >= (2, 13)    # True
-        torch.__version__ < "2.9"       # False; as texts it would be True
+        torch.__version__ < "2.9"       # False; as strings it would be True
     """
 
     def _compared(self, other: Any, compare: Callable[[Any, Any], bool]) -> bool:

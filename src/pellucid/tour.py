@@ -2,9 +2,9 @@
 
     >>> print(pellucid.tour(torch.softmax, x, -1))
 
-Nothing here is written by hand: folders and what they are for are read from the
-source, stages from the call itself: its keys, Graph, passes, plan and kernels by
-`explain`, what ran and how long by the timeline.
+All of it is derived: folders and their purposes are read from the source; the stages
+come from the call itself: keys, Graph, passes, plan and kernels from `explain`, what
+ran and for how long from the timeline.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ __all__ = ["Layer", "Tour", "layers", "tour"]
 
 _ENGINE = "pellucid_compiler"
 _COLUMNS = 110
-# The stages of a call in turn, by the engine's folder that makes what is shown.
+# The stages of a call in order, by the engine's folder that implements each.
 _STAGES = ("declare", "ir", "passes", "lower", "codegen", "pack")
 
 
 @dataclass(frozen=True)
 class Layer:
-    """A folder of a package: what it is for, how many files and lines it has."""
+    """A folder of a package: its purpose, its numbers of files and lines."""
 
     name: str
     purpose: str
@@ -63,14 +63,14 @@ def _layer(folder: Path) -> Layer:
 
 
 class Tour:
-    """What a call did at each layer; ``str`` is a screen, ``explanation`` the rest."""
+    """What a call did at each layer; ``str`` fits a screen, ``explanation`` has all."""
 
     def __init__(self, explanation: Explanation, log: Log) -> None:
         self.explanation = explanation
         self.log = log
 
     def stages(self) -> list[tuple[str, str]]:
-        """(layer, what the call's longest op had there)."""
+        """(layer, the stage of the call's longest op there)."""
         section = max(self.explanation.sections, key=lambda s: len(s.text))
         text = section.text.splitlines()
         shown = {
@@ -85,7 +85,7 @@ class Tour:
         return [(name, shown[name] or "-") for name in _STAGES]
 
     def runs(self) -> Iterator[tuple[str, str]]:
-        """(what ran, how long), from the timeline, in the order of their beginnings."""
+        """(what ran, how long), from the timeline, in order of start times."""
         for event in self.log.events:
             if event.kind in (Kind.CALL, Kind.STEP, Kind.NODE, Kind.PREPARE):
                 depth = _depth(event)
@@ -113,7 +113,7 @@ class Tour:
 
 
 def tour(fn: Callable[..., Any] | None = None, *args: Any, **kwargs: Any) -> Tour:
-    """Calls ``fn`` three times: once explained, once to warm up, once under the clock.
+    """Calls ``fn`` three times: explained, to warm up, and timed.
     Without a function the call is a softmax.
     """
     import pellucid
@@ -135,14 +135,14 @@ def tour(fn: Callable[..., Any] | None = None, *args: Any, **kwargs: Any) -> Tou
 
 
 def _field(text: list[str], name: str) -> str:
-    """The rest of an explanation's line."""
+    """The rest of an explanation's line after a prefix."""
     found = (line.split(None, 1)[1] for line in text if line.split()[:1] == [name]
              and len(line.split()) > 1)  # fmt: skip
     return next(found, "")
 
 
 def _block(text: list[str], name: str, *marks: str) -> str:
-    """The first line of an explanation's block with one of these."""
+    """The first line of an explanation's block that has one of these."""
     if f"  {name}" not in text:
         return _field(text, "function")
     lines = text[text.index(f"  {name}") + 1 :]
@@ -157,7 +157,7 @@ def _depth(event: Any) -> int:
 
 
 class _Callable(ModuleType):
-    """``pellucid.tour`` is this module and, called, its one function."""
+    """Makes the module callable: ``pellucid.tour(...)``."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Tour:
         return tour(*args, **kwargs)

@@ -305,7 +305,7 @@ def test_a_callable_with_nothing_to_group_is_left_alone():
     compiled = torch.compile(lambda x: x + 1)
     for _ in range(8):
         compiled(torch.ones(3))
-    assert "run as they are" in repr(explain(compiled))
+    assert "run without a region" in repr(explain(compiled))
 
 
 def test_a_callable_that_rests_is_still_the_same_callable():

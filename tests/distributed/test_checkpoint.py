@@ -106,7 +106,7 @@ class Runs:
 
 
 def test_errors_say_what_is_missing(tmp_path):
-    with pytest.raises(FileNotFoundError, match="not a whole checkpoint"):
+    with pytest.raises(FileNotFoundError, match="not a complete checkpoint"):
         checkpoint.load({}, checkpoint_id=tmp_path)
     checkpoint.save({"x": torch.ones(2)}, checkpoint_id=tmp_path)
     with pytest.raises(RuntimeError, match="Missing key"):

@@ -76,7 +76,7 @@ def test_planners_with_plans_of_their_own_are_refused(folder):
         """Would plan otherwise."""
 
     for planner in (Own(), DefaultSavePlanner()):
-        with pytest.raises(NotImplementedError, match="plans by itself"):
+        with pytest.raises(NotImplementedError, match="overrides planning"):
             checkpoint.load({}, checkpoint_id=folder, planner=planner)
 
 

@@ -1,1 +1,3 @@
-"""What is behind ``torch.compile``: regions, groups of ops, backends, explanations."""
+"""The implementation of ``torch.compile``: regions, groups of ops, backends,
+reports.
+"""

@@ -1,8 +1,8 @@
-"""Kernels of groups, made on a thread of their own.
+"""Compiles the kernels of groups on a background thread.
 
-The runtime calls ``request`` when it met a group of recorded ops the second time; the
-answer reaches it by ``_C._publish_group``, whenever it is ready. What a group computes
-does not depend on that: its kernel has the bits of its ops.
+The runtime calls ``request`` the second time that a group of recorded ops occurs; the
+kernel is delivered by ``_C._publish_group`` when it is ready. Results do not depend on
+the timing: the kernel has the same bits as the single ops.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _Request = tuple[int, bytes]
 
 
 class _Maker:
-    """The queue of requests and the thread that serves it; a daemon."""
+    """The queue of requests and the daemon thread that serves it."""
 
     def __init__(self) -> None:
         self.requests: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
@@ -58,7 +58,7 @@ _maker: Final[list[_Maker]] = [_Maker()]
 
 
 def _renew() -> None:
-    """A forked process has not the thread."""
+    """Restarts in a forked process, which does not inherit the thread."""
     _maker[0] = _Maker()
 
 
@@ -67,25 +67,23 @@ atexit.register(lambda: _maker[0].stop())
 
 
 def request(number: int, description: bytes) -> None:
-    """Asks for the kernel of group ``number``; returns at once."""
+    """Requests the kernel of group ``number``; returns immediately."""
     _maker[0].add((number, description))
 
 
 def wait(timeout: float | None = None) -> bool:
-    """Waits until the requested kernels have arrived; False after ``timeout``
-    seconds.
-    """
+    """Waits until the requested kernels are ready; False after ``timeout`` seconds."""
     return _maker[0].wait(timeout)
 
 
 def is_idle() -> bool:
-    """Whether every requested kernel has arrived."""
+    """Whether every requested kernel is ready."""
     return _maker[0].left == 0
 
 
 def make(number: int, description: bytes) -> None:
-    """Gives one kernel to the runtime, or tells it why there is none: as it was stored,
-    or made now.
+    """Delivers one kernel to the runtime, cached or newly compiled, or the reason for
+    its absence.
     """
     from pellucid._C._runtime import stored_answers
 
@@ -98,9 +96,9 @@ def make(number: int, description: bytes) -> None:
         else:
             _C._publish_group(number, stored.answer)
             if _C._recorded_groups()[number][2] == _C._OTHER_BITS:
-                stored_answers.forget(description)  # an op means something else now
+                stored_answers.forget(description)  # an op was redefined meanwhile
     except Exception as error:
-        # The ops run one by one, as they did; pellucid.explain shows the reason.
+        # The ops keep running one by one; pellucid.explain shows the reason.
         _C._refuse_group(number, _reason(error))
 
 
@@ -111,7 +109,7 @@ def _make_and_store(number: int, description: bytes) -> None:
     with stored_answers.noting() as notes:
         try:
             found = answer_group(description)
-        except LookupError as error:  # there is no such kernel, whenever it is asked
+        except LookupError as error:  # no such kernel exists; the answer is final
             stored = stored_answers.Stored(None, _reason(error), notes)
             stored_answers.save(description, stored)
             raise

@@ -1,4 +1,4 @@
-"""Functions and modules as ``torch.compile`` gives them back."""
+"""The functions and modules that ``torch.compile`` returns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _runners: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 
 
 def make_runner(fn: Callable[..., Any], settings: Settings) -> Compilation:
-    """What runs the calls of ``fn``."""
+    """The compilation that runs the calls of ``fn``."""
     name = getattr(fn, "__qualname__", type(fn).__name__)
     runner = Compilation(name, settings)
     _runners.add(runner)
@@ -24,7 +24,7 @@ def make_runner(fn: Callable[..., Any], settings: Settings) -> Compilation:
 
 
 def all_runners() -> list[Any]:
-    """Those of all compiled callables that are alive."""
+    """The compilations of all live compiled callables."""
     return list(_runners)
 
 
@@ -36,7 +36,7 @@ def innermost(fn: Any) -> Any:
 
 
 def compile_function(fn: Callable[..., Any], settings: Settings) -> Callable[..., Any]:
-    """A function that calls ``fn`` in a region, under its name and signature."""
+    """A function with the name and signature of ``fn`` that calls it in a region."""
     fn = innermost(fn)
     runner = make_runner(fn, settings)
     compiled = _C.CompiledFunction(fn, runner)
@@ -51,7 +51,7 @@ def compile_function(fn: Callable[..., Any], settings: Settings) -> Callable[...
 
 @offered.into("_dynamo.backends.debugging.BUILT_IN")
 def inductor(gm: Any, example_inputs: Sequence[Any], **options: Any) -> Any:
-    """The default backend, of a graph: its ops are recorded and grouped
+    """The default backend applied to a graph: its ops are recorded and grouped
     (docs/compile.md).
     """
     return compile_function(gm.forward, Settings())

@@ -1,10 +1,9 @@
-"""A compiled callable: its region, what its first call recorded, and when to stop.
+"""The state of a compiled callable: its region, its first call, and when to stop.
 
-Python runs in every call. In a region the runtime (runtime/record) records ops of
-single elements and runs them in groups; everything else runs at once. Where several
-calls had too little to group, or a trial (trial.py) found them faster without a region,
-later ones run without one, and some are looked at again: a callable is left as fast as
-it was.
+Python runs in every call. In a region the runtime (runtime/record) records elementwise
+ops and runs them in groups; everything else runs immediately. If several calls had too
+little to group, or a trial (trial.py) found them faster without a region, later calls
+run without one and some are tried again, so that a compiled callable is never slower.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from pellucid._compile.replays import Replayer
 from pellucid._compile.settings import Settings
 from pellucid._compile.trial import Trial
 
-# Calls with too little to group before a callable is left alone, and how long at most.
+# Calls with too little to group before calls run without a region, and for how many.
 _PATIENCE: Final = 4
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 16, 4096
 # Calls with enough to group between trials: first, and at most.
 _TRUST, _LONGEST_TRUST = 8, 8192
-# What a pass over an element in the cache costs, a recorded op, and a region: ns.
+# Costs in ns: a pass over one cached element, a recorded op, a region.
 _ELEMENT, _RECORD, _REGION = 0.05, 60, 1000
 
 
@@ -48,12 +47,12 @@ class Compilation(_C.CompilationBase):
         state.note_compilation(self)
 
     def reset(self) -> None:
-        """As before the first call."""
-        self.graphs: Any = None  # what hands graphs to the user's backend
+        """Resets the state to that before the first call."""
+        self.graphs: Any = None  # passes graphs to the user's backend
         self.calls = 0
         self.fruitless = 0
         self.pause = _SHORTEST_PAUSE
-        # Calls that run without a region; 0 for fullgraph, which always looks.
+        # Calls that run without a region; 0 for fullgraph, which always uses one.
         self.left = 0
         self.events: list[Event] | None = None
         self.region_lost = False  # there was too little to group, or it was slower
@@ -135,7 +134,7 @@ class Compilation(_C.CompilationBase):
     def _learn(
         self, before: tuple[int, ...], after: tuple[int, ...], time: int
     ) -> None:
-        if self.settings.fullgraph:  # a region has to find what reads values
+        if self.settings.fullgraph:  # only a region detects reads of values
             return
         recorded, spared = after[0] - before[0], after[4] - before[4]
         if _ELEMENT * spared > _RECORD * recorded + _REGION:
@@ -148,7 +147,9 @@ class Compilation(_C.CompilationBase):
             self._leave_alone()
 
     def _continue_trial(self, time: int) -> None:
-        """A call in a region with enough to group has taken ``time`` nanoseconds."""
+        """Records that a call in a region with enough to group took ``time``
+        nanoseconds.
+        """
         trial = self.trial
         if trial:
             trial.add(time, without=False)

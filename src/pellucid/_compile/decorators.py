@@ -1,4 +1,4 @@
-"""``disable``, ``set_stance`` and the marks on tensors and functions."""
+"""``disable``, ``set_stance`` and other annotations for ``torch.compile``."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def disable(
     reason: str | None = None,
     wrapping: bool = True,
 ) -> Any:
-    """``fn`` as it is, also inside compiled callables; a decorator without it.
+    """``fn`` uncompiled, also inside compiled callables; without ``fn`` a decorator.
 
-    In a region its ops run at once; callables of ``fullgraph=True`` refuse to call it.
+    In a region its ops run immediately; callables with ``fullgraph=True`` refuse it.
     """
     if fn is None:
         return lambda function: disable(function, recursive, reason=reason)
@@ -70,23 +70,25 @@ def _refuse_in_full_graph(fn: Any, reason: str | None) -> None:
 
 
 def graph_break(msg: str = "") -> None:
-    """Runs what was recorded so far; a callable of ``fullgraph=True`` refuses."""
+    """Runs the recorded ops; refused in a callable with ``fullgraph=True``."""
     from pellucid._dynamo.exc import Unsupported
 
     mode = state.capture()
     if mode is not None:
-        mode.run(f"the program asks for a break: {msg}")
+        mode.run(f"the program requests a graph break: {msg}")
     elif _C._region_depth():
         if _C._region_refuses_reads():
-            raise Unsupported(f"fullgraph=True: the program asks for a break: {msg}")
+            raise Unsupported(
+                f"fullgraph=True: the program requests a graph break: {msg}"
+            )
         _C._exclude_recording(_C._exclude_recording(True))
 
 
 class set_stance:
-    """How compiled callables behave from now on; also a scope and a decorator.
+    """Sets how compiled callables run; also a context manager and a decorator.
 
-    "force_eager" runs them as they are written. The others are as "default", for
-    nothing is ever compiled again. RuntimeError for names that are none. Example::
+    "force_eager" runs them eagerly. The other stances equal "default", since nothing is
+    ever recompiled. RuntimeError for unknown names. Example::
 
         >>> import pellucid as torch
         >>> with torch.compiler.set_stance("force_eager"):
@@ -107,10 +109,10 @@ class set_stance:
                 f"give one of {', '.join(state.STANCES)}"
             )
         if force_backend is not None and stance != "default":
-            raise RuntimeError("force_backend goes with the stance 'default' only")
+            raise RuntimeError("force_backend needs the stance 'default'")
         if force_backend is not None:
             raise NotImplementedError(
-                "set_stance(force_backend=...) is not there; "
+                "set_stance(force_backend=...) is not supported; "
                 "give the backend to torch.compile"
             )
         self._before = state.stance()
@@ -136,7 +138,7 @@ class set_stance:
 
 
 def allow_in_graph(fn: _F) -> _F:
-    """``fn`` itself: Python runs in every call, so nothing needs to be allowed."""
+    """Returns ``fn``: Python runs in every call, so this has no effect."""
     if isinstance(fn, (list, tuple)):
         return [allow_in_graph(each) for each in fn]
     if not callable(fn):
@@ -147,7 +149,7 @@ def allow_in_graph(fn: _F) -> _F:
 
 
 def assume_constant_result(fn: _F) -> _F:
-    """``fn`` itself, called every time: its result need not be constant."""
+    """Returns ``fn``, which is called every time: its result need not be constant."""
     return fn
 
 
@@ -160,20 +162,20 @@ def mark_dynamic(
     max: int | None = None,
     specialize_on: Any = None,
 ) -> None:
-    """Says that sizes vary: graphs for backends are made for all sizes at once.
+    """Marks sizes as dynamic: graphs for backends are made for all sizes at once.
 
-    The engine of the default backend specialises nothing on sizes.
+    The default backend does not specialise on sizes.
     """
     _mark(t, "_dynamo_dynamic_indices", index)
 
 
 def maybe_mark_dynamic(t: Any, index: int | list[int] | tuple[int, ...]) -> None:
-    """Says that sizes may vary, as ``mark_dynamic`` does."""
+    """Marks sizes as dynamic, like ``mark_dynamic``."""
     _mark(t, "_dynamo_dynamic_indices", index)
 
 
 def mark_static(t: Any, index: int | list[int] | tuple[int, ...] | None = None) -> None:
-    """Says that sizes do not vary, for graphs of ``dynamic=True``; all without
+    """Marks sizes as static, for graphs with ``dynamic=True``; all sizes without
     ``index``.
     """
     if not inspect.isclass(t):
@@ -182,7 +184,7 @@ def mark_static(t: Any, index: int | list[int] | tuple[int, ...] | None = None) 
 
 
 def mark_static_address(t: Any, guard: bool = True) -> None:
-    """Says that a tensor stays where it is, which nothing depends on."""
+    """Marks a tensor's address as static, which has no effect."""
     from pellucid import Tensor
 
     if not isinstance(t, Tensor):
@@ -201,7 +203,7 @@ def _mark(t: Any, name: str, index: int | list[int] | tuple[int, ...]) -> None:
 
 
 def reset() -> None:
-    """Forgets what the counters counted; compiled callables are judged again."""
+    """Clears the counters and the state of compiled callables."""
     from pellucid._compile.callables import all_runners
     from pellucid._dynamo.utils import counters
 

@@ -1,10 +1,10 @@
-"""What a call can read of Python's objects, found by looking at a call that ran.
+"""The read set: the Python objects that a call can read, found by observing a call.
 
-A replay (replays.py) is right as long as Python would do the same again. Python's
-calls are watched with ``sys.setprofile`` while one call runs; what the functions that
-ran can name, and what that leads to, is the *read set*. It may be larger than what was
-read, never smaller: where an object could be read in a way that is not understood,
-there is no read set, but a reason. ``_C.ReadSet`` compares it with what is there.
+A replay (replays.py) is correct as long as Python would do the same again. One call
+runs under ``sys.setprofile``; the objects that the called functions can name, and all
+objects reachable from these, are the *read set*. It may be larger than what was read,
+never smaller: if an object could be read in an unknown way, there is no read set, but a
+reason. ``_C.ReadSet`` compares it with the current state.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ import pellucid
 from pellucid import _C, Tensor
 from pellucid._package.lazy import LazyValue
 
-# C functions whose results follow from their arguments, which may change the lists and
-# dicts they are given: a change of what the read set has is seen.
+# C functions whose results depend only on their arguments. They may change lists and
+# dicts among these: changes of the read set are detected.
 _PURE_FUNCTIONS: Final = frozenset(
     f"builtins.{name}"
     for name in (
@@ -39,7 +39,7 @@ _PURE_METHODS: Final = (
     *(float, bool, complex, slice, range, types.MappingProxyType),
 )
 _PURE_MODULES: Final = frozenset({"math", "operator", "_operator", "cmath"})
-# Likewise of the runtime: what they read is a word of the thread, which is compared.
+# The same for the runtime: they read only a word of the thread, which is compared.
 _RUNTIME: Final = frozenset(
     (
         *("_timeline_is_on", "__enter__", "__exit__", "is_grad_enabled"),
@@ -50,7 +50,7 @@ _CONTEXTS: Final = (
     *(pellucid.no_grad, pellucid.enable_grad, pellucid.set_grad_enabled),
     pellucid.inference_mode,
 )
-# Of tensors: other methods than ops, which read only what is compared.
+# Tensor methods that are not ops and read only compared state.
 _TENSOR_METHODS: Final = frozenset(
     (
         *("backward", "size", "dim", "ndimension", "numel", "nelement", "stride"),
@@ -59,7 +59,7 @@ _TENSOR_METHODS: Final = frozenset(
         *("is_signed", "get_device"),
     )
 )
-# Attributes of tensors that follow from what a replay keeps the same.
+# Attributes of tensors that depend only on state that a replay checks.
 _TENSOR_ATTRIBUTES: Final = frozenset(
     (
         *("shape", "dtype", "device", "layout", "ndim", "itemsize", "nbytes"),
@@ -67,9 +67,9 @@ _TENSOR_ATTRIBUTES: Final = frozenset(
         *("is_cpu", "is_cuda", "is_meta", "is_sparse", "is_quantized"),
     )
 )
-# What the program must not name: other attributes of tensors, and ways to objects that
-# names do not show. The package's own functions read them only where they decide
-# nothing.
+# Names that the program must not use: other attributes of tensors, and access to
+# objects that is not visible by name. The package's own functions read them only where
+# they do not affect results.
 _REFUSED_NAMES: Final = (
     frozenset(
         (
@@ -89,7 +89,7 @@ _REFUSED_NAMES: Final = (
         if isinstance(value, types.GetSetDescriptorType)
     )
 ) - _TENSOR_ATTRIBUTES
-# What calls functions that it is given: those of C are not seen then.
+# Functions that call their arguments: calls of C functions are not visible then.
 _CALLS_OTHERS: Final = (
     *(map, filter, iter, functools.reduce, functools.partial),
     *(collections.defaultdict, itertools.accumulate, itertools.dropwhile),
@@ -120,11 +120,11 @@ _MOST_OBJECTS: Final = 50_000
 
 
 class Unreadable(Exception):
-    """Why there is no read set."""
+    """The reason why there is no read set."""
 
 
 class Watch:
-    """Which Python functions and which C functions run in a scope, on this thread."""
+    """Records the Python and C functions that run in a scope, on this thread."""
 
     def __init__(self) -> None:
         self.codes: dict[types.CodeType, dict[str, Any]] = {}  # to their globals
@@ -132,7 +132,7 @@ class Watch:
         self._collects = False
 
     def __enter__(self) -> Watch:
-        # Finalizers of garbage that is found now do not belong to the call.
+        # Collects garbage first: its finalizers do not belong to the call.
         self._collects = gc.isenabled()
         gc.disable()
         sys.setprofile(self._see)
@@ -183,7 +183,7 @@ _names_of_ops: set[str] = set()
 
 
 def _op_names() -> set[str]:
-    """The names that methods of tensors which are ops have."""
+    """The names of tensor methods that are ops."""
     if not _names_of_ops:
         for name, *_ in _C._list_ops():
             _names_of_ops.add(name.rpartition("::")[2].partition(".")[0])
@@ -191,7 +191,7 @@ def _op_names() -> set[str]:
 
 
 def is_own(code: types.CodeType) -> bool:
-    """Whether the package wrote it."""
+    """Whether it is code of this package."""
     return code.co_filename.startswith(_FOLDER)
 
 
@@ -201,7 +201,7 @@ _FOLDER: Final = str(pellucid.__file__).rpartition("/")[0] + "/"
 class Reads:
     """The read set of the functions that ran, from ``roots`` on.
 
-    ``entries`` is what ``_C.ReadSet`` takes, ``tensors`` those that it leads to.
+    ``entries`` is the argument of ``_C.ReadSet``, ``tensors`` the reachable tensors.
     """
 
     def __init__(self, watch: Watch, roots: Iterable[Any]) -> None:
@@ -252,17 +252,17 @@ class Reads:
                 continue
             self._found[id(found)] = found
             if len(self._found) > _MOST_OBJECTS:
-                raise Unreadable("it leads to too many objects")
+                raise Unreadable("it reaches too many objects")
             self._visit(found)
 
     def _visit(self, found: Any) -> None:
-        kind = type(found)  # of a proxy, `isinstance` gives what it wraps
+        kind = type(found)  # for a proxy, `isinstance` sees the wrapped type
         if issubclass(kind, Tensor):
             self._visit_tensor(found)
         elif kind in _IMMUTABLE:
             return
         elif kind is LazyValue:
-            if found.is_used():  # by the program; if not, nothing is read through it
+            if found.is_used():  # by the program; otherwise nothing is read through it
                 self._waiting.append(found.__wrapped__)
         elif kind in _DICTS:
             self._visit_dict(found)
@@ -295,13 +295,13 @@ class Reads:
         elif kind is types.GenericAlias or kind.__module__ in _NEVER_READ:
             return
         elif kind is _CACHED and is_own(found.__wrapped__.__code__):
-            self._waiting.append(found.__wrapped__)  # what it gives never changes
+            self._waiting.append(found.__wrapped__)  # its result never changes
         elif kind is _C.CompiledFunction:
             raise Unreadable("it calls a compiled callable")
         elif kind is _C.overridable:
             self._waiting.append(found.__wrapped__)
         elif kind in _CONTEXTS[:2] and "prev" not in self._user_names:
-            return  # it has nothing but the mode before it
+            return  # its only state is the previous mode
         elif kind.__name__ in _PARTS_OF_THE_RUNTIME and _is_ours(kind):
             return
         else:
@@ -329,7 +329,7 @@ class Reads:
         self._waiting.append(function.__dict__)
         self.entries.append(("function", function))
         if function.__code__ not in self._watch.codes:
-            return  # only who it is could be read
+            return  # only its identity can be read
         self._ran.add(function.__code__)
         self._waiting += function.__defaults__ or ()
         if function.__kwdefaults__:
@@ -345,17 +345,19 @@ class Reads:
             self._check_callers(function, names)
 
     def _check_callers(self, function: Any, names: set[str]) -> None:
-        """What calls others by C hides which functions of C run."""
+        """Refuses functions that call others from C, which hides calls of C
+        functions.
+        """
         for space in (function.__globals__, function.__builtins__):
             for name in names & space.keys():
                 self._check_caller(name, space[name])
 
     def _check_caller(self, name: str, found: Any) -> None:
         if any(found is caller for caller in _CALLS_OTHERS):
-            raise Unreadable(f"{name} may call what is not seen")
+            raise Unreadable(f"{name} may call functions that are not observed")
 
     def _visit_names(self, namespace: dict[str, Any], names: Iterable[str]) -> None:
-        """Of a namespace, entries that are read by name."""
+        """Adds the entries of a namespace that are read by name."""
         chosen = tuple(sorted(set(names)))
         self.entries.append(("names", namespace, chosen))
         self._waiting += [namespace[n] for n in chosen if n in namespace]
@@ -385,7 +387,9 @@ class Reads:
                 self._waiting.append(value)
 
     def _check_descriptor(self, value: Any) -> None:
-        """What the interpreter calls by itself is not seen if it is of C."""
+        """Refuses C functions that the interpreter calls implicitly, which are not
+        observed.
+        """
         if isinstance(value, types.BuiltinFunctionType) and not _is_ours(value):
             raise Unreadable(f"the interpreter calls {value.__name__}")
 
@@ -402,8 +406,8 @@ class Reads:
                 self._waiting.append(value)
 
     def _reach_all_that_ran(self) -> None:
-        """Functions that were made while the call ran are parts of others, and the
-        runtime calls the package's own: bodies of composites.
+        """Handles functions without a known owner: those created during the call are
+        parts of others, and the runtime calls the package's own (bodies of composites).
         """
         for code in self._watch.codes:
             if code in self._parts_of_known():
@@ -430,7 +434,7 @@ def _is_ours(found: Any) -> bool:
 
 
 def _has_only_a_dict(kind: type) -> bool:
-    """Whether its instances have a dict, but no other state that C knows of."""
+    """Whether its instances have a dict, but no other state in C."""
     base = next(c for c in kind.__mro__ if not c.__flags__ & 1 << 9)
     if base not in (object, _C.ModuleBase) or not kind.__dictoffset__:
         return False
@@ -449,7 +453,7 @@ def _has_only_a_dict(kind: type) -> bool:
 
 
 def _handles_errors(code: types.CodeType) -> bool:
-    """Whether the program goes on after an error, or does something for it."""
+    """Whether the program handles exceptions."""
     if is_own(code):
         return False
     if code.co_name == "__exit__":
@@ -460,7 +464,7 @@ def _handles_errors(code: types.CodeType) -> bool:
 
 
 def _global_names(code: types.CodeType) -> set[str]:
-    """Names that a function, and those that it defines, may take from its globals."""
+    """Global names used by a function and its nested functions."""
     names = {
         instruction.argval
         for instruction in dis.get_instructions(code)
@@ -473,7 +477,7 @@ def _global_names(code: types.CodeType) -> set[str]:
 
 
 def _shared_roots() -> list[Any]:
-    """What the runtime itself reads of Python in every call."""
+    """The Python state that the runtime itself reads in every call."""
     from pellucid._compile import state
     from pellucid.nn.modules import _calls
 

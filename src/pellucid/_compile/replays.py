@@ -1,11 +1,11 @@
 """``mode="reduce-overhead"``: calls that run again without Python.
 
-A call is looked at three times. First ``read_set.py`` finds what Python could read in
-it. Then two calls are captured (runtime/record/capture.h): the ops that they run, with
-where each operand comes from. If both did the same, changed nothing that Python can
-read, gave results that can be made again, and a ``_C.Replay`` of it is faster than
-Python, it runs later calls as long as arguments, tensors and the read set are as they
-were. Other calls run Python, as do all where this fails: ``explain`` says why.
+A callable is analysed in three calls. First ``read_set.py`` finds what Python can read
+in a call. Then two calls are captured (runtime/record/capture.h): their ops, with the
+source of each operand. If both captures are equal, changed nothing that Python can
+read, have results that can be rebuilt, and a ``_C.Replay`` is faster than Python, it
+runs later calls as long as arguments, tensors and the read set are unchanged. Other
+calls run Python, as do all calls if a step fails: ``explain`` shows the reason.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ _LEAST_OPS: Final = 6
 
 
 class Replayer:
-    """The replays of one compiled callable, and the calls that lead to them.
+    """The replays of one compiled callable, and the analysis that creates them.
 
-    One thread at a time looks at calls; those of others run as they are.
+    One thread at a time analyses calls; those of other threads run normally.
     """
 
     def __init__(self, compilation: Any) -> None:
         self.compilation = compilation
         self.reason: str | None = None  # why the last attempt failed
         self._lock = threading.Lock()
-        self._until = _WARM_UP  # calls that run as they are before the next attempt
+        self._until = _WARM_UP  # calls that run normally before the next attempt
         self._pause = _FIRST_PAUSE
         self._reads: Reads | None = None
-        self._known: Any = None  # how that was when it was found
+        self._known: Any = None  # its state when it was found
         self._objects: list[Any] = []  # the arguments that led to it
         self._first: Any = None  # the first of two captures
-        self._candidate: Any = None  # what the clock judges, and with what
+        self._candidate: Any = None  # the replay being timed, and its arguments
         self._trial = Trial()
 
     def wants(self) -> bool:
-        """Whether to look at the call that begins now: where regions gain nothing."""
+        """Whether to analyse the next call: if regions gain nothing."""
         if not (self.compilation.region_lost or self._is_forced()):
             return False
         if self._until > 0:
@@ -59,11 +59,11 @@ class Replayer:
         return bool(self.compilation.settings.replays == "always")
 
     def is_looking(self) -> bool:
-        """Whether it has not failed yet, or looks at calls now."""
+        """Whether it has not failed yet, or is analysing calls."""
         return self.reason is None
 
     def run(self, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        """Runs a call by Python and looks at it."""
+        """Runs a call in Python and analyses it."""
         if not self._lock.acquire(blocking=False):
             return fn(*args)
         try:
@@ -92,7 +92,7 @@ class Replayer:
         self, reads: Reads, fn: Callable[..., Any], args: tuple[Any, ...]
     ) -> Any:
         known = self._known
-        # What changed since it was found may lead to other objects.
+        # Changes since it was found may make other objects reachable.
         if known.difference() or not _same_objects(self._objects, _objects_of(args)):
             return self._find_reads(fn, args)
         watch = Watch()
@@ -133,13 +133,13 @@ class Replayer:
         return result
 
     def _try(self, replay: Any, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        """By turns Python and the replay run calls, and the clock decides."""
+        """Alternates Python and the replay, and keeps the faster one."""
         trial = self._trial
         by_python = trial.is_without_region()
         start = perf_counter_ns()
         found = None if by_python else replay.run(args)
         if found is None and not by_python:
-            self._fail("what the call reads has changed")
+            self._fail("the call's read set has changed")
             return fn(*args)
         result = fn(*args) if found is None else found[0]
         trial.add(perf_counter_ns() - start, without=by_python)
@@ -164,7 +164,7 @@ class Replayer:
         self._pause = min(2 * self._pause, _LONGEST_PAUSE)
 
     def _forget_stale(self) -> None:
-        """Of replays whose read set has changed."""
+        """Removes replays whose read set has changed."""
         known = self.compilation.replays or ()
         self.compilation.replays = tuple(r for r in known if r.difference() is None)
 

@@ -1,6 +1,6 @@
 """``pellucid.explain(compiled)``: what a compiled callable records, and what runs.
 
-Reads what the first call left behind (compilation.py) and the table of groups.
+Reads the record of the first call (compilation.py) and the table of groups.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class Segment(NamedTuple):
     """Ops that were recorded until their values were needed."""
 
     recorded: tuple[Event, ...]
-    ran: tuple[Event, ...]  # ops that ran at once meanwhile
+    ran: tuple[Event, ...]  # ops that ran immediately meanwhile
     end: str
 
     def lines(self) -> Iterator[str]:
@@ -38,8 +38,8 @@ class GroupReport(NamedTuple):
     description: bytes
 
     def function(self) -> Any:
-        """The Graph of one element that the kernel computes; of a group with a sum or
-        the like, that of whole tensors.
+        """The Graph of elements that the kernel computes; for a group with a reduction,
+        the Graph of tensors.
         """
         import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
         from pellucid_compiler.specialise.anchored import graph_of, is_anchored
@@ -52,7 +52,7 @@ class GroupReport(NamedTuple):
 
 
 class CompilationReport:
-    """What ``explain`` prints of a compiled callable."""
+    """The report that ``explain`` prints for a compiled callable."""
 
     def __init__(self, compilation: Compilation) -> None:
         self.name = compilation.name
@@ -80,7 +80,7 @@ class CompilationReport:
             yield from others
         if self.resting:
             yield (
-                f"The next {self.resting} calls run as they are: the last ones had too "
+                f"The next {self.resting} calls run without a region: the last had too "
                 "little to group, or were not faster in a region."
             )
         yield from self._replay_lines()
@@ -97,7 +97,7 @@ class CompilationReport:
                 f"actions without Python, which would read {objects} objects"
             )
         if self.no_replay:
-            yield f"no replay of the last call that was looked at: {self.no_replay}"
+            yield f"no replay of the last call that was analysed: {self.no_replay}"
 
 
 def _segments(events: list[Event]) -> Iterator[Segment]:
@@ -123,7 +123,7 @@ def _short(op: str | None) -> str:
 def _by_place(
     events: tuple[Event, ...], with_reason: bool = False
 ) -> Iterator[tuple[str, list[str]]]:
-    """Ops in the order of the program, those of one line together."""
+    """Ops in program order, grouped by source line."""
     found: dict[str, list[str]] = {}
     for event in events:
         text = _short(event.op)

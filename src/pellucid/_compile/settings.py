@@ -23,9 +23,9 @@ class Settings:
     """How a callable is compiled.
 
     ``backend`` is a name or a function. The mode "reduce-overhead" replays calls
-    (replays.py) where that is faster; the option "replay" is "never", "faster" or
-    "always", whatever the clock says. Other modes and options name trade-offs that this
-    engine does not have.
+    (replays.py) if that is faster; the option "replay" is "never", "faster" or "always"
+    (without timing). Other modes and options select trade-offs that this engine does
+    not have.
     """
 
     backend: str | Callable[..., Any] = "inductor"
@@ -42,14 +42,14 @@ class Settings:
 
     @property
     def takes_graphs(self) -> bool:
-        """Whether the backend is a function, given or registered, of a graph."""
+        """Whether the backend is a function of graphs, given or registered."""
         return self.backend not in ("inductor", *RUN_AS_WRITTEN)
 
 
 def check_settings(
     backend: Any, fullgraph: bool, dynamic: bool | None, mode: Any, options: Any
 ) -> Settings:
-    """Raises what PyTorch raises for arguments that do not go together."""
+    """Raises PyTorch's errors for incompatible arguments."""
     from pellucid._dynamo.backends.registry import is_known
     from pellucid._dynamo.exc import InvalidBackend
 

@@ -1,4 +1,4 @@
-"""What holds for all compiled callables: stance, backends without functions."""
+"""Global state of compiled callables: the stance, built-in backends, observers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 from weakref import WeakSet
 
-# Backends that are given graphs only to run them as they are.
+# Backends that only run the graphs they receive.
 RUN_AS_WRITTEN: Final = ("eager", "eager_noexcept", "eager_debug", "aot_eager")
 STANCES: Final = (
     "default",
@@ -18,7 +18,7 @@ STANCES: Final = (
     "eager_on_recompile",
     "fail_on_recompile",
 )
-# What reports look at (diagnose): all that are in use, and all made while one records.
+# For reports (diagnose): live callables, and those created during a recording.
 _in_use: Final[WeakSet[Any]] = WeakSet()
 _observers: Final[list[list[Any]]] = []
 _stance: Final[list[str]] = ["default"]
@@ -26,7 +26,7 @@ _threads: Final = threading.local()
 
 
 def note_compilation(made: Any) -> None:
-    """Of every compiled callable, when it is made."""
+    """Registers every compiled callable when it is created."""
     _in_use.add(made)
     for observer in _observers:
         observer.append(made)
@@ -34,7 +34,7 @@ def note_compilation(made: Any) -> None:
 
 @contextmanager
 def compilations() -> Iterator[list[Any]]:
-    """A list of those in use and of those that are made inside."""
+    """A scope: lists the live callables and those created inside."""
     found = list(_in_use)
     _observers.append(found)
     try:
@@ -52,14 +52,14 @@ def set_stance(name: str) -> None:
 
 
 def capture() -> Any:
-    """The mode that records this thread's ops for a backend (capture/mode.py), or
+    """The mode (capture/mode.py) that captures this thread's graphs for a backend, or
     None.
     """
     return getattr(_threads, "capture", None)
 
 
 def set_capture(mode: Any) -> Any:
-    """Returns the one before."""
+    """Sets the mode; returns the previous one."""
     before = capture()
     _threads.capture = mode
     return before

@@ -1,8 +1,8 @@
-"""Whether a region makes a callable faster: some calls with one, some without.
+"""A trial of whether a region makes a callable faster: times calls with and without.
 
-What a region spares is estimated of the ops that it recorded; what recording costs the
-rest of the program cannot be. So calls are timed in both ways by turns, since sizes and
-the machine's load change over time, and the faster way is taken for a while.
+The savings of a region can be estimated from its recorded ops; the cost of recording
+for the rest of the program cannot. So calls are timed alternately in both ways, since
+sizes and the machine's load change over time, and the faster way is used for a while.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import Final
 
 _WITHOUT: Final = (False, True, True, False) * 2
-"""Which calls run without a region: programs may do different things by turns."""
+"""Which calls run without a region; irregular, since programs may alternate."""
 _GAIN: Final = 0.98
-"""What a region has to reach of the time without one."""
+"""The fraction of the time without a region that a region must reach."""
 
 
 class Trial:
-    """Times of calls, in nanoseconds. Threads may call at once: then a few calls more
-    than requested are timed.
+    """Times of calls, in nanoseconds. With concurrent threads a few more calls than
+    requested are timed.
     """
 
     def __init__(self) -> None:
@@ -27,11 +27,11 @@ class Trial:
         return sum(map(len, self.times.values()))
 
     def is_without_region(self) -> bool:
-        """Whether the next call is to run as it is."""
+        """Whether the next call runs without a region."""
         return _WITHOUT[min(self._count(), len(_WITHOUT) - 1)]
 
     def add(self, time: int, *, without: bool) -> None:
-        """A call has ended."""
+        """Records the end of a call."""
         self.times[without].append(time)
 
     def is_done(self) -> bool:

@@ -1,7 +1,7 @@
-"""``torch._dynamo``: the names of the capture that programs and libraries use.
+"""``torch._dynamo``: the interface of graph capture for programs and libraries.
 
-There is no capture of bytecode: Python runs in every call of a compiled callable, and
-its ops are recorded (docs/compile.md). What these names ask for is answered for that.
+There is no bytecode capture: Python runs in every call of a compiled callable, and its
+ops are recorded (docs/compile.md). These functions behave accordingly.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ __all__ = [
 
 
 def is_compiling() -> bool:
-    """Whether ops are recorded for a backend of the user.
+    """Whether ops are being recorded for a user's backend.
 
-    The default backend runs Python as it is written, and ops that it records give what
-    they give eagerly: then it is False.
+    False with the default backend, which runs the Python code unchanged and whose
+    recorded ops give the eager results.
     """
     return state.capture() is not None
 
@@ -97,7 +97,7 @@ def optimize_assert(backend: Any = "inductor", **options: Any) -> Any:
 
 
 def run(fn: Any = None) -> Any:
-    """``fn`` with what was compiled so far; a decorator without it."""
+    """``fn`` with only what was compiled so far; without ``fn`` a decorator."""
     return fn if fn is not None else lambda function: function
 
 

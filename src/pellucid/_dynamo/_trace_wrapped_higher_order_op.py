@@ -1,4 +1,4 @@
-"""Indexing by tensors that hold one number, for functions that vmap maps."""
+"""Indexing by 0-d tensors, for functions under vmap."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = ["TransformGetItemToIndex"]
 class TransformGetItemToIndex(TorchFunctionMode):
     """A scope in which ``x[i, j]`` gathers, whether i and j are numbers or tensors.
 
-    Outside, an index tensor of one number selects a view, for which it is read: values
-    of tensors that vmap maps cannot be.
+    Outside, a 0-d index tensor selects a view, for which its value is read; values of
+    tensors under vmap cannot be read.
     """
 
     def __torch_function__(

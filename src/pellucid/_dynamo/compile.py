@@ -24,22 +24,22 @@ def compile(
     disable: bool = False,
     recompile_limit: int | None = None,
 ) -> Any:
-    """``model`` with the same results, computed in fewer passes over memory.
+    """Compiles ``model``: the same results, computed in fewer passes over memory.
 
-    A module gives an ``OptimizedModule``, a function a function of the same name and
-    signature; without ``model`` this is a decorator. Python runs in every call; ops of
-    single elements on many elements are recorded and run together, with the bits that
-    they have one by one. ``pellucid.explain(compiled)`` says what was recorded.
+    For a module it returns an ``OptimizedModule``, for a function one of the same name
+    and signature; without ``model`` it is a decorator. Python runs in every call;
+    elementwise ops on large tensors are recorded and fused, with the same bits as
+    single ops. ``pellucid.explain(compiled)`` reports what was recorded.
 
-    ``backend``: "inductor" is this engine, "eager" runs the program as it is. A
-    function, or the name of a registered one, gets a GraphModule and example inputs at
-    the first call, and gives a callable of these inputs, which runs in later calls;
-    where the program reads a value, the graph ends and another follows.
-    ``fullgraph=True`` raises where Python reads a tensor's value, with the line.
-    ``dynamic``: whether graphs of a backend have open sizes, by default from the second
-    size on; this engine never compiles again for sizes. ``mode`` and ``options`` are
-    passed to backends. RuntimeError for modes that do not exist, InvalidBackend for
-    unknown names, BackendCompilerFailed for what a backend raises.
+    ``backend``: "inductor" is this engine, "eager" runs the program eagerly. A
+    function, or the name of a registered one, receives a GraphModule and example inputs
+    at the first call, and returns a callable of these inputs, which runs in later
+    calls. If the program reads a value, there is a graph break. ``fullgraph=True``
+    raises if Python reads a tensor's value, with the source line. ``dynamic``: whether
+    graphs for a backend have dynamic sizes, by default from the second size on; this
+    engine never recompiles for sizes. ``mode`` and ``options`` are passed to backends.
+    RuntimeError for unknown modes, InvalidBackend for unknown names,
+    BackendCompilerFailed for an error in a backend.
 
     Example::
 
@@ -74,7 +74,7 @@ def compile(
 
 
 def _compiled(model: Any, settings: Settings) -> Any:
-    """A function, method, module, class or callable object, compiled."""
+    """Compiles a function, method, module, class or callable object."""
     from pellucid._compile.callables import compile_function
     from pellucid._dynamo.eval_frame import OptimizedModule
     from pellucid.nn import Module

@@ -1,8 +1,8 @@
-"""``torch._dynamo.config``: the settings that programs and libraries change.
+"""``torch._dynamo.config``: settings for programs and libraries.
 
-``disable`` is read in each call: compiled callables then run eagerly. The others change
-nothing, because what they limit does not happen: this engine has no guards, so that
-sizes and attributes never lead to another compilation.
+``disable`` is read in each call and runs compiled callables eagerly. The others have no
+effect in this engine: it has no guards, so sizes and attributes never cause
+recompilation.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ traceable_tensor_subclasses: set[type] = set()
 
 
 def _set(values: dict[str, Any]) -> dict[str, Any]:
-    """Sets settings; gives back what they were."""
+    """Sets settings; returns their previous values."""
     names = globals()
     unknown = [name for name in values if name not in names or name.startswith("_")]
     if unknown:
@@ -56,7 +56,7 @@ def _set(values: dict[str, Any]) -> dict[str, Any]:
 def patch(
     arg1: str | dict[str, Any] | None = None, arg2: Any = None, **kwargs: Any
 ) -> Iterator[None]:
-    """Other settings for a scope or, as a decorator, a function.
+    """Changes settings in a scope or, as a decorator, in a function.
 
     Example::
 

@@ -1,4 +1,4 @@
-"""What ``torch.compile`` gives for a module."""
+"""``OptimizedModule``: a compiled module."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ innermost_fn = innermost
 
 
 class OptimizedModule(Module):
-    """A module, ``_orig_mod``, whose calls are compiled, its hooks among them.
+    """Wraps a module, ``_orig_mod``, whose calls are compiled, including hooks.
 
-    Attributes are read from and set on it; parameters and buffers have its name as a
-    prefix. Example::
+    Attributes are read from and set on the inner module; names of parameters and
+    buffers have the prefix ``_orig_mod``. Example::
 
         >>> import pellucid as torch
         >>> compiled = torch.compile(torch.nn.Linear(2, 1), backend="eager")
@@ -28,7 +28,7 @@ class OptimizedModule(Module):
 
     def __init__(self, mod: Module, settings: Settings | None = None) -> None:
         super().__init__()
-        del self.__dict__["training"]  # the module's
+        del self.__dict__["training"]  # of the inner module
         self.__dict__["_settings"] = settings = settings or Settings()
         compiled: Any = compile_function(mod, settings)
         self.__dict__["forward"] = compiled
@@ -40,7 +40,7 @@ class OptimizedModule(Module):
         return self._orig_mod
 
     def get_compiler_config(self) -> dict[str, Any]:
-        """The options that ``torch.compile`` was given."""
+        """The options of ``torch.compile``."""
         return dict(self._settings.options)
 
     def __getattr__(self, name: str) -> Any:

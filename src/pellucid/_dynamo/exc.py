@@ -6,15 +6,15 @@ from typing import Any
 
 
 class TorchDynamoException(RuntimeError):
-    """The base of all."""
+    """The base class of all errors."""
 
 
 class InternalTorchDynamoError(TorchDynamoException):
-    """A fault of the capture itself."""
+    """An internal error of the capture."""
 
 
 class ResetRequired(TorchDynamoException):
-    """Two backends for one callable need ``torch._dynamo.reset()`` between them."""
+    """A callable was compiled by two backends without ``torch._dynamo.reset()``."""
 
 
 class InvalidBackend(TorchDynamoException):
@@ -40,7 +40,7 @@ class BackendCompilerFailed(TorchDynamoException):
 
 
 class Unsupported(TorchDynamoException):
-    """``fullgraph=True`` promised one graph, and the program needs a value before."""
+    """The program has a graph break, which ``fullgraph=True`` forbids."""
 
     def __init__(self, msg: str, *, case_name: str | None = None) -> None:
         super().__init__(msg)
@@ -49,7 +49,7 @@ class Unsupported(TorchDynamoException):
 
 
 class RecompileError(TorchDynamoException):
-    """A graph would have to be captured again where that was forbidden."""
+    """A graph would have to be recompiled where that is forbidden."""
 
 
 class RecompileLimitExceeded(Unsupported):
@@ -57,11 +57,11 @@ class RecompileLimitExceeded(Unsupported):
 
 
 class FailOnRecompileLimitHit(RecompileLimitExceeded):
-    """The same, where ``config.fail_on_recompile_limit_hit`` asks for an error."""
+    """The same, if ``config.fail_on_recompile_limit_hit`` is set."""
 
 
 class UserError(Unsupported):
-    """The program asks the capture for what it cannot give."""
+    """The program uses the capture in an unsupported way."""
 
 
 class UserErrorType:
@@ -73,7 +73,7 @@ class UserErrorType:
 
 
 def refuse_read(what: str, place: str) -> None:
-    """Raises for a region of ``fullgraph=True`` in which ``what`` reads a value."""
+    """Raises if ``what`` reads a value in a region with ``fullgraph=True``."""
     raise Unsupported(
         f"fullgraph=True: {what} needs the value of a tensor at {place}.\n"
         "What follows may depend on it, so that the callable is no longer one graph.\n"

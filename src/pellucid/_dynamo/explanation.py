@@ -1,6 +1,6 @@
-"""``torch._dynamo.explain``: the graphs of a callable, and why each ended.
+"""``torch._dynamo.explain``: the graphs of a callable, and its graph breaks.
 
-``pellucid.explain`` says what the engine of the default backend records instead.
+``pellucid.explain`` reports what the default backend records.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pellucid._compile.settings import Settings
 
 
 class BreakReason(NamedTuple):
-    """Why a graph ended before the callable did, and the line."""
+    """The reason of a graph break, and its source line."""
 
     reason: str
     user_stack: tuple[str, ...]
@@ -21,7 +21,7 @@ class BreakReason(NamedTuple):
 
 @dataclass
 class ExplainOutput:
-    """What one call of a callable gives to a backend."""
+    """The graphs that one call of a callable passes to a backend."""
 
     graphs: list[Any]
     graph_count: int
@@ -50,7 +50,7 @@ class ExplainOutput:
 
 
 def explain(f: Callable[..., Any], *extra_args: Any, **extra_kwargs: Any) -> Any:
-    """``explain(f)(*args)``: calls ``f`` once and gives its graphs.
+    """``explain(f)(*args)``: calls ``f`` once and returns its graphs.
 
     Example::
 

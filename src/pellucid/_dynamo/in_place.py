@@ -12,7 +12,7 @@ from pellucid.nn import Module
 
 @offered.into("nn.modules.module.Module")
 def compile(self: Module, *args: Any, **kwargs: Any) -> None:
-    """As ``pellucid.compile``, in place: calls of the module are compiled."""
+    """Compiles calls of the module in place, by ``pellucid.compile``."""
     call = compile_callable(self._call_as_written, *args, **kwargs)
     self.__dict__["_compiled_call_impl"] = call
     _C.enable_module_hooks()

@@ -1,4 +1,4 @@
-"""``torch._tensor``: the Tensor class and what is written in Python about it.
+"""``torch._tensor``: the Tensor class and its parts written in Python.
 
 Read ``tensor.py`` first.
 """
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """What pickles name, imported lazily."""
+    """Names in pickles, imported lazily."""
     if name not in ("_SharedStorage", "_rebuild_subclass", "_rebuild_tensor"):
         raise AttributeError(f"module 'pellucid._tensor' has no attribute {name!r}")
     from pellucid._tensor import copying

@@ -1,7 +1,7 @@
-"""Deep copies and pickles of tensors: their storages and what is said beside them.
+"""Deep copies and pickles of tensors: their storages and metadata.
 
-Tensors that share a storage still share it after copying or pickling. Imported when
-first used; ``torch.save`` writes its own format (``serialization/_format``).
+Tensors that share a storage still share it after copying or pickling. Imported at
+first use; ``torch.save`` writes its own format (``serialization/_format``).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pellucid._tensor.kinds import kind_of
 if TYPE_CHECKING:
     from pellucid._tensor.tensor import Tensor
 
-# Pickles name what they call by this module, whatever the files are called.
+# Pickles refer to functions by this module, independent of the file names.
 _HOME = "pellucid._tensor"
 
 _storages: WeakValueDictionary[int, _SharedStorage] = WeakValueDictionary()
@@ -40,7 +40,7 @@ def _copied_storage(tensor: Tensor, memo: dict[int, Any]) -> Any:
     storage = tensor.untyped_storage()
     copies = memo.setdefault(id(_storages), {})
     if storage._cdata not in copies:
-        copies[storage._cdata] = (storage.clone(), storage)  # the key stays taken
+        copies[storage._cdata] = (storage.clone(), storage)  # keeps the key in use
     return copies[storage._cdata][0]
 
 
@@ -50,15 +50,15 @@ def _facts(tensor: Tensor, storage: Any) -> tuple[Any, ...]:
 
 
 def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
-    """What ``copy.deepcopy`` gives; the graph is not copied."""
+    """Implements ``copy.deepcopy``; the graph is not copied."""
     if id(tensor) in memo:
         return memo[id(tensor)]  # type: ignore[no-any-return]
     if not tensor.is_leaf:
         raise RuntimeError(
-            "only tensors that the user made can be deep-copied, not results of "
+            "only leaf tensors can be deep-copied, not results of "
             "ops with a gradient: use detach() or clone()"
         )
-    if kind_of(tensor) is None and not tensor.is_meta:  # which has nothing to share
+    if kind_of(tensor) is None and not tensor.is_meta:  # it has no memory to share
         result = _rebuild_tensor(*_facts(tensor, _copied_storage(tensor, memo)))
     else:
         result = tensor.detach().clone()
@@ -76,7 +76,7 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
 
 
 def reduced(tensor: Tensor, is_plain: bool) -> Any:
-    """For ``pickle``: a function and its arguments."""
+    """The function and arguments from which ``pickle`` rebuilds the tensor."""
     kind = kind_of(tensor)
     if kind is not None:
         return kind.reduced(tensor)
@@ -95,7 +95,7 @@ def _rebuild_tensor(
     stride: tuple[int, ...],
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor over `storage`; what pickles call."""
+    """A tensor over `storage`; called by pickles."""
     if isinstance(storage, _SharedStorage):
         storage = storage.storage
     tensor: Tensor = _C._tensor_over(storage, dtype, offset, size, stride)
@@ -106,7 +106,7 @@ def _rebuild_tensor(
 def _rebuild_subclass(
     cls: type[Tensor], facts: tuple[Any, ...], requires_grad: bool, state: Any
 ) -> Tensor:
-    """An object of a Tensor subclass; what pickles call."""
+    """An object of a Tensor subclass; called by pickles."""
     plain = _rebuild_tensor(*facts)
     is_plain = cls is type(plain)
     tensor = plain if is_plain else _C.TensorBase._make_subclass(cls, plain)
@@ -117,7 +117,7 @@ def _rebuild_subclass(
 
 
 def leaf_of(tensor: Tensor, requires_grad: bool = True) -> Tensor:
-    """The same values outside of the graph, as a leaf."""
+    """The same values as a leaf."""
     leaf = tensor.detach()
     leaf.requires_grad = requires_grad
     return leaf

@@ -1,4 +1,4 @@
-"""Methods of Tensor that write elements by Python functions of each.
+"""Methods of Tensor that apply a Python function to each element.
 
 Imported lazily (``_package/calls/offered.py``).
 """
@@ -15,13 +15,13 @@ from pellucid._tensor import Tensor
 
 @offered.method
 def apply_(self: Tensor, function: Callable[[Any], Any]) -> Tensor:
-    """Replaces each element by ``function`` of it: slow, one call of Python each."""
+    """Replaces each element ``x`` by ``function(x)``: slow, one Python call each."""
     return map2_(self, None, None, function)
 
 
 @offered.method
 def map_(self: Tensor, other: Tensor, function: Callable[[Any, Any], Any]) -> Tensor:
-    """Replaces each element by ``function`` of it and that of ``other``."""
+    """Replaces each element by ``function`` of it and the element of ``other``."""
     return map2_(self, other, None, function)
 
 
@@ -32,12 +32,12 @@ def map2_(
     y: Tensor | None,
     function: Callable[..., Any],
 ) -> Tensor:
-    """Replaces each element by ``function`` of it and those of ``x`` and ``y``, which
-    broadcast to this tensor. Raises RuntimeError if gradients are recorded.
+    """Replaces each element by ``function`` of it and the elements of ``x`` and ``y``,
+    which broadcast to this tensor. Raises RuntimeError if gradients are recorded.
     """
     if self.requires_grad and pellucid.is_grad_enabled():
         raise RuntimeError(
-            "a Python function of each element has no gradient: detach the tensor"
+            "an elementwise Python function has no gradient: detach the tensor"
         )
     others = [t.expand(self.shape) for t in (x, y) if t is not None]
     columns = [t.detach().flatten().tolist() for t in (self, *others)]

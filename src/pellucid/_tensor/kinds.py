@@ -1,8 +1,8 @@
-"""How tensors of parts (sparse, nested, quantized) print, pickle and are batched.
+"""A registry of how sparse, nested and quantized tensors print, pickle and batch.
 
-Their rooms register it when they are imported, which is before the first of their
-tensors is made: so nothing here imports them. Called by ``printing.py``,
-``copying.py`` and ``func/_vmap.py``.
+Each kind's package registers itself on import, before its first tensor is made; so this
+module imports none of them. Called by ``printing.py``, ``copying.py`` and
+``func/_vmap.py``.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from pellucid import _C
 if TYPE_CHECKING:
     from pellucid._tensor.tensor import Tensor
 
-    # Writes the values of a strided tensor, so many columns from the left.
+    # Formats the values of a strided tensor, indented by a number of columns.
     Write = Callable[[Tensor, int], str]
 
 
 class Kind(NamedTuple):
-    """What is special about one kind of tensor."""
+    """The functions of one kind of tensor."""
 
     # For ``pickle``: a function and its arguments.
     reduced: Callable[[Tensor], Any]
-    # The values, and what is said after them (size, dtype and the like).
+    # The text of the values, and the fields after them (size, dtype, ...).
     contents: Callable[[Tensor, int, Write], str] | None = None
     suffixes: Callable[[Tensor], list[str]] | None = None
-    # In place of both: all of the repr, with what is said of the gradient.
+    # Instead of both: the whole repr, with the gradient's fields.
     text: Callable[[Tensor, list[str]], str] | None = None
-    # Of nested tensors: the tensor of examples.
+    # For nested tensors: builds the tensor from examples.
     joined: Callable[[Sequence[Tensor]], Tensor] | None = None
 
 
@@ -37,14 +37,14 @@ _LOADERS: Final[dict[str, Callable[[], Kind]]] = {}
 
 
 def register_kind(name: str, load: Callable[[], Kind]) -> None:
-    """For the rooms of "sparse", "nested" and "quantized" tensors; ``load`` is called
-    when one is printed or pickled.
+    """Registers the kind "sparse", "nested" or "quantized"; ``load`` is called when
+    such a tensor is printed or pickled.
     """
     _LOADERS[name] = load
 
 
 def kind_of(tensor: Tensor) -> Kind | None:
-    """None for a strided tensor of numbers."""
+    """The kind of a tensor; None for a strided tensor of numbers."""
     if tensor.is_nested:
         return _LOADERS["nested"]()
     if tensor.is_quantized:

@@ -1,9 +1,9 @@
-"""Tensor types by name, as old programs write them: ``torch.LongTensor([1, 2])``.
+"""Legacy tensor types: ``torch.LongTensor([1, 2])``.
 
-A type is a constructor and something for ``isinstance``, ``Tensor.type`` and
-``set_default_tensor_type``; no tensor has it as its Python type. The names come from
-the dtypes in ``dtype_names.py``. Here too is what ``torch.Tensor(...)`` makes, which
-the runtime calls (``runtime/python/tensor_type.cpp``).
+A type is a constructor and works with ``isinstance``, ``Tensor.type`` and
+``set_default_tensor_type``; it is not the Python type of any tensor. The names come
+from the dtypes in ``dtype_names.py``. This module also implements
+``torch.Tensor(...)``, for the runtime (``runtime/python/tensor_type.cpp``).
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from pellucid._tensor.tensor import Tensor
 
 
 class tensortype(type):
-    """The type of ``FloatTensor`` and the others."""
+    """The metaclass of ``FloatTensor`` and the other types."""
 
     dtype: _C.dtype
 
     def __call__(cls, *args: Any) -> Tensor:
-        """An empty tensor, one of the sizes given (not initialised), or the data."""
+        """An empty tensor, an uninitialised one of the given sizes, or the given
+        data.
+        """
         if all(isinstance(size, int) for size in args):
             return pellucid.empty(args or (0,), dtype=cls.dtype, device="cpu")
         if len(args) != 1:
@@ -42,7 +44,7 @@ class tensortype(type):
                     f"{data.dtype} was given; convert it: tensor.to({cls.dtype})"
                 )
             return data.detach()
-        if hasattr(data, "untyped"):  # a storage, which is written above tensors
+        if hasattr(data, "untyped"):  # a storage
             return pellucid.empty(0, dtype=cls.dtype, device="cpu").set_(data)
         return _C.tensor(data, device="cpu").to(cls.dtype)
 
@@ -83,7 +85,7 @@ def __getattr__(name: str) -> Any:
 
 @offered.value
 def set_default_tensor_type(t: tensortype | str) -> None:
-    """Make new float tensors of the type, given itself or by name.
+    """Sets the default floating-point type, given as a type or by name.
 
     Raises TypeError for a type that is not of floats. Example::
 
@@ -99,8 +101,8 @@ def set_default_tensor_type(t: tensortype | str) -> None:
 
 
 def legacy_constructor(*args: Any, device: Any = None) -> Tensor:
-    """``torch.Tensor(...)``: sizes, data or another tensor, in the default dtype. They
-    are on the CPU, whatever the default device is.
+    """``torch.Tensor(...)`` of sizes, data or another tensor, in the default dtype. The
+    result is on the CPU, independent of the default device.
     """
     device = "cpu" if device is None else device
     if len(args) == 1 and isinstance(args[0], Tensor):

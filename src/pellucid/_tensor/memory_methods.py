@@ -1,4 +1,4 @@
-"""Methods of Tensor that are about memory: layouts, addresses, new and shared storage.
+"""Methods of Tensor about memory: layouts, addresses, new and shared storage.
 
 Imported lazily (``_package/calls/offered.py``).
 """
@@ -17,8 +17,8 @@ from pellucid._tensor import Tensor
 
 @offered.method
 def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
-    """A tensor of this one's dtype: of these sizes (not filled), with this data, or
-    seeing another tensor's elements.
+    """A tensor of this one's dtype: uninitialised with these sizes, with this data, or
+    an alias of another tensor.
     """
     if len(args) == 1 and isinstance(args[0], Tensor):
         return args[0].detach()
@@ -30,12 +30,12 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
 
 @offered.method
 def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
-    """The dims from the one with the largest stride to that with the least; expanded
-    dims keep their places.
+    """The dims from the largest stride to the smallest; expanded dims keep their
+    positions.
 
-    ``ambiguity_check`` raises RuntimeError where strides leave the order open: two are
-    equal, or a dim has size 1. A list of memory formats allows that for a tensor that
-    is contiguous in exactly one of them.
+    ``ambiguity_check`` raises RuntimeError if the order is ambiguous: two strides are
+    equal, or a dim has size 1. With a list of memory formats the check passes if the
+    tensor is contiguous in exactly one of them.
 
     Example: ``torch.empty(2, 3).t().dim_order()`` is ``(1, 0)``.
     """
@@ -74,13 +74,13 @@ def _check_order(x: Tensor, strides: Sequence[int], formats: Any) -> None:
 
 @offered.method
 def is_distributed(self: Tensor) -> bool:
-    """False: tensors are on one machine."""
+    """Always False: the tensor is not remote."""
     return False
 
 
 @offered.method
 def resize(self: Tensor, *sizes: Any) -> Tensor:
-    """The elements in other sizes of the same number: ``view``, by its oldest name."""
+    """Deprecated: ``view`` to sizes with the same number of elements."""
     deprecated("resize", "reshape, or resize_ in place")
     return self.contiguous().view(*sizes)
 
@@ -94,22 +94,22 @@ def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
 
 @offered.method
 def const_data_ptr(self: Tensor) -> int:
-    """The address of the first element, for one who reads."""
+    """The address of the first element, for reading."""
     return self.data_ptr()
 
 
 @offered.method
 def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
-    """What a module's parameter is when ``load_state_dict`` gives it ``other``: itself
-    with the values of ``other``, or ``other`` detached, if it is assigned.
+    """A module's parameter after ``load_state_dict`` of ``other``: the parameter with
+    the values of ``other``, or ``other`` detached if ``assign``.
     """
     return other.detach() if assign else self.copy_(other).detach()
 
 
 @offered.method
 def record_stream(self: Tensor, stream: Any) -> None:
-    """Tells that ``stream`` uses the tensor's memory: freed, the memory is used again
-    when what the stream has then is done. RuntimeError for a tensor of the CPU.
+    """Records that ``stream`` uses the tensor's memory: after it is freed, the memory
+    is reused only when the stream's work is done. RuntimeError for a CPU tensor.
     """
     if self.device.type in ("cpu", "meta"):
         raise RuntimeError(

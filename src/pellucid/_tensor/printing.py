@@ -1,8 +1,8 @@
 """How tensors print, character for character as PyTorch's do.
 
-``Tensor.__repr__`` calls ``_str``. The values to show are first taken out as nested
-lists, with ``...`` where a large tensor is cut; all the rest is text. One width serves
-all elements of a tensor, one for the real and one for the imaginary parts.
+``Tensor.__repr__`` calls ``_str``. The values to print are first copied to nested
+lists, with ``...`` where a large tensor is summarised; the rest is text formatting. All
+elements of a tensor have one width; real and imaginary parts each have their own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pellucid._tensor.kinds import Kind, kind_of
 
 
 class _PrintOptions:
-    """What ``set_printoptions`` changes."""
+    """The options of ``set_printoptions``."""
 
     def __init__(self) -> None:
         self.precision = 4
@@ -69,7 +69,7 @@ def set_printoptions(
 
 
 def get_printoptions() -> dict[str, Any]:
-    """The present options, as keywords for :func:`set_printoptions`."""
+    """The current options, as keywords for :func:`set_printoptions`."""
     return dict(vars(PRINT_OPTS))
 
 
@@ -95,7 +95,7 @@ class _IntegerFormat:
 
 
 class _FloatFormat:
-    """Floats with one number of digits: integral ("2."), fixed or scientific."""
+    """Floats in one format: integral ("2."), fixed or scientific."""
 
     def __init__(self, values: list[float]) -> None:
         self.spec = ".0f"
@@ -139,7 +139,7 @@ class _ComplexFormat:
 
 
 def _shown(tensor: Tensor) -> Any:
-    """The values as nested lists, cut at every dimension's middle."""
+    """The values as nested lists, summarised in the middle of each long dimension."""
     edge = PRINT_OPTS.edgeitems
     if tensor.ndim == 0:
         return tensor.item()
@@ -206,7 +206,7 @@ def _tensor_str(tensor: Tensor, indent: int) -> str:
 
 
 def _size_and_dtype(tensor: Tensor) -> list[str]:
-    """What the values alone do not tell: an empty shape, an unusual dtype."""
+    """Fields that the values do not imply: an empty shape, an unusual dtype."""
     size = "size=" + str(tuple(tensor.shape))
     dtype = f"dtype={tensor.dtype}"
     default = pellucid.get_default_dtype()
@@ -225,7 +225,7 @@ def _size_and_dtype(tensor: Tensor) -> list[str]:
 def _gradient_suffix(tensor: Tensor) -> list[str]:
     try:
         node = tensor.grad_fn
-    except RuntimeError:  # a view of something that was changed since in no_grad
+    except RuntimeError:  # a view of a tensor that was changed in no_grad
         return ["grad_fn=<Invalid>"]
     if node is not None:
         return [f"grad_fn=<{node.name().rpartition('::')[2]}>"]
@@ -245,7 +245,7 @@ def _with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
 
 
 def _batched_str(value: Tensor, level: int) -> str:
-    """A batched tensor shows all examples, and the depth of its vmap."""
+    """A batched tensor prints all examples, and the depth of its vmap."""
     depth = [number for number, *_ in _C._levels()].index(level) + 1
     text = _str(value).replace("\n", "\n    ")
     return f"BatchedTensor(lvl={depth}, bdim=0, value=\n    {text}\n)"

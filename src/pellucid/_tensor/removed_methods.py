@@ -1,4 +1,4 @@
-"""Methods of Tensor that PyTorch has removed: they name what to call in their place.
+"""Methods that PyTorch removed from Tensor: the error names the replacement.
 
 Imported lazily (``_package/calls/offered.py``).
 """
@@ -16,7 +16,7 @@ def _removed(name: str, instead: str) -> Any:
         raise RuntimeError(f"Tensor.{name} was removed: use {instead}")
 
     refused.__name__ = refused.__qualname__ = name
-    refused.__doc__ = f"Refuses: ``{instead}`` has taken its place."
+    refused.__doc__ = f"Refuses: replaced by ``{instead}``."
     return refused
 
 

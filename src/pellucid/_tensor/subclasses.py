@@ -1,4 +1,4 @@
-"""Results of calls as objects of a Tensor subclass: the default ``__torch_function__``.
+"""The default ``__torch_function__``: converts results to Tensor subclasses.
 
 The runtime calls ``convert_result`` (``runtime/python/function_protocol.cpp``).
 """
@@ -13,7 +13,7 @@ from pellucid._tensor.tensor import Tensor
 
 
 def convert_result(result: Any, cls: type[Tensor], function: Any) -> Any:
-    """What a Tensor subclass's call returned, as objects of that subclass."""
+    """Converts the tensors in a call's result to the Tensor subclass."""
     if type(result) is Tensor and cls is not Tensor:
         if type(function) is MethodWrapperType and function in getters_left_plain():
             return result
@@ -25,5 +25,5 @@ def convert_result(result: Any, cls: type[Tensor], function: Any) -> Any:
 
 @lru_cache(None)
 def getters_left_plain() -> set[Any]:
-    """Those whose results are not parts of the object: they are unchanged."""
+    """Functions whose results are not converted."""
     return {getattr(Tensor, name).__get__ for name in ("_base", "grad", "_grad")}

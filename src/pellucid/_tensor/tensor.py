@@ -1,9 +1,9 @@
-"""``Tensor``: what the runtime's TensorBase leaves to Python.
+"""``Tensor``: the Python part of the tensor class, over the runtime's TensorBase.
 
-Everything hot is C++ (``runtime/python``) and every op comes from the op table; here is
-what is cold: iteration, printing, pickling, copying, NumPy, conversions named after
-dtypes. Used by ``pellucid/__init__.py``; ``_package/bind.py`` adds the ops to the
-class.
+Everything hot is C++ (``runtime/python``), and every op comes from the op table; this
+class has the cold methods: iteration, printing, pickling, copying, NumPy, conversions
+named after dtypes. Used by ``pellucid/__init__.py``; ``_package/bind.py`` adds the ops
+to the class.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 else:
 
     class _attribute(property):
-        """A property that knows its name, by which ``__torch_function__`` is called."""
+        """A property with a name, which ``__torch_function__`` overrides."""
 
         @property
         def __name__(self) -> str:
@@ -34,9 +34,9 @@ else:
 
 
 def _overridable(method: _Method) -> _Method:
-    """A special method that ``__torch_function__`` sees.
+    """A special method that ``__torch_function__`` can override.
 
-    Python calls it without looking it up on the object, where a subclass would notice.
+    Python calls special methods without attribute lookup on the object.
     """
 
     def asking(self: Any, *args: Any, **options: Any) -> Any:
@@ -69,7 +69,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     """A multi-dimensional array of one dtype that can record gradients."""
 
     __module__ = "pellucid"
-    __array_priority__ = 1000  # NumPy's operators give way to ours
+    __array_priority__ = 1000  # NumPy's operators defer to ours
 
     @_overridable
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
@@ -104,7 +104,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     def __dir__(self) -> list[str]:
         return sorted({*dir(type(self)), *self.__dict__})
 
-    # Shapes that other tensors give
+    # Transposed shapes
 
     @_attribute
     @captured_as(_numpy_T)
@@ -117,7 +117,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     @_attribute
     @captured_as(_mT)
     def mT(self) -> Tensor:
-        """The last two dimensions exchanged."""
+        """The last two dimensions transposed."""
         if self.dim() == 0:
             deprecated("mT of a number", "the number itself")
             return self
@@ -161,7 +161,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     # Devices and dtypes
 
     def cpu(self, memory_format: Any = _C.preserve_format) -> Tensor:
-        """This tensor in the CPU's memory."""
+        """This tensor on the CPU."""
         return self.to("cpu", memory_format=memory_format)
 
     def cuda(self, device: Any = None, *_: Any, **__: Any) -> Tensor:
@@ -231,10 +231,10 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         dispatch_device: bool = False,
         dispatch_layout: bool = False,
     ) -> Any:
-        """A tensor of class `cls` with a shape and a dtype but no memory.
+        """A wrapper tensor of class `cls`: shape and dtype without memory.
 
-        `cls` defines ``__torch_dispatch__``, which computes every op from tensors that
-        the object holds.
+        `cls` defines ``__torch_dispatch__``, which computes every op from the tensors
+        that the object wraps.
         """
         import pellucid
 
@@ -257,7 +257,9 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     # NumPy
 
     def numpy(self, *, force: bool = False) -> Any:
-        """A NumPy array over this tensor's memory; with `force` a copy if need be."""
+        """A NumPy array over this tensor's memory; with `force`, a copy if
+        necessary.
+        """
         import numpy
 
         source = self.detach().cpu() if force else self

@@ -1,8 +1,8 @@
 """Automatic differentiation: gradients, custom Functions, the graph, anomaly mode.
 
-The engine is C++ (``runtime/autograd``); here are its calls as PyTorch names them.
+The engine is C++ (``runtime/autograd``); this module wraps it in PyTorch's functions.
 Imported by ``pellucid/__init__.py``. Read ``function.py`` for custom Functions and
-``graph.py`` for nodes; ``gradcheck.py`` is imported when first used.
+``graph.py`` for nodes; ``gradcheck.py`` is imported at first use.
 """
 
 from __future__ import annotations
@@ -83,9 +83,10 @@ def backward(
 ) -> None:
     """Adds the gradients of `tensors` to the ``.grad`` of the leaves they depend on.
 
-    `grad_tensors` weigh the elements of non-scalar `tensors`. With `inputs` only those
-    tensors' ``.grad`` changes. `retain_graph` (default: `create_graph`) keeps saved
-    values for another pass; `create_graph` records the pass, for higher derivatives.
+    `grad_tensors` are the cotangents of non-scalar `tensors`. With `inputs` only those
+    tensors' ``.grad`` changes. `retain_graph` (default: `create_graph`) keeps tensors
+    saved for backward for another pass; `create_graph` records the pass, for higher
+    derivatives.
     """
     if grad_variables is not None:
         if grad_tensors is not None:
@@ -134,7 +135,7 @@ def grad(
         import warnings
 
         warnings.warn(
-            "only_inputs is ignored: grad() computes gradients of the inputs alone; "
+            "only_inputs is ignored: grad() computes only gradients of the inputs; "
             "to accumulate others call backward()",
             FutureWarning,
             stacklevel=2,
@@ -176,7 +177,7 @@ def grad(
     )
 
 
-# Tensors whose history is that of a part that they hold (DTensor).
+# Tensors whose history is that of an inner tensor (DTensor).
 
 
 def _holds_part(tensor: Any) -> bool:
@@ -192,7 +193,7 @@ def _part_of(tensor: Any) -> Any:
 
 
 def _gradient_of(tensor: Any, found: Any) -> Any:
-    """As the tensor holds it."""
+    """The gradient in the form of the inner tensor."""
     if found is None or not _holds_part(tensor):
         return found
     return tensor._with_gradient(found)
@@ -201,7 +202,7 @@ def _gradient_of(tensor: Any, found: Any) -> Any:
 def _root_parts(
     roots: tuple[Any, ...], gradients: tuple[Any, ...]
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The parts of roots, and their gradients."""
+    """The inner tensors of roots, and their gradients."""
     pairs = [
         root._root_part(gradient) if _holds_part(root) else (root, gradient)
         for root, gradient in zip(roots, gradients, strict=True)
@@ -251,7 +252,7 @@ def _one_like(root: Tensor) -> Tensor:
 def _run_batched(
     run: Callable[..., tuple[Tensor | None, ...]], given: Sequence[Tensor | None]
 ) -> tuple[Tensor | None, ...]:
-    """``run`` for each row of the gradients at once; an unused input's stays None."""
+    """``run`` under vmap over the rows of the gradients; None for unused inputs."""
     from pellucid.func._vmap import vmap
 
     unused: list[bool] = []
@@ -280,7 +281,7 @@ def _zeros_like(tensor: Tensor, requires_grad: bool) -> Tensor:
 
 
 def variable(*args: Any, **kwargs: Any) -> Any:
-    """What tensors were before they recorded gradients themselves: an error now."""
+    """Refuses: the removed constructor of ``Variable``."""
     raise RuntimeError(
         "torch.autograd.variable(...) is deprecated: use torch.tensor(..., "
         "requires_grad=True)"

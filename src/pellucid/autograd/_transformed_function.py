@@ -1,9 +1,9 @@
 """Custom Functions under vmap and forward mode.
 
-``Function.apply`` comes here when one of its arguments belongs to a running transform:
-at a batch level the Function's ``vmap`` runs, or with ``generate_vmap_rule`` a Function
-made of its batched forward and backward; at a forward level its ``jvp`` does. What they
-call meets the next level outwards. Reverse mode is autograd's own business.
+``Function.apply`` calls this module if an argument belongs to a running transform. At a
+batch level the Function's ``vmap`` runs, or with ``generate_vmap_rule`` a Function made
+of its batched forward and backward; at a forward level its ``jvp`` runs. The ops they
+call run at the next outer level. Reverse mode is left to autograd.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def call_op(
     args: Sequence[Any],
     kwargs: dict[str, Any],
 ) -> Any:
-    """A custom op that has a ``rule`` for batches; what else it does is ``run``."""
+    """Runs a custom op's batching ``rule``; ``run`` is the op without it."""
     level = _innermost(args)
     if level is None:
         return run(*map(_alive, args), **kwargs)
@@ -119,7 +119,7 @@ def _apply_batched(function: _Function, level: Level, args: Sequence[Any]) -> An
 def _batched_arguments(
     level: Level, args: Sequence[Any]
 ) -> tuple[tuple[int | None, ...], list[Any]]:
-    """(the batch dim of each, the values with it)."""
+    """(the batch dim of each, the unwrapped values)."""
     dims = tuple(_batch_dim(a, level) for a in args)
     values = [
         examples(a, level.number, level.size) if dim == 0 else a
@@ -157,7 +157,7 @@ def _wrapped(output: Any, dims: Any, level: Level) -> Any:
 
 
 class _ExampleContext(FunctionCtx):
-    """The context of one example, or of a jvp."""
+    """The context passed to forward and backward of one example, or to jvp."""
 
     def __init__(self, saved_tensors: tuple[Any, ...] = ()) -> None:
         self.saved_tensors = self.to_save = saved_tensors
@@ -181,7 +181,7 @@ def _sum_to(grad: Tensor, shape: Any) -> Tensor:
 
 
 def _place(tensor: Tensor | None, given: Sequence[Any]) -> int | None:
-    """Where in ``given`` this very tensor is."""
+    """The index of this tensor, by identity, in ``given``."""
     return next((i for i, value in enumerate(given) if value is tensor), None)
 
 
@@ -192,7 +192,7 @@ def _is_new(tensor: Tensor | None, given: Sequence[Any]) -> bool:
 def _batched_function(
     function: _Function, dims: tuple[int | None, ...], size: int
 ) -> _Function:
-    """The Function of all examples, its forward and backward batched by vmap."""
+    """The Function over all examples, with forward and backward batched by vmap."""
 
     class Batched(Function):
         generate_vmap_rule = True  # vmap nests
@@ -216,7 +216,7 @@ def _batched_function(
                 places[:] = [[_place(t, shown) for t in part] for part in both]
                 return tuple(t for part in both for t in part if _is_new(t, shown))
 
-            # What is an argument or a result is saved as such: it has its history.
+            # Arguments and results are saved by position, since they have a history.
             rows = iter(vmap(saved, (dims, 0))(inputs, output))
             given, given_dims = [*given, None], [*given_dims, None]
             for_backward, for_forward = (
@@ -314,8 +314,8 @@ def _check_aliasing(
     value: Any,
     tangent: Any,
 ) -> None:
-    """What shares memory with an argument has a tangent that does so with its tangent:
-    else a later write would reach one of the two alone.
+    """Checks that the tangent of an output that aliases an argument aliases that
+    argument's tangent: otherwise a later write would change only one of the two.
     """
     if not isinstance(value, Tensor) or not isinstance(tangent, Tensor):
         return
@@ -354,10 +354,10 @@ def _moves(value: Any) -> bool:
 
 
 def _with_context(function: _Function, primals: Sequence[Any]) -> tuple[Any, Any]:
-    """The outputs, and a context as the Function fills it.
+    """The outputs, and the context that the Function fills.
 
-    A forward that takes the context itself gives the one that it leaves in the backward
-    graph, so that it runs once.
+    If forward takes the context, this is the context of its node, so that forward runs
+    only once.
     """
     context = _ExampleContext()
     if _has(function, "setup_context"):

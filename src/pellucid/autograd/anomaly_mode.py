@@ -8,14 +8,14 @@ __all__ = ["detect_anomaly", "first_non_finite", "set_detect_anomaly"]
 
 
 def _switch(mode: bool, check_nan: bool) -> None:
-    """Switches, and notes it on the timeline while one records."""
+    """Switches the mode, and records it on the timeline if one is active."""
     if mode:
         _C._timeline_end(_C._timeline_begin("anomaly mode"))
     _C._set_anomaly(mode, check_nan)
 
 
 class set_detect_anomaly:
-    """Switches anomaly mode on or off, at once; as a context also back."""
+    """Switches anomaly mode on or off; as a context manager restores it."""
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         for name, value in (("mode", mode), ("check_nan", check_nan)):
@@ -34,10 +34,10 @@ class set_detect_anomaly:
 
 
 class detect_anomaly:
-    """While entered: remembers where forward ops are called, refuses NaN gradients.
+    """A scope that records where forward ops are called and refuses NaN gradients.
 
     An error in backward is preceded by a warning that shows the forward call of the op
-    that failed. Slows every op down: for finding errors only.
+    that failed. Slows every op down: for debugging only.
     """
 
     def __init__(self, check_nan: bool = True) -> None:
@@ -60,10 +60,10 @@ class detect_anomaly:
 
 
 def first_non_finite() -> str:
-    """Where values of this thread first became NaN or infinite; "" when none did.
+    """Where values in this thread first became NaN or infinite; "" if none did.
 
-    Names the op, the element and the line that called it, since anomaly mode was
-    entered; infinities that a program writes down itself do not count.
+    Names the op, the element and the calling line, since anomaly mode was entered;
+    infinities that a program writes as constants do not count.
     """
     text: str = _C._first_non_finite()
     return text

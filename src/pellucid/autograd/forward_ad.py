@@ -1,4 +1,4 @@
-"""Forward-mode derivatives by dual tensors: a value that carries a tangent.
+"""Forward-mode derivatives by dual tensors: a value with a tangent.
 
 Inside a ``dual_level`` ops on dual tensors give dual results; the tangent's rules come
 from the ops' declarations. ``pellucid.func.jvp`` is the same as a function transform.
@@ -26,8 +26,8 @@ __all__ = [
 ]
 
 _levels: list[int] = []
-_current_level = -1  # as libraries ask: PyTorch's levels count from 0
-"""The numbers of the levels that are entered; at most one."""
+_current_level = -1  # read by libraries: PyTorch's levels count from 0
+"""The numbers of the active levels; at most one."""
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -38,10 +38,10 @@ class UnpackedDualTensor(NamedTuple):
 
 
 def enter_dual_level() -> int:
-    """Begins a level of forward mode. Raises RuntimeError inside of another one."""
+    """Begins a level of forward mode. Raises RuntimeError inside another one."""
     if _levels:
         raise RuntimeError(
-            "levels of forward mode cannot be nested: use torch.func.jvp, which can"
+            "levels of forward mode cannot be nested: use torch.func.jvp, which nests"
         )
     global _current_level
     _levels.append(_C._enter_forward_level())
@@ -66,8 +66,8 @@ def exit_dual_level(*, level: int | None = None) -> None:
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """A view of ``tensor`` with a tangent of its shape, converted to its dtype.
 
-    Raises RuntimeError outside of a level, for a tensor that has a tangent already and
-    for another shape, and ValueError for a dtype without derivatives.
+    Raises RuntimeError outside of a level, for a tensor that already has a tangent and
+    for a tangent of another shape; ValueError for a dtype without derivatives.
     """
     if not _levels or level not in (None, 0):
         raise RuntimeError("make_dual() must be called inside of a dual_level()")
@@ -85,7 +85,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         )
     if unpack_dual(tensor).tangent is not None:
         raise RuntimeError(
-            "make_dual: the tensor has a tangent at this level already; take the "
+            "make_dual: the tensor already has a tangent at this level; take the "
             "primal of unpack_dual(tensor)"
         )
     return _C._make_dual(tensor, tangent.to(tensor.dtype), _levels[-1])
@@ -101,7 +101,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 
 
 class _set_fwd_grad_enabled:
-    """Switches forward mode of this thread on or off, at once; as a context also back.
+    """Switches this thread's forward mode on or off; as a context manager restores it.
 
     While it is off, results have no tangents.
     """
@@ -118,7 +118,7 @@ class _set_fwd_grad_enabled:
 
 
 class dual_level:
-    """The context of forward mode: dual tensors live until its end."""
+    """The scope of forward mode: dual tensors are valid until its end."""
 
     def __enter__(self) -> int:
         return enter_dual_level()

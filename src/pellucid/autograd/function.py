@@ -23,7 +23,7 @@ __all__ = [
 
 
 class FunctionCtx:
-    """What forward tells backward."""
+    """What forward stores for backward."""
 
     to_save: tuple[Any, ...]
     dirty_tensors: tuple[Any, ...]
@@ -31,7 +31,7 @@ class FunctionCtx:
     materialize_grads: bool
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keeps tensors (or None) for backward: ``ctx.saved_tensors`` there.
+        """Saves tensors (or None) for backward, which reads ``ctx.saved_tensors``.
 
         Tensors stored as plain attributes are neither checked for changes in place nor
         freed after backward.
@@ -39,18 +39,18 @@ class FunctionCtx:
         self.to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """Keeps tensors for the ``jvp`` of this Function."""
+        """Saves tensors for the ``jvp`` of this Function."""
         self.saved_for_forward = tensors
 
     def mark_dirty(self, *tensors: Any) -> None:
-        """Says which arguments forward changed in place; it must return them."""
+        """Marks arguments that forward changed in place; it must return them."""
         self.dirty_tensors = tensors
 
     def mark_shared_storage(self, *pairs: Any) -> None:
-        """Nothing: shared memory is noticed without being told."""
+        """Does nothing: aliases are detected without it."""
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
-        """Says which outputs have no gradient; backward still gets one for each."""
+        """Marks outputs without a gradient; backward still gets one for each output."""
         for given in tensors:
             if not isinstance(given, _C.TensorBase):
                 raise RuntimeError(
@@ -60,7 +60,7 @@ class FunctionCtx:
         self.non_differentiable = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """False: backward gets None, not zeros, for outputs without a gradient."""
+        """With False, backward gets None instead of zeros for undefined gradients."""
         self.materialize_grads = value
 
 
@@ -86,12 +86,14 @@ class _SingleLevelFunction(FunctionCtx, metaclass=FunctionMeta):
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
-        """``forward(ctx, *args)``, or ``forward(*args)`` beside a setup_context."""
+        """``forward(ctx, *args)``, or ``forward(*args)`` together with a
+        setup_context.
+        """
         raise NotImplementedError("a custom Function needs a static method forward")
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        """Fills the context when forward does not take it."""
+        """Fills the context if forward does not take it."""
         raise NotImplementedError("setup_context is not implemented")
 
     @staticmethod
@@ -114,8 +116,8 @@ class Function(_SingleLevelFunction):
     """Base of custom differentiable functions.
 
     `forward` computes with grad mode off; `backward` gets one gradient for each output
-    and returns one, or None, for each argument of `forward`. A `setup_context` takes
-    the context away from `forward`, which the function transforms need.
+    and returns one, or None, for each argument of `forward`. With a `setup_context`,
+    `forward` does not take the context; the function transforms need this form.
 
     >>> class Exp(Function):
     ...     @staticmethod
@@ -154,8 +156,8 @@ class Function(_SingleLevelFunction):
     def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> Any:
         """The outputs for batched arguments, and the dims they are batched along.
 
-        `info` has ``batch_size`` and ``randomness``; `in_dims` says along which dim
-        each of `args` is batched, None: not at all.
+        `info` has ``batch_size`` and ``randomness``; `in_dims` holds the batch dim of
+        each of `args`, or None.
         """
         raise NotImplementedError(
             "a custom Function needs a static method vmap, or generate_vmap_rule=True, "
@@ -170,7 +172,7 @@ base_backward = Function.backward
 
 
 class InplaceFunction(Function):
-    """A Function with an ``inplace`` attribute; an old base class."""
+    """A Function with an ``inplace`` attribute; a legacy base class."""
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
@@ -178,13 +180,13 @@ class InplaceFunction(Function):
 
 
 class NestedIOFunction(Function):
-    """An old base class whose arguments could be nested; use Function."""
+    """A legacy base class with nested arguments; use Function."""
 
 
 def bind_arguments(
     function: type[Function], args: tuple[Any, ...], keywords: dict[str, Any]
 ) -> tuple[Any, ...]:
-    """The arguments of forward by position; with a setup_context also the defaults."""
+    """The arguments of forward by position; with a setup_context, defaults included."""
     from inspect import signature
 
     if function.setup_context is not base_setup_context:
@@ -195,7 +197,7 @@ def bind_arguments(
 
 
 class _RefuseSecondOrder(Function):
-    """Passes values on; differentiating it is an error."""
+    """The identity; differentiating it is an error."""
 
     @staticmethod
     def forward(ctx: Any, name: str, *values: Any) -> tuple[Any, ...]:
@@ -223,7 +225,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         single = not isinstance(result, tuple)
         results = [result] if single else list(result)
         places = [i for i, value in enumerate(results) if value is not None]
-        # Leaves that require grad: what apply returns for them refuses a second order.
+        # Leaves that require grad, so that the results of apply refuse a second order.
         leaves = (leaf_of(results[i]) for i in places)
         passed = _RefuseSecondOrder.apply(type(ctx).__name__, *leaves)
         for place, value in zip(places, passed, strict=True):

@@ -1,8 +1,8 @@
 """Products with Jacobians and Hessians of functions of tensors.
 
-These build on autograd alone; ``pellucid.func`` has the composable transforms. In all
-of them ``create_graph`` makes the results differentiable, and ``strict`` raises
-RuntimeError where an output does not depend on an input instead of giving zeros.
+These use only autograd; ``pellucid.func`` has the composable transforms. In all of them
+``create_graph`` makes the results differentiable, and ``strict`` raises RuntimeError if
+an output does not depend on an input instead of returning zeros.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _like_given(tensors: Sequence[Tensor], is_tuple: bool) -> _Result:
 
 
 class _Call:
-    """A call of the function on inputs that gradients are taken of."""
+    """A call of the function on inputs to be differentiated."""
 
     def __init__(
         self, func: Callable[..., Any], inputs: Any, create_graph: bool, strict: bool
@@ -105,7 +105,7 @@ def _pulled(
 
 
 def _vectors(v: Any, like: Sequence[Tensor], what: str) -> _Tensors:
-    """``v`` as one tensor per tensor of ``like``; None is a one for one element."""
+    """``v`` as one tensor per tensor of ``like``; None means 1 for a single element."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(
@@ -223,10 +223,10 @@ def jacobian(
     vectorize: bool = False,
     strategy: str = "reverse-mode",
 ) -> Any:
-    """The Jacobian: for each output and input a tensor of both shapes, one after the
-    other.
+    """The Jacobian: for each output and input a tensor with the concatenation of both
+    shapes.
 
-    A single output or input adds no level of tuples. With ``vectorize`` all rows are
+    A single output or input is not wrapped in a tuple. With ``vectorize`` all rows are
     computed in one pass by vmap; ``strategy`` "forward-mode" computes columns and
     needs ``vectorize``.
     """
@@ -307,7 +307,7 @@ def hessian(
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
     """The second derivatives of a function that returns one element: for each pair of
-    inputs a tensor of both shapes.
+    inputs a tensor with the concatenation of both shapes.
     """
     _, is_tuple = _as_tuple(inputs, "inputs")
     _check_strategy(outer_jacobian_strategy)

@@ -21,11 +21,11 @@ __all__ = [
 
 
 class enforce_grad_layout_policy:
-    """Whether backward gives a leaf's first gradient the leaf's strides (the default).
+    """Sets whether a leaf's first gradient gets the leaf's strides (the default).
 
     Without it a gradient that nothing else references keeps its own strides, which
-    saves a copy where they differ. Takes effect at once, in the calling thread; as a
-    context manager it restores the setting.
+    saves a copy if they differ. Takes effect immediately in the calling thread; as a
+    context manager restores the setting.
 
     Example::
 
@@ -45,22 +45,22 @@ class enforce_grad_layout_policy:
         _C._enforce_grad_layout(self.prev)
 
     def __call__(self, function: Any) -> Any:
-        """Decorates: the function alone runs with the policy."""
+        """Decorates a function, which runs with the policy."""
         from pellucid._C._runtime.context_decorators import decorate_context
 
         _C._enforce_grad_layout(self.prev)
         return decorate_context(self, function)
 
     def clone(self) -> enforce_grad_layout_policy:
-        """A fresh context of the same kind."""
+        """A new context of the same kind."""
         return type(self)(self.mode)
 
 
 class set_multithreading_enabled:
-    """Switches multithreaded backward on or off, at once; as a context also back.
+    """Switches multithreaded backward on or off; as a context manager restores it.
 
-    The switch concerns worker threads of other devices: on the CPU the calling thread
-    runs its backward pass itself, and passes of several threads run concurrently.
+    The switch is for worker threads of other devices: on the CPU the calling thread
+    runs its own backward pass, and passes of several threads run concurrently.
     """
 
     def __init__(self, mode: bool) -> None:
@@ -74,12 +74,12 @@ class set_multithreading_enabled:
         _C._set_multithreading_enabled(self._previous)
 
     def __call__(self, function: Any) -> Any:
-        """Decorates: the function alone runs with the switch set."""
+        """Decorates a function, which runs with the switch set."""
         from pellucid._C._runtime.context_decorators import decorate_context
 
         _C._set_multithreading_enabled(self._previous)
         return decorate_context(self, function)
 
     def clone(self) -> set_multithreading_enabled:
-        """A fresh context of the same kind."""
+        """A new context of the same kind."""
         return type(self)(self.mode)

@@ -2,11 +2,10 @@
 
 Jacobians are small and compared as Python numbers, so that a check uses few ops besides
 those it checks. Slow mode compares every entry; fast mode compares one random
-projection ``u^T J v``. Of a complex tensor the real and the imaginary part of each
-number are elements of their own; with PyTorch's gradients, which are conjugate to the
-Wirtinger derivatives, the Jacobian is then that of a real function. Imported by
-``pellucid.autograd`` when first used; forward mode and batched gradients are
-``gradcheck_modes.py``.
+projection ``u^T J v``. The real and imaginary parts of a complex tensor are separate
+elements; with PyTorch's gradients, which are conjugate to the Wirtinger derivatives,
+the Jacobian is that of a real function. Imported by ``pellucid.autograd`` at first use;
+forward mode and batched gradients are in ``gradcheck_modes.py``.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ def gradcheck(
     """Whether the gradients of ``func(*inputs)`` agree with central differences.
 
     Entries must satisfy ``|analytical - numerical| <= atol + rtol * |numerical|``. The
-    tolerances are made for float64. `check_forward_ad` compares forward mode as well,
+    default tolerances suit float64. `check_forward_ad` compares forward mode as well,
     the two ``check_batched`` options compare gradients under ``vmap`` with a loop.
     Raises GradcheckError on disagreement, or returns False with
     ``raise_exception=False``.
@@ -133,12 +132,12 @@ def gradgradcheck(
     """
     if check_undefined_grad and not check_rev_over_rev:
         raise AssertionError(
-            "check_undefined_grad=True looks at reverse over reverse mode: pass "
+            "check_undefined_grad=True checks reverse over reverse mode: pass "
             "check_undefined_grad=False with check_rev_over_rev=False"
         )
     if check_batched_grad and not check_rev_over_rev:
         raise AssertionError(
-            "check_batched_grad=True looks at reverse over reverse mode: it cannot be "
+            "check_batched_grad=True checks reverse over reverse mode: it cannot be "
             "combined with check_rev_over_rev=False"
         )
     arguments = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
@@ -295,7 +294,7 @@ def _check_constant(
     inputs: list[Tensor],
     options: _Options,
 ) -> None:
-    """What has no output that requires gradients must not depend on its inputs."""
+    """Checks that outputs that do not require gradients are constant in the inputs."""
 
     def floats(result: Any) -> list[float]:
         values = (result,) if isinstance(result, Tensor) else tuple(result)
@@ -374,7 +373,7 @@ def _check_projections(
             given = sum(g * v for g, v in zip(slopes, direction, strict=True))
             total = sum(w * c for w, c in zip(weights, changes[k], strict=True))
             expected = total / (2 * options.eps)
-            # An error of atol in every entry is allowed, as in slow mode.
+            # Allows an error of atol in every entry, as slow mode does.
             atol = options.atol * sum(weights) * sum(abs(v) for v in direction)
             if not close(given, expected, atol, options.rtol):
                 raise GradcheckError(
@@ -398,7 +397,7 @@ def _check_dtypes(outputs: list[Tensor], inputs: list[Tensor]) -> None:
 
 
 class _Undefined(Function):
-    """Passes values on and sends no gradient back."""
+    """The identity, with an undefined gradient."""
 
     @staticmethod
     def forward(ctx: Any, *values: Tensor) -> tuple[Tensor, ...]:
@@ -412,13 +411,13 @@ class _Undefined(Function):
 def _check_undefined(
     func: _Function, arguments: tuple[Any, ...], inputs: list[Tensor]
 ) -> None:
-    """Undefined gradients of the outputs must give undefined or zero ones."""
+    """Checks that undefined gradients of outputs give undefined or zero gradients."""
     outputs = _Undefined.apply(*differentiable(func(*arguments)))
     weights = [from_elements([1.0] * count(o), o) for o in outputs]
     grads = autograd.grad(outputs, inputs, weights, allow_unused=True)
     for number, grad in enumerate(grads):
         if grad is not None and any(elements(grad)):
             raise GradcheckError(
-                f"backward makes a gradient for input {number} out of undefined ones; "
+                f"backward computes a gradient for input {number} from undefined ones; "
                 "it should treat them as zeros, or call ctx.set_materialize_grads(True)"
             )

@@ -1,4 +1,4 @@
-"""Tensors as lists of real numbers, which ``gradcheck`` compares one by one."""
+"""Tensors as lists of real numbers, for ``gradcheck``'s comparisons."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def from_elements(values: list[float], like: Tensor) -> Tensor:
 
 
 def moved(arguments: tuple[Any, ...], target: Tensor, step: Tensor) -> tuple[Any, ...]:
-    """The arguments with `step` added to `target`, for an evaluation without graph."""
+    """The arguments with `step` added to `target`, detached."""
     moved = target.detach() + step
     return tuple(
         moved.requires_grad_()

@@ -1,4 +1,4 @@
-"""gradcheck of forward mode, and of gradients that vmap batches.
+"""gradcheck of forward mode, and of gradients under vmap.
 
 Called by ``gradcheck.py``, whose numerical Jacobians it compares forward mode with.
 """
@@ -97,7 +97,7 @@ def _check_direction(
     step = tangent * eps
     above = _outputs(func(*moved(arguments, target, step)))
     below = _outputs(func(*moved(arguments, target, -step)))
-    # An error of atol in every entry of the Jacobian is allowed.
+    # Allows an error of atol in every entry of the Jacobian.
     allowed = atol * max(1.0, sum(abs(v) for v in direction))
     for output, (found, high, low) in enumerate(zip(given, above, below, strict=True)):
         expected = elements((high - low) / (2 * eps))
@@ -121,7 +121,7 @@ def _random_batch(like: Tensor, generator: random.Random) -> Tensor:
 
 @contextmanager
 def _under_vmap() -> Iterator[None]:
-    """What cannot be batched is a failed check, as a wrong gradient is."""
+    """Turns errors of batching into failed checks."""
     try:
         yield
     except RuntimeError as error:

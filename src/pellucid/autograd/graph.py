@@ -1,6 +1,6 @@
 """The backward graph as objects: nodes, edges, hooks on several gradients.
 
-Nodes are C++ (``runtime/python/autograd/node.cpp``). Hooks on what nodes save are
+Nodes are C++ (``runtime/python/autograd/node.cpp``). Hooks on saved tensors are in
 ``saved_tensors.py`` and ``mutation.py``.
 """
 
@@ -37,7 +37,7 @@ __all__ = [
 
 
 class InputMetadata(NamedTuple):
-    """What the gradient of one forward output looks like."""
+    """Shape, dtype and device of the gradient of one forward output."""
 
     shape: Any
     dtype: Any
@@ -47,10 +47,10 @@ class InputMetadata(NamedTuple):
 
 
 class GradientEdge(NamedTuple):
-    """A place in the graph: output `output_nr` of `node`.
+    """An edge of the graph: output `output_nr` of `node`.
 
-    ``autograd.grad`` and ``autograd.backward`` take it in place of the tensor, so that
-    the tensor itself need not be stored.
+    ``autograd.grad`` and ``autograd.backward`` accept it instead of the tensor, which
+    then need not be stored.
     """
 
     node: Node
@@ -58,7 +58,7 @@ class GradientEdge(NamedTuple):
 
 
 def get_gradient_edge(tensor: Any) -> GradientEdge:
-    """Where the gradient of `tensor` goes; of a leaf, its AccumulateGrad node.
+    """The edge that receives the gradient of `tensor`; for a leaf, AccumulateGrad.
 
     Raises RuntimeError when `tensor` does not require gradients.
     """
@@ -66,7 +66,7 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
 
 
 def increment_version(tensor: Any) -> None:
-    """Records that `tensor`, or each of several, was changed in place from outside."""
+    """Bumps the version of `tensor`, or of several, after an in-place change."""
     several = [tensor] if isinstance(tensor, Tensor) else tensor
     if not isinstance(several, Iterable):
         raise RuntimeError(
@@ -78,7 +78,7 @@ def increment_version(tensor: Any) -> None:
 
 
 class _MultiHandle:
-    """Removes the hooks that one ``register_multi_grad_hook`` registered."""
+    """The handle that removes the hooks of one ``register_multi_grad_hook``."""
 
     def __init__(self, handles: Sequence[Any]) -> None:
         self.handles = tuple(handles)
@@ -96,7 +96,7 @@ class _MultiHandle:
 
 
 class _Arrivals:
-    """The gradients of some tensors that one backward pass has computed so far."""
+    """The gradients of the hooked tensors so far, in one backward pass."""
 
     def __init__(self, nodes: Sequence[tuple[int, int]]) -> None:
         self.expected = _C._count_executing_nodes(nodes)
@@ -111,16 +111,16 @@ def register_multi_grad_hook(
 ) -> Any:
     """Calls `fn` once per backward pass that computes gradients of `tensors`.
 
-    With ``mode="all"`` when all of those that the pass reaches are known:
-    ``fn(gradients)``, None for the others. With ``mode="any"`` at the first of them:
-    ``fn(gradient)``. Returns a handle with ``remove()``.
+    With ``mode="all"`` it calls ``fn(gradients)`` when the gradients of all tensors
+    that the pass reaches are known, with None for the others; with ``mode="any"`` it
+    calls ``fn(gradient)`` at the first of them. Returns a handle with ``remove()``.
     """
     if mode not in ("all", "any"):
         raise ValueError(f"mode must be 'all' or 'any', not {mode!r}")
     lock = threading.Lock()
     if mode == "any":
         return _MultiHandle(_register_any(tensors, fn, lock))
-    # Not the nodes themselves: they keep the hooks, which would keep them.
+    # Not the nodes themselves: they own the hooks, so this would be a cycle.
     nodes = [_C._node_identity(get_gradient_edge(t).node) for t in tensors]
     passes: dict[int, _Arrivals] = {}
 
@@ -161,7 +161,7 @@ def _register_any(
 
 
 def region_activation_memory_budget(budget: float) -> NoReturn:
-    """What a compiled region may keep for backward: raises, as nothing is compiled.
+    """A compiled region's budget of memory for backward: raises, in eager mode.
 
     Raises TypeError or ValueError unless `budget` is a number in [0, 1], else
     RuntimeError: outside of ``torch.compile`` use ``utils.checkpoint``.
@@ -177,13 +177,13 @@ def region_activation_memory_budget(budget: float) -> NoReturn:
         )
     raise RuntimeError(
         "region_activation_memory_budget concerns code inside torch.compile; in eager "
-        "mode torch.utils.checkpoint says what is computed again"
+        "mode torch.utils.checkpoint chooses what is recomputed"
     )
 
 
 def set_override_stale_capture_stream(enabled: bool) -> None:
-    """Concerns the capture of CUDA graphs: changes nothing on the CPU."""
+    """For the capture of CUDA graphs: no effect on the CPU."""
 
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
-    """Concerns CUDA streams: the CPU has none, so that none can differ."""
+    """For CUDA streams, which the CPU does not have: no effect."""

@@ -1,7 +1,7 @@
-"""``allow_mutation_on_saved_tensors``: writes in place that do not disturb backward.
+"""``allow_mutation_on_saved_tensors``: in-place writes to tensors saved for backward.
 
-A pack hook gives every saved tensor a handle. Before an op writes to memory that a
-handle refers to, the handle gets a copy of it; so only what is overwritten is copied.
+A pack hook replaces every saved tensor by a handle. Before an op writes to memory that
+a handle refers to, the handle copies it; so only overwritten tensors are copied.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ __all__ = ["allow_mutation_on_saved_tensors"]
 
 
 class _Handle:
-    """Represents one saved tensor in the graph."""
+    """The handle of one saved tensor in the graph."""
 
 
 class _SavedTensors:
-    """The saved tensors of one scope: as they were, and copies of those overwritten."""
+    """The saved tensors of one scope: originals, and copies of those overwritten."""
 
     def __init__(self) -> None:
         self.original: WeakKeyDictionary[_Handle, Tensor] = WeakKeyDictionary()
@@ -53,7 +53,7 @@ class _SavedTensors:
                 self.cloned[handle] = self.original.pop(handle).clone()
 
     def clear(self) -> None:
-        """Forgets every saved tensor: backward through them is an error from now on."""
+        """Releases every saved tensor: backward through them becomes an error."""
         self.original.clear()
         self.cloned.clear()
         self._of_storage.clear()
@@ -66,8 +66,8 @@ _scopes: list[_SavedTensors] = []
 def allow_mutation_on_saved_tensors() -> Iterator[Any]:
     """A scope in which tensors that are saved for backward may be written in place.
 
-    Backward, which must run inside the scope too, sees the values of the forward pass:
-    an op that overwrites a saved value makes a copy of it first. Scopes do not nest.
+    Backward must run inside the scope too. It uses the values of the forward pass:
+    before an op overwrites a saved tensor, the tensor is copied. Scopes do not nest.
 
     >>> with allow_mutation_on_saved_tensors():
     ...     b = a.clone()

@@ -1,4 +1,4 @@
-"""``torch.autograd.profiler``: the older names of ``torch.profiler``."""
+"""``torch.autograd.profiler``: the former interface of ``torch.profiler``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 
 
 class profile(pellucid.profiler.profile):
-    """Records what runs while it is on, if ``enabled``. Its averages and tables are
+    """Records what runs inside its scope, if ``enabled``. Averages and tables are
     methods of the profiler itself.
     """
 
@@ -65,18 +65,18 @@ class profile(pellucid.profiler.profile):
         self.use_cuda, self.use_device = use_cuda, use_device
 
     def start(self) -> None:
-        """Begin, if enabled."""
+        """Starts, if enabled."""
         if self.enabled:
             super().start()
 
     def stop(self) -> None:
-        """End, if enabled."""
+        """Stops, if enabled."""
         if self.enabled:
             super().stop()
 
     @property
     def function_events(self) -> EventList | None:
-        """Every event; None before the end, and if the profiler was not enabled."""
+        """All events; None before the end, and if the profiler was not enabled."""
         return self.events() if self._log is not None else None
 
     @property
@@ -85,11 +85,11 @@ class profile(pellucid.profiler.profile):
         return self.events().self_cpu_time_total
 
     def table(self, sort_by: str | None = None, **options: Any) -> str:
-        """The events as a table; options as `EventList.table` has them."""
+        """The events as a table, with the options of `EventList.table`."""
         return self.events().table(sort_by, **options)
 
     def total_average(self) -> Any:
-        """All events as one."""
+        """All events combined into one."""
         return self.events().total_average()
 
     def __str__(self) -> str:
@@ -97,7 +97,7 @@ class profile(pellucid.profiler.profile):
 
 
 class _Refused:
-    """Marks for a profiler outside of the process: refused when enabled."""
+    """Annotations for an external profiler: refused when enabled."""
 
     _what = ""
 
@@ -117,13 +117,13 @@ class _Refused:
 
 
 class emit_nvtx(_Refused):
-    """Marks ops for NVIDIA's profilers: refused, since ops run on the CPU."""
+    """Annotates ops for NVIDIA's profilers: refused, since ops run on the CPU."""
 
-    _what = "needs CUDA, whose tools read the marks."
+    _what = "needs CUDA, whose tools read the annotations."
 
 
 class emit_itt(_Refused):
-    """Marks ops for Intel's VTune: refused, since its library is not linked."""
+    """Annotates ops for Intel's VTune: refused, since its library is not linked."""
 
     _what = "needs the library of VTune, which is not linked."
 

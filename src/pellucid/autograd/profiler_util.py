@@ -41,7 +41,7 @@ class Kernel(NamedTuple):
 
 
 class StringTable(dict[str, str]):
-    """Names as they are shown: as they are."""
+    """Names as they are displayed: unchanged."""
 
     def __missing__(self, key: str) -> str:
         self[key] = key

@@ -1,7 +1,7 @@
-"""Scopes that change what ops save for backward.
+"""Scopes with hooks on tensors saved for backward.
 
-The stack of hooks is C++ (``runtime/python/autograd/saved.cpp``); these are its names
-in ``autograd.graph``. ``utils/checkpoint.py`` and ``mutation.py`` are built on it.
+The stack of hooks is C++ (``runtime/python/autograd/saved.cpp``); ``autograd.graph``
+exports these scopes. ``utils/checkpoint.py`` and ``mutation.py`` are built on it.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ __all__ = ["disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks"]
 
 
 class saved_tensors_hooks:
-    """A scope in which what ops save for backward passes through two functions.
+    """A scope in which tensors saved for backward pass through two functions.
 
     ``pack(tensor)`` is called for every saved tensor and may return anything; when
     backward needs the tensor, ``unpack`` gets that object and returns a tensor with the
-    same content. `pack` must not change its argument. Of nested scopes the innermost
-    acts alone.
+    same content. `pack` must not change its argument. Of nested scopes only
+    the innermost is active.
 
     >>> with saved_tensors_hooks(lambda t: t.half(), lambda t: t.float()):
-    ...     y = (x * x).sum()  # keeps x in half precision
+    ...     y = (x * x).sum()  # saves x in half precision
     """
 
     def __init__(
@@ -42,10 +42,10 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """A scope in which saved tensors wait for backward in the CPU's memory.
+    """A scope in which saved tensors are stored in the CPU's memory.
 
-    A tensor of another device is copied to the CPU and back; one that is there already
-    is saved unchanged. `pin_memory` is for copies to CUDA devices: there are none.
+    Tensors of other devices are copied to the CPU and back; CPU tensors are saved
+    unchanged. `pin_memory` is for copies to CUDA devices: there are none.
     """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:

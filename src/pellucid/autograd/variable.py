@@ -1,4 +1,4 @@
-"""``Variable``: the old name of tensors, and of the engine behind them."""
+"""``Variable``: the former name of tensors, and its interface to the engine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Variable"]
 
 
 class _ExecutionEngine:
-    """The engine's calls under their old names."""
+    """The engine's functions under their former names."""
 
     @staticmethod
     def queue_callback(callback: Callable[[], Any]) -> None:
@@ -35,7 +35,7 @@ class _VariableMeta(type):
 
 
 class Variable(metaclass=_VariableMeta):
-    """``Variable(data)``: a tensor over the same memory outside of `data`'s graph."""
+    """``Variable(data)``: a detached tensor over `data`'s memory."""
 
     _execution_engine = _ExecutionEngine()
 

@@ -1,7 +1,7 @@
-"""``torch.distributed``: groups of processes, and what is built of them.
+"""``torch.distributed``: process groups, collectives, and parallel training.
 
-``_group`` has process groups, ``_transport`` what moves their bytes, ``_stores`` how
-they find each other. Imported lazily.
+``_group`` has process groups, ``_transport`` the transports of their bytes, ``_stores``
+the key-value stores by which processes find each other. Imported lazily.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from pellucid.distributed.rendezvous import rendezvous as rendezvous
 
 
 def is_available() -> bool:
-    """Whether this system has what groups need: Linux."""
+    """Whether this system supports process groups: Linux."""
     import sys
 
     return sys.platform == "linux"
 
 
 def waiting(group: Any = None) -> dict[int, str]:
-    """What each rank of the group does now, by its number in the default group: the
-    collectives that it is in, since how many seconds, and the lines of its main thread,
-    innermost first. Any thread may ask at any time; ranks answer on threads of their
-    own. RuntimeError without a group.
+    """What each rank of the group is doing, by its global rank: its current
+    collectives, for how many seconds, and the source lines of its main thread,
+    innermost first. Any thread may call it at any time; ranks answer on background
+    threads. RuntimeError without a group.
 
     Example::
 
@@ -60,7 +60,7 @@ def waiting(group: Any = None) -> dict[int, str]:
 
 
 class DebugLevel(enum.Enum):
-    """How much is checked; mismatched calls always are."""
+    """The debug level; mismatched calls are always detected."""
 
     OFF = 0
     INFO = 1
@@ -68,14 +68,14 @@ class DebugLevel(enum.Enum):
 
 
 def get_debug_level() -> DebugLevel:
-    """What TORCH_DISTRIBUTED_DEBUG says."""
+    """The level in TORCH_DISTRIBUTED_DEBUG."""
     import os
 
     return DebugLevel[os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper()]
 
 
 def __getattr__(name: str) -> object:
-    """Meshes are imported when they are first used."""
+    """Imports meshes at first use."""
     if name in ("DeviceMesh", "device_mesh", "init_device_mesh"):
         from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""Collectives of tensors: what ``torch.distributed`` offers over a group's methods."""
+"""Collectives of tensors: the public functions over a group's methods."""
 
 from __future__ import annotations
 
@@ -323,8 +323,8 @@ def monitored_barrier(
     timeout: datetime.timedelta | None = None,
     wait_all_ranks: bool = False,
 ) -> None:
-    """``barrier`` with a timeout of its own; the error names all ranks that have not
-    come, with or without ``wait_all_ranks``.
+    """``barrier`` with its own timeout; the error names all ranks that are missing,
+    with or without ``wait_all_ranks``.
     """
     if (target := check_member(group, "monitored_barrier")) is None:
         return
@@ -334,7 +334,7 @@ def monitored_barrier(
 
 
 class _Coalescing:
-    """Calls of one kind that are collected, and made when the block ends."""
+    """Collects calls of one kind and runs them when the block ends."""
 
     def __init__(self, group: Any) -> None:
         self.group = group
@@ -344,11 +344,11 @@ class _Coalescing:
     def add(self, name: str, group: Any, tensors: tuple[Any, ...], op: Any) -> None:
         """Collects a call."""
         if group is not None and group_of(group) is not group_of(self.group):
-            raise AssertionError("coalesced collectives must be of one group")
+            raise AssertionError("coalesced collectives must use one group")
         self.calls.append((name, tensors, op))
 
     def start(self, is_async: bool) -> None:
-        """Makes the calls; ``allreduce`` of one operation and dtype as one."""
+        """Runs the calls; ``allreduce`` calls of one operation and dtype are merged."""
         target = group_of(self.group)
         if not self.calls:
             return
@@ -373,7 +373,9 @@ _coalescing: _Coalescing | None = None
 
 
 class _CoalescingManager:
-    """What ``_coalescing_manager(async_ops=True)`` gives: wait for its collectives."""
+    """The result of ``_coalescing_manager(async_ops=True)``: waits for its
+    collectives.
+    """
 
     def __init__(self) -> None:
         self.works: list[Any] = []
@@ -394,7 +396,7 @@ class _CoalescingManager:
 def _coalescing_manager(
     group: Any = None, device: Any = None, async_ops: bool = False
 ) -> Iterator[_CoalescingManager]:
-    """Collectives of the block are made together when it ends."""
+    """A context whose collectives run together when it ends."""
     global _coalescing
     manager, _coalescing = _CoalescingManager(), _Coalescing(group)
     collected = _coalescing

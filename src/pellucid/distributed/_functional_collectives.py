@@ -1,6 +1,6 @@
-"""``torch.distributed._functional_collectives``: what libraries take from it.
+"""``torch.distributed._functional_collectives``: the functions that libraries use.
 
-Collectives here have ended when they return, so there is nothing to wait for.
+These collectives are complete when they return, so waiting is a no-op.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ __all__ = ["all_to_all_single_autograd", "wait_tensor"]
 
 
 def wait_tensor(tensor: Tensor) -> Tensor:
-    """The tensor, once the collective that fills it has ended."""
+    """The tensor, after the collective that fills it."""
     return tensor
 
 
 class _Exchange(Function):
-    """Rows to every rank and from every rank; gradients go the way back."""
+    """Exchanges rows among all ranks; backward exchanges the gradients."""
 
     @staticmethod
     def forward(
@@ -50,10 +50,10 @@ def all_to_all_single_autograd(
     group: Any,
     tag: str = "",
 ) -> Tensor:
-    """Rows of a tensor exchanged among the ranks, with gradients.
+    """Exchanges rows of a tensor among the ranks, with gradients.
 
-    ``input_split_sizes`` says how many rows go to each rank, ``output_split_sizes``
-    how many come from each; without them all have as many.
+    ``input_split_sizes`` are the numbers of rows sent to each rank,
+    ``output_split_sizes`` those received from each; both are equal by default.
     """
     found: Tensor = _Exchange.apply(self, output_split_sizes, input_split_sizes, group)
     return found

@@ -35,7 +35,7 @@ def isend(
     tag: int = 0,
     group_dst: int | None = None,
 ) -> Work | None:
-    """Starts to send a tensor, which must not change until the Work is done."""
+    """Starts sending a tensor, which must not change until the Work is done."""
     work = _post("isend", tensor, dst, group, tag, group_dst)
     _move_on(group, work)
     return work  # type: ignore[no-any-return]
@@ -48,7 +48,7 @@ def irecv(
     tag: int = 0,
     group_src: int | None = None,
 ) -> Work | None:
-    """Starts to receive into a tensor, from any rank if ``src`` is None."""
+    """Starts receiving into a tensor, from any rank if ``src`` is None."""
     work = _post("irecv", tensor, src, group, tag, group_src)
     _move_on(group, work)
     return work  # type: ignore[no-any-return]
@@ -82,7 +82,7 @@ def recv(
     tag: int = 0,
     group_src: int | None = None,
 ) -> int:
-    """Receives into a tensor, from any rank if ``src`` is None; who sent it."""
+    """Receives into a tensor, from any rank if ``src`` is None; returns the sender."""
     work = _post("irecv", tensor, src, group, tag, group_src)
     if work is None:
         return -1
@@ -118,7 +118,7 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Any]:
-    """Starts several sends and receives, in any order; their Works."""
+    """Starts several sends and receives, in any order; returns their Works."""
     if not p2p_op_list or not all(isinstance(op, P2POp) for op in p2p_op_list):
         raise ValueError("a list of P2POp, with one at least, is needed")
     return [op.op(op.tensor, op.peer, op.group, op.tag) for op in p2p_op_list]

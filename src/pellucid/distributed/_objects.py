@@ -1,6 +1,6 @@
 """Collectives of Python objects, as pickles in tensors of bytes.
 
-Unpickling runs code of the other ranks: they are programs of one user, as in PyTorch.
+Unpickling can run code from other ranks, which must be trusted, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _padded(data: Any, nbytes: int) -> Any:
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
-    """Puts every rank's object into ``object_list``, on all ranks."""
+    """Collects every rank's object in ``object_list``, on all ranks."""
     if (target := check_member(group, "all_gather_object")) is None:
         return
     data = _pickled(obj)
@@ -57,7 +57,7 @@ def gather_object(
     group: Any = None,
     group_dst: int | None = None,
 ) -> None:
-    """Puts every rank's object into ``object_gather_list`` on rank ``dst`` (0)."""
+    """Collects every rank's object in ``object_gather_list`` on rank ``dst`` (0)."""
     if (target := check_member(group, "gather_object")) is None:
         return
     root = collectives._root(target, dst, group_dst, "dst", 0)
@@ -107,7 +107,7 @@ def scatter_object_list(
     group: Any = None,
     group_src: int | None = None,
 ) -> None:
-    """Puts object r of rank ``src``'s list into the first place of rank r's list."""
+    """Stores object r of rank ``src``'s list as the first element of rank r's list."""
     if (target := check_member(group, "scatter_object_list")) is None:
         return
     if not isinstance(scatter_object_output_list, list) or (
@@ -152,7 +152,7 @@ def recv_object_list(
     group_src: int | None = None,
     use_batch: bool = False,
 ) -> int:
-    """Receives as many objects as the list has, in place; who sent them."""
+    """Receives as many objects as the list has, in place; returns the sender."""
     sizes = torch.empty(len(object_list), dtype=torch.int64)
     source = messages.recv(sizes, src, group, group_src=group_src)
     whole = torch.empty(int(sizes.sum()), dtype=torch.uint8)

@@ -1,4 +1,4 @@
-"""Times that the parts of ``torch.distributed`` agree on."""
+"""Timeouts shared by the parts of ``torch.distributed``."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""``DeviceMesh``: the ranks as an array, with a group along each of its dimensions."""
+"""``DeviceMesh``: an array of ranks, with a process group along each dimension."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _current = threading.local()
 
 
 class DeviceMesh:
-    """An array of ranks. Every process makes it, with the same ranks."""
+    """An array of ranks. Every process constructs it with the same ranks."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class DeviceMesh:
         return int(self.mesh.dim())
 
     def size(self, mesh_dim: int | None = None) -> int:
-        """Of a dimension, or of the whole."""
+        """The size of a dimension, or of the whole mesh."""
         return int(self.mesh.numel() if mesh_dim is None else self.mesh.shape[mesh_dim])
 
     def _dim(self, name: int | str | None) -> int:
@@ -81,7 +81,7 @@ class DeviceMesh:
         return name or 0
 
     def get_group(self, mesh_dim: int | str | None = None) -> Any:
-        """The group of the ranks that differ in one dimension alone."""
+        """The group of the ranks along one dimension."""
         return self._groups[self._dim(mesh_dim)]
 
     def get_all_groups(self) -> list[Any]:
@@ -89,7 +89,7 @@ class DeviceMesh:
         return list(self._groups)
 
     def get_rank(self) -> int:
-        """This process's rank in the world."""
+        """This process's global rank."""
         return dist.get_rank()
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
@@ -119,7 +119,7 @@ class DeviceMesh:
         )
 
     def _joined_with(self, inner: DeviceMesh) -> DeviceMesh:
-        """This mesh's dims and those of another part of the same mesh."""
+        """The dims of this mesh and of another submesh of the same mesh."""
         if self._root is not inner._root or self._root is self:
             raise ValueError(
                 f"{self} and {inner} must be parts of one mesh: take both by name from "
@@ -129,7 +129,7 @@ class DeviceMesh:
 
     @staticmethod
     def from_group(group: Any, device_type: str, **options: Any) -> DeviceMesh:
-        """A mesh of one dimension, of the ranks of a group."""
+        """A 1-d mesh of the ranks of a group."""
         ranks = dist.get_process_group_ranks(group)
         names = options.get("mesh_dim_names")
         return DeviceMesh(device_type, ranks, mesh_dim_names=names, _groups=[group])
@@ -160,7 +160,7 @@ class DeviceMesh:
 
 
 def current_mesh() -> DeviceMesh:
-    """The innermost mesh that was entered."""
+    """The innermost active mesh."""
     meshes = getattr(_current, "meshes", [])
     if not meshes:
         raise RuntimeError("No device mesh is currently active!")

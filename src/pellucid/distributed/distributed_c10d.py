@@ -1,4 +1,4 @@
-"""``torch.distributed.distributed_c10d``: groups and collectives under one name."""
+"""``torch.distributed.distributed_c10d``: groups and collectives in one module."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ __all__ = [
 
 
 def is_gloo_available() -> bool:
-    """True: the backend for the CPU goes by this name."""
+    """True: the CPU backend has this name."""
     return True
 
 
@@ -200,7 +200,7 @@ def is_torchelastic_launched() -> bool:
 
 
 def supports_complex(reduceOp: ReduceOp) -> bool:
-    """Whether complex numbers can be combined so."""
+    """Whether the reduction supports complex numbers."""
     return reduceOp.name in {"SUM", "AVG", "PRODUCT", "PREMUL_SUM"}
 
 

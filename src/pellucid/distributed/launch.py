@@ -1,4 +1,4 @@
-"""``python -m torch.distributed.launch``: the launcher under its older name.
+"""``python -m torch.distributed.launch``: the launcher under its former name.
 
 Processes read LOCAL_RANK, as with ``--use-env``.
 """

@@ -1,7 +1,7 @@
-"""How processes find the store: from the environment, an address, or a file.
+"""Rendezvous: how processes find the store, by environment, address or file.
 
-The environment is that of the launcher; without it, Slurm's and mpiexec's variables say
-who this process is.
+The environment is that of the launcher; without it, Slurm's and mpiexec's variables
+identify this process.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Found = tuple[Store, int, int]
 _stores: dict[tuple[str, int], TCPStore] = {}
 _handlers: dict[str, Callable[..., Iterator[Found]]] = {}
 
-# What starters other than the launcher call a process's rank and the number of all.
+# The variables of other launchers for the rank and the world size.
 _RANKS = ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
 _SIZES = ("SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 
@@ -32,7 +32,7 @@ _SIZES = ("SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 def register_rendezvous_handler(
     scheme: str, handler: Callable[..., Iterator[Found]]
 ) -> None:
-    """Makes ``scheme://`` a way of finding each other: ``handler(url)`` yields
+    """Registers a rendezvous ``scheme://``: ``handler(url)`` yields
     ``(store, rank, world_size)``.
     """
     if scheme in _handlers:
@@ -142,7 +142,7 @@ def _master_port() -> int:
 def _tcp_store(
     host: str, port: int, size: int, is_first: bool, has_agent: bool, timeout: timedelta
 ) -> TCPStore:
-    """One of a process for each address: groups that are rebuilt use it again."""
+    """One store per process and address, reused by rebuilt groups."""
     if (host, port) not in _stores:
         is_master = is_first and not has_agent
         waits = not has_agent

@@ -1,7 +1,7 @@
 """The launcher: ``python -m pellucid.distributed.run --nproc-per-node=2 train.py``.
 
-With several machines the same line runs on each, with ``--nnodes=2`` (or ``1:4``) and
-``--rdzv-endpoint=first-host:29500``.
+With several machines, run the same command on each, with ``--nnodes=2`` (or ``1:4``)
+and ``--rdzv-endpoint=first-host:29500``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["config_from_args", "get_args_parser", "main", "parse_args", "run"]
 
 
 class _Names(argparse.ArgumentParser):
-    """Takes --nproc_per_node for --nproc-per-node."""
+    """Accepts --nproc_per_node for --nproc-per-node."""
 
     def add_argument(self, *names: str, **options: Any) -> argparse.Action:
         long = [name[2:] for name in names if name.startswith("--")]
@@ -32,7 +32,7 @@ class _Names(argparse.ArgumentParser):
 
 
 def get_args_parser() -> argparse.ArgumentParser:
-    """The launcher's command line, as torchrun's."""
+    """The launcher's command line, compatible with torchrun's."""
     parser = _Names(prog="pellucid.distributed.run", description=__doc__)
     add = parser.add_argument
     environ = os.environ.get
@@ -125,7 +125,7 @@ def _command(args: argparse.Namespace) -> list[str]:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Launches what a parsed command line says."""
+    """Launches according to the parsed command line."""
     config, (entrypoint, *rest) = config_from_args(args)
     launch_agent(config, entrypoint, rest)
 

@@ -1,7 +1,7 @@
-"""``torch.export``: programs of modules that run without the modules' code.
+"""``torch.export``: exports modules as programs that run without the modules' code.
 
 Read ``tracing.py`` (``export``), ``program.py`` (``ExportedProgram``),
-``graph_signature.py`` (what inputs and outputs are), ``dims.py`` (``Dim``),
+``graph_signature.py`` (kinds of inputs and outputs), ``dims.py`` (``Dim``),
 ``stored.py`` (``save`` and ``load``) and ``unflatten.py``.
 """
 

@@ -1,7 +1,7 @@
-"""``run_decompositions``: a program traced again, in smaller ops that write nothing.
+"""``run_decompositions``: retraces a program into smaller ops without in-place writes.
 
-Called by ``ExportedProgram``; ``tracing.py`` says how a program is traced first,
-``fx/experimental/functionalization.py`` how writes go.
+Called by ``ExportedProgram``; ``tracing.py`` does the first trace,
+``fx/experimental/functionalization.py`` removes writes.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _WRITTEN = (InputKind.BUFFER, InputKind.USER_INPUT)
 
 
 def default_decompositions() -> dict[Any, Any]:
-    """A table that gives Core ATen ops; rows may be removed and added."""
+    """A table that decomposes into Core ATen ops; entries may be removed and added."""
     from pellucid._decomp import core_aten_decompositions
 
     return core_aten_decompositions()
 
 
 def decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedProgram:
-    """The program traced again, into the ops that composites are made of."""
+    """The program retraced, with composites decomposed into the ops they call."""
     signature, entries = program.graph_signature, program.module_call_graph
     stored = {**program.constants, **program.state_dict}
     if program.example_inputs is None:
@@ -60,7 +60,7 @@ def decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedPr
                 Interpreter(program.graph_module).run, flat
             )
         kinds = [s.kind for s in signature.input_specs]
-        known = _written_inputs(signature)  # of a program that writes nothing itself
+        known = _written_inputs(signature)  # if the program has no in-place writes
         count = len(known)
         new = {k: v for k, v in new.items() if kinds[k] in _WRITTEN}
         new.update(zip(known, results[:count], strict=True))
@@ -105,7 +105,7 @@ def decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedPr
 
 
 def _open_sizes(program: ExportedProgram, leaves: list[Any]) -> tuple[ShapeEnv, Sizes]:
-    """The symbols of the program's ranges, and which sizes of its inputs they are."""
+    """The symbols of the program's ranges, and the input sizes they denote."""
     offset = len(program.graph_signature.input_specs) - len(leaves)
     env = ShapeEnv()
     sizes: dict[tuple[int, int], Symbol | DerivedSize] = {}
@@ -124,7 +124,7 @@ def _open_sizes(program: ExportedProgram, leaves: list[Any]) -> tuple[ShapeEnv, 
 
 
 def _written_inputs(signature: ExportGraphSignature) -> list[int]:
-    """Which inputs the first outputs are new values of."""
+    """The inputs whose new values are the first outputs."""
     places = {
         (s.kind is InputKind.USER_INPUT, s.target or s.arg.name): k
         for k, s in enumerate(signature.input_specs)

@@ -1,4 +1,4 @@
-"""``Dim``: sizes of inputs that an exported program leaves open."""
+"""``Dim``: dynamic sizes of an exported program's inputs."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class _DimHint:
 class Dim:
     """A size with a name and a range: ``Dim("batch", min=1, max=64)``.
 
-    Dimensions given the same Dim have the same size. ``Dim.AUTO`` finds out whether a
-    size can vary, ``Dim.DYNAMIC`` insists that it can, ``Dim.STATIC`` that it cannot.
+    Dimensions with the same Dim have the same size. ``Dim.AUTO`` infers whether a size
+    is dynamic, ``Dim.DYNAMIC`` requires that it is, ``Dim.STATIC`` fixes it.
     """
 
     AUTO = _DimHint("AUTO")
@@ -83,12 +83,12 @@ class Dim:
         if not fits:
             raise NotImplementedError(
                 f"{verb} of {self.__name__} and {other}: expected {expected}; a size "
-                "computed of a Dim is an integer times it, plus an integer"
+                "computed from a Dim is an integer times it, plus an integer"
             )
 
 
 class _DerivedDim(Dim):
-    """``2 * batch + 1``: a size computed of another Dim's."""
+    """``2 * batch + 1``: a size computed from another Dim."""
 
     def __init__(self, root: Dim, factor: int, offset: int) -> None:
         self.root, self.factor, self.offset = root, factor, offset
@@ -105,7 +105,7 @@ class _DerivedDim(Dim):
 def dims(
     *names: str, min: int | None = None, max: int | None = None
 ) -> tuple[Dim, ...]:
-    """Several Dims with one range."""
+    """Several Dims with the same range."""
     return tuple(Dim(name, min=min, max=max) for name in names)
 
 
@@ -149,7 +149,7 @@ def symbols_of(
 
 
 def _flat_names(named: Mapping[str, Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters by name; those that ``**kwargs`` collects each by their own."""
+    """Parameters by name; those collected by ``**kwargs`` by their own names."""
     result: dict[str, Any] = {}
     for name, value in named.items():
         if name not in kwargs and isinstance(value, dict) and set(value) <= set(kwargs):
@@ -160,7 +160,7 @@ def _flat_names(named: Mapping[str, Any], kwargs: Mapping[str, Any]) -> dict[str
 
 
 def _paired(value: Any, spec: Any) -> list[tuple[Any, Any]]:
-    """The leaves of an input, each with its own entry of ``dynamic_shapes``."""
+    """The leaves of an input, each with its entry of ``dynamic_shapes``."""
     if spec is None:
         return [(leaf, None) for leaf in pytree.tree_leaves(value)]
     if isinstance(value, Mapping):

@@ -1,8 +1,8 @@
-"""``draft_export``: a program in any case, and a report of what it was made to assume.
+"""``draft_export``: always exports a program, and reports its assumptions.
 
-Where ``export`` refuses a program, a draft gives in: a range becomes the part where a
-condition holds, a size becomes the example's number, and values that decide are the
-example's.
+Where ``export`` refuses a program, a draft adds an assumption: a range is narrowed to
+the part where a condition holds, a size is fixed to the example's, and data-dependent
+decisions use the example's values.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _Sizes = dict[tuple[int, int], Symbol | DerivedSize]
 
 
 class FailureType(Enum):
-    """Why ``export`` would have refused the program."""
+    """Reasons for which ``export`` would have refused the program."""
 
     DATA_DEPENDENT_ERROR = 2
     GUARD_ADDED = 3
@@ -38,7 +38,7 @@ class FailureType(Enum):
 
 @dataclass
 class FailureReport:
-    """One assumption: its kind, what was assumed and why."""
+    """One assumption: its kind, its content and its reason."""
 
     failure_type: FailureType
     data: dict[str, Any]
@@ -49,23 +49,23 @@ class FailureReport:
 
 @dataclass
 class DraftExportReport:
-    """What a draft assumes beyond what ``dynamic_shapes`` says."""
+    """What a draft assumes in addition to ``dynamic_shapes``."""
 
     failures: list[FailureReport] = field(default_factory=list)
 
     def successful(self) -> bool:
-        """Whether ``export`` gives the same program."""
+        """Whether ``export`` would return the same program."""
         return not self.failures
 
     def __str__(self) -> str:
         if self.successful():
-            return "No issue: export gives this program"
+            return "No issue: export returns this program"
         numbered = (f"{k + 1}. {f}" for k, f in enumerate(self.failures))
         return "The program holds only as follows:\n" + "\n".join(numbered)
 
 
 class Assumptions:
-    """Sizes that are numbers, narrower ranges, and whether values are the example's."""
+    """Assumed sizes, narrowed ranges, and whether the example's values are used."""
 
     def __init__(self) -> None:
         self.report = DraftExportReport()
@@ -74,7 +74,7 @@ class Assumptions:
         self.values_are_examples = False
 
     def applied(self, env: ShapeEnv, sizes: _Sizes) -> _Sizes:
-        """The open sizes under what is assumed so far."""
+        """The dynamic sizes under the assumptions so far."""
         if self.values_are_examples:
             env.symbols.clear()
             return {}
@@ -86,12 +86,14 @@ class Assumptions:
         return {p: s for p, s in sizes.items() if s.name in env.symbols}
 
     def fix(self, name: str, because: str) -> None:
-        """The size is the example's number."""
+        """Fixes the size to the example's."""
         self.numbers.append(name)
-        self._add(FailureType.GUARD_ADDED, f"{name} is the example's number", because)
+        self._add(FailureType.GUARD_ADDED, f"{name} is the example's size", because)
 
     def hold(self, guard: Guard) -> None:
-        """The condition is true: of a part of a range, or of the example's number."""
+        """Assumes the condition: narrows a range, or fixes the size to the
+        example's.
+        """
         name = min(guard.left.free_symbols | guard.right.free_symbols)
         bound = bound_of(guard)
         if bound is None or self.bounds.get(name) == bound:
@@ -100,9 +102,9 @@ class Assumptions:
         self._add(FailureType.GUARD_ADDED, str(guard), f"at {guard.place}")
 
     def take_values(self, error: Exception) -> None:
-        """Values are the example's, and all sizes with them."""
+        """Fixes values to the example's, and all sizes with them."""
         self.values_are_examples = True
-        assumed = "values that decide, and all sizes, are the example's"
+        assumed = "data-dependent decisions, and all sizes, are the example's"
         self._add(FailureType.DATA_DEPENDENT_ERROR, assumed, str(error))
 
     def _add(self, kind: FailureType, assumed: str, because: str) -> None:
@@ -120,9 +122,10 @@ def draft_export(
     strict: bool = False,
     prefer_deferred_runtime_asserts_over_guards: bool = False,
 ) -> ExportedProgram:
-    """As ``export``, for programs that it refuses: what the result assumes is in its
-    ``_report``, and logged. Arguments as there. A value that decides makes a program
-    for the example's values and sizes alone.
+    """Like ``export``, for programs that it refuses: the assumptions are in the
+    result's ``_report``, and logged. The arguments are those of ``export``. With a
+    data-dependent decision the program is valid only for the example's values and
+    sizes.
 
     Example::
 

@@ -1,9 +1,9 @@
-"""``torch.export.graph_signature``: what a program's graph takes and gives.
+"""``torch.export.graph_signature``: the inputs and outputs of a program's graph.
 
-A program as exported takes parameters, buffers, constants and the arguments, in this
-order, and gives the results. One that ``run_decompositions`` made writes nothing: it
-gives the new values of buffers and arguments in front of the results, and whoever runs
-it writes them (``ExportedProgram.module()``).
+The inputs of an exported program are parameters, buffers, constants and the arguments,
+in this order; the outputs are the results. A program of ``run_decompositions`` has no
+in-place writes: it returns the new values of buffers and arguments before the results,
+and the caller writes them (``ExportedProgram.module()``).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = [
 
 
 class InputKind(Enum):
-    """What an input of the graph is."""
+    """The kind of an input of the graph."""
 
     USER_INPUT = 1
     PARAMETER = 2
@@ -34,7 +34,7 @@ class InputKind(Enum):
 
 
 class OutputKind(Enum):
-    """What an output of the graph is."""
+    """The kind of an output of the graph."""
 
     USER_OUTPUT = 1
     BUFFER_MUTATION = 3
@@ -43,22 +43,22 @@ class OutputKind(Enum):
 
 @dataclass
 class TensorArgument:
-    """A tensor that a graph or a call takes or gives: its node's name."""
+    """A tensor input or output of a graph or call: its node's name."""
 
     name: str
 
 
 @dataclass
 class SymIntArgument:
-    """A size that a graph gives: its node's name."""
+    """A size that a graph returns: its node's name."""
 
     name: str
 
 
 @dataclass
 class ConstantArgument:
-    """Another value that a graph or a call takes or gives; ``name``: its
-    placeholder's, or empty.
+    """Another input or output of a graph or call; ``name`` is its placeholder's, or
+    empty.
     """
 
     name: str
@@ -74,7 +74,7 @@ def _shown(argument: Argument) -> Any:
 
 @dataclass
 class InputSpec:
-    """One input: its placeholder, and for what the program owns its name there."""
+    """One input: its placeholder, and for the program's own tensors their names."""
 
     kind: InputKind
     arg: Argument
@@ -89,8 +89,8 @@ class InputSpec:
 
 @dataclass
 class OutputSpec:
-    """One output: its node; ``target``: the buffer, or the placeholder of the argument,
-    whose new value it is.
+    """One output: its node; for a new value ``target`` is the buffer, or the
+    placeholder of the argument.
     """
 
     kind: OutputKind
@@ -104,7 +104,7 @@ class OutputSpec:
 
 @dataclass
 class ExportGraphSignature:
-    """What the inputs and outputs of the graph are, in order."""
+    """The kinds of a graph's inputs and outputs, in order."""
 
     input_specs: list[InputSpec]
     output_specs: list[OutputSpec]
@@ -130,7 +130,7 @@ class ExportGraphSignature:
 
     @property
     def non_persistent_buffers(self) -> tuple[str, ...]:
-        """The names of buffers that its ``state_dict`` has not."""
+        """The names of buffers that are not in its ``state_dict``."""
         kind, specs = InputKind.BUFFER, self.input_specs
         return tuple(
             str(s.target) for s in specs if s.kind is kind and s.persistent is False
@@ -158,23 +158,27 @@ class ExportGraphSignature:
 
     @property
     def buffers_to_mutate(self) -> dict[str, str]:
-        """Buffers by the node that gives the new value."""
+        """Buffers by the node of their new value."""
         return self._written(OutputKind.BUFFER_MUTATION)
 
     @property
     def user_inputs_to_mutate(self) -> dict[str, str]:
-        """Placeholders of arguments by the node that gives the new value."""
+        """Placeholders of arguments by the node of their new value."""
         return self._written(OutputKind.USER_INPUT_MUTATION)
 
     @property
     def user_inputs(self) -> tuple[Any, ...]:
-        """The placeholders of arguments; of other values than tensors, the values."""
+        """The placeholders of arguments; the values of arguments that are not
+        tensors.
+        """
         specs = (s for s in self.input_specs if s.kind is InputKind.USER_INPUT)
         return tuple(_shown(s.arg) for s in specs)
 
     @property
     def user_outputs(self) -> tuple[Any, ...]:
-        """The nodes of results; of other values than tensors and sizes, the values."""
+        """The nodes of results; the values of results that are neither tensors nor
+        sizes.
+        """
         specs = (s for s in self.output_specs if s.kind is OutputKind.USER_OUTPUT)
         return tuple(_shown(s.arg) for s in specs)
 

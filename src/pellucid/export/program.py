@@ -1,6 +1,4 @@
-"""``ExportedProgram``: a graph, what its inputs and outputs are, its values and
-ranges.
-"""
+"""``ExportedProgram``: a graph with its signature, its values and ranges of sizes."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ class CallSpec:
 
 @dataclass
 class ModuleCallSignature:
-    """What a call of a part of the module takes and gives."""
+    """The arguments and results of a submodule's call."""
 
     inputs: list[Argument]
     outputs: list[Argument]
@@ -46,7 +44,7 @@ class ModuleCallSignature:
 
 @dataclass
 class ModuleCallEntry:
-    """A part of the module; of a further call with ``@`` and its number."""
+    """A submodule's call; further calls have ``@`` and a number in their name."""
 
     fqn: str
     signature: ModuleCallSignature | None = None
@@ -54,7 +52,7 @@ class ModuleCallEntry:
 
 @dataclass
 class Range:
-    """The sizes that one dimension of an input may have."""
+    """The allowed sizes of one dimension of an input."""
 
     name: str
     input: int  # among the flat arguments
@@ -66,7 +64,7 @@ class Range:
 
     @property
     def expr(self) -> str:
-        """The size as an expression of the name."""
+        """The size as an expression of its name."""
         size = Expr.constant(self.factor) * Expr.symbol(self.name)
         return str(size + Expr.constant(self.offset))
 
@@ -79,12 +77,12 @@ class Range:
 
 @dataclass
 class ExportedProgram:
-    """A program as a graph of ops, with its parameters: what ``export`` gives.
+    """A program as a graph of ops, with its parameters: the result of ``export``.
 
-    ``module()`` is a module that runs it; ``graph_module.code`` shows it. As exported,
-    in-place ops on buffers and inputs are in the graph as they are; after
-    ``run_decompositions`` the graph writes nothing, and gives what ``module()`` is to
-    write in front of the results (``graph_signature.buffers_to_mutate``).
+    ``module()`` returns a module that runs it; ``graph_module.code`` shows it. An
+    exported graph contains in-place ops on buffers and inputs; after
+    ``run_decompositions`` the graph has none, and returns the values that ``module()``
+    writes before the results (``graph_signature.buffers_to_mutate``).
     """
 
     graph_module: GraphModule
@@ -96,7 +94,7 @@ class ExportedProgram:
     guards: list[Guard] = field(default_factory=list)
     example_inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None
     module_call_graph: list[ModuleCallEntry] = field(default_factory=list)
-    _report: Any = None  # of a draft: what it assumes
+    _report: Any = None  # a draft's assumptions
 
     @property
     def graph(self) -> Graph:
@@ -105,7 +103,7 @@ class ExportedProgram:
 
     @property
     def range_constraints(self) -> dict[str, Range]:
-        """The ranges of open sizes by name, or by the expression of one."""
+        """The ranges of dynamic sizes by name or expression."""
         return {r.expr: r for r in self.ranges}
 
     def parameters(self) -> Iterator[Tensor]:
@@ -138,10 +136,10 @@ class ExportedProgram:
     def run_decompositions(
         self, decomp_table: Mapping[Any, Any] | None = None
     ) -> ExportedProgram:
-        """The program in smaller ops: composites as what they are made of, and those
-        of the table as its functions give. Without a table in Core ATen's
-        (``default_decompositions``), with an empty one in PyTorch's ops. The graph
-        writes nothing: new values of buffers and inputs are among its outputs.
+        """The program in smaller ops: composites are decomposed, and ops of the table
+        are replaced by its functions. The default table gives Core ATen ops
+        (``default_decompositions``), an empty one PyTorch's ops. The graph has no
+        in-place writes: new values of buffers and inputs are among its outputs.
         """
         from pellucid.export.decomposed import decomposed, default_decompositions
 
@@ -194,7 +192,7 @@ class ExportedModule(Module):
         return program.graph_module.code
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """The program's result. Raises where the arguments do not fit its form."""
+        """The program's result. Raises for arguments of another structure."""
         program: ExportedProgram = self.__dict__["_program"]
         leaves, spec = pytree.tree_flatten((args, kwargs))
         if spec != program.call_spec.in_spec:
@@ -221,9 +219,9 @@ class ExportedModule(Module):
 def written_back(
     program: ExportedProgram, outputs: Sequence[Any], given: Sequence[Any]
 ) -> list[Any]:
-    """The results among the outputs of the graph, after new values of buffers and
-    inputs were written to those that the graph was ``given``. A result that is such a
-    value is what it was written to. No gradient passes through a buffer.
+    """The results among the graph's outputs, after writing new values to the buffers
+    and inputs that the graph was ``given``. A result that is a new value is replaced by
+    the tensor it was written to. No gradient passes through a buffer.
     """
     places = {s.arg.name: k for k, s in enumerate(program.graph_signature.input_specs)}
     buffers = {t: n for n, t in program.graph_signature.inputs_to_buffers.items()}
@@ -262,7 +260,7 @@ def program_state(program: ExportedProgram) -> dict[str, tuple[str, Tensor]]:
 
 
 def check_sizes(program: ExportedProgram, leaves: list[Any]) -> None:
-    """Raise RuntimeError where a size is not the example's, or outside its range."""
+    """Raises RuntimeError for a size that is not the example's or outside its range."""
     count = len(program.graph_signature.input_specs) - len(leaves)
     nodes = program.graph.find_nodes(op="placeholder")[count:]
     open_sizes = {(r.input, r.dim): r for r in program.ranges}

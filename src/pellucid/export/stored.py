@@ -1,8 +1,8 @@
 """``save`` and ``load``: an ExportedProgram in a file, without code.
 
-The file is what ``torch.save`` writes of plain values: the graph as lists and names of
-ops, the tensors, the ranges. Loading looks ops up by name and imports or runs nothing
-that the file says.
+The file is written by ``torch.save`` from plain values: the graph as lists and names of
+ops, the tensors, the ranges. Loading looks ops up by name; it neither imports nor runs
+anything that the file names.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ _NAMED = ("dtype", "memory_format", "layout")
 
 
 def save(ep: ExportedProgram, f: Any, **settings: Any) -> None:
-    """Write a program to a path or file. Raises ValueError where the graph has what a
-    file cannot hold.
+    """Writes a program to a path or file. Raises ValueError for a graph with values
+    that a file cannot store.
     """
     if not isinstance(ep, ExportedProgram):
         raise TypeError(
@@ -90,10 +90,10 @@ def save(ep: ExportedProgram, f: Any, **settings: Any) -> None:
 
 
 def load(f: Any, **settings: Any) -> ExportedProgram:
-    """Read a program that ``save`` wrote; the module's code is not needed."""
+    """Reads a program that ``save`` wrote; the module's code is not needed."""
     stored = pellucid.load(f, weights_only=True)
     if not isinstance(stored, dict) or stored.get("version") not in _READABLE:
-        raise ValueError(f"{f} holds no exported program of this version")
+        raise ValueError(f"{f} has no exported program of this version")
     module = _module(stored)
     specs = [
         InputSpec(InputKind[k], _argument(arg), *rest)
@@ -176,7 +176,7 @@ def _argument(stored: Any) -> Argument:
 
 
 def _stored_graph(module: GraphModule) -> dict[str, Any]:
-    """The nodes, the graphs of functions that they name, and tensors of these."""
+    """The nodes, their subgraphs, and the subgraphs' tensors."""
     names = {str(n.target) for n in module.graph.find_nodes(op="get_attr")}
     held = {name: getattr(module, name) for name in sorted(names)}
     graphs = {k: v for k, v in held.items() if isinstance(v, GraphModule)}
@@ -202,7 +202,7 @@ def _stored_node(node: Node) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as lists: a tag, then what it holds."""
+    """A value as lists: a tag, then its contents."""
     if isinstance(value, Node):
         return ["node", value.name]
     if value is None or isinstance(value, bool | int | float | str):
@@ -240,7 +240,7 @@ def _value(stored: Any, nodes: dict[str, Node]) -> Any:
         found = getattr(pellucid, rest[0])
         if isinstance(found, getattr(pellucid, tag)):
             return found
-    raise ValueError(f"the file holds a {tag!r}, which no exported program has")
+    raise ValueError(f"the file has {tag!r}, which is not part of exported programs")
 
 
 def _module(stored: dict[str, Any]) -> GraphModule:
@@ -257,7 +257,7 @@ def _graph(stored: list[Any]) -> Graph:
     nodes: dict[str, Node] = {}
     for op, name, target, args, kwargs, expected, *modules in stored:
         if op not in ("placeholder", "get_attr", "call_function", "output"):
-            raise ValueError(f"the file holds a node of {op!r}")
+            raise ValueError(f"the file has a node of unknown kind {op!r}")
         called = _function(target) if op == "call_function" else target
         node = graph.create_node(
             op, called, _value(args, nodes), _value(kwargs, nodes), name

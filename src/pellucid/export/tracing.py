@@ -1,4 +1,4 @@
-"""``export``: a module's program for all sizes of its ranges, as an ExportedProgram."""
+"""``export``: traces a module for all sizes of its ranges into an ExportedProgram."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ def export(
 ) -> ExportedProgram:
     """The program of ``mod`` for these arguments.
 
-    Sizes in ``dynamic_shapes`` (by parameter, then by dimension) stay open within the
+    Sizes in ``dynamic_shapes`` (by parameter, then by dimension) are dynamic within the
     range of their ``Dim``; the program is traced at several sizes of every range, and
-    refused, with the line, where it is not one program for all of them. ``strict`` is
-    the same either way: Python runs, ops are recorded. ``unflatten`` gives the parts
-    that ``preserve_module_call_signature`` names the arguments and results they had.
+    refused, with the source line, if the traces differ. ``strict`` has no effect:
+    Python runs, ops are recorded. ``unflatten`` restores the original arguments and
+    results of submodules in ``preserve_module_call_signature``.
 
-    Raises TypeError for arguments in no tuple, ValueError where a path of the program
-    holds for a part of a range only.
+    Raises TypeError unless the arguments are a tuple, ValueError if a path of the
+    program is valid only for a part of a range.
 
     Example::
 
@@ -92,7 +92,7 @@ def exported(
     preserve_module_call_signature: Sequence[str],
     assumed: Assumptions | None = None,
 ) -> ExportedProgram:
-    """What ``export`` gives; ``assumed``: what a draft takes as given."""
+    """Implements ``export``; ``assumed`` holds a draft's assumptions."""
     if not isinstance(mod, Module):
         raise ValueError(f"Expected `mod` to be an nn.Module, got {type(mod)}.")
     if not isinstance(args, tuple):
@@ -150,7 +150,8 @@ def exported(
 
 
 def assert_operands(module: GraphModule) -> None:
-    """Put before every conversion the assertion that its operand is what it was."""
+    """Inserts an assertion before every conversion that its operand has the traced
+    dtype and device."""
     aten = pellucid.ops.aten
     for target in (aten.to.dtype, aten.to.device, aten.to.dtype_layout):
         for node in module.graph.find_nodes(op="call_function", target=target):
@@ -178,7 +179,7 @@ def _traced(
         graph_module = trace_specialised(program, values, sizes, env, **options)
     except SizeError:
         note_guards(program, values, sizes, env, **options)
-        _check_guards(env)  # the condition says more than the difference
+        _check_guards(env)  # the condition is more informative than the difference
         raise
     _check_guards(env)
     return graph_module
@@ -193,7 +194,7 @@ def _range(size: Symbol | DerivedSize, index: int, dim: int) -> Range:
 
 
 def _copies(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The program runs on them, and may write to them."""
+    """Copies of the inputs, since the program may write to them."""
     return tuple(
         v.detach().clone().requires_grad_(v.requires_grad)
         if isinstance(v, Tensor)
@@ -251,8 +252,8 @@ def _argument(value: Any) -> Argument:
 def register_dataclass(
     cls: type[Any], *, serialized_type_name: str | None = None
 ) -> None:
-    """Makes a dataclass a nest of its fields, for arguments and results of exported
-    modules. ``serialized_type_name``: its name in stored programs.
+    """Registers a dataclass as a container of its fields, for arguments and results of
+    exported modules. ``serialized_type_name`` is its name in stored programs.
 
     Example::
 
@@ -315,7 +316,7 @@ def _user_names(forward: Any, args: Any, kwargs: Mapping[str, Any]) -> list[str]
 
 
 def name_inputs(module: GraphModule, specs: list[InputSpec], leaves: list[Any]) -> None:
-    """Give placeholders the names of what they receive, and note what was expected."""
+    """Names placeholders after their arguments, and records expected values."""
     nodes = module.graph.find_nodes(op="placeholder")
     space = module.graph._graph_namespace
     for node, spec in zip(nodes, specs, strict=True):
@@ -333,7 +334,7 @@ def name_inputs(module: GraphModule, specs: list[InputSpec], leaves: list[Any]) 
 def output_specs(
     module: GraphModule, specs: list[InputSpec], written: Sequence[int] = ()
 ) -> list[OutputSpec]:
-    """``written``: which inputs the first outputs are new values of."""
+    """``written``: the inputs whose new values are the first outputs."""
     values = module.graph.output_node().args[0]
     made = []
     for place, value in zip(written, values, strict=False):
@@ -346,14 +347,14 @@ def output_specs(
 
 
 def lift_constants(module: GraphModule, specs: list[InputSpec]) -> dict[str, Tensor]:
-    """Turn tensors that the program holds into inputs in front of the user's."""
+    """Turns the program's own tensors into inputs before the user's."""
     constants: dict[str, Tensor] = {}
     inputs = module.graph.find_nodes(op="placeholder")
     place = sum(s.kind is not InputKind.USER_INPUT for s in specs)
     for node in module.graph.find_nodes(op="get_attr"):
         name = str(node.target)
         value = getattr(module, name)
-        if not isinstance(value, Tensor):  # the graph of a function
+        if not isinstance(value, Tensor):  # a subgraph
             continue
         if name not in constants:
             constants[name] = value
@@ -362,7 +363,7 @@ def lift_constants(module: GraphModule, specs: list[InputSpec]) -> dict[str, Ten
                 made = module.graph.placeholder(f"c_{_flat(name)}")
             made.meta = dict(node.meta)
             made.meta.pop("nn_module_stack", None)
-            node.meta["lifted"] = made  # for who knows the node by a call of a part
+            node.meta["lifted"] = made  # for records of calls
             argument = TensorArgument(made.name)
             specs.insert(place, InputSpec(InputKind.CONSTANT_TENSOR, argument, name))
             place += 1
@@ -379,7 +380,7 @@ def lift_constants(module: GraphModule, specs: list[InputSpec]) -> dict[str, Ten
 
 
 class ConstraintError(ValueError):
-    """Conditions of the program are false in a part of the ranges."""
+    """Raised for conditions that are false in a part of the ranges."""
 
     def __init__(self, guards: list[Guard], env: ShapeEnv) -> None:
         lines = [_explain(guard, env) for guard in guards[:3]]
@@ -388,7 +389,7 @@ class ConstraintError(ValueError):
 
 
 def _check_guards(env: ShapeEnv) -> None:
-    """Raise ConstraintError for conditions that are false somewhere in the ranges."""
+    """Raises ConstraintError for conditions that are false somewhere in the ranges."""
     failing = []
     for guard in env.guards:
         if any(not guard.holds(point) for point in _corners(env, guard)):
@@ -398,7 +399,7 @@ def _check_guards(env: ShapeEnv) -> None:
 
 
 def _corners(env: ShapeEnv, guard: Guard) -> list[dict[str, int]]:
-    """The example and the ends of the ranges of the guard's symbols."""
+    """The example's values and the range ends of the guard's symbols."""
     names = sorted(guard.left.free_symbols | guard.right.free_symbols)
     points = [env.var_to_val]
     for name in names:
@@ -416,7 +417,7 @@ def _is_within(symbol: Symbol, value: int) -> bool:
 
 
 def bound_of(guard: Guard) -> tuple[str, int] | None:
-    """The end of a symbol's range that the condition is: ``("upper", 100)``."""
+    """The range end that the condition expresses: ``("upper", 100)``."""
     names = guard.left.free_symbols | guard.right.free_symbols
     if len(names) != 1 or str(guard.left) not in names or not guard.right.is_number:
         return None

@@ -1,9 +1,10 @@
-"""``unflatten``: the parts of an exported program as modules again, to be exchanged.
+"""``unflatten``: rebuilds the submodules of an exported program, so they can be
+replaced.
 
-The nodes of a call of a part follow each other, and tell the calls that they belong to
-(``fx/experimental/module_stack.py``). A part takes what its nodes read of others, and
-gives what others read of them; parameters and buffers are where they were. Several
-calls of a part are one module where their graphs are the same.
+The nodes of a submodule's call are consecutive and record the calls that contain them
+(``fx/experimental/module_stack.py``). A submodule's inputs are the outside values that
+its nodes read, its outputs the values that outside nodes read; parameters and buffers
+have their original owners. Several calls with equal graphs share one module.
 """
 
 from __future__ import annotations
@@ -39,16 +40,16 @@ _DETACH: Any = pellucid.ops.aten.detach.default
 
 
 class InterpreterModule(GraphModule):
-    """A part of an unflattened program; another module may take its place."""
+    """A submodule of an unflattened program; it may be replaced by another module."""
 
 
 class UnflattenedModule(InterpreterModule):
-    """An exported program with the modules that it was made of."""
+    """An exported program with its original module hierarchy."""
 
 
 class FlatArgsAdapter(abc.ABC):
-    """Makes the flat arguments of a program of those that a call gives it in other
-    containers; for ``unflatten``.
+    """Converts arguments in other containers to a program's flat arguments; for
+    ``unflatten``.
     """
 
     @abc.abstractmethod
@@ -60,23 +61,23 @@ class FlatArgsAdapter(abc.ABC):
         metadata: dict[str, Any] | None = None,
         obj: Any | None = None,
     ) -> list[Any]:
-        """The leaves of ``target_spec``, of those of ``input_spec``."""
+        """The leaves for ``target_spec``, from those of ``input_spec``."""
 
     def get_flat_arg_paths(self) -> list[str]:
-        """Names for the arguments; none are needed here."""
+        """Names of the arguments; not used here."""
         return []
 
 
 def unflatten(
     module: ExportedProgram, flat_args_adapter: FlatArgsAdapter | None = None
 ) -> Any:
-    """A module that computes what the program does, with its parts as submodules under
-    their names. What takes the place of a part is given the tensors that the part read,
-    in order of their first use; for parts that ``preserve_module_call_signature`` named
-    the arguments that they were called with. ``flat_args_adapter`` is asked where a
-    call's arguments are not in the containers that the program was exported with.
+    """A module equivalent to the program, with its submodules under their original
+    names. A replacement for a submodule receives the tensors that the submodule reads,
+    in order of first use; for submodules in ``preserve_module_call_signature`` it
+    receives the original arguments. ``flat_args_adapter`` converts arguments whose
+    containers differ from those at export.
 
-    Raises ValueError for a program whose nodes do not tell their modules.
+    Raises ValueError for a program whose nodes do not record their modules.
 
     Example::
 
@@ -86,8 +87,7 @@ def unflatten(
     """
     if not module.module_call_graph:
         raise ValueError(
-            "this program does not tell the modules that it was made of; export the "
-            "module again"
+            "this program does not record its modules; export the module again"
         )
     made = _Parts(module).whole()
 
@@ -99,11 +99,11 @@ def unflatten(
             leaves = flat_args_adapter.adapt(expected, spec, leaves)
             if len(leaves) != expected.num_leaves:
                 raise TypeError(
-                    f"the flat_args_adapter gave {len(leaves)} arguments, and the "
+                    f"the flat_args_adapter returned {len(leaves)} arguments, and the "
                     f"program takes {expected.num_leaves}"
                 )
             spec = expected
-        if spec == expected:  # else the flattening says what differs
+        if spec == expected:  # otherwise the flattening reports the difference
             check_sizes(module, leaves)
         return pytree.tree_unflatten(leaves, spec)
 
@@ -117,7 +117,7 @@ class _Part(NamedTuple):
 
 
 class _Scope:
-    """The graph of a part that is being made."""
+    """The graph of a submodule under construction."""
 
     def __init__(self, path: str, state: dict[str, tuple[str, Tensor]]) -> None:
         self.path, self.state = path, state
@@ -127,7 +127,7 @@ class _Scope:
         self.inputs: list[Node] = []
 
     def value(self, node: Node) -> Any:
-        """The part's node of one of the program."""
+        """The submodule's node for a node of the program."""
         if node not in self.values:
             name, tensor = self.state.get(node.name, ("", None))
             prefix = f"{self.path}." if self.path else ""
@@ -140,8 +140,8 @@ class _Scope:
         return self.values[node]
 
     def _add_size(self, node: Node) -> bool:
-        """Compute a size of the program's inputs of the part's own, where these tell
-        it.
+        """Computes a dynamic size from the submodule's own inputs, if it follows from
+        them.
         """
         size = node.meta.get("val")
         if not self.path or not isinstance(size, SymInt):
@@ -159,7 +159,7 @@ class _Scope:
         return False
 
     def add_input(self, node: Any) -> None:
-        """Another argument; ``node`` may be a number that the call was given."""
+        """Adds an input; ``node`` may be a number passed to the call."""
         last = [n for n in self.graph.nodes if n.op == "placeholder"][-1:]
         first = next(iter(self.graph.nodes), None)
         name = node.name if isinstance(node, Node) else f"number_{len(self.inputs)}"
@@ -176,7 +176,7 @@ class _Scope:
             self.values[node] = made
 
     def of(self, value: Any) -> Any:
-        """An argument of the program's nodes, as the part's have it."""
+        """An argument with the program's nodes replaced by the submodule's."""
         return map_aggregate(
             value, lambda x: self.value(x) if isinstance(x, Node) else x
         )
@@ -190,7 +190,7 @@ class _Scope:
 
 
 class _Parts:
-    """Makes the modules of one program."""
+    """Builds the modules of one program."""
 
     def __init__(self, program: ExportedProgram) -> None:
         self.program = program
@@ -216,8 +216,8 @@ class _Parts:
         return made
 
     def _written_back(self, scope: _Scope) -> list[Any]:
-        """The results, behind nodes that write new values to buffers and inputs; a
-        result that is such a value is what it was written to.
+        """The results, after nodes that write new values to buffers and inputs; a
+        result that is a new value is replaced by the tensor it was written to.
         """
         signature = self.program.graph_signature
         placeholders = {
@@ -238,7 +238,7 @@ class _Parts:
         return results
 
     def _copy(self, scope: _Scope, nodes: Sequence[Node], depth: int) -> None:
-        """``depth``: how many of the calls that nodes belong to are outside."""
+        """``depth``: the number of enclosing calls outside this submodule."""
 
         def call(node: Node) -> str | None:
             stack = list(node.meta.get("nn_module_stack", ()))
@@ -270,7 +270,7 @@ class _Parts:
         prefix = f"{scope.path}." if scope.path else ""
         if target.startswith(prefix):
             target = target.removeprefix(prefix)
-        else:  # a part of another that is called here
+        else:  # a submodule of another module that is called here
             target = target.replace(".", "_")
         scope.attributes[target] = module
         given = [scope.of(node) for node in part.inputs]
@@ -294,7 +294,7 @@ class _Parts:
         leaves: Node | None,
         inside: set[Node] | None = None,
     ) -> None:
-        """The results of a call are values of the part that makes it."""
+        """Makes the results of a call available in the calling submodule."""
         for number, node in enumerate(results):
             if not isinstance(node, Node) or (inside and node not in inside):
                 continue
@@ -324,7 +324,7 @@ class _Parts:
         depth: int,
         signature: ModuleCallSignature,
     ) -> _Part | None:
-        """None where the part takes or gives more than its call did."""
+        """None if the submodule has more inputs or outputs than its call had."""
         scope = _Scope(name, self.state)
         for argument in signature.inputs:
             scope.add_input(self._node(argument))
@@ -349,7 +349,9 @@ class _Parts:
     def _shared(
         self, name: str, made: InterpreterModule
     ) -> tuple[InterpreterModule, str]:
-        """The module of an earlier call with the same graph, or this, and its name."""
+        """The module of an earlier call with an equal graph, or this one, and its
+        name.
+        """
         variants = self.variants.setdefault(name, [])
         form = _form(made.graph)
         for number, (known, module) in enumerate(variants):
@@ -361,7 +363,7 @@ class _Parts:
 
 
 def _form(graph: Graph) -> str:
-    """What it computes, without the names of its values."""
+    """The graph as text, independent of node names."""
     numbers = {node: f"%{k}" for k, node in enumerate(graph.nodes)}
 
     def shown(value: Any) -> Any:
@@ -377,7 +379,7 @@ def _form(graph: Graph) -> str:
 
 
 def _unlist_buffers(made: Module, program: ExportedProgram) -> None:
-    """Buffers that were not in the module's ``state_dict`` are not in its."""
+    """Marks buffers as non-persistent that were not in the original ``state_dict``."""
     for part in made.modules():
         for name, buffer in part._buffers.items():
             if any(buffer is value for value in program.constants.values()):
@@ -385,7 +387,7 @@ def _unlist_buffers(made: Module, program: ExportedProgram) -> None:
 
 
 def _order_parts(made: Module, names: list[str]) -> None:
-    """Submodules come in the order of the original ones."""
+    """Sorts submodules in their original order."""
     rank = {name: number for number, name in enumerate(names)}
     for path, part in list(made.named_modules()):
         prefix = f"{path}." if path else ""

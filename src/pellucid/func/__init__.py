@@ -1,7 +1,7 @@
-"""Function transforms in any composition: vmap, grad, vjp, jvp, jacrev, hessian, ...
+"""Composable function transforms: vmap, grad, vjp, jvp, jacrev, hessian, ...
 
-What PyTorch has as ``torch.func``. Derivatives and batched forms of every op come from
-its declaration. Read ``_levels.py`` for how the transforms nest, then ``_vmap.py``,
+PyTorch's ``torch.func``. Derivatives and batched forms of every op are derived from its
+declaration. Read ``_levels.py`` for how the transforms nest, then ``_vmap.py``,
 ``_forward.py`` and ``_reverse.py``.
 """
 

@@ -1,4 +1,4 @@
-"""Arguments of the transforms: which of them are differentiated, what they must be."""
+"""Arguments of the transforms: ``argnums``, and checks of structure and dtype."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _places(args: Sequence[Any], argnums: _ArgNums) -> list[int]:
         )
     given = (argnums,) if isinstance(argnums, int) else argnums
     if not given:
-        raise RuntimeError("argnums is empty: name at least one argument")
+        raise RuntimeError("argnums is empty: give at least one argument")
     places = []
     for place in given:
         if not isinstance(place, int):
@@ -34,14 +34,14 @@ def _places(args: Sequence[Any], argnums: _ArgNums) -> list[int]:
 
 
 def chosen_arguments(args: Sequence[Any], argnums: _ArgNums) -> tuple[Any, ...]:
-    """The arguments that ``argnums`` names."""
+    """The arguments selected by ``argnums``."""
     return tuple(args[place] for place in _places(args, argnums))
 
 
 def with_arguments(
     args: Sequence[Any], argnums: _ArgNums, values: Sequence[Any]
 ) -> list[Any]:
-    """``args`` with other values in the places of ``argnums``."""
+    """``args`` with the arguments of ``argnums`` replaced."""
     result = list(args)
     for place, value in zip(_places(args, argnums), values, strict=True):
         result[place] = value

@@ -40,7 +40,7 @@ def jvp(
     Both are tuples of one structure. With ``has_aux`` ``func`` returns
     ``(output, aux)`` and ``(output, tangent, aux)`` is returned; with ``strict`` an
     output that does not depend on the primals is an error instead of a zero tangent.
-    Raises RuntimeError for tangents that do not fit the primals.
+    Raises RuntimeError for tangents that do not match the primals.
 
     >>> jvp(torch.sin, (x,), (torch.ones_like(x),))   # sin(x), cos(x)
     """
@@ -70,7 +70,7 @@ def jvp(
 def _jvp_by_reverse(
     func: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool
 ) -> Any:
-    """``jvp`` of nested tensors, whose rules are of reverse mode: the pullback is
+    """``jvp`` of nested tensors, which only have reverse-mode rules: the pullback is
     linear, and its own pullback is the derivative along a tangent.
     """
     output, pullback, *aux = vjp(func, *primals, has_aux=has_aux)
@@ -82,8 +82,8 @@ def _jvp_by_reverse(
 
 
 def _beside(tangent: Tensor, primal: Tensor) -> Tensor:
-    """``tangent`` in the primal's dtype and batched where that is: a write in place to
-    what is made of the two must find room for all examples in both.
+    """``tangent`` in the primal's dtype, and batched if the primal is: an in-place
+    write to the dual tensor needs memory for all examples in both parts.
     """
     tangent = tangent.to(primal.dtype)
     batches = (
@@ -136,8 +136,8 @@ def jacfwd(
 ) -> Callable[..., Any]:
     """The function that computes the Jacobian of ``func`` by columns, in forward mode.
 
-    The result is as ``jacrev``'s. ``randomness`` is what random ops in ``func`` mean
-    for the columns (see ``vmap``); ``chunk_size`` columns are computed at a time.
+    The result has the structure of ``jacrev``'s. ``randomness`` is that of ``vmap``
+    over the columns; ``chunk_size`` columns are computed at a time.
     """
 
     @wraps(func)
@@ -192,7 +192,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Any]:
     """The output of ``func(*primals)`` and the linear function of its tangents.
 
     The function is evaluated once: each call of the linear function transposes the
-    pullback, which is linear in its cotangents, once more.
+    pullback, which is linear in its cotangents.
     """
     output, pullback = vjp(func, *primals)
     zeros = tree_map_only(Tensor, pellucid.zeros_like, output)

@@ -1,10 +1,9 @@
-"""Levels and wrappers, as the transforms of this package see them.
+"""Levels and wrappers: the Python side of running transforms.
 
 A running vmap or jvp is a *level* (``runtime/transforms/level.h``); its tensors are
-wrapped: a batched one holds all examples along dim 0, a dual one a primal and a
-tangent. Ops on wrapped tensors are the runtime's business. Here are entering and
-leaving a level, and taking a tensor apart at a level although inner levels are wrapped
-around it.
+wrapped: a batched tensor holds all examples along dim 0, a dual tensor a primal and a
+tangent. Ops on wrapped tensors are implemented in the runtime. This module enters and
+leaves levels, and unwraps a tensor at one level below the wrappers of inner levels.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ RANDOMNESS = ("error", "different", "same")
 
 
 class Level(NamedTuple):
-    """A running transform; ``number`` grows inwards, ``size`` and ``randomness`` are a
-    batch level's.
+    """A running transform; ``number`` increases inwards, ``size`` and ``randomness``
+    belong to batch levels.
     """
 
     number: int
@@ -31,8 +30,8 @@ class Level(NamedTuple):
 
 
 class Wrapped(NamedTuple):
-    """What a wrapper holds; ``tangent`` is None in a batched one, which is ``uniform``
-    where all examples are equal because only what they share made them.
+    """The contents of a wrapper; ``tangent`` is None for a batched tensor, which is
+    ``uniform`` if it was computed only from values that all examples share.
     """
 
     level: int
@@ -43,7 +42,7 @@ class Wrapped(NamedTuple):
 
 @contextmanager
 def batch_level(size: int, randomness: str) -> Iterator[int]:
-    """A level of ``size`` examples, left at the end."""
+    """A scope: a level of ``size`` examples."""
     number = _C._enter_batch_level(size, RANDOMNESS.index(randomness))
     try:
         yield number
@@ -53,7 +52,7 @@ def batch_level(size: int, randomness: str) -> Iterator[int]:
 
 @contextmanager
 def forward_level() -> Iterator[int]:
-    """A level whose tensors have tangents, left at the end."""
+    """A scope: a level whose tensors have tangents."""
     number = _C._enter_forward_level()
     try:
         yield number
@@ -76,10 +75,10 @@ def unwrap(tensor: Tensor) -> Wrapped | None:
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
-    """What a transform's tensor wraps: all examples, or the primal; to look at only.
+    """The tensor inside a transform's wrapper: all examples, or the primal; to inspect.
 
-    Without ``recurse`` one wrapper is taken off. Plain tensors are returned as they
-    are. Computing with the result inside of the transform gives wrong results.
+    Without ``recurse`` only one wrapper is removed. Plain tensors are returned
+    unchanged. Computing with the result inside the transform gives wrong results.
     """
     found = unwrap(tensor)
     if found is None:
@@ -105,7 +104,7 @@ def innermost_level(
 
 
 def expanded(tensor: Tensor, size: int) -> Tensor:
-    """``size`` times the same tensor along a new dim 0."""
+    """The tensor expanded to ``size`` along a new dim 0."""
     return tensor.unsqueeze(0).expand(size, *tensor.shape)
 
 
@@ -117,7 +116,7 @@ def plain(tensor: Tensor) -> Tensor:
 
 
 def without_history(tensor: Tensor) -> Tensor:
-    """``tensor`` outside of any graph; its tangents stay, which ``detach`` drops."""
+    """``tensor`` without its graph but with its tangents, which ``detach`` drops."""
     found = unwrap(tensor)
     if found is None:
         return tensor.detach()
@@ -127,7 +126,7 @@ def without_history(tensor: Tensor) -> Tensor:
     return _C._make_dual(value, without_history(found.tangent), found.level)
 
 
-# ------------------------------------------------------------ at a level below others
+# ------------------------------------------------------------ at a given level
 
 
 def examples(tensor: Tensor, level: int, size: int) -> Tensor:
@@ -165,7 +164,7 @@ def is_uniform(tensor: Tensor, level: int) -> bool:
 
 
 def primal_and_tangent(tensor: Tensor, level: int) -> tuple[Tensor, Tensor | None]:
-    """The parts of ``tensor`` at a forward level."""
+    """The primal and tangent of ``tensor`` at a forward level."""
     found = unwrap(tensor)
     if found is None or found.level < level:
         return tensor, None

@@ -25,13 +25,13 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """``module(*args, **kwargs)`` with other parameters and buffers.
+    """``module(*args, **kwargs)`` with substituted parameters and buffers.
 
     Args:
         parameter_and_buffer_dicts: tensors by the names of ``named_parameters`` and
-            ``named_buffers``; of several dicts none may share a name.
-        tie_weights: a tensor that the module has under several names is replaced under
-            all of them.
+            ``named_buffers``; several dicts must not share a name.
+        tie_weights: replace a tensor that the module has under several names under all
+            of them.
         strict: names that are missing or unknown are an error.
 
     >>> params = dict(model.named_parameters())
@@ -71,7 +71,7 @@ _Slot = tuple[dict[str, Any], str]
 
 
 class _Places:
-    """Where a module keeps its parameters and buffers, by their full names."""
+    """The owners of a module's parameters and buffers, by full name."""
 
     def __init__(self, module: Any) -> None:
         self.slots: dict[str, _Slot] = {}
@@ -154,7 +154,7 @@ def _stacked(states: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
 
 
 def _stack_leaf(tensors: Sequence[Tensor]) -> Tensor:
-    """A leaf, if all are: an optimizer can take it."""
+    """Stacks tensors; a leaf if all are, so that an optimizer accepts it."""
     stacked = pellucid.stack(list(tensors))
     if not all(t.is_leaf for t in tensors):
         return stacked
@@ -170,12 +170,12 @@ def _stack_leaf(tensors: Sequence[Tensor]) -> Tensor:
 def functionalize(
     func: Callable[..., Any], *, remove: str = "mutations"
 ) -> Callable[..., Any]:
-    """``func`` without its writes, as ``make_fx`` records it.
+    """``func`` without in-place writes, for tracing by ``make_fx``.
 
-    In a trace a write becomes the op that computes the new value, later views are views
-    of that, and inputs are written once, at the end; with ``mutations_and_views`` views
-    become ops that copy. Elsewhere the results are the same, and ``func`` runs as it
-    is. Raises RuntimeError for an unknown ``remove``.
+    In a trace an in-place op is replaced by the out-of-place op, later views are views
+    of its result, and inputs are written once, at the end; with
+    ``mutations_and_views`` views become ops that copy. Outside of a trace ``func`` runs
+    unchanged, with the same results. Raises RuntimeError for an unknown ``remove``.
 
     Example::
 
@@ -190,7 +190,7 @@ def functionalize(
     @wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         mode: Any = _first_to_see()
-        if not getattr(mode, "enable_tracing", False):  # no trace of fx
+        if not getattr(mode, "enable_tracing", False):  # not tracing
             return _C._call_transformed(func, *args, **kwargs)
         leaves, spec = tree_flatten((args, kwargs))
         if any(_C._unwrap(t) is not None for t in leaves if isinstance(t, Tensor)):
@@ -209,10 +209,10 @@ def functionalize(
 
 
 def replace_all_batch_norm_modules_(root: Any) -> Any:
-    """``root``, whose batch normalizations no longer keep running statistics.
+    """Removes the running statistics of all batch norms in ``root``; returns it.
 
-    A module that writes to its buffers cannot run per example: under vmap the examples
-    would write different values to one buffer. Without them it uses the batch's.
+    A module that writes to its buffers cannot run under vmap: the examples would write
+    different values to one buffer. Without the buffers it uses batch statistics.
 
     >>> model = replace_all_batch_norm_modules_(nn.Sequential(nn.BatchNorm1d(4)))
     """

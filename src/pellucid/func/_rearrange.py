@@ -1,8 +1,8 @@
-"""``rearrange``: permutes, splits and joins dims by a pattern of names.
+"""``rearrange``: permutes, splits and merges dims by a pattern of names.
 
 The language is einops' (Rogozhnikov, "Einops: Clear and Reliable Tensor Manipulations
-with Einstein-like Notation", ICLR 2022): ``"b (h k) c -> b h (k c)"``. Everything is
-one reshape, one permutation and another reshape.
+with Einstein-like Notation", ICLR 2022): ``"b (h k) c -> b h (k c)"``. A pattern is
+a reshape, a permutation and another reshape.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import pellucid
 from pellucid import Tensor
 
 _Group = list[str]
-"""The names that one dim is made of; "..." is any number of dims."""
+"""The names that form one dim; "..." is any number of dims."""
 
 _REST: _Group = ["..."]
-"""Dims without a name, each for itself; in a group of others they are joined."""
+"""The dims without a name, kept separate; inside parentheses they are merged."""
 
 _TOKEN = re.compile(r"\.\.\.|[()]|[^\W\d]\w*|1(?!\w)|\S")
 
@@ -26,13 +26,13 @@ _TOKEN = re.compile(r"\.\.\.|[()]|[^\W\d]\w*|1(?!\w)|\S")
 def rearrange(
     tensor: Tensor | Sequence[Tensor], pattern: str, **axes_lengths: int
 ) -> Tensor:
-    """``tensor`` with its dims named by the left side of ``pattern`` rearranged by the
-    right one.
+    """Rearranges the dims of ``tensor``, named by the left side of ``pattern``, into
+    the order of its right side.
 
-    Names in parentheses are the factors of one dim; their sizes are given in
-    ``axes_lengths`` but for one of each dim. ``1`` is a dim of size 1, ``...`` all dims
-    that have no name. A sequence of tensors counts as one, stacked along a new first
-    dim. Raises ValueError for a pattern that cannot be read, or that does not fit.
+    Names in parentheses are the factors of one dim; ``axes_lengths`` gives their sizes
+    except one per dim. ``1`` is a dim of size 1, ``...`` all dims without a name. A
+    sequence of tensors is stacked along a new first dim. Raises ValueError for an
+    invalid pattern and for one that does not match the tensor.
     Example::
 
         >>> import pellucid as torch
@@ -65,7 +65,7 @@ def _sides(pattern: str) -> tuple[list[_Group], list[_Group]]:
         raise ValueError(f"the pattern {pattern!r} needs one '->' between its sides")
     left, right = (_groups(side, pattern) for side in sides)
     if _has_rest(right) and not _has_rest(left):
-        raise ValueError(f"'...' is on the right of {pattern!r} alone")
+        raise ValueError(f"'...' is only on the right of {pattern!r}")
     if any("..." in group for group in left if group is not _REST):
         raise ValueError(f"'...' is in parentheses on the left of {pattern!r}")
     return left, right
@@ -100,7 +100,7 @@ def _groups(side: str, pattern: str) -> list[_Group]:
 
 
 def _without_dots(side: list[_Group], rest: int) -> list[_Group]:
-    """With names for the dims that "..." covers."""
+    """Replaces "..." by names for the dims that it covers."""
     names = [f".{number}" for number in range(rest)]
     result: list[_Group] = []
     for group in side:
@@ -120,7 +120,7 @@ def _check_names(
         raise ValueError(f"{sorted(lone)} are on only one side of {pattern!r}")
     unknown = set(lengths) - set(before)
     if unknown:
-        raise ValueError(f"{sorted(unknown)} have a length and are not in {pattern!r}")
+        raise ValueError(f"{sorted(unknown)} have a length but are not in {pattern!r}")
 
 
 def _sizes(

@@ -1,13 +1,15 @@
 """Reverse mode: vjp, grad and jacrev, at any depth inside other transforms.
 
-Autograd records plain tensors alone, so there is no level for it. ``fresh`` makes the
-tensors that a function is differentiated by: new places in the graph inside the
-wrappers of all running levels. ``pull`` takes those wrappers off again, runs the engine
-on what is inside and puts them back:
+Autograd records only plain tensors, so reverse mode has no level. ``fresh`` makes the
+tensors to differentiate by: new nodes in the graph inside the wrappers of all running
+levels. ``pull`` removes those wrappers, runs the engine on the plain tensors and wraps
+the results again:
 
-- at a batch level the examples' gradients are the gradient of all examples, since no
-  example's result depends on another's input. What the examples share is batched for
-  that, but *uniform* (``runtime/transforms/wrapper.h``), so its values can be read;
+- at a batch level the gradients of the examples are one gradient over all examples,
+  since
+  no example's result depends on another's input. Tensors that the examples share are
+  batched for it, but *uniform* (``runtime/transforms/wrapper.h``), so that their values
+  can be read;
 - at a forward level, with outputs ``(y, dy)`` and cotangents ``(v, dv)``, the gradient
   is ``J^T v`` and its tangent the gradient of ``<y, dv> + <dy, v>``.
 
@@ -51,13 +53,13 @@ from pellucid.utils._pytree import tree_flatten, tree_map_only, tree_unflatten
 
 _Gradients = list[Tensor | None]
 
-# ----------------------------------------------------------- what is differentiated by
+# ------------------------------------------------------------- inputs to differentiate
 
 
 def fresh(tensor: Tensor, is_recorded: bool) -> Tensor:
-    """``tensor`` as a new place in the graph, batched at every running batch level.
+    """``tensor`` as a new node of the graph, batched at every running batch level.
 
-    Its history continues in ``tensor``'s where that is recorded.
+    It is connected to the history of ``tensor`` if that is recorded.
     """
     return _fresh(tensor, active_levels(), is_recorded)
 
@@ -83,8 +85,8 @@ def _fresh(tensor: Tensor, levels: Sequence[Level], is_recorded: bool) -> Tensor
 
 
 def depends_on_others(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> bool:
-    """Whether a gradient of ``outputs`` could be needed beyond ``inputs``: those of
-    a call and of the calls inside of it, which nobody else has.
+    """Whether a gradient of ``outputs`` could be needed for tensors other than
+    ``inputs``, which are those of a call and its inner calls and private to them.
     """
     return _C._depends_on_others(
         [plain(t) for t in outputs], [plain(t) for t in inputs]
@@ -154,7 +156,7 @@ def _batched_value(tensor: Tensor, level: Level) -> Tensor:
     if found is None or found.level != level.number:
         raise RuntimeError(
             "a result inside vmap was differentiated by a tensor from outside of it: "
-            "the examples have one gradient each. Use torch.func.grad or vjp inside of "
+            "the examples have one gradient each. Use torch.func.grad or vjp inside "
             "vmap, or differentiate outside of it"
         )
     return found.value
@@ -207,16 +209,16 @@ def _joined(grad: Tensor | None, tangent: Tensor | None, level: Level) -> Tensor
 
 
 class _Leaves(threading.local):
-    """The places that the calls in progress, and those inside of them, have made."""
+    """The nodes made by ``fresh`` in the calls in progress and their inner calls."""
 
     def __init__(self) -> None:
         self.made: list[Tensor] = []
         self.depth = 0
 
     def run(self, func: Callable[[], Any], inputs: list[Tensor]) -> tuple[Any, Any]:
-        """What ``func`` returns, and ``inputs`` with the places made while it ran."""
+        """The result of ``func``, and ``inputs`` with the nodes made while it ran."""
         start = len(self.made)
-        self.made += [plain(t) for t in inputs]  # while their levels are there
+        self.made += [plain(t) for t in inputs]  # while their levels are active
         self.depth += 1
         try:
             output = func()
@@ -231,7 +233,7 @@ _leaves = _Leaves()
 
 
 class _Differentiated:
-    """A call of a function and the places in the graph it is differentiated by."""
+    """A call of a function and the graph nodes that it is differentiated by."""
 
     def __init__(
         self, func: Callable[..., Any], trees: tuple[Any, ...], has_aux: bool
@@ -259,15 +261,15 @@ class _Differentiated:
         return depends_on_others(self.outputs, self.leaves)
 
     def release(self) -> None:
-        """Frees the graph: no pullback follows."""
+        """Frees the graph; the pullback cannot be called again."""
         self.outputs, self.inputs, self.leaves = [], [], []
         self.is_released = True
 
     def pull(self, cotangents: Sequence[Tensor], create_graph: bool) -> list[Tensor]:
         if self.is_released:
             raise RuntimeError(
-                "the pullback was called a second time, but the first call freed what "
-                "it needs: pass retain_graph=True to the first call"
+                "the pullback was called a second time, but the first call freed its "
+                "saved tensors: pass retain_graph=True to the first call"
             )
         grads = pull(self.outputs, cotangents, self.inputs, create_graph)
         found = [
@@ -277,7 +279,7 @@ class _Differentiated:
         return found if create_graph else [without_history(g) for g in found]
 
     def result(self, tree: Any) -> Any:
-        """Results without the history that ends in this call's inputs."""
+        """Results without the history that leads to this call's inputs."""
 
         def finished(tensor: Tensor) -> Tensor:
             if not tensor.requires_grad or self.goes_on:
@@ -290,13 +292,12 @@ class _Differentiated:
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """The output of ``func(*primals)`` and the function that pulls cotangents back.
+    """The output of ``func(*primals)`` and its pullback.
 
-    That function takes one cotangent per output, in the outputs' structure, and gives a
-    tuple with the gradient of each primal (trees of tensors). It may be called again,
-    unless with ``retain_graph=False``, which frees what the call saved. With
-    ``has_aux`` ``func`` returns ``(output, aux)`` and so ``(output, vjp_fn, aux)`` is
-    returned.
+    The pullback takes one cotangent per output, in the outputs' structure, and returns
+    a tuple with the gradient of each primal (trees of tensors). It may be called again,
+    unless with ``retain_graph=False``, which frees the saved tensors. With ``has_aux``
+    ``func`` returns ``(output, aux)`` and so ``(output, vjp_fn, aux)`` is returned.
 
     >>> output, pullback = vjp(torch.sin, x)
     >>> (gradient,) = pullback(torch.ones_like(output))   # cos(x)
@@ -328,7 +329,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 def grad_and_value(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """As ``grad``, but the result is ``(gradients, output)``, or with ``has_aux``
+    """Like ``grad``, but the result is ``(gradients, output)``, or with ``has_aux``
     ``(gradients, (output, aux))``.
     """
 
@@ -427,7 +428,7 @@ def jacrev(
 
 
 def _rows(call: _Differentiated, chunk_size: int | None) -> list[list[Tensor]]:
-    """Per output and input a block of the Jacobian."""
+    """One block of the Jacobian per output and input."""
     outputs = call.outputs
 
     def pull_rows(*cotangents: Tensor) -> list[Tensor]:

@@ -1,8 +1,8 @@
-"""vmap: a function of one example over a batch of them.
+"""vmap: maps a function of one example over a batch.
 
-The examples' tensors become batched tensors of a new level; what the function computes
-with them is computed for all at once by rules derived from the ops' declarations
-(``runtime/transforms/batching.cpp``). Read ``_levels.py`` first.
+The inputs become batched tensors of a new level. Ops on them compute all examples at
+once by rules derived from the ops' declarations (``runtime/transforms/batching.cpp``).
+Read ``_levels.py`` first.
 """
 
 from __future__ import annotations
@@ -34,20 +34,19 @@ def vmap(
     *,
     chunk_size: int | None = None,
 ) -> Callable[..., Any]:
-    """``func`` over a batch: its tensors lose a dim, the results get one.
+    """Maps ``func`` over a dim of its arguments; the results get a batch dim.
 
     Args:
-        in_dims: the dim of the examples, for all arguments or as a tree that is a
-            prefix of them; None for what all examples share.
+        in_dims: the batch dim of the arguments, as one int or a tree that is a prefix
+            of them; None for arguments that all examples share.
         out_dims: the batch dim of the results, likewise.
-        randomness: "error", or "different" or "same" draws for the examples.
+        randomness: "error", or "different" or "same" random values for the examples.
         chunk_size: how many examples to compute at a time; None: all.
 
-    Keyword arguments are shared by all examples. The examples of a nested tensor are
-    computed one after the other, and the results are nested. Raises ValueError for
-    dims that do not fit the arguments, and RuntimeError where ``func`` depends on
-    values (``item``, ``nonzero``) or writes what differs between examples into a
-    shared tensor.
+    Keyword arguments are shared by all examples. The examples of a nested
+    tensor are computed one at a time, and the results are nested. Raises ValueError for
+    dims that do not match the arguments, and RuntimeError if ``func`` depends on values
+    (``item``, ``nonzero``) or writes batched values into a shared tensor.
 
     >>> batched_dot = vmap(torch.dot)
     >>> batched_dot(torch.ones(3, 5), torch.ones(3, 5))
@@ -83,8 +82,8 @@ def vmap(
     return batched
 
 
-# ``torch._functorch.vmap`` is this module: libraries whose containers hold tensors put
-# functions of their own into these places, which are looked up at each call.
+# ``torch._functorch.vmap`` is this module: libraries with containers of tensors replace
+# these functions by their own, so they are looked up at each call.
 
 
 def _get_name(func: Callable[..., Any]) -> str:
@@ -94,8 +93,8 @@ def _get_name(func: Callable[..., Any]) -> str:
 def _process_batched_inputs(
     in_dims: Any, args: Any, func: Callable[..., Any]
 ) -> tuple[int, list[int | None], list[Any], TreeSpec]:
-    """How many examples there are; the dim of each leaf of the arguments, or None; the
-    leaves and their structure.
+    """The batch size; the batch dim of each leaf of the arguments, or None; the leaves
+    and their structure.
     """
     name = _get_name(func)
     if not isinstance(in_dims, int | tuple):
@@ -144,7 +143,7 @@ def _common_size(leaves: list[Any], dims: list[int | None]) -> int:
     sizes = [leaf.size(dim) for leaf, dim in pairs if dim is not None]
     if not sizes:
         raise ValueError(
-            "vmap: in_dims names no dim to map over: at least one must not be None"
+            "vmap: in_dims has no dim to map over: at least one must not be None"
         )
     if len(set(sizes)) > 1:
         raise ValueError(
@@ -159,7 +158,7 @@ def _create_batched_inputs(
     vmap_level: int,
     args_spec: TreeSpec,
 ) -> Any:
-    """The arguments with batched tensors of a level."""
+    """The arguments as batched tensors of a level."""
     leaves = [
         leaf if dim is None else _add_batch_dim(leaf, dim, vmap_level)
         for leaf, dim in zip(flat_args, flat_in_dims, strict=True)
@@ -168,7 +167,7 @@ def _create_batched_inputs(
 
 
 def _add_batch_dim(tensor: Tensor, in_dim: int, level: int) -> Tensor:
-    """The tensor whose examples at ``level`` are those along ``in_dim``."""
+    """``tensor`` batched at ``level`` along ``in_dim``."""
     return _C._make_batched(tensor.movedim(in_dim, 0), level)
 
 
@@ -224,7 +223,7 @@ def _output_dims(out_dims: Any, spec: TreeSpec) -> list[Any]:
 def _maybe_remove_batch_dim(
     name: str, batched_output: Any, vmap_level: int, batch_size: int, out_dim: Any
 ) -> Tensor:
-    """A result of all examples, with their dim at ``out_dim``."""
+    """A result of all examples, with the batch dim at ``out_dim``."""
     if not isinstance(batched_output, Tensor):
         raise ValueError(
             f"vmap({name}): the function must return tensors, but one of its results "
@@ -273,9 +272,9 @@ def _pairs(leaves: list[Any], dims: list[int | None]) -> Iterator[tuple[Any, Any
 def _nested_of(
     join: Callable[[Sequence[Tensor]], Tensor], pieces: Sequence[Tensor], dim: int
 ) -> Tensor:
-    """The results of examples, each with a dim of size 1 for it, as a nested tensor."""
+    """The examples' results, each with a batch dim of size 1, as a nested tensor."""
     if dim:
-        raise RuntimeError("vmap: of nested tensors, out_dims must be 0")
+        raise RuntimeError("vmap: out_dims must be 0 for nested tensors")
     return join([each.squeeze(0) for each in pieces])
 
 

@@ -1,8 +1,8 @@
-"""``torch.fx``: programs as graphs that can be read, changed and run.
+"""``torch.fx``: programs as graphs that can be inspected, transformed and run.
 
-``symbolic_trace`` runs a program with Proxies and gives a GraphModule: its Graph of
-Nodes can be edited, its ``forward`` is generated from it. Nothing here uses the
-runtime. Read ``node.py``, ``graph.py``, ``graph_module.py``, then ``proxy.py`` and
+``symbolic_trace`` runs a program with Proxies and returns a GraphModule: its Graph of
+Nodes can be edited, and its ``forward`` is generated from the Graph. Nothing here uses
+the runtime. Read ``node.py``, ``graph.py``, ``graph_module.py``, then ``proxy.py`` and
 ``_symbolic_trace.py``.
 """
 

@@ -96,7 +96,7 @@ def of_root(
 
 
 def _signature(function: Any) -> inspect.Signature:
-    """With types in the place of their names, where these can be evaluated."""
+    """Annotations with names replaced by types, where they can be evaluated."""
     try:
         return inspect.signature(function, eval_str=True)
     except Exception:
@@ -110,7 +110,7 @@ def _signature(function: Any) -> inspect.Signature:
 
 
 def return_annotation(function: Any) -> Any:
-    """What the function says it returns, or None."""
+    """The function's return annotation, or None."""
     if not getattr(function, "__annotations__", None):
         return None
     found = _signature(function).return_annotation
@@ -156,7 +156,7 @@ def _input_leaf(tracer: Tracer, name: str, value: PHBase) -> Any:
 
 
 def _check_value(tracer: Tracer, proxy: Any, name: str, value: Any) -> None:
-    """A node that fails when the program is given another value."""
+    """Adds a node that fails if the program receives another value."""
     if isinstance(value, pellucid.Tensor):
         return
     if isinstance(value, bool | int | float) or value is None:
@@ -191,8 +191,8 @@ def _check_none(tracer: Tracer, proxy: Any, name: str) -> None:
 
 
 def _positional_only(function: Any, count: int) -> Any:
-    """The function with ``*args`` and ``**kwargs`` as ordinary parameters, which
-    receive a Proxy each.
+    """The function with ``*args`` and ``**kwargs`` as ordinary parameters, each of
+    which receives a Proxy.
     """
     code: CodeType = function.__code__
     extra = int(bool(code.co_flags & inspect.CO_VARARGS))

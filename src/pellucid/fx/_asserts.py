@@ -1,4 +1,4 @@
-"""Whether the truth of a value is asked by an ``assert`` statement."""
+"""Recognises that a truth value is tested by an ``assert`` statement."""
 
 from __future__ import annotations
 

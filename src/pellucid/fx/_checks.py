@@ -1,4 +1,4 @@
-"""What ``Graph.lint`` asks of a graph."""
+"""The checks of ``Graph.lint``."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 def lint(graph: Graph) -> None:
-    """Raise if a node reads what is not in front of it, shares a name, or names what
-    the owning module lacks.
+    """Raises if a node reads a value that does not precede it, shares a name, or has a
+    target that the owning module lacks.
     """
     seen: set[Node] = set()
     names: set[str] = set()

@@ -1,7 +1,7 @@
-"""Python source of a Graph: ``CodeGen`` and its form that flattens containers.
+"""Generates Python source of a Graph: ``CodeGen`` and its variant for containers.
 
-A subclass of CodeGen may write another signature or convert inputs and outputs; that is
-what ``Graph.set_codegen`` is for. Names come from ``_names.py``, the text of one node
+A subclass of CodeGen may write another signature or convert inputs and outputs; it is
+installed by ``Graph.set_codegen``. Names come from ``_names.py``, the text of one node
 from ``_statements.py``.
 """
 
@@ -24,7 +24,7 @@ _TransformCodeFunc = Callable[[list[str]], list[str]]
 
 @dataclass
 class PythonCode:
-    """The source of ``forward``, what it refers to, and the node of each line."""
+    """The source of ``forward``, the values it refers to, and the node of each line."""
 
     src: str
     globals: dict[str, Any]
@@ -43,7 +43,7 @@ class _PyTreeInfo(NamedTuple):
 class CodeGen:
     """Writes ``forward(self, ...)`` of a Graph."""
 
-    _get_repr: Callable[[Any], str] = staticmethod(repr)  # of arguments, as it writes
+    _get_repr: Callable[[Any], str] = staticmethod(repr)  # of arguments, while writing
 
     def __init__(self) -> None:
         self._body_transformer: _TransformCodeFunc | None = None
@@ -78,7 +78,7 @@ class CodeGen:
         return outputs
 
     def additional_globals(self) -> list[tuple[str, Any]]:
-        """Names that the code refers to beside those of the nodes."""
+        """Names that the code refers to in addition to those of the nodes."""
         return []
 
     def _gen_python_code(
@@ -120,7 +120,7 @@ class CodeGen:
 
 
 def _with_line_numbers(head: str, text: str, names: dict[str, Any]) -> PythonCode:
-    """Take the marks ``# COUNTER: n`` out of the lines and note them."""
+    """Removes the marks ``# COUNTER: n`` from the lines and records them."""
     first = head.count("\n") + 1
     line_map: dict[int, int | None] = {}
     lines: list[str] = []
@@ -147,7 +147,7 @@ class _PyTreeCodeGen(CodeGen):
         return pytree.tree_leaves(inputs)
 
     def process_outputs(self, out: Any) -> Any:
-        """The leaves, in the containers that the program returned."""
+        """The leaves in the program's output containers."""
         if self.pytree_info is None or self.pytree_info.out_spec is None:
             return out
         leaves = out if isinstance(out, list | tuple) else [out]
@@ -208,5 +208,5 @@ class _PyTreeCodeGen(CodeGen):
         return f"return pytree.tree_unflatten([{inside}], self._out_spec)"
 
     def additional_globals(self) -> list[tuple[str, Any]]:
-        """What the flattening needs."""
+        """The names that the flattening uses."""
         return [("pytree", custom_builtins["pytree"].obj), ("fx_pytree", fx_pytree)]

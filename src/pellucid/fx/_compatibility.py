@@ -1,4 +1,4 @@
-"""``torch.fx._compatibility``: the mark of names whose behaviour is promised."""
+"""``torch.fx._compatibility``: marks names with a stable interface."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MARKED_WITH_COMPATIBILITY: dict[Any, None] = {}
 
 
 def compatibility(is_backward_compatible: bool) -> Callable[[T], T]:
-    """A decorator that notes whether a name's behaviour is promised."""
+    """A decorator that records whether a name's interface is stable."""
 
     def mark(named: T) -> T:
         _MARKED_WITH_COMPATIBILITY.setdefault(named)

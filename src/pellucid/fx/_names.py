@@ -1,7 +1,7 @@
-"""Names in graphs: of nodes, of what generated code refers to, of types.
+"""Names in graphs: of nodes, of values used by generated code, of types.
 
-Generated code reads as PyTorch prints it: a function of Pellucid has the name that it
-has under ``torch``. Used by ``node.py``, ``graph.py`` and ``_codegen.py``.
+Generated code looks like PyTorch's: a function of Pellucid has its name under
+``torch``. Used by ``node.py``, ``graph.py`` and ``_codegen.py``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PACKAGE = re.compile(r"\bpellucid\b")
 
 
 class CustomBuiltin(typing.NamedTuple):
-    """A name that generated code may use: what imports it, and what it is."""
+    """A name that generated code may use: the import statement and the object."""
 
     import_str: str
     obj: Any
@@ -37,7 +37,7 @@ custom_builtins: dict[str, CustomBuiltin] = {}
 
 
 def register_custom_builtin(name: str, import_str: str, obj: Any) -> None:
-    """Let generated code use ``name`` for ``obj``."""
+    """Makes generated code use ``name`` for ``obj``."""
     custom_builtins[name] = CustomBuiltin(import_str, obj)
 
 
@@ -47,7 +47,7 @@ def snake_case(name: str) -> str:
 
 
 def as_torch(name: str) -> str:
-    """A name of this package as programs write it."""
+    """The public form of a name of this package."""
     return _PACKAGE.sub("torch", name)
 
 
@@ -60,9 +60,7 @@ class Namespace:
         self._base_count: dict[str, int] = defaultdict(int)
 
     def create_name(self, candidate: str, obj: Any) -> str:
-        """A name like ``candidate`` that nothing else has; the same for the same
-        ``obj``.
-        """
+        """A unique name based on ``candidate``; the same for the same ``obj``."""
         if obj is not None and obj in self._obj_to_name:
             return self._obj_to_name[obj]
         candidate = _ILLEGAL.sub("_", candidate) or "_unnamed"
@@ -83,7 +81,7 @@ class Namespace:
         return candidate
 
     def associate_name_with_obj(self, name: str, obj: Any) -> None:
-        """Give ``obj`` a name that is in use already."""
+        """Gives ``obj`` a name that is already in use."""
         if self._obj_to_name.setdefault(obj, name) != name:
             raise AssertionError(f"the object has the name {self._obj_to_name[obj]}")
 
@@ -104,7 +102,7 @@ class Namespace:
 
 
 def module_of(function: Callable[..., Any]) -> str:
-    """The module in which a function is found by its name."""
+    """The module in which a function can be looked up by its name."""
     module = getattr(function, "__module__", None)
     if module is not None:
         return str(module)
@@ -116,7 +114,7 @@ def module_of(function: Callable[..., Any]) -> str:
 
 
 def qualified_name(function: Callable[..., Any]) -> str:
-    """How generated code calls a function: ``torch.nn.functional.relu``."""
+    """A function's qualified name in generated code: ``torch.nn.functional.relu``."""
     if isinstance(function, _C._OpOverloadBase):
         return f"torch.ops.{function}"
     name = getattr(function, "__name__", None) or type(function).__name__
@@ -142,7 +140,7 @@ def _op_packets() -> Any:
 
 
 def is_from_torch(obj: Any) -> bool:
-    """Whether generated code reaches it through ``torch``."""
+    """Whether generated code accesses it through ``torch``."""
     module = getattr(obj, "__module__", None)
     if module is not None:
         return str(module).partition(".")[0] in ("pellucid", "torch")

@@ -1,6 +1,4 @@
-"""Python's operators in graphs: how generated code writes them, and which a Proxy
-has.
-"""
+"""Python's operators in graphs: their text in generated code, and those of Proxy."""
 
 from __future__ import annotations
 

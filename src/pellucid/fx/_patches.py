@@ -1,5 +1,5 @@
-"""What a trace patches while it runs, and takes back: calls of modules, reads of their
-parameters, functions marked by ``wrap``.
+"""Patches that are active during a trace: module calls, reads of parameters, functions
+marked by ``wrap``.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _MISSING = object()
 
 
 def wrap(fn_or_name: str | Callable[..., Any]) -> Any:
-    """Record calls of a function as one node, rather than what it calls.
+    """Records each call of a function as one node instead of tracing into it.
 
     At module level, with the function or its name; also as a decorator. Raises
-    NotImplementedError elsewhere, since the module's name is what is patched.
+    NotImplementedError elsewhere, since the name in the module is patched.
     """
     if not callable(fn_or_name) and not isinstance(fn_or_name, str):
         raise RuntimeError(
@@ -58,7 +58,7 @@ def find_proxy(*values: Any) -> Proxy | None:
 
 
 class Patcher:
-    """``with`` it: names that are patched have their old values again at the end."""
+    """A context that patches names and restores them at its end."""
 
     def __init__(self) -> None:
         self._patched: list[tuple[Any, str, Any, bool]] = []
@@ -67,19 +67,19 @@ class Patcher:
     def patch(
         self, names: dict[str, Any], name: str, new: Any, deduplicate: bool = True
     ) -> None:
-        """A name of a module; ``deduplicate``: nobody is to patch it again."""
+        """Patches a name of a module; ``deduplicate``: only once."""
         self._patched.append((names, name, names.get(name, _MISSING), True))
         names[name] = _mark(new) if deduplicate else new
 
     def patch_method(
         self, cls: type, name: str, new: Any, deduplicate: bool = True
     ) -> None:
-        """A method of a class, as ``patch`` does."""
+        """Patches a method of a class."""
         self._patched.append((cls, name, vars(cls).get(name, _MISSING), False))
         setattr(cls, name, _mark(new) if deduplicate else new)
 
     def visit_once(self, thing: Any) -> bool:
-        """Whether it is asked about ``thing`` for the first time."""
+        """Whether ``thing`` is visited for the first time."""
         is_new = id(thing) not in self._visited
         self._visited.add(id(thing))
         return is_new
@@ -117,7 +117,7 @@ def _mark(function: Any) -> Any:
 def patch_module_class(
     patcher: Patcher, tracer: Tracer, parameter_proxy_cache: dict[str, Any]
 ) -> None:
-    """Calls of modules go to ``tracer.call_module``, reads of their registered values
+    """Redirects module calls to ``tracer.call_module`` and reads of registered values
     to ``tracer.getattr``.
     """
     call, read = Module.__call__, Module.__getattribute__
@@ -179,7 +179,7 @@ def _recorded_method(cls: type, name: str) -> Any:
 
 
 def patch_wrapped_functions(patcher: Patcher) -> None:
-    """Functions and methods that ``wrap`` has marked."""
+    """Patches the functions and methods that ``wrap`` has marked."""
     for (_, name), names in list(_wrapped_fns_to_patch.items()):
         if name not in names and hasattr(builtins, name):
             original = getattr(builtins, name)
@@ -197,7 +197,7 @@ def patch_wrapped_functions(patcher: Patcher) -> None:
 def autowrap_check(
     patcher: Patcher, names: dict[str, Any], function_ids: set[int]
 ) -> None:
-    """Patch the functions of a module that the tracer wraps wherever it meets them."""
+    """Patches the functions of a module that the tracer wraps automatically."""
     if not patcher.visit_once(names):
         return
     for name, value in list(names.items()):

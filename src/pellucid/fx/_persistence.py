@@ -1,7 +1,7 @@
-"""GraphModules in files: pickles, and folders of Python code.
+"""Saves GraphModules: as pickles, and as folders of Python code.
 
-A pickle holds the generated code and the values that it names; loading runs the code
-under a Tracer, which gives the graph again.
+A pickle holds the generated code and the values that it names; loading retraces the
+code to rebuild the graph.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NOT_STORED = ("_graph", "_code", "_lineno_map", "_prologue_start")
 
 
 def import_block(names: dict[str, Any]) -> str:
-    """The statements that import what generated code names."""
+    """The import statements of generated code."""
     return "\n".join(_import_statement(name, obj) for name, obj in names.items())
 
 
@@ -44,7 +44,7 @@ def _import_statement(name: str, obj: Any) -> str:
 
 
 def reduce(module: GraphModule) -> tuple[Any, ...]:
-    """What ``pickle`` stores of a GraphModule."""
+    """The state of a GraphModule for ``pickle``."""
     state = {k: v for k, v in module.__dict__.items() if k not in _NOT_STORED}
     code = _plain_code(module._graph)
     state["_code"] = code.src
@@ -54,7 +54,9 @@ def reduce(module: GraphModule) -> tuple[Any, ...]:
 
 
 def _plain_code(graph: Graph) -> PythonCode:
-    """The code whose parameters are the placeholders, whatever the graph's CodeGen."""
+    """The code with the placeholders as parameters, independent of the graph's
+    CodeGen.
+    """
     own, graph._codegen = graph._codegen, CodeGen()
     try:
         return graph.python_code(root_module="self")
@@ -63,7 +65,7 @@ def _plain_code(graph: Graph) -> PythonCode:
 
 
 def reduce_graph_module(body: dict[str, Any], text: str) -> Module:
-    """A GraphModule from what ``reduce`` stored."""
+    """Rebuilds a GraphModule from the state of ``reduce``."""
     from pellucid.fx.graph_module import _forward_from_src
 
     code = body.get("_code") or body["code"]
@@ -131,7 +133,7 @@ def _leaf_tracer(tracer_cls: type | None) -> type:
     base: Any = tracer_cls or Tracer
 
     class EveryModuleIsALeaf(base):  # type: ignore[misc]
-        """Records the stored code as it is."""
+        """Traces the stored code with every module as a leaf."""
 
         def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
             """True"""
@@ -141,7 +143,7 @@ def _leaf_tracer(tracer_cls: type | None) -> type:
 
 
 def to_folder(module: GraphModule, folder: Path, name: str) -> None:
-    """Write ``module.py`` with the code, and the values beside it."""
+    """Writes ``module.py`` with the code, and files with the values."""
     folder.mkdir(parents=True, exist_ok=True)
     pellucid.save(module.state_dict(), folder / "state_dict.pt")
     code = module._graph.python_code(root_module="self")

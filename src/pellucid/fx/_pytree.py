@@ -19,7 +19,7 @@ def register_pytree_flatten_spec(
     flatten_fn_spec: FlattenFuncSpec,
     flatten_fn_exact_match_spec: FlattenFuncExactMatchSpec | None = None,
 ) -> None:
-    """Teach it a container: ``flatten_fn_spec(tree, spec)`` gives the children."""
+    """Registers a container: ``flatten_fn_spec(tree, spec)`` returns the children."""
     SUPPORTED_NODES[cls] = flatten_fn_spec
     SUPPORTED_NODES_EXACT_MATCH[cls] = flatten_fn_exact_match_spec
 
@@ -27,7 +27,7 @@ def register_pytree_flatten_spec(
 def tree_flatten_spec(
     pytree: PyTree, spec: TreeSpec, exact_structural_match: bool = False
 ) -> list[Any]:
-    """The leaves of ``pytree``, which has the form of ``spec``."""
+    """The leaves of ``pytree``, whose structure is ``spec``."""
     if spec.is_leaf():
         return [pytree]
     if spec.type not in SUPPORTED_NODES:

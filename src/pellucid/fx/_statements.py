@@ -1,5 +1,5 @@
-"""The statements of generated code: one for each node, with its names freed at the
-last use. Called by ``_codegen.py``.
+"""Generates the statements: one per node; names are deleted after their last use.
+Called by ``_codegen.py``.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Statements:
         self._previous_trace: str | None = ""
 
     def write(self, nodes: list[Node]) -> None:
-        """One statement each, in order."""
+        """The statements of the nodes, in order."""
         for name, builtin in custom_builtins.items():
             self.globals[name] = builtin.obj
         seen: set[Node] = set()
@@ -98,7 +98,7 @@ class Statements:
     # Names
 
     def add_global(self, hint: str, obj: Any) -> str:
-        """The name under which the code reaches ``obj``."""
+        """The name of ``obj`` in the code."""
         if is_from_torch(obj) and obj is not pellucid.device:
             return qualified_name(obj)
         name = hint.replace(".", "_")
@@ -163,7 +163,7 @@ class Statements:
         return f"({inside[0]},)" if len(inside) == 1 else f"({', '.join(inside)})"
 
     def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-        """What is between the parentheses of a call."""
+        """The arguments of a call, as text."""
         shown = [self.repr_of(arg) for arg in args]
         shown += [f"{key} = {self.repr_of(value)}" for key, value in kwargs.items()]
         return ", ".join(shown)
@@ -241,7 +241,7 @@ class Statements:
         names = " = ".join([*map(repr, freed), "None"])
         self.body.append(f";  {names}\n" if freed else "\n")
 
-    # What only ``print_readable`` shows
+    # Only for ``print_readable``
 
     def _type_of_value(self, node: Node) -> str:
         value: Any = node.meta.get("val", node.meta.get("tensor_meta"))
@@ -293,7 +293,7 @@ def _is_plain_getattr(node: Node) -> bool:
 
 
 def _attach_marks(body: list[str]) -> list[str]:
-    """Put each mark at the end of the line in front of it."""
+    """Moves each mark to the end of the preceding line."""
     lines: list[str] = []
     for text in body:
         if text.startswith("# COUNTER: "):

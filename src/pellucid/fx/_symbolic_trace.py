@@ -1,7 +1,7 @@
-"""``torch.fx.symbolic_trace``: runs a program with Proxies and records what it calls.
+"""``torch.fx.symbolic_trace``: runs a program with Proxies and records its calls.
 
-``Tracer`` is what users subclass: which modules are leaves, how attributes and
-arguments become nodes. While it runs, calls of modules, reads of parameters and wrapped
+Users subclass ``Tracer`` to choose which modules are leaves and how attributes and
+arguments become nodes. While it runs, module calls, reads of parameters and wrapped
 functions are patched (``_patches.py``).
 """
 
@@ -56,7 +56,7 @@ __all__ = [
     "wrap",
 ]
 
-# Tracers of libraries that patch modules themselves call these.
+# Called by libraries' tracers that patch modules themselves.
 _orig_module_call = Module.__call__
 _orig_module_getattr = Module.__getattr__
 
@@ -72,13 +72,13 @@ is_fx_symbolic_tracing = is_fx_tracing
 
 
 class ProxyableClassMeta(type):
-    """A class whose construction with Proxies is recorded as a call of the class."""
+    """A metaclass that records construction with Proxies as a call of the class."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         new: Any = cls.__new__
         made = new(cls, *args, **kwargs)
         if not isinstance(made, cls):
-            raise TypeError(f"{cls.__name__}.__new__ returned no {cls.__name__}")
+            raise TypeError(f"{cls.__name__}.__new__ did not return a {cls.__name__}")
         found: list[Proxy] = []
         map_aggregate(
             (args, kwargs), lambda a: found.append(a) if isinstance(a, Proxy) else a
@@ -92,9 +92,9 @@ class ProxyableClassMeta(type):
 class Tracer(TracerBase):
     """Runs a module's ``forward`` (or a function) and records its calls.
 
-    Subclasses decide by ``is_leaf_module`` which modules become one node, and by
+    Subclasses override ``is_leaf_module`` to choose which modules become one node, and
     ``call_module``, ``create_arg``, ``create_proxy``, ``getattr``, ``to_bool``,
-    ``iter`` and ``keys`` how everything else is recorded.
+    ``iter`` and ``keys`` to change how other things are recorded.
     """
 
     def __init__(
@@ -121,10 +121,10 @@ class Tracer(TracerBase):
         self.node_name_to_scope = {}
         self._counters: dict[str, int] = {}
 
-    # What subclasses override
+    # Methods that subclasses override
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
-        """Whether a call of ``m`` is one node: that is so for the library's layers."""
+        """Whether a call of ``m`` is one node: True for the library's layers."""
         package = m.__module__.replace("pellucid", "torch", 1)
         is_of_library = package.startswith(("torch.nn", "torch.ao.nn"))
         return is_of_library and not isinstance(m, Sequential)
@@ -198,8 +198,8 @@ class Tracer(TracerBase):
         return cache[name]
 
     def create_arg(self, a: Any) -> Any:
-        """Beside what every tracer knows: parameters and buffers by their names,
-        tensors of the module, modules that are passed as values, constants.
+        """Extends the base class's by parameters and buffers, the module's tensors,
+        modules that are passed as values, and constants.
         """
         if isinstance(a, Parameter):
             for name, parameter in self.root.named_parameters():
@@ -245,7 +245,9 @@ class Tracer(TracerBase):
         return self.create_node("get_attr", name, (), {})
 
     def get_fresh_qualname(self, prefix: str) -> str:
-        """``prefix`` with the first number that no attribute of the root has."""
+        """``prefix`` with the first number that makes an unused attribute name of the
+        root.
+        """
         number = self._counters.get(prefix, 0)
         while hasattr(self.root, f"{prefix}{number}"):
             number += 1

@@ -1,4 +1,4 @@
-"""``annotate``: the type of a value of a program that is traced."""
+"""``annotate``: sets the type of a value in a traced program."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ __all__ = ["annotate"]
 
 
 def annotate(val: Any, type: Any) -> Any:
-    """``val``; of a Proxy, the node gets the type. Any other value has its own.
+    """Returns ``val``; sets the type of the node if it is a Proxy.
 
-    Raises RuntimeError for a Proxy whose node has a type.
+    Raises RuntimeError for a Proxy whose node already has a type.
     """
     if not isinstance(val, Proxy):
         return val
     if val.node.type:
         raise RuntimeError(
-            f"annotate: {val.node.name} has the type {val.node.type} already; "
+            f"annotate: {val.node.name} already has the type {val.node.type}; "
             f"{type} was given"
         )
     val.node.type = type

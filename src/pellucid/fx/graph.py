@@ -1,7 +1,7 @@
-"""``torch.fx.graph``: ``Graph``, the nodes of a program in their order.
+"""``torch.fx.graph``: ``Graph``, the nodes of a program in order.
 
-The nodes are a ring of links whose start is ``_root``; ``_by_target`` finds those of a
-kind without a walk. Source text is ``_codegen.py``'s. Read ``node.py`` first.
+The nodes form a circular list that starts at ``_root``; ``_by_target`` indexes them by
+kind and target. ``_codegen.py`` generates source. Read ``node.py`` first.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _register_custom_builtin("pytree", "import pellucid.utils._pytree as pytree", py
 
 
 class _node_list:
-    """The nodes of a Graph in order; nodes may be erased on the way."""
+    """The nodes of a Graph in order; nodes may be erased during iteration."""
 
     def __init__(self, graph: Graph, direction: str = "_next") -> None:
         self.graph, self.direction = graph, direction
@@ -68,7 +68,7 @@ class _node_list:
 
 
 class _InsertPoint:
-    """``with`` it, nodes are inserted elsewhere."""
+    """A context that changes the insertion point."""
 
     def __init__(self, graph: Graph, insert: Callable[[Node], None]) -> None:
         self.graph = graph
@@ -128,7 +128,7 @@ class Graph:
     def find_nodes(
         self, *, op: str, target: Target | None = None, sort: bool = True
     ) -> list[Node]:
-        """The nodes of a kind (and of a ``target``), without a walk of the graph."""
+        """The nodes of a kind (and ``target``), found by index."""
         if op == "call_function" and target is None:
             raise AssertionError("find_nodes of call_function needs a target")
         if target is None:
@@ -143,8 +143,8 @@ class Graph:
     def graph_copy(
         self, g: Graph, val_map: dict[Node, Node], return_output_node: bool = False
     ) -> Any:
-        """Copy the nodes of ``g`` to the insertion point; ``val_map`` receives the copy
-        of each and may hold values for inputs. Returns the value of the output.
+        """Copies the nodes of ``g`` to the insertion point; ``val_map`` receives the
+        copy of each and may hold values for inputs. Returns the value of the output.
         """
         for node in g.nodes:
             if node in val_map:
@@ -190,8 +190,8 @@ class Graph:
         name: str | None = None,
         type_expr: Any | None = None,
     ) -> Node:
-        """A new node at the insertion point (the end, unless ``inserting_before`` or
-        ``inserting_after`` says otherwise).
+        """A new node at the insertion point: the end, unless ``inserting_before`` or
+        ``inserting_after`` is active.
         """
         if name is None:
             name = self._target_to_str(target)
@@ -286,8 +286,8 @@ class Graph:
     # Changing the order
 
     def inserting_before(self, n: Node | None = None) -> _InsertPoint:
-        """``with graph.inserting_before(node):`` new nodes go in front of ``node``; of
-        all nodes without one.
+        """A context in which new nodes are inserted before ``node``, by default before
+        all nodes.
         """
         if n is None:
             return self.inserting_after(self._root)
@@ -295,9 +295,8 @@ class Graph:
         return _InsertPoint(self, n.prepend)
 
     def inserting_after(self, n: Node | None = None) -> _InsertPoint:
-        """``with graph.inserting_after(node):`` new nodes go behind ``node``; to the
-        end
-        without one.
+        """A context in which new nodes are inserted after ``node``, by default at the
+        end.
         """
         if n is None:
             return self.inserting_before(self._root)
@@ -309,7 +308,7 @@ class Graph:
             raise AssertionError(f"Node to insert {where} is not in graph.")
 
     def erase_node(self, to_erase: Node) -> None:
-        """Remove a node that nothing reads."""
+        """Removes a node without users."""
         if to_erase.users:
             raise RuntimeError(
                 f"Tried to erase Node {to_erase} but it still had "
@@ -332,7 +331,7 @@ class Graph:
         to_erase._update_args_kwargs((), {})
 
     def _set_sort_key(self, node: Node) -> None:
-        """A key between those of the neighbours, which are in place already."""
+        """A key between those of the neighbours, which are already linked."""
         before, behind = node._prev, node._next
         low = before._sort_key if before is not self._root else None
         high = behind._sort_key if behind is not self._root else None
@@ -363,8 +362,8 @@ class Graph:
         is_impure_node: Callable[[Node], bool] | None = None,
         impure_random: bool = True,
     ) -> bool:
-        """Erase the calls whose results nobody reads and that neither write nor draw.
-        Returns whether it erased any.
+        """Erases calls without users that neither write in place nor draw random
+        numbers. Returns whether it erased any.
         """
         self.lint()
         changed = False
@@ -392,7 +391,7 @@ class Graph:
         return changed
 
     def lint(self) -> None:
-        """Raise RuntimeError if the nodes, their order or targets do not fit."""
+        """Raises RuntimeError if the nodes, their order or targets are invalid."""
         _lint(self)
 
     # Text
@@ -473,7 +472,7 @@ class Graph:
     # The code generator
 
     def set_codegen(self, codegen: CodeGen) -> None:
-        """Write ``forward`` by another CodeGen."""
+        """Sets the CodeGen that generates ``forward``."""
         self._codegen = codegen
 
     def process_inputs(self, *args: Any) -> Any:
@@ -487,10 +486,10 @@ class Graph:
     def on_generate_code(
         self, make_transformer: Callable[[Any], Callable[[list[str]], list[str]]]
     ) -> Any:
-        """Transform the lines of the body whenever code is generated.
+        """Registers a transform of the body's lines, applied when code is generated.
 
-        ``make_transformer(current)`` receives the transformer in force, or None.
-        ``with`` the result, it ends with the block.
+        ``make_transformer(current)`` receives the current transformer, or None. As a
+        context manager the result restores it.
         """
         before = self._codegen._body_transformer
         self._codegen._body_transformer = make_transformer(before)

@@ -1,8 +1,7 @@
 """``torch.fx.graph_module``: a module whose ``forward`` is generated from a Graph.
 
-Each instance has a class of its own, whose ``forward`` is compiled from ``code``
-whenever ``recompile`` is called. Pickles carry that code, not the nodes
-(``_persistence.py``).
+Each instance has its own class, whose ``forward`` is compiled from ``code`` when
+``recompile`` is called. Pickles contain that code, not the nodes (``_persistence.py``).
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ def _forward_from_src(
         name += f" from {place} in {co_fields['co_name']}"
     names = {**names, "__name__": name}
     exec(compile(src, name, "exec"), names)
-    # An entry, not a loader: linecache asks no loader for a name that ends with ">".
+    # An entry, not a loader: linecache ignores loaders for names that end with ">".
     linecache.cache[name] = len(src), None, src.splitlines(keepends=True), name
     forward = names.pop("forward")
     weakref.finalize(forward, linecache.cache.pop, name, None).atexit = False
@@ -55,7 +54,7 @@ def _forward_from_src(
 
 
 def _copy_attr(from_module: Any, to_module: Module, target: str) -> None:
-    """Copy one attribute by its dotted name, making the modules on the way."""
+    """Copies one attribute by its dotted name; creates missing parent modules."""
     *path, name = target.split(".")
     for part in path:
         source = getattr(from_module, part)
@@ -75,7 +74,7 @@ def _assign(value: Any, module: Module, name: str) -> None:
 
 
 def _assign_attr(from_obj: Any, to_module: Module, target: str) -> None:
-    """Assign by a dotted name, making the modules on the way."""
+    """Assigns by a dotted name; creates missing parent modules."""
     *path, name = target.split(".")
     for part in path:
         if getattr(to_module, part, None) is None:
@@ -105,16 +104,16 @@ def _has_attr(model: Module, target: str) -> bool:
 
 
 class GraphModule(Module):
-    """A module made of a Graph: ``GraphModule(root, graph)``.
+    """A module generated from a Graph: ``GraphModule(root, graph)``.
 
-    ``root`` is a module, or a dict by dotted name, that has what the graph's
-    ``get_attr`` and ``call_module`` nodes name; these are shared, not copied. After
+    ``root`` is a module, or a dict by dotted name, with the targets of the graph's
+    ``get_attr`` and ``call_module`` nodes; these are shared, not copied. After
     changes to ``graph`` call ``recompile()``.
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> GraphModule:
         base = next(c for c in cls.__mro__ if "_is_of_one_graph" not in vars(c))
-        # Libraries know by PyTorch's qualified name that a class is of one instance.
+        # Libraries recognise per-instance classes by PyTorch's qualified name.
         own = type(cls.__name__, (base,), {"_is_of_one_graph": True})
         own.__module__ = GraphModule.__module__
         own.__qualname__ = "GraphModule.__new__.<locals>.GraphModuleImpl"
@@ -190,7 +189,7 @@ class GraphModule(Module):
         return self._code
 
     def recompile(self) -> PythonCode:
-        """Generate the code from the graph; call it after changes."""
+        """Regenerates the code from the graph; call it after changes."""
         codegen = self._graph._codegen
         if isinstance(codegen, _PyTreeCodeGen) and codegen.pytree_info is not None:
             self._in_spec = codegen.pytree_info.in_spec
@@ -219,8 +218,8 @@ class GraphModule(Module):
         expanded_def: bool = False,
         **options: Any,
     ) -> str:
-        """The code with source lines and shapes, of it and of the GraphModules in it;
-        prints and returns it.
+        """Prints and returns the code with source lines and shapes, including nested
+        GraphModules.
         """
         text = _readable(self, include_stride, include_device, expanded_def)
         if print_output:
@@ -262,7 +261,7 @@ class GraphModule(Module):
         return True
 
     def delete_all_unused_submodules(self) -> None:
-        """Delete the modules that no node of the graph names."""
+        """Deletes the modules that no node of the graph uses."""
         used: set[str] = set()
         for node in self.graph.nodes:
             if node.op not in ("call_module", "get_attr"):
@@ -424,7 +423,7 @@ def reduce_package_graph_module(
 ) -> Module:
     """Refused: there are no packages (``torch.package``)."""
     raise NotImplementedError(
-        "torch.package is not offered; pickle the GraphModule, or use to_folder()"
+        "torch.package is not supported; pickle the GraphModule, or use to_folder()"
     )
 
 
@@ -432,4 +431,4 @@ def reduce_deploy_graph_module(
     importer: Any, body: dict[Any, Any], text: str
 ) -> Module:
     """Refused: there is no ``torch::deploy``."""
-    raise NotImplementedError("torch::deploy is not offered; pickle the GraphModule")
+    raise NotImplementedError("torch::deploy is not supported; pickle the GraphModule")

@@ -1,7 +1,7 @@
 """``torch.fx.immutable_collections``: the lists and dicts in the arguments of a Node.
 
-A Node knows its users by its arguments, so these change only by assigning ``args`` or
-``kwargs`` as a whole. They compare and hash as what they hold.
+Users of nodes are derived from arguments, so these change only by assigning ``args`` or
+``kwargs`` as a whole. They compare and hash by value.
 """
 
 from __future__ import annotations

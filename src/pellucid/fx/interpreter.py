@@ -1,6 +1,6 @@
 """``torch.fx.interpreter``: runs a graph node by node.
 
-``Interpreter`` is for passes that watch values; ``Transformer`` makes another graph by
+``Interpreter`` is for passes that observe values; ``Transformer`` builds a new graph by
 running with Proxies.
 """
 
@@ -59,8 +59,8 @@ class Interpreter:
         initial_env: dict[Node, Any] | None = None,
         enable_io_processing: bool = True,
     ) -> Any:
-        """The result for ``args``. Nodes with a value in ``initial_env`` are not
-        run.
+        """The result for ``args``; nodes with a value in ``initial_env`` are
+        skipped.
         """
         self.env = dict(initial_env) if initial_env is not None else {}
         if enable_io_processing:
@@ -86,7 +86,7 @@ class Interpreter:
         return None
 
     def boxed_run(self, args_list: list[Any]) -> Any:
-        """As ``run`` of a list, which it empties, so that inputs can be freed."""
+        """Like ``run`` with a list, which it empties, so that inputs can be freed."""
         nodes = self.graph.find_nodes(op="placeholder")
         env = dict(zip(nodes, args_list, strict=True))
         args_list.clear()
@@ -175,7 +175,7 @@ class Interpreter:
         return cast(tuple[Any, ...], args), cast(dict[str, Any], kwargs)
 
     def map_nodes_to_values(self, args: Any, n: Node) -> Any:
-        """``args`` with values in the place of Nodes."""
+        """``args`` with Nodes replaced by values."""
 
         def load(read: Node) -> Any:
             if read not in self.env:
@@ -211,7 +211,7 @@ def _add_place(error: BaseException, node: Node) -> None:
 
 
 class Transformer(Interpreter):
-    """Makes another graph of one: overridden methods receive Proxies.
+    """Builds a new graph from one: overridden methods receive Proxies.
 
     Example::
 

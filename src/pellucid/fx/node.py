@@ -1,7 +1,7 @@
 """``torch.fx.node``: one call in a Graph.
 
-Nodes of a Graph form a ring of links that starts at the Graph's root; ``users`` of each
-follow its arguments. Read ``graph.py`` next.
+Nodes of a Graph form a circular list that starts at the Graph's root; ``users`` is kept
+consistent with arguments. Read ``graph.py`` next.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _KINDS = frozenset(
 _legal_ops = _KINDS
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Functions whose call stays when nobody reads its result.
+# Functions whose calls are kept even without users.
 _side_effectful_functions: set[Callable[..., Any]] = {
     pellucid._assert,
     operator.setitem,
@@ -47,13 +47,13 @@ _side_effectful_functions: set[Callable[..., Any]] = {
 
 
 def has_side_effect(fn: F) -> F:
-    """Keep calls of ``fn`` when nobody reads their result; returns ``fn``."""
+    """Marks ``fn`` so that its calls are kept even without users; returns ``fn``."""
     _side_effectful_functions.add(fn)
     return fn
 
 
 def map_aggregate(a: Argument, fn: Callable[[Argument], Argument]) -> Argument:
-    """``a`` with ``fn`` of every leaf of its tuples, lists, dicts and slices."""
+    """Applies ``fn`` to every leaf of the tuples, lists, dicts and slices in ``a``."""
     if isinstance(a, tuple):
         mapped = [map_aggregate(element, fn) for element in a]
         return type(a)(*mapped) if hasattr(a, "_fields") else tuple(mapped)
@@ -67,7 +67,7 @@ def map_aggregate(a: Argument, fn: Callable[[Argument], Argument]) -> Argument:
 
 
 def map_arg(a: Argument, fn: Callable[[Node], Argument]) -> Argument:
-    """``a`` with ``fn`` of every Node in it."""
+    """Applies ``fn`` to every Node in ``a``."""
     if not callable(fn):
         raise AssertionError("torch.fx.map_arg(a, fn): fn must be a callable")
     return map_aggregate(a, lambda x: fn(x) if isinstance(x, Node) else x)
@@ -132,16 +132,16 @@ class Node:
 
     @property
     def next(self) -> Node:
-        """The node behind it."""
+        """The next node."""
         return self._next
 
     @property
     def prev(self) -> Node:
-        """The node in front of it."""
+        """The previous node."""
         return self._prev
 
     def prepend(self, x: Node) -> None:
-        """Move ``x`` to the place in front of this node."""
+        """Moves ``x`` before this node."""
         if self.graph is not x.graph:
             raise AssertionError("Attempting to move a Node into a different Graph")
         if self is x:
@@ -153,7 +153,7 @@ class Node:
         self.graph._set_sort_key(x)
 
     def append(self, x: Node) -> None:
-        """Move ``x`` to the place behind this node."""
+        """Moves ``x`` after this node."""
         self._next.prepend(x)
 
     def _prepend(self, x: Node) -> None:
@@ -238,8 +238,8 @@ class Node:
         *,
         propagate_meta: bool = False,
     ) -> list[Node]:
-        """Make its users read ``replace_with``; those of which ``delete_user_cb`` is
-        False stay. Returns the users that changed.
+        """Makes its users read ``replace_with``, except those for which
+        ``delete_user_cb`` is False. Returns the users that changed.
         """
         if propagate_meta:
             if replace_with.meta:
@@ -260,7 +260,7 @@ class Node:
         return changed
 
     def replace_input_with(self, old_input: Node, new_input: Node) -> None:
-        """Make it read ``new_input`` where it reads ``old_input``."""
+        """Replaces ``old_input`` by ``new_input`` in its arguments."""
         for hook in self._replace_hooks():
             hook(old=old_input, new=new_input.name, user=self)
         self._replace_input_with(old_input, new_input)
@@ -278,7 +278,7 @@ class Node:
 
     @property
     def stack_trace(self) -> str | None:
-        """Where the program made the call, if the tracer recorded it."""
+        """The stack trace of the call, if the tracer recorded it."""
         return self.meta.get("stack_trace")
 
     @stack_trace.setter
@@ -286,8 +286,8 @@ class Node:
         self.meta["stack_trace"] = trace
 
     def is_impure(self, impure_random: bool = True) -> bool:
-        """Whether it must stay when nobody reads its result: it writes, draws (unless
-        ``impure_random`` is False), or is an input or the output.
+        """Whether it must be kept without users: it writes in place, draws random
+        numbers (unless ``impure_random`` is False), or is an input or the output.
         """
         if self.op in ("placeholder", "output"):
             return True
@@ -355,8 +355,8 @@ class Node:
         *,
         include_tensor_metadata: bool = False,
     ) -> str | None:
-        """Its line in ``str(graph)``; collects the names of inputs and the annotation
-        of the output if lists for them are given.
+        """Its line in ``str(graph)``; appends the names of inputs and the annotation of
+        the output to the given lists.
         """
         kind = f"{_type_repr(self.type)} " if self.type else ""
         users = f"[num_users={len(self.users)}]"

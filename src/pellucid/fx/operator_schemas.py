@@ -1,4 +1,4 @@
-"""``torch.fx.operator_schemas``: arguments of calls by the names of signatures."""
+"""``torch.fx.operator_schemas``: matches arguments of calls to signatures."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def get_signature_for_torch_op(
 def check_for_mutable_operation(
     target: Callable[..., Any], args: tuple[Argument, ...], kwargs: dict[str, Argument]
 ) -> None:
-    """Raise RuntimeError if the call writes an argument."""
+    """Raises RuntimeError if the call writes to an argument in place."""
     signatures, schemas = get_signature_for_torch_op(target, return_schemas=True)
     for signature, schema in zip(signatures or (), schemas or (), strict=True):
         try:
@@ -151,7 +151,8 @@ def create_type_hint(x: Any) -> Any:
 
 
 def type_matches(signature_type: Any, argument_type: Any) -> bool:
-    """Whether a value of ``argument_type`` fits a parameter of ``signature_type``."""
+    """Whether a value of ``argument_type`` is accepted by a parameter of
+    ``signature_type``."""
     if signature_type is argument_type or signature_type is Any:
         return True
     origin = typing.get_origin(signature_type)
@@ -216,7 +217,7 @@ def normalize_function(
     normalize_to_only_use_kwargs: bool = False,
 ) -> ArgsKwargsPair | None:
     """The arguments with defaults, by the function's signature; all by name with
-    ``normalize_to_only_use_kwargs``. None if overloads cannot be told apart.
+    ``normalize_to_only_use_kwargs``. None if the overload is ambiguous.
     """
     kwargs = kwargs or {}
     types_ = None
@@ -251,7 +252,7 @@ def normalize_module(
 def normalize_call(
     target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> dict[str, Any] | None:
-    """All arguments by name, defaults included; None where that is not known."""
+    """All arguments by name, including defaults; None if the signature is unknown."""
     if isinstance(target, str):
         return None
     pair = normalize_function(target, args, kwargs, normalize_to_only_use_kwargs=True)

@@ -1,7 +1,7 @@
-"""``torch.fx.proxy``: the values that a trace runs a program with.
+"""``torch.fx.proxy``: Proxies, the values with which a program is traced.
 
-A Proxy turns what is done with it into Nodes of its Tracer's Graph: operators and
-methods here, functions through ``__torch_function__``. ``_symbolic_trace.py`` runs the
+A Proxy records operations on it as Nodes of its Tracer's Graph: operators and methods
+here, functions through ``__torch_function__``. ``_symbolic_trace.py`` runs the
 program.
 """
 
@@ -39,18 +39,18 @@ __all__ = [
 
 
 class TraceError(ValueError):
-    """The program does something that a graph cannot express."""
+    """Raised when the program does something that a graph cannot express."""
 
 
 class Scope:
-    """The module whose ``forward`` is running: its path and type."""
+    """The path and type of the module whose ``forward`` is running."""
 
     def __init__(self, module_path: str, module_type: Any) -> None:
         self.module_path, self.module_type = module_path, module_type
 
 
 class ScopeContextManager:
-    """``with`` it, ``scope`` is ``current_scope``."""
+    """A context in which ``scope`` is ``current_scope``."""
 
     def __init__(self, scope: Scope, current_scope: Scope) -> None:
         self._before = Scope(scope.module_path, scope.module_type)
@@ -67,7 +67,7 @@ class ScopeContextManager:
 
 
 class TracerBase:
-    """Makes Nodes of what is done with Proxies."""
+    """Records operations on Proxies as Nodes."""
 
     graph: Graph
     record_stack_traces = False
@@ -89,7 +89,7 @@ class TracerBase:
         name: str | None = None,
         type_expr: Any | None = None,
     ) -> Node:
-        """Make the Node; it receives the metadata in force and the module stack."""
+        """Makes the Node, with the current metadata and the module stack."""
         if kind == "call_function" and self.check_mutable_operations:
             _refuse_mutation(target, args, kwargs)
         node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
@@ -118,7 +118,7 @@ class TracerBase:
         type_expr: Any | None = None,
         proxy_factory_fn: Callable[[Node], Any] | None = None,
     ) -> Any:
-        """Make a Node of arguments that hold Proxies; returns the Proxy of it."""
+        """Makes a Node from arguments that contain Proxies; returns its Proxy."""
         args_, kwargs_ = self.create_arg(args), self.create_arg(kwargs)
         if not isinstance(args_, tuple) or not isinstance(kwargs_, dict):
             raise AssertionError("create_arg must keep tuples and dicts")
@@ -129,8 +129,8 @@ class TracerBase:
         return proxy
 
     def create_arg(self, a: Any) -> Any:
-        """An argument as Nodes hold it. Raises NotImplementedError for what a graph
-        cannot express.
+        """An argument in the form that Nodes store. Raises NotImplementedError for a
+        value that a graph cannot express.
         """
         if type(a) in _PLAIN:
             return a
@@ -159,7 +159,7 @@ class TracerBase:
         raise NotImplementedError(f"argument of type: {type(a)}")
 
     def to_bool(self, obj: Proxy) -> bool:
-        """Called where a Proxy decides: ``if``, ``while``, ``not``, ``assert``."""
+        """Called for a Proxy's truth value: ``if``, ``while``, ``not``, ``assert``."""
         raise TraceError(
             "symbolically traced variables cannot be used as inputs to control flow"
             + _where_the_user_is()
@@ -179,7 +179,7 @@ class TracerBase:
 
 
 class GraphAppendingTracer(TracerBase):
-    """Adds to a graph that exists."""
+    """Appends to an existing graph."""
 
     def __init__(self, graph: Graph) -> None:
         super().__init__()
@@ -190,7 +190,7 @@ class GraphAppendingTracer(TracerBase):
 
 
 class Proxy:
-    """A value of a traced program, of which only the Node is known."""
+    """A symbolic value of a traced program, represented by its Node."""
 
     def __init__(self, node: Node, tracer: TracerBase | None = None) -> None:
         self.tracer = tracer if tracer is not None else GraphAppendingTracer(node.graph)
@@ -200,7 +200,7 @@ class Proxy:
         return f"Proxy({self.node.name})"
 
     def __getattr__(self, k: str) -> Any:
-        # Of an object that is being copied or unpickled there is no node yet.
+        # An object that is being copied or unpickled has no node yet.
         if k in ("tracer", "node") or (k.startswith("__") and k.endswith("__")):
             raise AttributeError(k)
         return Attribute(self, k)
@@ -246,7 +246,7 @@ class Proxy:
         return self.tracer.to_bool(self)
 
     def keys(self) -> Any:
-        """What ``**proxy`` asks."""
+        """The keys, for ``**proxy``."""
         return self.tracer.keys(self)
 
     def __len__(self) -> NoReturn:
@@ -296,7 +296,7 @@ class Proxy:
 
 
 class Attribute(Proxy):
-    """``proxy.name``: a call of that method if it is called, else a read."""
+    """``proxy.name``: recorded as a method call if it is called, else as a read."""
 
     def __init__(self, root: Proxy, attr: str) -> None:
         self.root, self.attr = root, attr
@@ -305,7 +305,7 @@ class Attribute(Proxy):
 
     @property
     def node(self) -> Node:  # type: ignore[override]
-        """The read of it; made at first use."""
+        """The node of the read; made at first use."""
         if self._node is None:
             read = (self.root, self.attr)
             self._node = self.tracer.create_proxy(
@@ -320,14 +320,16 @@ class Attribute(Proxy):
 
 
 class ParameterProxy(Proxy):
-    """A parameter of which ``shape``, ``size()``, ``dim()`` are constants."""
+    """The Proxy of a parameter, whose ``shape``, ``size()``, ``dim()`` are
+    constants.
+    """
 
     def __init__(
         self, tracer: TracerBase, node: Node, name: str, param: pellucid.Tensor
     ) -> None:
         super().__init__(node, tracer)
         if not isinstance(param, pellucid.nn.Parameter):
-            raise AssertionError(f"{name} is a {type(param).__name__}, no parameter")
+            raise AssertionError(f"{name} is a {type(param).__name__}, not a parameter")
         self.param, self.name = param, name
 
     def __repr__(self) -> str:
@@ -335,28 +337,28 @@ class ParameterProxy(Proxy):
 
     @property
     def shape(self) -> Any:
-        """Of the parameter."""
+        """The parameter's."""
         return self.param.shape
 
     def size(self, *dim: int) -> Any:
-        """Of the parameter."""
+        """The parameter's."""
         return self.param.size(*dim)
 
     def dim(self) -> int:
-        """Of the parameter."""
+        """The parameter's."""
         return self.param.dim()
 
     @property
     def ndim(self) -> int:
-        """Of the parameter."""
+        """The parameter's."""
         return self.param.ndim
 
     def numel(self) -> int:
-        """Of the parameter."""
+        """The parameter's."""
         return self.param.numel()
 
     def nelement(self) -> int:
-        """Of the parameter."""
+        """The parameter's."""
         return self.param.nelement()
 
 
@@ -420,7 +422,7 @@ def _where_the_user_is() -> str:
 
 
 def _unpacked_count(frame: Any) -> int | None:
-    """How many names ``a, b = proxy`` binds, where the caller is at such."""
+    """The number of names in ``a, b = proxy``, if the caller is such a statement."""
     import dis
 
     if frame is None:

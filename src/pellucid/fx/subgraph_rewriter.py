@@ -1,7 +1,7 @@
-"""``torch.fx.subgraph_rewriter``: replace every occurrence of a pattern.
+"""``torch.fx.subgraph_rewriter``: replaces every occurrence of a pattern.
 
 The pattern and its replacement are functions or modules, which are traced, or Graphs.
-Matching is ``passes/utils/matcher_utils.py``'s.
+``passes/utils/matcher_utils.py`` does the matching.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MatchFilter = Callable[[InternalMatch, Graph, Graph], bool]
 
 
 class Match(NamedTuple):
-    """One occurrence: its last node, and the node for each of the pattern's."""
+    """One occurrence: its last node, and the graph node of each pattern node."""
 
     anchor: Node
     nodes_map: dict[Node, Node]
@@ -48,8 +48,8 @@ class ReplacedPatterns:
 def replace_pattern(
     gm: GraphModule, pattern: Pattern, replacement: Pattern
 ) -> list[Match]:
-    """Replace every occurrence that does not overlap another; ``gm`` is changed and
-    recompiled. Parameters of pattern and replacement correspond by position.
+    """Replaces every non-overlapping occurrence; ``gm`` is changed and recompiled.
+    Parameters of pattern and replacement correspond by position.
 
     Example::
 
@@ -68,8 +68,8 @@ def replace_pattern_with_filters(
     replacement_callback: Callable[[InternalMatch, Graph, Graph], Graph] | None = None,
     node_name_match: str = "",
 ) -> list[ReplacedPatterns]:
-    """As ``replace_pattern``, where every filter ``(match, graph, pattern)`` is True;
-    ``replacement_callback`` may make the replacement of each match.
+    """Like ``replace_pattern``, for matches that pass every filter ``(match, graph,
+    pattern)``; ``replacement_callback`` may build the replacement of each match.
     """
     return _replace(
         *(gm, pattern, replacement, match_filters, ignore_literals),
@@ -165,7 +165,7 @@ def _replace_one(
 
 
 def _insertion_point(match: InternalMatch, own: list[Node], read: set[Node]) -> Node:
-    """Behind everything that is read, and in front of everything that reads it."""
+    """The insertion point: after all inputs and before all users."""
     readers = [u for node in match.returning_nodes for u in node.users if u not in own]
     first = min([*readers, max(own).next])
     latest = max((n for n in read), default=None)
@@ -181,7 +181,7 @@ def _erase(gm: GraphModule, nodes: list[Node]) -> None:
 
 
 def _take_submodules(gm: GraphModule, replacement: Any) -> None:
-    """Give the module what the new nodes name."""
+    """Adds the targets of the new nodes to the module."""
     gm.delete_all_unused_submodules()
     owner = replacement
     if isinstance(replacement, Graph):

@@ -1,7 +1,7 @@
-"""``torch.fx.traceback``: metadata that nodes receive while they are made.
+"""``torch.fx.traceback``: metadata for newly created nodes.
 
-A tracer that records stack traces, an Interpreter that preserves metadata, and users'
-``annotate`` put facts here; ``TracerBase.create_node`` copies them to each new node.
+Set by a tracer that records stack traces, an Interpreter that preserves metadata, and
+users' ``annotate``; ``TracerBase.create_node`` copies them to each new node.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ should_preserve_node_meta = False
 
 @contextmanager
 def preserve_node_meta(enable: bool = True) -> Iterator[None]:
-    """Within it, new nodes receive the metadata in force."""
+    """A scope in which new nodes receive the current metadata."""
     global should_preserve_node_meta
     before, meta = should_preserve_node_meta, current_meta.copy()
     should_preserve_node_meta = enable
@@ -43,19 +43,19 @@ def preserve_node_meta(enable: bool = True) -> Iterator[None]:
 
 
 def has_preserved_node_meta() -> bool:
-    """Whether new nodes receive the metadata in force."""
+    """Whether new nodes receive the current metadata."""
     return should_preserve_node_meta
 
 
 def set_stack_trace(stack: list[str]) -> None:
-    """Say where the program is, for nodes made from here on."""
+    """Sets the stack trace for nodes made from here on."""
     if should_preserve_node_meta and stack:
         current_meta["stack_trace"] = "".join(stack)
 
 
 @contextmanager
 def annotate(annotation_dict: dict[str, Any]) -> Iterator[None]:
-    """Nodes made within it have these entries in ``meta["custom"]``."""
+    """A scope whose new nodes have these entries in ``meta["custom"]``."""
     had = "custom" in current_meta
     before = current_meta.get("custom", {})
     current_meta["custom"] = {**before, **annotation_dict}
@@ -69,7 +69,7 @@ def annotate(annotation_dict: dict[str, Any]) -> Iterator[None]:
 
 
 def set_grad_fn_seq_nr(seq_nr: int) -> None:
-    """Note which autograd node the calls belong to."""
+    """Sets the autograd node to which the following calls belong."""
     if should_preserve_node_meta:
         current_meta["grad_fn_seq_nr"] = [
             *current_meta.get("grad_fn_seq_nr", []),
@@ -78,7 +78,7 @@ def set_grad_fn_seq_nr(seq_nr: int) -> None:
 
 
 def reset_grad_fn_seq_nr() -> None:
-    """Take the last one of ``set_grad_fn_seq_nr`` back."""
+    """Undoes the last ``set_grad_fn_seq_nr``."""
     numbers = current_meta.get("grad_fn_seq_nr", [])
     if len(numbers) > 1:
         current_meta["grad_fn_seq_nr"] = numbers[:-1]
@@ -87,7 +87,7 @@ def reset_grad_fn_seq_nr() -> None:
 
 
 def format_stack() -> list[str]:
-    """Where the program is: of the node being run, or of Python."""
+    """The current stack trace: of the node being run, or of Python."""
     if should_preserve_node_meta:
         return [current_meta.get("stack_trace", "")]
     return traceback.format_list(traceback.extract_stack()[:-1])
@@ -95,7 +95,7 @@ def format_stack() -> list[str]:
 
 @contextmanager
 def set_current_meta(node: Any, pass_name: str = "") -> Iterator[None]:
-    """Within it, new nodes receive the metadata of ``node``."""
+    """A scope in which new nodes receive the metadata of ``node``."""
     if not (should_preserve_node_meta and node.meta):
         yield
         return
@@ -110,5 +110,5 @@ def set_current_meta(node: Any, pass_name: str = "") -> Iterator[None]:
 
 
 def get_current_meta() -> dict[str, Any]:
-    """The metadata in force."""
+    """The current metadata."""
     return current_meta

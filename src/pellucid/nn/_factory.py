@@ -1,4 +1,4 @@
-"""Options of factories that modules hand on."""
+"""Options that modules pass on to tensor factories."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ _OPTIONS = frozenset({"device", "dtype", "memory_format"})
 
 
 def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
-    """The options among ``kwargs`` as functions such as ``empty`` take them.
+    """The options in ``kwargs``, in the form that functions such as ``empty`` take.
 
-    ``kwargs`` has options of the names device, dtype and memory_format, and further
-    ones in a dict under "factory_kwargs". Raises TypeError for another name or one
-    that is given twice. Example::
+    ``kwargs`` may hold device, dtype and memory_format, and a dict of further
+    options under "factory_kwargs". Raises TypeError for any other name and for a
+    name that is given twice. Example::
 
         >>> import pellucid as torch
         >>> torch.nn.factory_kwargs({"dtype": torch.float64})

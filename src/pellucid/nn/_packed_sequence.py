@@ -16,10 +16,10 @@ class _Packed(NamedTuple):
 
 
 class PackedSequence(_Packed):
-    """The rows of all time steps one after the other: ``batch_sizes[t]`` of step t.
+    """The rows of all time steps, concatenated: ``batch_sizes[t]`` rows of step t.
 
-    The sequences are sorted by length, longest first; ``sorted_indices`` is the order
-    they had. Made by ``pack_padded_sequence`` and ``pack_sequence``.
+    The sequences are sorted by length, longest first; ``sorted_indices`` maps them to
+    the original order. Made by ``pack_padded_sequence`` and ``pack_sequence``.
     """
 
     def __new__(
@@ -48,11 +48,11 @@ class PackedSequence(_Packed):
         )
 
     def pin_memory(self) -> PackedSequence:
-        """Itself: memory is not pinned without a device."""
+        """The sequence itself: without a device no memory is pinned."""
         return self
 
     def cpu(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """Itself: data is on the CPU."""
+        """The sequence itself: the data is on the CPU."""
         return self
 
     def double(self) -> PackedSequence:
@@ -86,4 +86,4 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 
 
 for _public in (PackedSequence, invert_permutation):
-    _public.__module__ = "pellucid.nn.utils.rnn"  # which pickles name
+    _public.__module__ = "pellucid.nn.utils.rnn"  # the module name in PyTorch's pickles

@@ -1,10 +1,11 @@
-"""``nn.functional``: the ops of the catalogue, and what needs a line of Python on top.
+"""``nn.functional``: ops of the catalogue, and Python functions over them.
 
-Ops whose declarations say that they are here, too (``also``), are put here at the end,
-as the callables that ``_C._nn`` or the package has: they are not listed. What differs
-in signature is written out in ``_functional``: an ``inplace`` flag, the deprecated
-``size_average`` and ``reduce``, reductions by name, which ops number, defaults that
-Python decides. It is a module, and shows no other name of ours, as PyTorch's.
+Ops whose declarations name this module (``also``) are added at the end, as the same
+callables that ``_C._nn`` or the package has; they are not listed. Functions whose
+signatures differ from their ops' are written in ``_functional``: an ``inplace`` flag,
+the deprecated ``size_average`` and ``reduce``, reductions by name where ops take
+numbers, and defaults that Python computes. As in PyTorch, the module shows no private
+names.
 """
 
 from collections.abc import Callable
@@ -15,7 +16,7 @@ import pellucid as torch
 from pellucid import Tensor
 from pellucid._C import _nn_functional
 from pellucid._package.calls.overridable import make_overridable
-from pellucid.nn import grad as grad  # PyTorch shows this module here as well
+from pellucid.nn import grad as grad  # PyTorch's module has this name too
 from pellucid.nn._functional.activation import *
 from pellucid.nn._functional.attention import *
 from pellucid.nn._functional.attention import _canonical_mask as _canonical_mask
@@ -35,5 +36,5 @@ globals().update({n: f for n, f in vars(_nn_functional).items() if n[0] != "_"})
 make_overridable(globals(), parts="pellucid.nn._functional")
 del make_overridable, _nn_functional
 
-if TYPE_CHECKING:  # what the op table gives
+if TYPE_CHECKING:  # names from the op table
     from pellucid._C._op_types.nn_functional import *

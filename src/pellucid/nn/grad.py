@@ -71,8 +71,8 @@ def _declare(dims: int) -> tuple[Callable[..., Tensor], Callable[..., Tensor]]:
     for function, word in ((conv_input, "input"), (conv_weight, "weight")):
         function.__name__ = function.__qualname__ = f"conv{dims}d_{word}"
         function.__doc__ = (
-            f"The gradient of ``conv{dims}d`` with respect to its {word}, of which "
-            "the size is given; ``grad_output`` has the size of the result.\n\n"
+            f"The gradient of ``conv{dims}d`` with respect to its {word}, whose size "
+            "is given; ``grad_output`` has the size of the result.\n\n"
             f"Example::\n\n    torch.nn.grad.conv{dims}d_{word}(*operands, stride=2)\n"
         )
     return conv_input, conv_weight

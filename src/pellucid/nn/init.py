@@ -1,7 +1,7 @@
-"""Initial values of parameters, filled in place without recording gradients.
+"""Parameter initialisation, in place and without recording gradients.
 
-Each function makes the random calls that PyTorch's makes, in the same order, so the
-same seed gives the same weights.
+Each function makes the same random calls as PyTorch's, in the same order, so equal
+seeds give equal weights.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _GAINS = {
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """The factor by which a nonlinearity shrinks the deviation of its input.
+    """The factor that compensates a nonlinearity's effect on the standard deviation.
 
     ``param`` is the slope of "leaky_relu", 0.01 by default.
     """
@@ -88,8 +88,8 @@ def _normal_cdf(x: float) -> float:
 def _redraw_normal(
     tensor: Tensor, mean: float, std: float, a: float, b: float, generator: _Generator
 ) -> Tensor:
-    """Draws from the normal distribution again where a value fell outside."""
-    # The bounds as the tensor's dtype rounds them, or a value might never fit.
+    """Truncates by rejection: redraws normal values that fell outside."""
+    # Bounds rounded to the tensor's dtype; otherwise a value might never be accepted.
     low, high = (tensor.new_tensor(bound, device="cpu").item() for bound in (a, b))
     values = tensor.normal_(mean, std, generator=generator)
     while (outside := (values < low) | (values > high)).any():
@@ -101,7 +101,7 @@ def _redraw_normal(
 def _redraw_uniform(
     tensor: Tensor, mean: float, std: float, a: float, b: float, generator: _Generator
 ) -> Tensor:
-    """Draws uniformly again where a value was refused in proportion to its density."""
+    """Truncates by rejection: redraws uniform values, accepted by their density."""
     mode = max(a, min(mean, b))
     log_peak = -0.5 * ((mode - mean) / std) ** 2
     chance = pellucid.empty_like(tensor)
@@ -146,7 +146,7 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Makes a convolution's weight keep its input channels, per group."""
+    """Makes a convolution the identity on its input channels, per group."""
     if tensor.ndim not in (3, 4, 5):
         raise ValueError(f"dirac_ takes 3 to 5 dimensions, not {tensor.ndim}")
     if tensor.size(0) % groups:
@@ -167,7 +167,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 
 def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
-    """Inputs per output element and outputs per input element of a layer's weight."""
+    """(fan in, fan out) of a layer's weight: inputs per output, outputs per input."""
     if tensor.ndim < 2:
         raise ValueError(
             "fan in and fan out need a weight of at least 2 dimensions, not "
@@ -210,7 +210,7 @@ def xavier_normal_(
 def _kaiming_std(
     tensor: Tensor, a: float, mode: str, nonlinearity: str
 ) -> float | None:
-    """The deviation, or None, with a warning, for a tensor without elements."""
+    """The standard deviation, or None with a warning for a tensor without elements."""
     if 0 in tensor.shape:
         warnings.warn("a tensor without elements has nothing to fill", stacklevel=3)
         return None
@@ -225,7 +225,7 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: _Generator = None,
 ) -> Tensor:
-    """Draws from U(-b, b), b = gain * sqrt(3 / fan), gain as of slope ``a``.
+    """Draws from U(-b, b), b = gain * sqrt(3 / fan), gain for slope ``a``.
 
     He et al., 2015.
     """
@@ -243,7 +243,7 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: _Generator = None,
 ) -> Tensor:
-    """Draws from N(0, gain^2 / fan), gain as of slope ``a``; He et al., 2015."""
+    """Draws from N(0, gain^2 / fan), gain for slope ``a``; He et al., 2015."""
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     return tensor if std is None else normal_(tensor, 0, std, generator)
 
@@ -253,7 +253,7 @@ def orthogonal_(
 ) -> Tensor:
     """Fills with a matrix of orthonormal rows or columns; Saxe et al., 2013.
 
-    Dimensions after the first are taken together.
+    Dimensions after the first are flattened.
     """
     if tensor.ndim < 2:
         raise ValueError(f"orthogonal_ takes 2 or more dimensions, not {tensor.ndim}")
@@ -274,7 +274,7 @@ def orthogonal_(
 def sparse_(
     tensor: Tensor, sparsity: float, std: float = 0.01, generator: _Generator = None
 ) -> Tensor:
-    """Draws a matrix from N(0, std^2), a ``sparsity`` share of each column zero.
+    """Draws a matrix from N(0, std^2) with a fraction ``sparsity`` of each column zero.
 
     Martens, 2010.
     """
@@ -292,7 +292,7 @@ def sparse_(
 
 
 def _deprecated(name: str) -> Any:
-    """The old name without the underscore, which warns."""
+    """A deprecated name without the underscore, which warns."""
     current = globals()[f"{name}_"]
 
     def deprecated(*args: Any, **kwargs: Any) -> Any:
@@ -323,7 +323,7 @@ sparse = _deprecated("sparse")
 make_overridable(globals(), ("uniform_", "normal_", "constant_", "kaiming_uniform_"))
 
 
-# What libraries call below the public functions: these draw under ``no_grad`` too.
+# Private names of PyTorch that libraries call; they run under ``no_grad`` too.
 _no_grad_uniform_, _no_grad_normal_ = uniform_, normal_
 _no_grad_trunc_normal_, _no_grad_fill_ = trunc_normal_, constant_
 _no_grad_zero_ = zeros_

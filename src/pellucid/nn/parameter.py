@@ -1,7 +1,7 @@
-"""Tensors that a module registers by being assigned to it.
+"""``Parameter`` and ``Buffer``: tensors that a module registers on assignment.
 
-``Parameter`` and ``Buffer`` carry no state of their own: the class is the message that
-``Module.__setattr__`` reads. Read ``modules/module.py`` next.
+They add no state to a tensor: ``Module.__setattr__`` reads the class. Read
+``modules/module.py`` next.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ _TensorMeta = type(Tensor)
 
 
 class _MarkedMeta(_TensorMeta):  # type: ignore[valid-type, misc]
-    """Counts tensors that carry the class's mark as its instances.
+    """``isinstance`` accepts tensors with the class's mark.
 
-    A Tensor subclass stays itself when it becomes a Parameter or Buffer; the mark, an
-    attribute of the tensor, then says what it is.
+    A Tensor subclass keeps its class when it becomes a Parameter or Buffer and is
+    marked by an attribute instead.
     """
 
     def __instancecheck__(cls, instance: Any) -> bool:
@@ -35,7 +35,7 @@ class _MarkedMeta(_TensorMeta):  # type: ignore[valid-type, misc]
 class Parameter(Tensor, metaclass=_MarkedMeta):
     """A tensor that is part of a module's state and is optimised.
 
-    Shares storage with ``data``; a leaf of the autograd graph whatever made ``data``.
+    Shares storage with ``data``; always a leaf of the autograd graph.
 
     Example::
 
@@ -56,7 +56,7 @@ class Parameter(Tensor, metaclass=_MarkedMeta):
             )
         if type(data) is Tensor or type(data) is Parameter:
             return Tensor._make_subclass(cls, data, requires_grad)
-        # A subclass stays itself, so that its overrides go on working.
+        # A subclass keeps its class, so that its overrides keep working.
         result: Any = data.detach().requires_grad_(requires_grad)
         if type(result) is not type(data):
             raise TypeError(
@@ -84,7 +84,7 @@ class Parameter(Tensor, metaclass=_MarkedMeta):
         return _rebuild_parameter, (self.data, self.requires_grad, attributes)
 
 
-_C._set_parameter_class(Parameter)  # ops treat its instances as plain tensors
+_C._set_parameter_class(Parameter)  # ops treat instances as plain tensors
 
 
 class Buffer(Tensor, metaclass=_MarkedMeta):
@@ -106,13 +106,13 @@ class Buffer(Tensor, metaclass=_MarkedMeta):
 
 
 class UninitializedTensorMixin:
-    """A tensor of a lazy module that waits for its shape; see ``modules/lazy.py``."""
+    """A tensor of a lazy module without a shape yet; see ``modules/lazy.py``."""
 
     cls_to_become: type
     data: Tensor
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
-        """Gives the tensor memory of ``shape``, and its ordinary class."""
+        """Allocates memory of ``shape`` and changes to the ordinary class."""
         dtype = self.data.dtype if dtype is None else dtype
         self.data = pellucid.empty(shape, device=device, dtype=dtype)
         self.__class__ = self.cls_to_become
@@ -174,14 +174,14 @@ class UninitializedBuffer(  # type: ignore[misc]
 
 
 def is_lazy(value: Any) -> bool:
-    """Whether ``value`` is a tensor that waits for its shape."""
+    """Whether ``value`` is a tensor without a shape yet."""
     return isinstance(value, UninitializedTensorMixin)
 
 
 def _rebuild_parameter(
     data: Tensor, requires_grad: bool, attributes: dict[str, Any]
 ) -> Parameter:
-    """What ``__reduce_ex__`` takes apart; pickles hold its name."""
+    """Rebuilds an uninitialised tensor; pickles refer to it by name."""
     parameter: Parameter = Parameter(data, requires_grad)
     if attributes:
         parameter.__dict__.update(attributes)

@@ -1,4 +1,4 @@
-"""Schedulers made of schedulers, and those that follow a metric or a fixed plan."""
+"""Composite schedulers, and schedulers by a metric or a fixed number of steps."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _ComposedLR(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes what ``state_dict`` gave."""
+        """Restores the state from ``state_dict``."""
         given = {k: v for k, v in state_dict.items() if k != "_schedulers"}
         self.__dict__.update(given)
         saved = state_dict["_schedulers"]
@@ -53,7 +53,7 @@ class _ComposedLR(LRScheduler):
 
 
 class SequentialLR(_ComposedLR):
-    """One scheduler after the other, changing at ``milestones``."""
+    """Runs schedulers in sequence, switching at ``milestones``."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class SequentialLR(_ComposedLR):
             )
         self._milestones = milestones
         self.last_epoch = last_epoch + 1
-        # Each scheduler set its first rate when it was made; only one may.
+        # Each constructor set its scheduler's first rate; only the first one may.
         for group in self.optimizer.param_groups:
             set_rate(group, group["initial_lr"])
         self._undo(self)
@@ -87,7 +87,7 @@ class SequentialLR(_ComposedLR):
             self._undo(each)
 
     def step(self, epoch: int | None = None) -> None:
-        """Moves on by one."""
+        """Advances by one step."""
         self.last_epoch += 1
         index = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[index]
@@ -99,7 +99,7 @@ class SequentialLR(_ComposedLR):
 
 
 class ChainedScheduler(_ComposedLR):
-    """All schedulers at every step."""
+    """Runs all schedulers at every step."""
 
     def __init__(
         self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None
@@ -108,7 +108,7 @@ class ChainedScheduler(_ComposedLR):
         self._last_lr = rates(self.optimizer)
 
     def step(self, epoch: int | None = None) -> None:
-        """Moves all on by one."""
+        """Advances all by one step."""
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = rates(self.optimizer)
@@ -117,7 +117,7 @@ class ChainedScheduler(_ComposedLR):
 class ReduceLROnPlateau(LRScheduler):
     """Multiplies by ``factor`` when a metric has not improved for ``patience`` steps.
 
-    ``threshold`` says what counts as better: relative to the best value or absolute.
+    An improvement must exceed ``threshold``, relative to the best value or absolute.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class ReduceLROnPlateau(LRScheduler):
         self._reset()
 
     def _reset(self) -> None:
-        """Forgets what was seen."""
+        """Resets the best value and the counters."""
         self.mode_worse = math.inf if self.mode == "min" else -math.inf
         self.best = self.mode_worse
         self.cooldown_counter = 0
@@ -163,11 +163,11 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> bool:
-        """Whether the rate was reduced so lately that nothing is counted."""
+        """Whether a reduction is so recent that bad epochs are not counted."""
         return self.cooldown_counter > 0
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Takes the metric of one more epoch."""
+        """Records the metric of another epoch."""
         current = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._is_better(current, self.best):
@@ -209,10 +209,11 @@ class ReduceLROnPlateau(LRScheduler):
 
 
 class OneCycleLR(LRScheduler):
-    """Up to ``max_lr`` and down again, momentum the other way (Smith and Topin, 2019).
+    """Raises the rate to ``max_lr``, then lowers it; momentum inversely (Smith and
+    Topin, 2019).
 
     Give ``total_steps``, or ``epochs`` and ``steps_per_epoch``. The first rate is
-    ``max_lr / div_factor``, the last that over ``final_div_factor``.
+    ``max_lr / div_factor``, the last is the first over ``final_div_factor``.
     """
 
     def __init__(
@@ -285,7 +286,7 @@ class OneCycleLR(LRScheduler):
         self._warn_if_called_alone()
         if self.last_epoch > self.total_steps:
             raise ValueError(
-                f"step {self.last_epoch} of a plan of {self.total_steps} steps"
+                f"step {self.last_epoch} of a schedule of {self.total_steps} steps"
             )
         start = 0.0
         for phase in self._schedule_phases:
@@ -306,7 +307,7 @@ class OneCycleLR(LRScheduler):
 
 
 def _phases(steps: int, pct_start: float, three: bool) -> list[dict[str, Any]]:
-    """The last step of each phase, and which of a group's values it goes between."""
+    """The last step of each phase, and the group's values it interpolates between."""
     up = _phase(float(pct_start * steps) - 1, ("initial", "max"), ("max", "base"))
     if not three:
         return [up, _phase(steps - 1, ("max", "min"), ("base", "max"))]
@@ -321,7 +322,7 @@ def _phases(steps: int, pct_start: float, three: bool) -> list[dict[str, Any]]:
 def _phase(
     end: float, rates: tuple[str, str], momentums: tuple[str, str]
 ) -> dict[str, Any]:
-    """The form that state dicts have."""
+    """The phases in the form that state dicts have."""
     return {
         "end_step": end,
         "start_lr": f"{rates[0]}_lr",

@@ -1,4 +1,4 @@
-"""``CyclicLR``: rates that go up and down between two borders."""
+"""``CyclicLR``: rates that cycle between two bounds."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _MODES = ("triangular", "triangular2", "exp_range")
 
 
 class CyclicLR(LRScheduler):
-    """Up from ``base_lr`` to ``max_lr`` and down again, over and over (Smith, 2017).
+    """Cycles the rate between ``base_lr`` and ``max_lr`` (Smith, 2017).
 
-    ``mode`` scales the height of a cycle: ``"triangular"`` leaves it, ``"triangular2"``
-    halves it every cycle, ``"exp_range"`` multiplies it by ``gamma`` every step.
-    ``scale_fn`` does so by hand, of the number of the cycle or, with
-    ``scale_mode="iterations"``, of the step. Momentum goes the other way.
+    ``mode`` scales the amplitude: ``"triangular"`` keeps it, ``"triangular2"`` halves
+    it every cycle, ``"exp_range"`` multiplies it by ``gamma`` every step. A custom
+    ``scale_fn`` takes the number of the cycle or, with ``scale_mode="iterations"``, of
+    the step. Momentum cycles inversely.
 
     Raises ValueError for an unknown ``mode``, or if the optimizer has no momentum to
     cycle.
@@ -99,7 +99,7 @@ class CyclicLR(LRScheduler):
             group["momentum"] = value
 
     def scale_fn(self, x: float) -> float:
-        """The height of a cycle, as a part of the first one's."""
+        """The amplitude, as a fraction of the first cycle's."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
         if self.mode == "triangular2":
@@ -126,7 +126,9 @@ class CyclicLR(LRScheduler):
         return [low + (high - low) * height for low, high in borders]
 
     def state_dict(self) -> dict[str, Any]:
-        """All but the optimizer; the attributes of a ``scale_fn`` that is an object."""
+        """Everything but the optimizer; a callable object's attributes for
+        ``scale_fn``.
+        """
         state = super().state_dict()
         custom = state.pop("_scale_fn_custom")
         is_object = custom is not None and not isinstance(custom, FunctionType)
@@ -134,7 +136,7 @@ class CyclicLR(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes what ``state_dict`` gave."""
+        """Restores the state from ``state_dict``."""
         given = dict(state_dict)
         custom = given.pop("_scale_fn_custom")
         super().load_state_dict(given)

@@ -16,7 +16,7 @@ _Function = Callable[[int], float]
 
 
 class _FunctionLR(LRScheduler):
-    """A scheduler with a function per group, whose code no state dict holds."""
+    """A scheduler with a function per group; state dicts do not hold the functions."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class _FunctionLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """As the base's; of callable objects it holds the attributes."""
+        """Like the base's, with the attributes of callable objects."""
         state = super().state_dict()
         state["lr_lambdas"] = [
             None if isinstance(f, types.FunctionType) else f.__dict__.copy()
@@ -50,7 +50,7 @@ class _FunctionLR(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes what ``state_dict`` gave."""
+        """Restores the state from ``state_dict``."""
         given = {k: v for k, v in state_dict.items() if k != "lr_lambdas"}
         self.__dict__.update(given)
         saved = state_dict["lr_lambdas"]
@@ -69,7 +69,7 @@ class LambdaLR(_FunctionLR):
 
 
 class MultiplicativeLR(_FunctionLR):
-    """The present rate times ``lr_lambda(epoch)``."""
+    """The current rate times ``lr_lambda(epoch)``."""
 
     def get_lr(self) -> list[Any]:
         self._warn_if_called_alone()
@@ -228,7 +228,7 @@ class PolynomialLR(FactorLR):
 
 
 def _on_wave(base_lrs: list[Any], eta_min: float, wave: float) -> list[Any]:
-    """Rates between ``eta_min`` at wave 0 and the base rates at wave 2."""
+    """Rates from ``eta_min`` at ``wave`` 0 to the base rates at ``wave`` 2."""
     return [eta_min + (base - eta_min) * wave / 2 for base in base_lrs]
 
 
@@ -258,7 +258,7 @@ class CosineAnnealingLR(LRScheduler):
             return self._get_closed_form_lr()
         eta_min, length = self.eta_min, self.T_max
         if (self.last_epoch - 1 - length) % (2 * length) == 0:
-            # The wave's lowest point: the quotient below would divide by zero.
+            # At the minimum of the wave the quotient below would divide by zero.
             rise = (1 - math.cos(math.pi / length)) / 2
             pairs = zip(present, self.base_lrs, strict=True)
             return [rate + (base - eta_min) * rise for rate, base in pairs]
@@ -304,7 +304,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         return _on_wave(self.base_lrs, self.eta_min, wave)
 
     def step(self, epoch: float | None = None) -> None:
-        """Moves on by one step, or to ``epoch``, which may be fractional."""
+        """Advances by one step, or to ``epoch``, which may be fractional."""
         if epoch is None and self.last_epoch >= 0:
             epoch = self.last_epoch + 1
             self.T_cur += 1
@@ -317,7 +317,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self._update_lr(math.floor(epoch))
 
     def _jump(self, epoch: float) -> None:
-        """Finds the wave that ``epoch`` falls in."""
+        """Finds the wave that contains ``epoch``."""
         if epoch < 0:
             raise ValueError(f"the epoch must not be negative: {epoch}")
         if epoch < self.T_0:

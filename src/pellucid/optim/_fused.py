@@ -1,7 +1,7 @@
-"""``FusedOptimizer``: one op over a group's lists of tensors does the whole step.
+"""``FusedOptimizer``: a step is one op over a group's lists of tensors.
 
-The optimizers of this folder that need no algorithm of their own derive from it; see
-``rmsprop.py`` for the shortest. The ops are in ``catalogue/optimizer_steps.py``.
+Most optimizers of this folder derive from it; ``rmsprop.py`` is the shortest. The ops
+are in ``catalogue/optimizer_steps.py``.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ class FusedOptimizer(Optimizer):
         name = type(self).__name__
         if defaults.get("differentiable"):
             raise NotImplementedError(
-                f"{name}(differentiable=True) is not offered: its step is one kernel; "
+                f"{name}(differentiable=True) is unsupported: its step is one kernel; "
                 "SGD and Adam can be differentiated"
             )
         if defaults.get("capturable"):
             raise NotImplementedError(
-                f"{name}(capturable=True) is for device graphs, which the CPU has not"
+                f"{name}(capturable=True) is for device graphs, which the CPU lacks"
             )
         super().__init__(params, defaults)
 
@@ -75,7 +75,7 @@ class FusedOptimizer(Optimizer):
         return self._step_groups(self._update, closure)
 
     def _new_state(self, p: Tensor, group: Group) -> State:
-        """The state of a parameter before its first step, without its step count."""
+        """The initial state of a parameter, without its step count."""
         raise NotImplementedError
 
     def _run(
@@ -86,7 +86,7 @@ class FusedOptimizer(Optimizer):
         steps: list[Tensor],
         group: Group,
     ) -> None:
-        """One step; ``steps`` are the counts, this step included."""
+        """One step; ``steps`` are the step counts, including this step."""
         raise NotImplementedError
 
     def _start(self, p: Tensor, group: Group) -> State:
@@ -115,19 +115,19 @@ def zeros_of(p: Tensor, *names: str) -> State:
 
 
 def filled_like(p: Tensor, value: float) -> Tensor:
-    """A tensor like ``p`` with one value everywhere, in both parts of complex ones."""
+    """A tensor like ``p`` filled with one value, in both parts of complex elements."""
     made = pellucid.empty_like(p, memory_format=pellucid.preserve_format)
     as_real([made])[0].fill_(value)
     return made
 
 
 def column(states: list[State], name: str) -> list[Tensor]:
-    """The tensors that the states have under one name."""
+    """The states' tensors of one name."""
     return [state[name] for state in states]
 
 
 def check_betas(betas: Any) -> None:
-    """Both betas are in [0, 1)."""
+    """Checks that both betas are in [0, 1)."""
     for index, beta in enumerate(betas):
         if not 0.0 <= beta < 1.0:
             raise ValueError(f"betas[{index}] must be in [0, 1): {beta}")

@@ -1,6 +1,6 @@
 """The base of learning rate schedulers; ``lr_scheduler.py`` lists them.
 
-A scheduler rewrites ``group["lr"]`` at each step. Most multiply the present value by a
+A scheduler rewrites ``group["lr"]`` at each step. Most multiply the current value by a
 factor, so that several can act on one optimizer; ``FactorLR`` is the base of those.
 """
 
@@ -32,7 +32,7 @@ def set_rate(group: Group, value: Rate) -> None:
 
 
 def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
-    """``value`` for each group: one for all, or a list with one for each."""
+    """``value`` for each group: one shared value, or a list with one per group."""
     groups = len(optimizer.param_groups)
     values = list(value) if isinstance(value, (list, tuple)) else [value] * groups
     if len(values) != groups:
@@ -43,7 +43,7 @@ def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
 
 
 def require_optimizer(optimizer: object) -> Any:
-    """``optimizer`` if it is one."""
+    """``optimizer``; TypeError unless it is an Optimizer."""
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"a scheduler takes an Optimizer, not {optimizer!r:.100}")
     return optimizer
@@ -52,8 +52,8 @@ def require_optimizer(optimizer: object) -> Any:
 class LRScheduler:
     """Base class: ``get_lr()`` gives the groups' next learning rates.
 
-    ``step()`` is called after ``optimizer.step()``. ``last_epoch`` counts its calls; to
-    resume, give the last one and an optimizer whose groups hold "initial_lr".
+    Call ``step()`` after ``optimizer.step()``. ``last_epoch`` counts its calls; to
+    resume, pass the last count and an optimizer whose groups have "initial_lr".
     """
 
     _get_lr_called_within_step = False
@@ -91,19 +91,19 @@ class LRScheduler:
         return {k: v for k, v in self.__dict__.items() if k != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes what ``state_dict`` gave."""
+        """Restores the state from ``state_dict``."""
         self.__dict__.update(state_dict)
 
     def get_last_lr(self) -> list[Any]:
-        """The rates of the last step."""
+        """The current rates, of the last step."""
         return self._last_lr
 
     def get_lr(self) -> list[Any]:
-        """The next rates; every subclass defines it, and ``step`` calls it."""
+        """The next rates; every subclass must define it, and ``step`` calls it."""
         raise NotImplementedError(f"{type(self).__name__} does not define get_lr()")
 
     def step(self, epoch: int | None = None) -> None:
-        """Moves on by one, or, deprecated, to ``epoch``."""
+        """Advances by one step, or, deprecated, to ``epoch``."""
         if self._step_count == 1:
             self._warn_about_order()
         self._step_count += 1
@@ -145,16 +145,16 @@ class LRScheduler:
     def _warn_if_called_alone(self) -> None:
         if not self._get_lr_called_within_step:
             warnings.warn(
-                "get_lr() computes the next rate; get_last_lr() tells the present one",
+                "get_lr() computes the next rate; get_last_lr() gives the current one",
                 stacklevel=3,
             )
 
 
 class FactorLR(LRScheduler):
-    """A scheduler that multiplies each group's present rate by ``_factor()``."""
+    """A scheduler that multiplies each group's current rate by ``_factor()``."""
 
     def _factor(self) -> float | None:
-        """The factor at ``last_epoch``; None leaves the rates alone."""
+        """The factor at ``last_epoch``; None leaves the rates unchanged."""
         raise NotImplementedError
 
     def get_lr(self) -> list[Any]:
@@ -177,7 +177,7 @@ def _note_steps(optimizer: Optimizer) -> None:
     """Makes ``optimizer.step`` set ``_opt_called``, for the warning about order."""
     if hasattr(optimizer.step, "_wrapped_by_lr_sched"):
         return
-    # A weak reference: the optimizer must not hold itself through its own attribute.
+    # A weak reference: the attribute must not form a cycle with the optimizer.
     reference = weakref.ref(optimizer)
     function = optimizer.step.__func__  # type: ignore[attr-defined]
 

@@ -64,7 +64,7 @@ class Adagrad(FusedOptimizer):
         return {"sum": filled_like(p, group["initial_accumulator_value"])}
 
     def share_memory(self) -> None:
-        """Puts the state into shared memory."""
+        """Moves the state to shared memory."""
         for state in self.state.values():
             state["sum"].share_memory_()
 
@@ -90,7 +90,7 @@ class Adagrad(FusedOptimizer):
 
 
 class Adadelta(FusedOptimizer):
-    """Adadelta (Zeiler, 2012): steps in the parameter's own unit."""
+    """Adadelta (Zeiler, 2012): steps in the parameter's units."""
 
     def __init__(
         self,

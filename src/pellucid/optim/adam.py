@@ -22,9 +22,9 @@ class Adam(Optimizer):
 
     With ``m`` and ``v`` the running means of the gradient and its square, step t does
     ``p -= lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps)``. ``amsgrad``
-    takes the greatest v so far (Reddi et al., 2018). ``weight_decay`` is added to the
-    gradient, or, with ``decoupled_weight_decay``, taken from the parameter directly.
-    ``foreach`` and ``fused`` choose nothing: every step is fused unless
+    uses the maximum of v so far (Reddi et al., 2018). ``weight_decay * p`` is added to
+    the gradient, or, with ``decoupled_weight_decay``, subtracted from the parameter.
+    ``foreach`` and ``fused`` have no effect: every step is fused unless
     ``differentiable``.
     """
 
@@ -109,7 +109,7 @@ class Adam(Optimizer):
             return
         if group["capturable"]:
             raise AssertionError(
-                "capturable=True is for device graphs, which the CPU has not; leave "
+                "capturable=True is for device graphs, which the CPU lacks; leave "
                 "it out"
             )
         state = self.state
@@ -200,15 +200,16 @@ class AdamW(Adam):
 
 
 def _update_differentiably(p: Tensor, state: dict[str, Any], group: Group) -> None:
-    """One parameter's step from ops that record gradients.
+    """One parameter's step by ops that record gradients.
 
-    The state is replaced, not changed in place: what the graph saved stays valid.
+    The state is replaced, not changed in place, so tensors saved for backward stay
+    valid.
     """
     beta1, beta2 = group["betas"]
     lr, weight_decay = group["lr"], group["weight_decay"]
     step = state["step"]
     step += 1
-    assert p.grad is not None  # the step passes parameters with a gradient only
+    assert p.grad is not None  # the caller passes only parameters with a gradient
     grad = -p.grad if group["maximize"] else p.grad
     if weight_decay:
         if group["decoupled_weight_decay"]:

@@ -12,7 +12,7 @@ from pellucid.optim.optimizer import Optimizer, as_real
 
 
 class LBFGS(Optimizer):
-    """Limited-memory BFGS (Nocedal and Wright, 2006), with ``closure`` at every point.
+    """Limited-memory BFGS (Nocedal and Wright, 2006); calls ``closure`` at every point.
 
     One ``step`` does up to ``max_iter`` iterations; ``line_search_fn`` is None or
     "strong_wolfe". All parameters are in one group.
@@ -61,7 +61,9 @@ class LBFGS(Optimizer):
     def _evaluate(
         self, closure: Callable[[], Any], origin: list[Tensor], step: float, d: Tensor
     ) -> tuple[float, Tensor]:
-        """(loss, gradient) at ``origin + step * d``; the parameters stay at origin."""
+        """(loss, gradient) at ``origin + step * d``; the parameters return to
+        origin.
+        """
         self._move(step, d)
         with pellucid.enable_grad():
             loss = float(closure())
@@ -148,7 +150,7 @@ class LBFGS(Optimizer):
 
 
 class _Memory:
-    """The last steps and changes of the gradient, and the direction they give."""
+    """The history of steps and gradient changes, and the direction computed from it."""
 
     def __init__(self, state: dict[str, Any], size: int) -> None:
         self.size = size
@@ -162,7 +164,7 @@ class _Memory:
         self.gradient: Tensor | None = state.get("prev_flat_grad")
 
     def direction(self, gradient: Tensor) -> Tensor:
-        """Minus the inverse Hessian's estimate times ``gradient``."""
+        """The negative inverse Hessian estimate times ``gradient``."""
         if self.last is None or self.gradient is None:
             found = gradient.neg()
         else:
@@ -224,7 +226,7 @@ class _Point(NamedTuple):
 def _cubic_minimum(
     a: _Point, b: _Point, bounds: tuple[float, float] | None = None
 ) -> float:
-    """Where the cubic through two points with their slopes is least (Nocedal 3.59)."""
+    """The minimiser of the cubic through two points and slopes (Nocedal 3.59)."""
     low, high = bounds or (min(a.step, b.step), max(a.step, b.step))
     d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.step - b.step)
     square = d1 * d1 - a.slope * b.slope
@@ -251,7 +253,7 @@ def strong_wolfe(
     tolerance: float = 1e-9,
     most: int = 25,
 ) -> tuple[float, Tensor, float, int]:
-    """(loss, gradient, step, evaluations) where both conditions of Wolfe hold."""
+    """(loss, gradient, step, evaluations) where both Wolfe conditions hold."""
     size = float(direction.abs().max())
 
     def point(length: float) -> _Point:
@@ -295,7 +297,7 @@ def _zoom(
     most: int,
     evaluations: int,
 ) -> tuple[float, Tensor, float, int]:
-    """Narrows a bracket that contains a point where Wolfe's conditions hold."""
+    """Narrows a bracket that contains a point where the Wolfe conditions hold."""
     low, high = sorted(bracket, key=lambda p: p.loss)
     stuck = False
     for _ in range(most - evaluations + 1):
@@ -306,7 +308,7 @@ def _zoom(
         first, last = sorted((low.step, high.step))
         margin = 0.1 * (last - first)
         if min(last - step, step - first) < margin:
-            # Near an end twice, or at it: keep away from it.
+            # Near an end for the second time, or at it: move away from it.
             if stuck or step >= last or step <= first:
                 near_last = abs(step - last) < abs(step - first)
                 step = last - margin if near_last else first + margin

@@ -21,7 +21,7 @@ from pellucid.optim._factor_schedulers import (
 )
 from pellucid.optim._scheduler import LRScheduler
 
-_LRScheduler = LRScheduler  # the name before PyTorch 2.0, which programs derive from
+_LRScheduler = LRScheduler  # PyTorch's name before 2.0, from which programs derive
 
 __all__ = [
     "ChainedScheduler",

@@ -1,4 +1,4 @@
-"""Adafactor and Muon: steps that see a parameter as a matrix."""
+"""Adafactor and Muon: steps that treat a parameter as a matrix."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Adafactor(Optimizer):
     """Adam's second moment as a product of a row and a column (Shazeer and Stern,
     2018).
 
-    ``lr`` bounds the relative step; ``eps`` are the least variance and the least scale
-    of a parameter, ``d`` the greatest root mean square of an update.
+    ``lr`` bounds the relative step; ``eps`` are the minimum variance and the minimum
+    scale of a parameter, ``d`` the maximum root mean square of an update.
     """
 
     _takes_complex = False
@@ -94,7 +94,7 @@ class Adafactor(Optimizer):
 
 
 def _moved(state: dict[str, Any], grad: Tensor, weight: float, eps: float) -> Tensor:
-    """The estimated variance after the running means moved by ``weight``."""
+    """The estimated variance, after updating the running means by ``weight``."""
     if grad.dim() <= 1:
         variance: Tensor = state["variance"]
         return variance.lerp_(grad * grad, weight).clone()
@@ -106,10 +106,10 @@ def _moved(state: dict[str, Any], grad: Tensor, weight: float, eps: float) -> Te
 
 
 class Muon(Optimizer):
-    """Momentum whose update of a matrix is made orthogonal (Jordan et al., 2024).
+    """Momentum with orthogonalised updates of matrices (Jordan et al., 2024).
 
     ``adjust_lr_fn`` is "original" (the default) or "match_rms_adamw", which scales
-    updates as AdamW's are.
+    updates like AdamW's.
     """
 
     _takes_complex = False
@@ -158,8 +158,8 @@ class Muon(Optimizer):
             for p in group["params"]:
                 if p.dim() != 2:
                     raise ValueError(
-                        f"Muon steps matrices; a parameter has shape {tuple(p.shape)}: "
-                        "give the others to AdamW"
+                        f"Muon updates matrices; a parameter has shape {(*p.shape,)}: "
+                        "use AdamW for the others"
                     )
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:

@@ -2,8 +2,8 @@
 
 SGD and Adam derive from it, and so do users' optimizers; read ``sgd.py`` next for what
 an optimizer adds. A group is a plain dict of options and "params"; ``state`` maps each
-parameter to a plain dict. Both may be changed by anyone between steps, so a step reads
-them at each step: none of them is cached.
+parameter to a plain dict. Users may change both between steps, so every step reads
+them again: nothing is cached.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _HOOK_TABLES = (
 
 
 def as_real(tensors: Iterable[Any]) -> list[Any]:
-    """The values, complex tensors as pairs of real numbers in the same memory.
+    """The values, with complex tensors viewed as pairs of real numbers.
 
-    What optimizers compute of a complex parameter, they compute of its parts.
+    Optimizers treat a complex parameter as its real and imaginary parts.
     """
     return [
         pellucid.view_as_real(value)
@@ -52,12 +52,12 @@ def as_real(tensors: Iterable[Any]) -> list[Any]:
 
 
 def as_real_states(states: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The states of parameters, likewise."""
+    """The states of parameters, with complex tensors viewed as real."""
     return [dict(zip(own, as_real(own.values()), strict=True)) for own in states]
 
 
 class _Required:
-    """The default of an option that every group must give."""
+    """The default of an option that every group must set."""
 
     def __repr__(self) -> str:
         return "<required parameter>"
@@ -153,7 +153,7 @@ class Optimizer:
     # Steps
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Updates the parameters from their gradients; every subclass defines it.
+        """Updates the parameters from their gradients; every subclass must define it.
 
         ``closure`` computes the loss and the gradients again; its loss is returned.
         """
@@ -173,7 +173,7 @@ class Optimizer:
         return loss
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forgets the gradients, or fills them with zeros."""
+        """Sets the gradients to None, or fills them with zeros."""
         if not _C._timeline_is_on():
             return self._zero_grads(set_to_none)
         token = _C._timeline_begin(_range_names(type(self).__name__)[1])
@@ -242,14 +242,14 @@ class Optimizer:
         named = "param_names" in param_group
         if self.param_groups and named != ("param_names" in self.param_groups[0]):
             raise ValueError(
-                "either all parameter groups have names or none: give (name, tensor) "
+                "either all parameter groups have names or none: pass (name, tensor) "
                 "pairs to all of them"
             )
 
     # State
 
     def state_dict(self) -> dict[str, Any]:
-        """The state and the groups, with parameters replaced by running numbers.
+        """The state and the groups, with parameters replaced by their indices.
 
         The tensors in it are those of the optimizer, not copies.
         """
@@ -351,13 +351,13 @@ class Optimizer:
 
 @functools.cache
 def _range_names(optimizer: str) -> tuple[str, str]:
-    """What the timeline calls its steps and `zero_grad`, as PyTorch does."""
+    """PyTorch's names of its steps and `zero_grad`, for the timeline."""
     step, zero_grad = f"{optimizer}.step", f"{optimizer}.zero_grad"
     return f"Optimizer.step#{step}", f"Optimizer.zero_grad#{zero_grad}"
 
 
 def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
-    """``step`` with the step hooks around it, which cost one check without hooks."""
+    """``step`` wrapped in the step hooks; without hooks this costs one check."""
 
     @functools.wraps(step)
     def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
@@ -391,7 +391,7 @@ def _with_hooks(
         *_global_step_pre_hooks.values(),
         *self._optimizer_step_pre_hooks.values(),
     )
-    # Hooks see the optimizer as the first argument, as a plain call passes it.
+    # Hooks receive the optimizer as the first argument, like the plain method.
     arguments: tuple[Any, ...] = (self, *args)
     for hook in pre_hooks:
         changed = hook(self, arguments, kwargs)
@@ -421,7 +421,7 @@ def _normalise_params(param_group: Group) -> None:
     elif isinstance(params, set):
         raise TypeError(
             "an optimizer's parameters need an order that stays the same from run to "
-            "run, which a set has not; give a list"
+            "run, which a set does not have; pass a list"
         )
     params = list(params)
     named = [isinstance(parameter, tuple) for parameter in params]
@@ -437,7 +437,7 @@ def _normalise_params(param_group: Group) -> None:
 
 
 def _cast_state(parameter: Tensor, value: Any, group: Group, name: Any = None) -> Any:
-    """``value`` on the parameter's device and, but for step counts, in its dtype."""
+    """``value`` on the parameter's device and, except step counts, in its dtype."""
     if isinstance(value, Tensor):
         if name == "step":
             if group.get("capturable") or group.get("fused"):
@@ -454,7 +454,7 @@ def _cast_state(parameter: Tensor, value: Any, group: Group, name: Any = None) -
 
 
 def with_gradients(group: Group) -> tuple[list[Tensor], list[Tensor]]:
-    """The group's parameters that have gradients, and those."""
+    """The group's parameters that have gradients, and their gradients."""
     params = group["params"]
     grads = [p.grad for p in params]
     for grad in grads:
@@ -484,11 +484,11 @@ def check_options(
         raise RuntimeError("fused=True and foreach=True exclude each other")
 
 
-# What optimizers of libraries call, written as PyTorch's own are.
+# Helpers of PyTorch that optimizers of libraries call.
 
 
 def _use_grad_for_differentiable(step: Callable[..., Any]) -> Callable[..., Any]:
-    """A step that records what it does if the option ``differentiable`` is set."""
+    """Makes a step record gradients if the option ``differentiable`` is set."""
 
     @functools.wraps(step)
     def run(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
@@ -501,7 +501,7 @@ def _use_grad_for_differentiable(step: Callable[..., Any]) -> Callable[..., Any]
 def _default_to_fused_or_foreach(
     params: list[Tensor], differentiable: bool, use_fused: bool = False
 ) -> tuple[bool, bool]:
-    """Which forms PyTorch takes unasked: both are for accelerators' parameters."""
+    """PyTorch's defaults of ``fused`` and ``foreach``; both are for accelerators."""
     if differentiable:
         return False, False
     plain = all(p is None or type(p) in (Tensor, pellucid.nn.Parameter) for p in params)
@@ -513,6 +513,6 @@ def _default_to_fused_or_foreach(
 
 
 def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
-    """The devices whose steps can be captured as graphs: PyTorch's list."""
+    """The devices on which steps can be captured as graphs: PyTorch's list."""
     found = ["cuda", "xpu", "hpu", "privateuseone"]
     return [*found, "xla"] if supports_xla else found

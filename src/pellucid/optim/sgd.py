@@ -21,7 +21,7 @@ class SGD(Optimizer):
 
     ``grad += weight_decay * p``; ``buffer = momentum * buffer + (1 - dampening) *
     grad`` (the first buffer is grad); ``p -= lr * buffer``, or with ``nesterov``
-    ``p -= lr * (grad + momentum * buffer)``. ``foreach`` and ``fused`` choose nothing:
+    ``p -= lr * (grad + momentum * buffer)``. ``foreach`` and ``fused`` have no effect:
     every step is fused unless ``differentiable``.
     """
 
@@ -131,9 +131,9 @@ class SGD(Optimizer):
         )
 
     def _update_differentiably(self, params: list[Tensor], group: Group) -> None:
-        """The same from ops that record gradients, the state replaced each time."""
+        """The same by ops that record gradients; the state is replaced each time."""
         for p in params:
-            assert p.grad is not None  # the caller left the others out
+            assert p.grad is not None  # the caller skips others
             grad = -p.grad if group["maximize"] else p.grad
             if isinstance(group["weight_decay"], Tensor) or group["weight_decay"]:
                 grad = grad + p.clone() * group["weight_decay"]

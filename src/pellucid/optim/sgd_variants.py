@@ -20,7 +20,7 @@ from pellucid.optim.optimizer import Group
 class ASGD(FusedOptimizer):
     """Averaged stochastic gradient descent (Polyak and Juditsky, 1992).
 
-    The average is the state ``ax`` of each parameter.
+    The state ``ax`` of each parameter is its average.
     """
 
     def __init__(
@@ -83,8 +83,8 @@ class ASGD(FusedOptimizer):
 
 
 class Rprop(FusedOptimizer):
-    """Steps of a size of their own, which the gradient's sign changes (Riedmiller and
-    Braun, 1993).
+    """Step sizes per element, adapted by the gradient's sign (Riedmiller and Braun,
+    1993).
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Rprop(FusedOptimizer):
         differentiable: bool = False,
     ) -> None:
         if not 0.0 < etas[0] < 1.0 < etas[1]:
-            raise ValueError(f"etas must be below and above 1: {etas}")
+            raise ValueError(f"etas must be one below 1 and one above: {etas}")
         defaults = {
             "lr": lr,
             "etas": etas,

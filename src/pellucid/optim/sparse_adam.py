@@ -1,4 +1,4 @@
-"""``SparseAdam``: Adam for the rows that sparse gradients have."""
+"""``SparseAdam``: Adam for the rows that occur in sparse gradients."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SparseAdam(Optimizer):
                     )
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Updates the rows of the parameters that their gradients have."""
+        """Updates the rows of the parameters that occur in their gradients."""
         return self._step_groups(self._update, closure)
 
     def _update(self, group: Group) -> None:

@@ -84,7 +84,7 @@ def get_swa_avg_fn() -> Callable[..., Tensor]:
 
 
 class AveragedModel(Module):
-    """A copy of a model that ``update_parameters`` moves to an average of its values.
+    """A copy of a model in which ``update_parameters`` averages parameters.
 
     Without ``avg_fn`` and ``multi_avg_fn`` it is the plain average; ``use_buffers``
     averages buffers too, otherwise they are copied.
@@ -118,7 +118,7 @@ class AveragedModel(Module):
         return [t.detach() for t in itertools.chain(model.parameters(), buffers)]
 
     def update_parameters(self, model: Module) -> None:
-        """Takes the values of ``model`` into the average."""
+        """Updates the average by the values of ``model``."""
         averaged, current = self._tensors(self.module), self._tensors(model)
         count = self.n_averaged
         if int(count) == 0:
@@ -186,13 +186,13 @@ class SWALR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _weight(self, part: float) -> float:
-        """How much of ``swa_lr`` there is after this part of the annealing."""
+        """The weight of ``swa_lr`` after this fraction of the annealing."""
         if self._anneal_strategy == "linear":
             return part
         return (1 - math.cos(math.pi * part)) / 2
 
     def get_lr(self) -> list[Any]:
-        """The rates of this epoch, from those of the one before."""
+        """The rates of this epoch, from those of the previous epoch."""
         if not self._get_lr_called_within_step:
             warnings.warn(
                 "use get_last_lr() to read the rates of the last step", stacklevel=2

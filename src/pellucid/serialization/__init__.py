@@ -1,9 +1,9 @@
-"""``save`` and ``load``: PyTorch's file format, without running what a file says.
+"""``save`` and ``load``: PyTorch's file format, without running code from files.
 
-A file is a zip archive: ``data.pkl`` describes the object and names the storages, which
-are stored beside it as raw bytes. PyTorch reads files written here, and vice versa.
-Tensors, numbers, strings, containers of them and objects of classes that the program
-allowed are built; anything else is refused, unless the caller says that it trusts the
+A file is a zip archive: ``data.pkl`` describes the object and refers to the storages,
+which are separate records of raw bytes. PyTorch reads files written here, and vice
+versa. Loading builds tensors, numbers, strings, containers of them and objects of
+classes that the program allowed; anything else is refused, unless the caller trusts the
 file. Read ``serialization/_format/writer.py``, then
 ``serialization/_format/archive.py``.
 """
@@ -66,7 +66,7 @@ from pellucid.serialization._format.writer import Writer, bytes_of
 from pellucid.utils.serialization import config
 
 _File = str | os.PathLike[str] | IO[bytes]
-# What `map_location` may be.
+# The types of `map_location`.
 MAP_LOCATION = Callable[[Any, str], Any] | pellucid.device | str | dict[str, str] | None
 
 
@@ -83,7 +83,7 @@ def save(
     """Writes ``obj``, usually a state dict, to a path or a binary file.
 
     Objects other than tensors, numbers, strings and containers are written by reference
-    to their class, as pickle does; :func:`load` takes them from trusted files alone.
+    to their class, as pickle does; :func:`load` reads them only from trusted files.
 
     Example::
 
@@ -125,13 +125,13 @@ def load(
 
     Files are read without running code: objects other than tensors, numbers, strings
     and containers are refused with UnpicklingError, unless their class was given to
-    :func:`add_safe_globals`. ``weights_only=False`` takes whole models and anything
-    else, and runs what the file says: only for files that you trust. Tensors come to
-    the device that they were saved on, if it has a backend here, else to the CPU;
-    ``map_location``, a device or a dict from saved devices to devices, names others; on
-    "meta" there are sizes without values, which are not read. A function
-    ``map_location`` is called with each storage and the device that the file names for
-    it, and returns the storage to take, or None for that one.
+    :func:`add_safe_globals`. ``weights_only=False`` loads whole models and anything
+    else, and runs code from the file: only for files that you trust. Tensors are loaded
+    to the device that they were saved on if it has a backend here, else to the CPU.
+    ``map_location``, a device or a dict from saved devices to devices, overrides this;
+    for "meta" the values are not read. A function ``map_location`` is called with each
+    storage and its saved device, and returns the storage to use, or None for the given
+    one.
 
     Example::
 
@@ -162,7 +162,7 @@ def _writable(f: _File) -> AbstractContextManager[IO[bytes]]:
 
 
 def _opened(f: _File) -> zipfile.ZipFile:
-    """The archive; raises EOFError for an empty file, RuntimeError for a part of an
+    """The archive; raises EOFError for an empty file, RuntimeError for a truncated
     archive and UnpicklingError for anything else.
     """
     start = 0 if isinstance(f, str | os.PathLike) else f.tell()
@@ -186,7 +186,7 @@ def _opened(f: _File) -> zipfile.ZipFile:
 
 
 def _placement(map_location: Any) -> Placement:
-    """The storage to take for one that was read and the device it was saved on."""
+    """``map_location`` as a function of a storage and the device it was saved on."""
     if callable(map_location):
         place: Placement = map_location
         return place
@@ -204,7 +204,7 @@ _safe_globals: list[Any] = []
 
 
 def _safe_classes() -> dict[str, Any]:
-    """What the program allows files to name, beside what they always may."""
+    """The classes and functions that the program allows files to use."""
     classes: dict[str, Any] = {}
     for entry in _safe_globals:
         if isinstance(entry, tuple):
@@ -217,25 +217,25 @@ def _safe_classes() -> dict[str, Any]:
 
 
 def add_safe_globals(safe_globals: list[Any]) -> None:
-    """Lets :func:`load` make objects of these classes and call these functions, from
-    any file. An entry may be a pair: the value, and the path that files name it by.
+    """Lets :func:`load` create objects of these classes and call these functions, for
+    any file. An entry may be a pair: the value, and its name in files.
     """
     _safe_globals.extend(safe_globals)
 
 
 def get_safe_globals() -> list[Any]:
-    """What ``add_safe_globals`` was given."""
+    """The classes and functions of ``add_safe_globals``."""
     return list(_safe_globals)
 
 
 def clear_safe_globals() -> None:
-    """Forgets what ``add_safe_globals`` was given."""
+    """Clears the classes and functions of ``add_safe_globals``."""
     _safe_globals.clear()
 
 
 def get_unsafe_globals_in_checkpoint(f: _File) -> list[str]:
-    """The classes and functions that a file names and that :func:`load` would refuse,
-    as "module.name". Raises ValueError for what is not a file of :func:`save`.
+    """The classes and functions in a file that :func:`load` would refuse, as
+    "module.name". Raises ValueError unless it is a file of :func:`save`.
     """
     if read_legacy(f) is None:
         try:
@@ -249,11 +249,11 @@ def get_unsafe_globals_in_checkpoint(f: _File) -> list[str]:
 
 
 class SourceChangeWarning(Warning):
-    """A module's source is not the one that it was saved with. Never given here."""
+    """A module's source differs from the saved one. Never emitted here."""
 
 
 class safe_globals:
-    """``add_safe_globals`` for the length of a ``with`` statement."""
+    """``add_safe_globals`` inside a ``with`` statement."""
 
     def __init__(self, safe_globals: list[Any]) -> None:
         self._added = safe_globals
@@ -268,7 +268,7 @@ class safe_globals:
 
 @offered.into("storage")
 def _load_from_bytes(data: bytes) -> Any:
-    """The storage in a pickle of PyTorch: a saved file. Pickles hold this name, and
-    whoever unpickles one has trusted it.
+    """Reads a storage from a pickle of PyTorch, in which it is a saved file. Called by
+    pickles, which the user trusts by unpickling them.
     """
     return load(io.BytesIO(data), weights_only=False)

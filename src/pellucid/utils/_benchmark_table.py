@@ -1,4 +1,4 @@
-"""Times as text: with their unit, and in tables. ``benchmark.py`` calls it."""
+"""Formats times with units, and in tables. Called by ``benchmark.py``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 _UNITS = (("s", "seconds", 1.0), ("ms", "milliseconds", 1e-3))
 _SHORT = (("us", "microseconds", 1e-6), ("ns", "nanoseconds", 1e-9))
 
-# In what the best time is looked for; None: times have no colors.
+# The scope in which the best time is highlighted; None: no colors.
 Colors = Literal["rows", "columns"] | None
 _GREEN, _RED, _PLAIN = "\033[32m", "\033[31m", "\033[0m"
 

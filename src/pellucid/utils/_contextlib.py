@@ -1,4 +1,4 @@
-"""Context managers that decorate functions, too; libraries derive theirs from these."""
+"""Context managers that also decorate functions; base classes for libraries."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["_DecoratorContextManager", "_NoParamDecoratorContextManager"]
 
 
 class _DecoratorContextManager:
-    """A context manager whose object decorates functions and generators.
+    """A context manager whose instances also decorate functions and generators.
 
-    A class below that has parameters overrides ``clone``: each call of the function
-    enters a context of its own.
+    A subclass with parameters overrides ``clone``: each call of the function enters a
+    new context.
     """
 
     def __call__(self, orig_func: _F) -> _F:
@@ -29,12 +29,14 @@ class _DecoratorContextManager:
         raise NotImplementedError(f"{type(self).__name__} defines no __exit__")
 
     def clone(self) -> Self:
-        """Another object with the same parameters; here one without any."""
+        """A new instance with the same parameters; here without parameters."""
         return type(self)()
 
 
 class _NoParamDecoratorContextManager(_DecoratorContextManager):
-    """One without parameters, which also decorates without being called."""
+    """A context manager without parameters, which also decorates without being
+    called.
+    """
 
     def __new__(cls, orig_func: Any = None) -> Any:
         return super().__new__(cls) if orig_func is None else cls()(orig_func)

@@ -1,4 +1,4 @@
-"""``with torch.device("meta"):`` factories without a device make tensors there.
+"""``with torch.device("meta"):`` sets the default device of factories.
 
 Called by the bindings of ``torch.device``.
 """
@@ -24,7 +24,7 @@ _on_thread = threading.local()
 
 @lru_cache(None)
 def _is_factory(name: str) -> bool:
-    """Whether a function makes tensors of no tensor, on a device that is given."""
+    """Whether a function is a factory: makes tensors without tensor arguments."""
     if name in _FUNCTIONS or name in _OF_THE_CPU:
         return name in _FUNCTIONS
     for overload in _C._overloads(f"aten::{name}").values():
@@ -38,8 +38,8 @@ def _is_factory(name: str) -> bool:
 class DeviceContext(TorchFunctionMode):
     """The scope of one device.
 
-    It is entered below all other modes, so that it may end inside one that began before
-    it, as those of ``set_default_device`` do.
+    It is entered below all other modes, so that it may end inside a mode that began
+    before it, as with ``set_default_device``.
     """
 
     def __init__(self, device: Any) -> None:
@@ -73,7 +73,7 @@ class DeviceContext(TorchFunctionMode):
 
 @offered.value
 def get_default_device() -> Any:
-    """The device of factories that are given none."""
+    """The default device of factories."""
     for mode in reversed(_C._torch_function_modes()):
         if isinstance(mode, DeviceContext):
             return mode.device
@@ -82,9 +82,9 @@ def get_default_device() -> Any:
 
 @offered.value
 def set_default_device(device: Any) -> None:
-    """Factories without a device argument make tensors on ``device``; None: the CPU.
+    """Sets the default device of factories; None: the CPU.
 
-    In the calling thread.
+    Only for the calling thread.
 
     Example::
 
@@ -100,11 +100,11 @@ def set_default_device(device: Any) -> None:
 
 
 def enter(device: Any) -> Any:
-    """The scope of a ``with`` statement begins, inside all others."""
+    """Enters the scope of a ``with`` statement, inside all others."""
     DeviceContext._push(DeviceContext(device))
     return device
 
 
 def leave() -> None:
-    """The innermost scope ends."""
+    """Leaves the innermost scope."""
     DeviceContext._pop()

@@ -1,4 +1,4 @@
-"""How optimizers of other libraries sort tensors before they call foreach ops."""
+"""Groups tensors for foreach ops; used by optimizers of other libraries."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _Groups = dict[tuple[Any, Any], tuple[list[list[Tensor | None]], list[int]]]
 def _group_tensors_by_device_and_dtype(
     tensorlistlist: list[list[Tensor | None]], with_indices: bool = False
 ) -> _Groups:
-    """By device and dtype of the first list's tensors: the tensors of every list that
-    are at the same places, and these places if requested.
+    """Groups by device and dtype of the first list's tensors: the tensors of every list
+    at the same indices, and the indices if requested.
     """
     groups: _Groups = {}
     for index, leading in enumerate(tensorlistlist[0]):

@@ -1,10 +1,10 @@
 """``torch.utils._python_dispatch``: modes and subclasses that see ops below autograd.
 
-A mode's ``__torch_dispatch__(func, types, args, kwargs)`` gets every op of the thread
-as ``torch.ops.aten.add.Tensor`` and its like, after autograd has recorded it; so does
+A mode's ``__torch_dispatch__(func, types, args, kwargs)`` receives every op of the
+thread, such as ``torch.ops.aten.add.Tensor``, after autograd has recorded it; so does
 the ``__torch_dispatch__`` of a Tensor subclass for ops on its tensors. A mode with
-``_dispatch_key=DispatchKey.PreDispatch`` gets calls as the program makes them,
-composites whole. The runtime's parts are ``runtime/python/dispatch_protocol.cpp`` and
+``_dispatch_key=DispatchKey.PreDispatch`` receives the program's calls, with composites
+undecomposed. The runtime's parts are ``runtime/python/dispatch_protocol.cpp`` and
 ``pre_dispatch.cpp``.
 """
 
@@ -33,8 +33,8 @@ __all__ = [
 class TorchDispatchMode(Mode):
     """A scope in which every op goes through ``__torch_dispatch__`` of the mode.
 
-    Inside that method the mode is not in force, so ``func(*args, **kwargs)`` runs the
-    op for the modes around it; ``with self:`` puts it in force again.
+    The mode is not active inside that method, so ``func(*args, **kwargs)`` runs the op
+    for the enclosing modes; ``with self:`` activates it again.
 
     Example::
 
@@ -91,7 +91,7 @@ def _require_pre_dispatch(key: Any) -> None:
 
 
 def _push_mode(mode: TorchDispatchMode) -> None:
-    """Put a mode in force: below autograd, or where its ``_dispatch_key`` says."""
+    """Activates a mode: below autograd, or at its ``_dispatch_key``."""
     if mode._dispatch_key is None:
         mode._push(mode)
         return
@@ -100,7 +100,7 @@ def _push_mode(mode: TorchDispatchMode) -> None:
 
 
 def _pop_mode(k: Any = None) -> Any:
-    """Take the innermost mode away: of those below autograd, or of a dispatch key."""
+    """Deactivates the innermost mode below autograd, or at a dispatch key."""
     if k is None:
         return _C._pop_torch_dispatch_mode()
     _require_pre_dispatch(k)
@@ -123,25 +123,25 @@ class BaseTorchDispatchMode(TorchDispatchMode):
 
 
 def _get_current_dispatch_mode() -> TorchDispatchMode | None:
-    """The innermost mode in force below autograd."""
+    """The innermost active mode below autograd."""
     stack = _C._torch_dispatch_modes()
     return stack[-1] if stack else None
 
 
 def _first_to_see() -> TorchDispatchMode | None:
-    """The mode that sees a call first: one at PreDispatch, if there is any."""
+    """The mode that receives a call first: one at PreDispatch, if there is one."""
     captures = _C._pre_dispatch_modes()
     return captures[-1] if captures else _get_current_dispatch_mode()
 
 
 def _get_current_dispatch_mode_stack() -> list[TorchDispatchMode]:
-    """The modes in force, the innermost last."""
+    """The active modes, the innermost last."""
     return _C._torch_dispatch_modes()
 
 
 @contextmanager
 def _disable_current_modes() -> Iterator[list[TorchDispatchMode]]:
-    """A scope without the modes in force."""
+    """A scope that disables the active modes."""
     count = len(_C._torch_dispatch_modes())
     taken = [_C._pop_torch_dispatch_mode() for _ in range(count)][::-1]
     try:
@@ -153,7 +153,7 @@ def _disable_current_modes() -> Iterator[list[TorchDispatchMode]]:
 
 @contextmanager
 def _pop_mode_temporarily() -> Iterator[TorchDispatchMode]:
-    """A scope without the innermost mode, which it gives."""
+    """A scope that disables the innermost mode; its value is the mode."""
     mode = _C._pop_torch_dispatch_mode()
     try:
         yield mode
@@ -162,13 +162,13 @@ def _pop_mode_temporarily() -> Iterator[TorchDispatchMode]:
 
 
 def is_in_torch_dispatch_mode() -> bool:
-    """Whether a mode is in force in this thread."""
+    """Whether a mode is active in this thread."""
     return bool(_C._torch_dispatch_modes())
 
 
 @contextmanager
 def no_dispatch() -> Iterator[None]:
-    """A scope in which no ``__torch_dispatch__`` sees ops: not modes', not classes'."""
+    """A scope that disables every ``__torch_dispatch__``, of modes and of classes."""
     before = _C._exclude_torch_dispatch(True)
     try:
         yield
@@ -180,10 +180,10 @@ def no_dispatch() -> Iterator[None]:
 
 
 def is_traceable_wrapper_subclass(t: object) -> bool:
-    """Whether it is a Tensor subclass that can be taken apart and put together.
+    """Whether it is a Tensor subclass that can be flattened and unflattened.
 
-    Such a class has ``__tensor_flatten__(self)``, which gives the names of the tensors
-    it holds and a context, and ``__tensor_unflatten__(inner, context, size, stride)``.
+    Such a class has ``__tensor_flatten__(self)``, which returns the names of its inner
+    tensors and a context, and ``__tensor_unflatten__(inner, context, size, stride)``.
     """
     return is_traceable_wrapper_subclass_type(type(t))
 
@@ -204,7 +204,7 @@ def transform_subclass(
     outer_size: Sequence[int] | None = None,
     outer_stride: Sequence[int] | None = None,
 ) -> Any:
-    """The same wrapper around ``callback(name, tensor)`` of each tensor it holds."""
+    """The same wrapper around ``callback(name, tensor)`` of each inner tensor."""
     names, context = t.__tensor_flatten__()
     inner = {name: callback(name, getattr(t, name)) for name in names}
     size = t.size() if outer_size is None else outer_size
@@ -224,8 +224,8 @@ def return_and_correct_aliasing(
 ) -> Any:
     """The result of a wrapper's ``__torch_dispatch__`` with the aliases of the op.
 
-    An in-place or ``out=`` op returns the tensors that it wrote; a view's result names
-    the storage of the tensor it views. Call it last::
+    An in-place or ``out=`` op returns the tensors that it wrote; a view's result shares
+    the storage of the viewed tensor. Call it last::
 
         return return_and_correct_aliasing(func, args, kwargs, wrapped_out)
     """

@@ -1,12 +1,12 @@
-"""Checkpoints without re-entrant backward: saved tensors that are computed again.
+"""Non-reentrant checkpoints: recompute saved tensors.
 
-While a checkpointed function runs, a pack hook keeps a placeholder for every tensor
-that its ops save. The first placeholder that backward unpacks makes the function run
-again, and what its ops save then goes to the placeholders in the same order. Called by
+While a checkpointed function runs, a pack hook replaces every tensor that its ops save
+by a placeholder. The first placeholder that backward unpacks reruns the function, and
+the tensors that its ops then save fill the placeholders in the same order. Called by
 ``checkpoint.py``.
 
-Checkpoints nest: a frame keeps the function's arguments as saved tensors of a node, so
-that an outer checkpoint's hooks turn them into placeholders as well.
+Checkpoints nest: a frame stores the function's arguments as saved tensors of a node, so
+that an outer checkpoint's hooks replace them by placeholders too.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ __all__ = ["CheckpointError", "Frame", "GraphExecGroup", "StopRecomputation"]
 
 
 class CheckpointError(RuntimeError):
-    """The function did not do the same again when a checkpoint recomputed it."""
+    """Raised if a recomputation differs from the first run."""
 
 
 class StopRecomputation(Exception):
-    """Everything that backward can read has been recomputed."""
+    """Raised to stop a recomputation early: everything needed has been recomputed."""
 
 
 class GraphExecGroup:
-    """A scope whose backward passes share what checkpoints recompute.
+    """A scope whose backward passes share recomputed tensors.
 
-    For losses that are differentiated one after the other, each through its own part of
-    a checkpointed graph.
+    For several losses that are differentiated in turn, each through its own part of a
+    checkpointed graph.
     """
 
     current: GraphExecGroup | None = None
@@ -55,18 +55,20 @@ class GraphExecGroup:
 
 
 class _Placeholder:
-    """Placeholder of one saved tensor; per backward pass the key of its new value."""
+    """The placeholder of one saved tensor; per backward pass the key of its new
+    value.
+    """
 
     def __init__(self) -> None:
         self.keys: dict[Any, _Key | None] = {}
 
 
 class _Key:
-    """Keeps one recomputed tensor alive until it was unpacked."""
+    """Keeps one recomputed tensor alive until it is unpacked."""
 
 
 class _SavedFacts(NamedTuple):
-    """What is compared between the first run and the second."""
+    """The metadata that is compared between both runs."""
 
     shape: tuple[int, ...]
     dtype: Any
@@ -90,11 +92,11 @@ _reads_outside_backward = count()
 
 
 def _pass() -> Any:
-    """What identifies the running backward pass."""
+    """The id of the running backward pass."""
     if GraphExecGroup.current is not None:
         return GraphExecGroup.current
     number = _C._current_graph_task_id()
-    # Whoever reads a node's saved tensors outside backward recomputes for himself.
+    # Reading a node's saved tensors outside backward recomputes separately.
     return number if number != -1 else ("read", next(_reads_outside_backward))
 
 
@@ -146,7 +148,7 @@ class Frame:
         return self._keeper.grad_fn is not None
 
     def hooks(self) -> saved_tensors_hooks:
-        """For the first run of the function."""
+        """The scope of the function's first run."""
         return saved_tensors_hooks(self._pack, self._unpack)
 
     def _pack(self, tensor: Tensor) -> _Placeholder:
@@ -218,7 +220,7 @@ class Frame:
 
 
 class _SecondRun:
-    """The pack hook of a recomputation: hands tensors to the placeholders in order."""
+    """The pack hook of a recomputation: fills the placeholders in order."""
 
     def __init__(self, frame: Frame, key: Any) -> None:
         # Weak: a graph that is recorded while recomputing must not keep the frame.

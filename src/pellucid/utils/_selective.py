@@ -1,7 +1,7 @@
-"""Selective checkpoints: a policy says op by op what to keep and what to recompute.
+"""Selective checkpoints: a policy chooses per op whether to save or recompute.
 
-Two dispatch modes share a record. The one of the first run asks the policy about every
-op and keeps the outputs to be saved; the one of the second run gives them back in place
+Two dispatch modes share a record. The mode of the first run calls the policy for every
+op and stores the outputs to be saved; the mode of the second run returns them instead
 of calling the op. Called through ``checkpoint.py``.
 """
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 class CheckpointPolicy(Enum):
-    """What happens to the output of an op between forward and backward."""
+    """Whether an op's output is saved or recomputed."""
 
     MUST_SAVE = 0
     PREFER_SAVE = 1
@@ -42,7 +42,7 @@ SAC_IGNORED_OPS: set[Any] = {ops.aten.detach.default}
 
 
 class SelectiveCheckpointContext:
-    """What a policy receives besides the op and its arguments."""
+    """The context argument of a policy."""
 
     def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
         self.is_recompute = is_recompute
@@ -53,7 +53,7 @@ _Policy = Callable[..., CheckpointPolicy | bool]
 
 
 class _Kept:
-    """A saved output, which nobody may change in place before it is given back."""
+    """A saved output, which must not be changed in place before it is reused."""
 
     def __init__(self, value: Any) -> None:
         self.value = value.detach() if isinstance(value, Tensor) else value
@@ -70,7 +70,7 @@ class _Kept:
 
 
 class _Record:
-    """What the first run saved: per op and call the outputs, None to recompute."""
+    """The outputs saved by the first run, per op and call; None to recompute."""
 
     def __init__(self) -> None:
         self.calls: defaultdict[Any, list[Any]] = defaultdict(list)
@@ -103,7 +103,7 @@ def create_selective_checkpoint_contexts(
     policy = _policy_of(policy_fn_or_list)
 
     class Keeping(TorchDispatchMode):
-        """Of the first run."""
+        """The mode of the first run."""
 
         def __torch_dispatch__(
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -118,7 +118,7 @@ def create_selective_checkpoint_contexts(
             return output
 
     class GivingBack(TorchDispatchMode):
-        """Of the second run."""
+        """The mode of the second run."""
 
         def __enter__(self) -> Any:
             self.numbers: defaultdict[Any, int] = defaultdict(int)

@@ -1,4 +1,4 @@
-"""``swap_tensors``: two tensors exchange everything but their identity."""
+"""``swap_tensors``: exchanges everything of two tensors except their identity."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pellucid import _C, Tensor
 
 
 def swap_tensors(t1: Tensor, t2: Tensor) -> None:
-    """Exchanges what two tensors are, whoever refers to them: elements, shapes, dtypes,
-    gradients, classes, attributes.
+    """Exchanges the contents of two tensors for all references to them: elements,
+    shapes, dtypes, gradients, classes, attributes.
 
-    A graph that has recorded one of them goes on with what it recorded. RuntimeError
-    where there is a weak reference to one, which would not follow, or their classes
-    have different ``__slots__``.
+    A graph that has recorded one of them keeps the recorded values. RuntimeError if one
+    has a weak reference, which would not follow, or if their classes have different
+    ``__slots__``.
 
     Example::
 

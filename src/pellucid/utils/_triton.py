@@ -1,4 +1,4 @@
-"""What Triton offers here: nothing, for kernels come from Pellucid's own compiler."""
+"""Queries about Triton, which is not used: Pellucid's own compiler makes kernels."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The user's own backend: its name, and what it adds to tensors and modules.
+"""The user's own backend: its name, and methods for tensors and modules.
 
-One backend is known to PyTorch's programs by the dispatch key PrivateUse1. Its module
-is registered by ``torch._register_device_module``. Public through `utils`.
+PyTorch reserves the dispatch key PrivateUse1 for one such backend. Its module is
+registered by ``torch._register_device_module``. Public through `utils`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pellucid import _C
 
 
 def rename_privateuse1_backend(backend_name: str) -> None:
-    """Names the user's backend: ``torch.device(backend_name)`` means it from now on.
+    """Names the user's backend, so that ``torch.device(backend_name)`` refers to it.
 
     RuntimeError for a second name or the name of another type of device.
 
@@ -58,7 +58,7 @@ def generate_methods_for_privateuse1_backend(
     """Adds ``.npu()`` and ``.is_npu`` (for a backend named "npu") to tensors, modules,
     packed sequences and storages.
 
-    RuntimeError where a name is taken.
+    RuntimeError if a name is taken.
     """
     name = _C._get_privateuse1_backend_name()
     if for_tensor:
@@ -86,7 +86,7 @@ def _mover(name: str) -> Any:
     def move(
         self: Any, device: Any = None, non_blocking: bool = False, **kw: Any
     ) -> Any:
-        """Moved to the device of the user's backend."""
+        """Moves to the device of the user's backend."""
         return self.to(_moved(name, device), non_blocking=non_blocking, **kw)
 
     return move

@@ -1,4 +1,4 @@
-"""``Timer``, ``Measurement`` and ``Compare``: how long a statement takes.
+"""``Timer``, ``Measurement`` and ``Compare``: time a statement.
 
 Programs call it in the place of ``timeit``: a Timer warms up, sets the number of
 threads and chooses how often to run; ``_benchmark_table.py`` lays several results out.
@@ -23,7 +23,7 @@ timer = timeit.default_timer
 
 @dataclass(frozen=True)
 class TaskSpec:
-    """What was timed, and the words that results are shown under."""
+    """What was timed, and the labels of the results."""
 
     stmt: str
     setup: str
@@ -36,7 +36,7 @@ class TaskSpec:
 
     @property
     def title(self) -> str:
-        """What a result is headed by."""
+        """The heading of a result."""
         name = self.stmt if self.label is None else self.label
         if self.label is None and "\n" in self.stmt:
             place = f" ({self.sub_label})" if self.sub_label else ""
@@ -65,7 +65,7 @@ class Measurement:
 
     @property
     def median(self) -> float:
-        """The middle one of the times, in seconds."""
+        """The median of the times, in seconds."""
         return statistics.median(self.times)
 
     @property
@@ -75,18 +75,18 @@ class Measurement:
 
     @property
     def iqr(self) -> float:
-        """From the first quartile to the third; 0 of a single measurement."""
+        """The interquartile range; 0 for a single measurement."""
         low, high = self._quartiles()
         return high - low
 
     @property
     def has_warnings(self) -> bool:
-        """Whether the times are too few or too far apart to be relied on."""
+        """Whether the times are too few or too scattered to be reliable."""
         return self.iqr / self.median > 0.1 or len(self.times) < 4
 
     @property
     def title(self) -> str:
-        """What the result is headed by."""
+        """The heading of the result."""
         return self.task_spec.title
 
     @property
@@ -125,7 +125,7 @@ class Measurement:
 
     @staticmethod
     def merge(measurements: Iterable[Measurement]) -> list[Measurement]:
-        """One Measurement for each statement, of the times of all of them."""
+        """Merges measurements: one for each statement."""
         groups: dict[TaskSpec, list[Measurement]] = {}
         for measurement in measurements:
             groups.setdefault(measurement.task_spec, []).append(measurement)
@@ -138,9 +138,9 @@ class Measurement:
 class Timer:
     """Times ``stmt``, Python text that sees ``globals`` and what ``setup`` defined.
 
-    ``num_threads`` threads serve the ops meanwhile. The words ``label``, ``sub_label``
-    and ``description`` say where :class:`Compare` puts the result: its table, row and
-    column. Raises NotImplementedError for ``language`` "c++".
+    Ops use ``num_threads`` threads. ``label``, ``sub_label`` and ``description`` are
+    the table, row and column of the result in :class:`Compare`. Raises
+    NotImplementedError for ``language`` "c++".
 
     Example::
 
@@ -184,8 +184,8 @@ class Timer:
         callback: Callable[[int, float], Any] | None = None,
         min_run_time: float = 0.2,
     ) -> Measurement:
-        """Measurements for ``min_run_time`` seconds, each of as many runs as make the
-        clock's own time small.
+        """Measurements for ``min_run_time`` seconds, each with enough runs to make the
+        clock's overhead small.
         """
         with _threads(self._task_spec.num_threads):
             number = self._block_size(min_run_time)
@@ -240,7 +240,7 @@ def _dedented(text: str) -> str:
 
 
 class _threads:
-    """Sets the number of threads for the length of a ``with`` statement."""
+    """Sets the number of threads inside a ``with`` statement."""
 
     def __init__(self, count: int) -> None:
         self._count = count

@@ -1,9 +1,9 @@
-"""Activation checkpointing: memory traded for computing the forward pass twice.
+"""Activation checkpointing: saves memory by recomputing the forward pass.
 
-``checkpoint(function, *args)`` keeps the arguments alone and runs the function again
-when backward needs what is inside. ``use_reentrant=False`` works through hooks on saved
-tensors (``_recompute.py``); ``use_reentrant=True`` is a custom Function whose backward
-runs a backward pass of its own. ``_selective.py`` chooses what to keep op by op.
+``checkpoint(function, *args)`` only stores the arguments and reruns the function when
+backward needs its intermediate values. ``use_reentrant=False`` works through hooks on
+saved tensors (``_recompute.py``); ``use_reentrant=True`` is a custom Function whose
+backward runs a backward pass of its own. ``_selective.py`` chooses per op what to save.
 """
 
 from __future__ import annotations
@@ -71,26 +71,26 @@ def checkpoint(
     preserve_rng_state: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """``function(*args, **kwargs)``, whose inner values backward computes again.
+    """``function(*args, **kwargs)``, whose intermediate values backward recomputes.
 
-    With ``use_reentrant=False`` (recommended) anything works in and around the
-    function: nested arguments, keywords, nested checkpoints, ``autograd.grad``; and the
-    second run stops as soon as it has what is needed (`early_stop`). With
-    ``use_reentrant=True`` only tensors among `args` get gradients, in ``backward()``
-    without ``inputs`` alone.
+    With ``use_reentrant=False`` (recommended) there are no restrictions: nested
+    arguments, keywords, nested checkpoints and ``autograd.grad`` work, and the second
+    run stops as soon as all needed values are recomputed (`early_stop`). With
+    ``use_reentrant=True`` only tensors among `args` get gradients, and only in
+    ``backward()`` without ``inputs``.
 
     `preserve_rng_state` gives the second run the random numbers of the first.
     `context_fn` returns two contexts, for the first run and for the second.
-    `determinism_check` ``"default"`` compares shape, dtype and device of what is saved
-    and raises CheckpointError on a difference, ``"none"`` does not; `debug` makes that
-    error show where the tensor was saved.
+    `determinism_check` ``"default"`` compares shape, dtype and device of saved tensors
+    and raises CheckpointError if they differ, ``"none"`` does not; with `debug` that
+    error shows where the tensor was saved.
 
     >>> y = checkpoint(block, x, use_reentrant=False)
     """
     if use_reentrant is None:
         warnings.warn(
             "checkpoint: pass use_reentrant explicitly; use_reentrant=False is "
-            "recommended, True is what leaving it out means",
+            "recommended, the default is True",
             stacklevel=2,
         )
         use_reentrant = True
@@ -147,7 +147,7 @@ def _recorded(
 
 
 def _current_region() -> AbstractContextManager[Any]:
-    """An autocast region as the one that is left when the function runs again."""
+    """A copy of the current autocast region, for the second run."""
     enabled, dtype, caches_casts = _C._autocast_state()
     region: AbstractContextManager[Any] = pellucid.autocast(
         "cpu", dtype, enabled, caches_casts
@@ -157,7 +157,7 @@ def _current_region() -> AbstractContextManager[Any]:
 
 @contextmanager
 def _random_numbers_of(state: Tensor | None) -> Iterator[None]:
-    """The default generator as it was, for a scope; as it is when `state` is None."""
+    """A scope with the default generator's state restored, unless `state` is None."""
     if state is None:
         yield
         return
@@ -218,7 +218,7 @@ def checkpoint_sequential(
     use_reentrant: bool | None = None,
     **kwargs: Any,
 ) -> Any:
-    """The functions one after the other, in `segments` checkpoints.
+    """Runs functions in sequence, in `segments` checkpoints.
 
     `functions` is a ``nn.Sequential`` or a list of modules or functions. The last
     segment is not a checkpoint: backward begins with it at once.
@@ -228,7 +228,7 @@ def checkpoint_sequential(
     if use_reentrant is None:
         warnings.warn(
             "checkpoint_sequential: pass use_reentrant explicitly; "
-            "use_reentrant=False is recommended, True is what leaving it out means",
+            "use_reentrant=False is recommended, the default is True",
             stacklevel=2,
         )
         use_reentrant = True
@@ -258,7 +258,7 @@ def checkpoint_sequential(
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The values, tensors among them as leaves of the same memory."""
+    """The values, with tensors detached to leaves over the same memory."""
     if not isinstance(inputs, tuple):
         raise RuntimeError(
             f"only a tuple of values is supported, not {type(inputs).__name__}"
@@ -280,7 +280,7 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
 
 
 class set_checkpoint_early_stop:
-    """A scope that says whether checkpoints made in it may stop recomputing early."""
+    """A scope that sets whether its checkpoints may stop recomputing early."""
 
     def __init__(self, enable: bool) -> None:
         self.enable = enable
@@ -295,7 +295,7 @@ class set_checkpoint_early_stop:
 
 
 class set_checkpoint_debug_enabled:
-    """A scope that overrides `debug` of the checkpoints made in it; None: does not."""
+    """A scope that overrides `debug` of its checkpoints; None does not."""
 
     def __init__(self, enabled: bool | None) -> None:
         self.enabled = enabled
@@ -310,7 +310,7 @@ class set_checkpoint_debug_enabled:
 
 
 class DefaultDeviceType:
-    """Which devices' random states checkpoints keep beside the CPU's."""
+    """The device type whose random states checkpoints save in addition to the CPU's."""
 
     _device_type = "cuda"
 
@@ -326,7 +326,7 @@ class DefaultDeviceType:
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
-    """The devices of the tensors beside the CPU and their random states: none here."""
+    """The tensors' devices other than the CPU and their random states: none here."""
     return [], []
 
 
@@ -336,6 +336,8 @@ def set_device_states(
     *,
     device_type: str | None = None,
 ) -> None:
-    """Takes what `get_device_states` gave; raises for devices that do not exist."""
+    """Restores states from `get_device_states`; raises for devices that do not
+    exist.
+    """
     if devices:
         raise RuntimeError(f"there are no devices {list(devices)} to set states of")

@@ -1,8 +1,8 @@
-"""What the report of a fault says of the system.
+"""Collects information about the system, for bug reports.
 
 ``python -m torch.utils.collect_env`` prints it.
 
-Nothing is sent anywhere. Questions to programs that are not installed are left out.
+Nothing is sent anywhere. Programs that are not installed are skipped.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PACKAGES = re.compile(
 
 
 class SystemEnv(NamedTuple):
-    """PyTorch's fields; what this build has not is "N/A" or None."""
+    """PyTorch's fields; those without a value here are "N/A" or None."""
 
     torch_version: str
     is_debug_build: str
@@ -55,7 +55,7 @@ def run(command: str | list[str]) -> tuple[int, str, str]:
 
 
 def _version_of(program: str, pattern: str = r"version (.*)") -> str | None:
-    """What ``program --version`` tells; None of one that is not installed."""
+    """The output of ``program --version``; None if it is not installed."""
     if shutil.which(program) is None:
         return None
     found = re.search(pattern, run([program, "--version"])[1])

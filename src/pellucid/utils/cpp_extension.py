@@ -1,8 +1,9 @@
-"""``torch.utils.cpp_extension``: C++ extensions, compiled at once or by setuptools.
+"""``torch.utils.cpp_extension``: C++ extensions, compiled just in time or by
+setuptools.
 
 ``torch/extension.h`` is Pellucid's own: PyTorch's names in C++ over a table of C
 functions (``pellucid/extension.h``), with every op as a function and a method, from the
-op table. Nothing is linked. docs/cpp-extensions.md says what is there.
+op table. Nothing is linked. docs/cpp-extensions.md describes it.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ def include_paths(device_type: str = "cpu") -> list[str]:
 
 
 def library_paths(device_type: str = "cpu") -> list[str]:
-    """No folder: extensions link nothing of Pellucid's."""
+    """No folders: extensions do not link Pellucid."""
     return []
 
 
 def get_cxx_compiler() -> str:
-    """The C++ compiler that is called."""
+    """The C++ compiler."""
     return build.compiler()
 
 
@@ -78,11 +79,11 @@ def load(
     is_standalone: bool = False,
     keep_intermediates: bool = True,
 ) -> Any:
-    """Compiles ``sources``, unless that was done before, and loads the library.
+    """Compiles ``sources`` if necessary, and loads the library.
 
     The result is its module; with ``is_python_module=False`` the ops that it registers
     are in ``torch.ops``, and the result is the library's path. RuntimeError with the
-    compiler's first errors where it does not compile.
+    compiler's first errors if compilation fails.
 
     Example::
 
@@ -90,7 +91,7 @@ def load(
     """
     _refuse_gpus(with_cuda, with_sycl)
     if is_standalone:
-        raise RuntimeError("is_standalone: programs of their own cannot be built here")
+        raise RuntimeError("is_standalone: standalone programs cannot be built here")
     given = [sources] if isinstance(sources, str) else list(sources)
     includes = extra_include_paths or []
     path = build.built(
@@ -128,7 +129,7 @@ def load_inline(
     use_pch: bool = False,
     no_implicit_headers: bool = False,
 ) -> Any:
-    """``load`` for sources as strings; ``functions`` are those that Python sees, by
+    """``load`` for sources as strings; ``functions`` are the exported functions, by
     name, or by name and documentation.
 
     Example::
@@ -225,7 +226,7 @@ def _build_extension() -> type:
             super().__init__(*args, **kwargs)
 
         def get_ext_filename(self, ext_name: str) -> str:
-            """The file's name, without the ABI where the options say so."""
+            """The file's name, without the ABI tag if requested."""
             found: str = super().get_ext_filename(ext_name)
             if self._has_suffix:
                 return found
@@ -250,8 +251,7 @@ def _build_extension() -> type:
 
 
 def __getattr__(name: str) -> Any:
-    """``BuildExtension``, made when it is first used: setuptools takes long to
-    import."""
+    """Makes ``BuildExtension`` at first use: setuptools is slow to import."""
     if name != "BuildExtension":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = made = _build_extension()

@@ -35,7 +35,7 @@ def register_flop_formula(
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Decorates ``formula(*args, out_shape, **kwargs)`` of an op packet, or several.
 
-    In place of tensors the formula gets their shapes.
+    The formula receives shapes instead of tensors.
     """
     packets = targets if isinstance(targets, list | tuple) else [targets]
 
@@ -60,15 +60,15 @@ def _shape_of(value: Any) -> Any:
 
 @cache
 def _costs() -> CostCounter:
-    """One for all: calls with the same arguments are counted once."""
+    """A shared cache: the cost of calls with equal arguments is computed once."""
     return CostCounter()
 
 
 class FlopCounterMode(TorchDispatchMode):
     """Counts the operations of products inside its scope.
 
-    ``mods`` is not needed: modules are found as they are called. ``depth`` levels of
-    them are printed at the end if ``display``. ``custom_mapping`` gives formulas for op
+    ``mods`` is not needed: modules are tracked as they are called. ``depth`` levels are
+    printed at the end if ``display``. ``custom_mapping`` gives formulas for op
     packets, as `register_flop_formula` takes them.
     """
 

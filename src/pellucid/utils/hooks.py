@@ -1,4 +1,4 @@
-"""Handles that remove hooks, and the graph boundary that full backward hooks hang on.
+"""Handles that remove hooks, and the graph nodes that run full backward hooks.
 
 Called by ``nn.Module`` and ``optim.Optimizer``. A boundary is an identity node of the
 autograd graph around a module's inputs and one around its outputs: the node of the
@@ -19,7 +19,7 @@ _next_id = count()
 
 
 class RemovableHandle:
-    """Removes one hook from the dicts that it was put in."""
+    """A handle that removes one hook from the dicts that contain it."""
 
     def __init__(self, hooks: _Hooks, *, extra_dict: Any = None) -> None:
         self.id = next(_next_id)
@@ -53,7 +53,7 @@ class RemovableHandle:
 
 
 class _Identity(autograd.Function):
-    """Returns its arguments from a node of its own."""
+    """The identity, as a node."""
 
     @staticmethod
     def forward(context: Any, *tensors: Tensor) -> tuple[Tensor, ...]:
@@ -69,7 +69,7 @@ class _Identity(autograd.Function):
 def _behind_identity(
     arguments: tuple[Any, ...],
 ) -> tuple[tuple[Any, ...], list[int] | None, Any]:
-    """The arguments behind an identity node, the tensors' places, and the node."""
+    """The arguments after an identity node, the indices of tensors, and the node."""
     places = [i for i, value in enumerate(arguments) if isinstance(value, Tensor)]
     if not any(arguments[i].requires_grad for i in places):
         return arguments, None, None
@@ -112,7 +112,9 @@ class BackwardHook:
         self._input_count = -1
 
     def setup_input_hook(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Puts the inputs behind a node whose gradients go to ``user_hooks``."""
+        """Passes the inputs through a node whose gradients are passed to
+        ``user_hooks``.
+        """
         passed, places, node = _behind_identity(args)
         self._input_places, self._input_count = places, len(args)
         if node is not None:
@@ -120,7 +122,8 @@ class BackwardHook:
         return passed
 
     def setup_output_hook(self, output: Any) -> Any:
-        """Puts the outputs behind a node whose gradients go to ``user_pre_hooks``."""
+        """Passes the outputs through a node whose gradients are passed to
+        ``user_pre_hooks``."""
         single = not isinstance(output, tuple)
         outputs = (output,) if single else output
         passed, places, node = _behind_identity(outputs)
@@ -153,7 +156,7 @@ class BackwardHook:
             if changed is not None:
                 grad_output = _checked(changed, length, "grad_output", hook)
         self._grad_outputs = grad_output
-        if self._input_places is None:  # no input wants a gradient: this is the end
+        if self._input_places is None:  # no input needs a gradient: this is the end
             self._run_user_hooks((None,) * max(self._input_count, 0))
             self._grad_outputs = None
         return tuple(grad_output[place] for place in places)

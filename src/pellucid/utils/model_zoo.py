@@ -1,4 +1,4 @@
-"""``torch.utils.model_zoo``: the older name of ``torch.hub``'s fetching."""
+"""``torch.utils.model_zoo``: the former name of ``torch.hub``'s downloads."""
 
 from pellucid.hub import load_state_dict_from_url as load_url
 from pellucid.hub import tqdm as tqdm

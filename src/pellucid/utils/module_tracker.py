@@ -1,10 +1,10 @@
-"""``torch.utils.module_tracker``: which modules run, forward or backward.
+"""``torch.utils.module_tracker``: tracks the running modules, forward and backward.
 
     with ModuleTracker() as tracker:
         model(x).sum().backward()    # ask tracker.parents in hooks and modes
 
-Modules are followed by global module hooks, backward by hooks on the gradients of what
-goes in and out of them.
+Forward is tracked by global module hooks, backward by hooks on the gradients of the
+modules' arguments and results.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _logger = logging.getLogger(__name__)
 class ModuleTracker(ModuleScope):
     """A scope in which ``parents`` are the names of the modules that run.
 
-    A name is the class of the module that was called first and the path from it,
-    ``Net.layers.0``; ``"Global"`` is always among them. ``is_bw`` says whether a
-    backward pass runs, in which a module runs from the gradient of its results to those
-    of its arguments. A module whose arguments need no gradient stays until the pass
-    ends. That a module runs inside of itself, as when a checkpoint reruns it, is
-    logged at the level of information.
+    A name is the class of the outermost called module and the path from it,
+    ``Net.layers.0``; ``"Global"`` is always included. ``is_bw`` is whether a backward
+    pass runs. In it a module runs from the gradients of its results to those of its
+    arguments; a module whose arguments need no gradient runs until the pass ends. A
+    module that runs inside itself, as when a checkpoint reruns it, is logged at level
+    INFO.
 
     Example::
 
@@ -82,7 +82,7 @@ class ModuleTracker(ModuleScope):
     def _at_gradients(
         self, values: Any, then: Callable[[Sequence[Tensor | None]], None]
     ) -> None:
-        """``then`` runs in backward when the gradients of all of them are there."""
+        """Calls ``then`` in backward when the gradients of all tensors are computed."""
         tensors = [t for t in tree_leaves(values) if isinstance(t, Tensor)]
         wanted = [t for t in tensors if t.requires_grad]
         if wanted:

@@ -1,4 +1,4 @@
-"""Weak references to objects compared by identity, as tensors are."""
+"""Weak references to objects that are compared by identity, such as tensors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = [
 
 
 class WeakIdRef(weakref.ref[Any]):
-    """A weak reference that equals those to the same object."""
+    """A weak reference that equals other references to the same object."""
 
     __slots__ = ("_id",)
 
@@ -36,7 +36,7 @@ class WeakIdRef(weakref.ref[Any]):
 
 
 class WeakIdKeyDictionary(MutableMapping[Any, Any]):
-    """A dict by identity whose entries end with their keys.
+    """A dict keyed by identity whose entries are removed with their keys.
 
     Example::
 
@@ -72,7 +72,7 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
     def __contains__(self, key: object) -> bool:
         try:
             return self.ref_type(key) in self.data
-        except TypeError:  # an object that has no weak references
+        except TypeError:  # an object that does not support weak references
             return False
 
     def __iter__(self) -> Iterator[Any]:
@@ -89,7 +89,7 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
         return list(self.data)
 
     def copy(self) -> WeakIdKeyDictionary:
-        """Another one with the same entries."""
+        """A copy with the same entries."""
         return type(self)(self)
 
     __copy__ = copy
@@ -102,11 +102,11 @@ WeakTensorKeyDictionary = WeakIdKeyDictionary
 
 
 class TensorWeakRef:
-    """A weak reference to a tensor; None when that has ended."""
+    """A weak reference to a tensor; None after its end."""
 
     def __init__(self, tensor: Tensor) -> None:
         if not isinstance(tensor, Tensor):
-            raise TypeError(f"a tensor is referred to, not a {type(tensor).__name__}")
+            raise TypeError(f"expected a tensor, not a {type(tensor).__name__}")
         self.ref = weakref.ref(tensor)
 
     def __call__(self) -> Tensor | None:

@@ -1,1 +1,1 @@
-"""Graphs of compiled callables for backends of the user."""
+"""Captures graphs of compiled callables for users' backends."""

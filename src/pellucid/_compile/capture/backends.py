@@ -1,4 +1,4 @@
-"""The compiled functions of one callable, and which of them runs a segment."""
+"""The compiled functions of one callable, and their selection for a segment."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Facts = tuple[tuple[int, ...], tuple[int | float, ...]]  # sizes and numbers of 
 
 
 class Variant(NamedTuple):
-    """A compiled function, and the calls that it serves."""
+    """A compiled function, and the calls for which it is valid."""
 
     pattern: Pattern
     facts: Facts
@@ -32,22 +32,24 @@ class Variant(NamedTuple):
 
 
 class Backend:
-    """Hands the graphs of a callable to its backend and runs what comes back."""
+    """Passes the graphs of a callable to its backend and runs the returned
+    functions.
+    """
 
     def __init__(self, name: str, settings: Settings) -> None:
         self.name, self.settings = name, settings
         self.reset()
 
     def reset(self) -> None:
-        """Forgets all graphs."""
+        """Clears all graphs."""
         self.variants: dict[Any, list[Variant]] = {}
         self.compiled_at: dict[int, int] = {}  # graphs of the n-th segment of a call
-        self.is_new = True  # the last call met something new: lines are noted
+        self.is_new = True  # the last call had a new segment: record source lines
         self.has_run = False
         self.breaks: list[tuple[str, str]] = []  # reasons and places
 
     def run(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Calls ``fn``; its graphs are run by the backend's functions."""
+        """Calls ``fn``, with its graphs run by the backend's functions."""
         if state.capture() is not None or _C._torch_function_modes():
             return fn(*args, **kwargs)
         call = _CallOf(self, fn, args, kwargs)
@@ -67,7 +69,7 @@ class Backend:
             counters["frames"]["ok"] += 1
 
     def compile(self, module: Any, examples: list[Any]) -> Callable[..., Any]:
-        """What the backend makes of a graph."""
+        """The backend's function for a graph."""
         from pellucid._dynamo import config
         from pellucid._dynamo.backends.registry import lookup_backend
         from pellucid._dynamo.exc import BackendCompilerFailed
@@ -82,13 +84,13 @@ class Backend:
             function = backend(module, examples, **options)
             if not callable(function):
                 raise TypeError(
-                    "a backend gives a callable of the graph's inputs, not "
+                    "a backend returns a callable of the graph's inputs, not "
                     f"{type(function).__name__}; gm.forward is one"
                 )
         except Exception as error:
             if not config.suppress_errors:
                 raise BackendCompilerFailed(backend, error) from error
-            warnings.warn(f"the graph runs as it is: {error}", stacklevel=2)
+            warnings.warn(f"the graph runs uncompiled: {error}", stacklevel=2)
             function = module.forward
         return cast(Callable[..., Any], function)
 
@@ -104,13 +106,13 @@ class _CallOf:
     def execute(
         self, segment: Segment, outputs: list[int], reason: str | None
     ) -> list[Tensor]:
-        """The tensors of ``outputs``, by a compiled function."""
+        """The tensors of ``outputs``, computed by a compiled function."""
         backend = self.backend
         if reason is not None:
             self._note_break(reason)
         writes = any(call.writes for call in segment.calls)
         if not outputs and not writes:
-            segment.run()  # for draws that nobody reads
+            segment.run()  # so that unused random draws advance the generator
             return []
         number, self.count = self.count, self.count + 1
         facts = tuple(segment.sizes), tuple(segment.numbers)
@@ -175,7 +177,7 @@ class _CallOf:
         return self.backend.compile(module, examples)
 
     def _may_compile(self, number: int) -> bool:
-        """Whether the n-th segment may have another graph."""
+        """Whether the n-th segment may be compiled again."""
         from pellucid._dynamo import config
         from pellucid._dynamo.exc import FailOnRecompileLimitHit, RecompileError
 
@@ -190,8 +192,8 @@ class _CallOf:
         if made < config.recompile_limit:
             return True
         message = (
-            f"{name} was compiled {made} times for one place, which is "
-            "torch._dynamo.config.recompile_limit; other calls run as they are"
+            f"{name} was compiled {made} times for one segment, which is "
+            "torch._dynamo.config.recompile_limit; other calls run uncompiled"
         )
         if config.fail_on_recompile_limit_hit or self.backend.settings.fullgraph:
             raise FailOnRecompileLimitHit(message)

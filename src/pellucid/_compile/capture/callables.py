@@ -1,6 +1,6 @@
-"""What a call of the public API is to a graph: recorded, a question, or the end.
+"""Classifies calls of the public API in a graph: recorded, a query, or a graph break.
 
-``describe`` says it by the callable that function modes see.
+``describe`` classifies by the callable that function modes receive.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from pellucid import _C, Tensor
 from pellucid._ops import OpOverload, OpOverloadPacket
 
-# Answered by a tensor without data.
+# Queries that a tensor without data can answer.
 _QUESTIONS: Final = frozenset(
     (
         *("shape", "dtype", "ndim", "size", "dim", "ndimension", "numel", "nelement"),
@@ -25,9 +25,9 @@ _QUESTIONS: Final = frozenset(
         *("is_sparse_csr", "is_xpu", "is_mps", "is_mtia", "is_xla", "dim_order"),
     )
 )
-# Where a tensor without data would name the device meta.
+# Those for which a tensor without data would report the meta device.
 ON_CPU: Final = {"is_cpu": True, "is_meta": False, "get_device": -1}
-# They give an address, a history or data, or change what a tensor is.
+# They return an address, a history or data, or change the tensor's type.
 _ENDS: Final = frozenset(
     (
         *("item", "tolist", "numpy", "backward", "data_ptr", "const_data_ptr"),
@@ -40,7 +40,7 @@ _ENDS: Final = frozenset(
         *("__bool__", "__int__", "__float__", "__index__", "__complex__", "new"),
     )
 )
-# Properties that are ops; the others are read where they are.
+# Properties that are ops; others are read directly.
 _VIEWS: Final = frozenset(("T", "H", "mT", "mH", "real", "imag"))
 _OWN_METHODS: Final = frozenset(
     (
@@ -49,7 +49,7 @@ _OWN_METHODS: Final = frozenset(
         *("short", "type", "where", "resolve_conj", "resolve_neg"),
     )
 )
-# Programs write them as operators far more often than as methods.
+# Recorded as operators, since programs rarely call these methods.
 _OPERATORS: Final[dict[str, Any]] = {
     **{name: getattr(operator, name) for name in ("add", "sub", "mul", "pow")},
     **{name: getattr(operator, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")},
@@ -61,7 +61,7 @@ _FROM_DATA: Final = frozenset(("tensor", "as_tensor", "asarray", "from_numpy"))
 
 
 class Description(NamedTuple):
-    """``kind``: "call", "question", "data" (makes a tensor of Python's data) or "end".
+    """``kind``: "call", "question", "data" (makes a tensor from Python data) or "end".
 
     ``op`` and ``target`` are those of a node; ``swaps`` its two operands.
     """
@@ -75,7 +75,7 @@ class Description(NamedTuple):
 
 
 def describe(func: Any) -> Description:
-    """What a call of ``func`` is."""
+    """The classification of a call of ``func``."""
     try:
         return _describe(func)
     except TypeError:  # not hashable

@@ -1,4 +1,4 @@
-"""A segment as a GraphModule, with the names of PyTorch's capture."""
+"""Converts a segment to a GraphModule, with the names of PyTorch's capture."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ from pellucid.fx.graph_module import GraphModule
 from pellucid.fx.node import Node
 from pellucid.nn import Module
 
-Names = dict[int, str]  # id of a tensor → how the program reaches it: L['x']
+Names = dict[int, str]  # id of a tensor → its source expression: L['x']
 
 
 def make_graph(
     segment: Segment, pattern: Pattern, outputs: Sequence[int], names: Names
 ) -> GraphModule:
-    """The segment's calls; its inputs are the open numbers, then the tensors."""
+    """The graph of the segment's calls; inputs are the open numbers, then the
+    tensors.
+    """
     graph = Graph()
     slots = [
         graph.placeholder(f"s{k}", type_expr=int) for k in range(pattern.num_slots)
@@ -109,7 +111,7 @@ def add_examples(module: GraphModule, examples: Sequence[Any]) -> None:
 
 
 def names_of_inputs(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Names:
-    """How the program reaches tensors: its arguments, modules, closure and globals."""
+    """Source expressions of tensors: arguments, modules, closure and globals."""
     names: Names = {}
     for source, value in _sources(fn, args, kwargs):
         _note_names(source, value, names, 0)

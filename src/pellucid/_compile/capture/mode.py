@@ -1,8 +1,8 @@
-"""The function mode of a call whose graphs go to a backend.
+"""The function mode that captures graphs for a backend.
 
-Recorded calls run on twins without data, which gives their results' shapes and refuses
-what needs values. Before anything else happens, what was recorded runs, and each result
-that the program holds gets the tensor that the backend's function computed for it.
+Recorded calls run on twins without data, which determines shapes and refuses calls that
+need values. Before any other call the recorded segment runs, and each result that the
+program still holds becomes the tensor that the backend's function computed.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _PACKAGE: Final = str(Path(pellucid.__file__).parent)
 class CaptureMode(TorchFunctionMode):
     """Records a call of a compiled callable.
 
-    ``execute(segment, outputs, reason)`` gives the tensors of the numbers ``outputs``;
-    ``reason`` says why the graph ended, None at the end of the callable. ``refuse`` is
-    told of calls that no graph can have, and raises where one graph was promised.
+    ``execute(segment, outputs, reason)`` returns the tensors numbered ``outputs``;
+    ``reason`` is the reason of the graph break, None at the end of the callable.
+    ``refuse`` is called for graph breaks, and raises for ``fullgraph=True``.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class CaptureMode(TorchFunctionMode):
             try:
                 return self._record(func, about, args, kwargs)
             except Exception as error:
-                # Ops without values refuse what they would give, as NotRecordable
+                # Ops that need values raise here, like NotRecordable
                 # does; other errors are raised again by the call itself, below.
                 reason = f"{about.name} cannot be part of a graph: {error}"
         else:
@@ -90,7 +90,7 @@ class CaptureMode(TorchFunctionMode):
         return func(self.segment.twins[number], *args[1:], **kwargs)
 
     def _leaves_values_alone(self, about: Description, args: Any, kwargs: Any) -> bool:
-        """Whether the call has nothing to do with what is recorded."""
+        """Whether the call is independent of the recorded segment."""
         tensors = [x for x in pytree.tree_leaves((args, kwargs)) if _is_tensor(x)]
         if about.name in ("grad", "setting grad") and about.is_property:
             return not any(map(self.segment.is_result, tensors))
@@ -115,7 +115,7 @@ class CaptureMode(TorchFunctionMode):
             own = fill(_without_device(stored), twin, numbers)
             own_kwargs = fill(_without_device(stored_kwargs), twin, numbers)
             if about.kind == "data" and not tensors:
-                raise NotRecordable("it makes a tensor of Python's data")
+                raise NotRecordable("it makes a tensor from Python data")
             if not tensors:
                 own_kwargs.setdefault("device", "meta")
             versions = {n: t._version for n, t in tensors.items()}
@@ -142,13 +142,13 @@ class CaptureMode(TorchFunctionMode):
             set_grad_mode(segment, grad_mode)
 
     def boundary(self, what: str) -> None:
-        """Called by the runtime before what no mode sees."""
+        """Called by the runtime before operations that no mode intercepts."""
         if not self.is_running:
             self.run(f"{what} cannot be part of a graph")
 
     @contextmanager
     def paused(self, reason: str) -> Iterator[None]:
-        """A scope in which calls run at once."""
+        """A scope in which calls run immediately."""
         self.run(reason)
         self.is_running = True
         try:
@@ -158,7 +158,7 @@ class CaptureMode(TorchFunctionMode):
             self.is_running = False
 
     def run(self, reason: str | None) -> None:
-        """Runs what was recorded; the program's tensors have data afterwards."""
+        """Runs the recorded segment; the program's tensors have data afterwards."""
         segment, self.segment = self.segment, Segment()
         if not segment.calls:
             return
@@ -181,7 +181,7 @@ class CaptureMode(TorchFunctionMode):
 
 
 def set_grad_mode(segment: Segment, enabled: bool) -> None:
-    """A call that switches gradients on or off."""
+    """Records a switch of grad mode."""
     function = pellucid._C._set_grad_enabled
     about = Description("call", "_set_grad_enabled", target=function)
     segment.key.append((function, enabled))
@@ -190,20 +190,20 @@ def set_grad_mode(segment: Segment, enabled: bool) -> None:
 
 
 def _give_results(segment: Segment, outputs: list[int], results: list[Tensor]) -> None:
-    """The tensors that the program holds become the results."""
+    """Turns the tensors that the program holds into the results."""
     taken = {id(tensor) for _, tensor in segment.inputs()}
     for index, number in enumerate(outputs):
         result, results[index] = results[index], None  # type: ignore[call-overload]
         is_shared = id(result) in taken or sys.getrefcount(result) > 2
         if is_shared or type(result) is not Tensor:
-            result = result.view_as(result)  # others hold it: an alias
+            result = result.view_as(result)  # also referenced elsewhere: make an alias
         taken.add(id(result))
         _C._swap_tensors(segment.twins[number], result)
 
 
 @contextmanager
 def capturing(mode: CaptureMode) -> Iterator[None]:
-    """A scope in which ``mode`` records; what was recorded runs at its end."""
+    """A scope in which ``mode`` records; the last segment runs at its end."""
     before, reason = _C._set_boundary(mode.boundary), None
     set_capture(mode)
     try:
@@ -220,7 +220,8 @@ def capturing(mode: CaptureMode) -> Iterator[None]:
 
 @contextmanager
 def _without_function_modes() -> Iterator[None]:
-    """What runs a graph is seen by no mode of the program: its calls were."""
+    """A scope that hides a graph's calls from the program's modes, which have already
+    seen them."""
     boundary = _C._set_boundary(None)
     mode = set_capture(None)
     modes = _C._take_torch_function_modes()
@@ -249,7 +250,7 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _without_device(stored: Any) -> Any:
-    """Arguments with meta in place of the CPU."""
+    """Arguments with the meta device instead of the CPU."""
     kind = type(stored)
     if kind is tuple:
         return tuple(map(_without_device, stored))

@@ -1,9 +1,9 @@
-"""Calls that were held back, and everything that decides which function runs them.
+"""A segment: deferred calls, and the key that selects the function that runs them.
 
-A value is a tensor with a number: an input of the segment, which has data, or a result,
-which has none. Arguments are stored with ``Value`` and ``Number`` in the place of
-tensors and numbers, so that a call can be run on twins without data, on the results of
-others, or become a node.
+A value is a numbered tensor: an input of the segment, which has data, or a result,
+which has none. Arguments are stored with ``Value`` and ``Number`` in place of tensors
+and numbers, so that a call can run on twins without data, run on results of other
+calls, or become a node.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from pellucid.nn import Parameter
 
 
 class Value(NamedTuple):
-    """The place of a tensor."""
+    """A placeholder for a tensor."""
 
     number: int
 
 
 class Number(NamedTuple):
-    """The place of an int or float."""
+    """A placeholder for an int or float."""
 
     place: int
 
 
 class Call(NamedTuple):
-    """One call; ``results`` has the shape of what it returned."""
+    """One call; ``results`` has the structure of its return value."""
 
     func: Any
     description: Any
@@ -42,7 +42,7 @@ class Call(NamedTuple):
 
 
 class NotRecordable(Exception):
-    """An argument has no place in a graph."""
+    """Raised for an argument that a graph cannot represent."""
 
 
 _CONSTANTS: Final = (
@@ -50,19 +50,19 @@ _CONSTANTS: Final = (
     *(pellucid.dtype, pellucid.device, pellucid.layout, pellucid.memory_format),
 )
 _UNUSED: Final = (
-    2  # references to a result that the program dropped: ours, the question
+    2  # references to a result that the program dropped: ours, getrefcount's
 )
 
 
 class Segment:
-    """What was recorded since the last break."""
+    """The calls recorded since the last graph break."""
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
         self.tensors: list[Tensor | None] = []  # inputs; None for results
         self.twins: list[Tensor] = []  # without data; of a result, the result
         self.numbers: list[int | float] = []
-        self.sizes: list[int] = []  # of the inputs, one after the other
+        self.sizes: list[int] = []  # of the inputs, in order
         self.key: list[Any] = []
         self.written: set[int] = set()
         self.grad_mode = pellucid.is_grad_enabled()
@@ -78,7 +78,7 @@ class Segment:
         return number is not None and self.tensors[number] is None
 
     def inputs(self) -> Iterator[tuple[int, Tensor]]:
-        """Numbers and tensors, in the order in which they were met."""
+        """Numbers and tensors, in order of first use."""
         for number, tensor in enumerate(self.tensors):
             if tensor is not None:
                 yield number, tensor
@@ -95,12 +95,12 @@ class Segment:
     # Recording
 
     def mark(self) -> tuple[int, ...]:
-        """What ``forget`` takes."""
+        """A mark for ``forget``."""
         parts = (self.key, self.numbers, self.sizes, self.tensors)
         return tuple(map(len, parts))
 
     def forget(self, mark: tuple[int, ...]) -> None:
-        """Takes back what was stored since."""
+        """Discards what was stored since the mark."""
         keys, numbers, sizes, tensors = mark
         del self.key[keys:], self.numbers[numbers:], self.sizes[sizes:]
         for number in range(tensors, len(self.tensors)):
@@ -109,7 +109,7 @@ class Segment:
         del self.tensors[tensors:], self.twins[tensors:]
 
     def store(self, value: Any) -> Any:
-        """``value`` with places for its tensors and numbers; extends the key."""
+        """``value`` with placeholders for tensors and numbers; extends the key."""
         kind = type(value)
         if kind is int or kind is float:
             self.key.append(kind)
@@ -163,7 +163,7 @@ class Segment:
         return number
 
     def take_results(self, result: Any) -> tuple[Any, Any]:
-        """What a call on twins gave, as the program gets it, and with numbers."""
+        """The result of a call on twins: for the program, and with placeholders."""
         if isinstance(result, Tensor):
             if type(result) is not Tensor:
                 raise NotRecordable(f"a result is a {type(result).__name__}")
@@ -182,7 +182,7 @@ class Segment:
     # Running
 
     def run(self) -> dict[int, Tensor]:
-        """The values, by the calls themselves, one after the other."""
+        """The values, computed by running the calls in order."""
         values: dict[int, Any] = dict(self.inputs())
         for call in self.calls:
             args = self.fill(call.args, values.__getitem__)
@@ -191,12 +191,12 @@ class Segment:
         return values
 
     def fill(self, stored: Any, tensor_of: Callable[[int], Any]) -> Any:
-        """Stored arguments with tensors and numbers in their places."""
+        """Stored arguments with placeholders replaced by tensors and numbers."""
         return fill(stored, tensor_of, self.numbers.__getitem__)
 
 
 def fill(stored: Any, tensor_of: Any, number_of: Any) -> Any:
-    """``stored`` with what the functions give in place of Values and Numbers."""
+    """``stored`` with Values and Numbers replaced by the functions."""
     kind = type(stored)
     if kind is Value:
         return tensor_of(stored.number)
@@ -215,7 +215,7 @@ def fill(stored: Any, tensor_of: Any, number_of: Any) -> Any:
 
 
 def note_results(stored: Any, result: Any, values: dict[int, Any]) -> None:
-    """Enters the tensors of a result under their numbers."""
+    """Stores the tensors of a result under their numbers."""
     if type(stored) is Value:
         values[stored.number] = result
     elif type(stored) is list:
@@ -224,7 +224,7 @@ def note_results(stored: Any, result: Any, values: dict[int, Any]) -> None:
 
 
 def _twin(tensor: Tensor) -> Tensor:
-    """The tensor without data; no leaf if it is none."""
+    """The twin of a tensor, without data; a leaf only if the tensor is one."""
     twin = pellucid.empty_strided(
         tensor.size(), tensor.stride(), dtype=tensor.dtype, device="meta"
     )

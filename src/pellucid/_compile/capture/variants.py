@@ -1,8 +1,9 @@
-"""Which numbers and sizes a compiled graph has fixed, and which it takes as inputs.
+"""Static and dynamic numbers and sizes of compiled graphs.
 
-The first graph of a structure has the sizes and numbers of its call. Where a later call
-differs in some, the next graph leaves these open: open sizes need nothing, for ops take
-them from their tensors; open numbers, which programs compute of sizes, are inputs.
+The first graph of a structure is specialised to the sizes and numbers of its call. If a
+later call differs in some, the next graph makes them dynamic (*open*). Open sizes need
+no input, since ops read them from their tensors; open numbers, which programs compute
+from sizes, are inputs.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-_SMALLEST = 2  # sizes and ints that may be left open: 0 and 1 choose what ops do
+_SMALLEST = 2  # sizes and ints that may be open: ops treat 0 and 1 specially
 
 
 class Pattern(NamedTuple):
-    """What a call must have: ``sizes`` with None where open, ``numbers`` as fixed
-    values or, where open, the Slot that they fill.
+    """The requirements on a call: ``sizes`` with None if open, ``numbers`` as fixed
+    values or, if open, the Slot that they fill.
     """
 
     sizes: tuple[int | None, ...]
@@ -25,7 +26,7 @@ class Pattern(NamedTuple):
     def slots(
         self, sizes: Sequence[int], numbers: Sequence[int | float]
     ) -> list[int | float] | None:
-        """The values of the slots for a call, or None if it does not fit."""
+        """The values of the slots for a call, or None if it does not match."""
         for fixed, size in zip(self.sizes, sizes, strict=True):
             if size != fixed and (fixed is not None or size < _SMALLEST):
                 return None
@@ -48,14 +49,15 @@ class Slot(NamedTuple):
 
 
 def fixed(sizes: Sequence[int], numbers: Sequence[int | float]) -> Pattern:
-    """The pattern of one call."""
+    """The fully static pattern of one call."""
     return Pattern(tuple(sizes), tuple(numbers), 0)
 
 
 def open_sizes(
     sizes: Sequence[int], numbers: Sequence[int | float], is_open: Sequence[bool]
 ) -> Pattern:
-    """With these sizes open, and the ints that are multiples of one of them."""
+    """The pattern with these sizes open, and the ints that are multiples of one of
+    them."""
     own = [
         None if o and s >= _SMALLEST else s for s, o in zip(sizes, is_open, strict=True)
     ]
@@ -80,7 +82,9 @@ def widen(
     sizes: Sequence[int],
     numbers: Sequence[int | float],
 ) -> Pattern:
-    """Open where ``before`` is, and where the call differs from the ``last`` one."""
+    """Open where ``before`` is open, and where the call differs from the ``last``
+    one.
+    """
     own_sizes = tuple(
         None if b >= _SMALLEST and (kept is None or (a != b and a >= _SMALLEST)) else b
         for kept, a, b in zip(before.sizes, last[0], sizes, strict=True)

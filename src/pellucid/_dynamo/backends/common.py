@@ -1,4 +1,4 @@
-"""What backends of ``torch.compile`` are made of."""
+"""Building blocks of backends for ``torch.compile``."""
 
 from __future__ import annotations
 

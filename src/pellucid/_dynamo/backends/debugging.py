@@ -1,4 +1,4 @@
-"""Backends that run graphs as they are, and the one that groups their ops."""
+"""Backends that run graphs op by op, and the default one, which groups ops."""
 
 from __future__ import annotations
 

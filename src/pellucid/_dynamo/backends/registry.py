@@ -1,7 +1,8 @@
-"""The backends that ``torch.compile(backend=name)`` knows, and how to add one.
+"""The registry of backends for ``torch.compile(backend=name)``.
 
-"inductor" is Pellucid's own engine, "eager" and its kin run the program as it is. What
-is registered takes a GraphModule and example inputs and gives what is to run.
+"inductor" is Pellucid's own engine; "eager" and similar backends run the program
+eagerly. A registered backend takes a GraphModule and example inputs and returns a
+callable.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def register_backend(
     name: str | None = None,
     tags: Sequence[str] = (),
 ) -> Any:
-    """Names a backend; also a decorator, ``@register_backend(name="mine")``."""
+    """Registers a backend; also a decorator, ``@register_backend(name="mine")``."""
     if compiler_fn is None:
         return lambda function: register_backend(function, name, tags)
     if not callable(compiler_fn):
@@ -37,7 +38,7 @@ def register_backend(
 def list_backends(
     exclude_tags: Sequence[str] | None = ("debug", "experimental"),
 ) -> list[str]:
-    """The names, sorted; those with one of ``exclude_tags`` left out."""
+    """The names, sorted, without those that have one of ``exclude_tags``."""
     left_out = set(exclude_tags or ())
     own = {"inductor": (), **dict.fromkeys(RUN_AS_WRITTEN, ("debug",))}
     tags_of = own | {name: tags for name, (_, tags) in _BACKENDS.items()}
@@ -45,7 +46,7 @@ def list_backends(
 
 
 def lookup_backend(compiler_fn: str | CompilerFn) -> CompilerFn:
-    """The function behind a name; a function is itself."""
+    """The function registered under a name; a function is returned unchanged."""
     if not isinstance(compiler_fn, str):
         return compiler_fn
     if compiler_fn in ("inductor", *RUN_AS_WRITTEN):

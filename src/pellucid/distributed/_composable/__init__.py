@@ -1,1 +1,1 @@
-"""``torch.distributed._composable``: parallelism as functions of modules."""
+"""``torch.distributed._composable``: parallelism by functions on modules."""

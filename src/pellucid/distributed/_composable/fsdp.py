@@ -1,4 +1,4 @@
-"""The older place of ``fully_shard``, where libraries import it."""
+"""The former module of ``fully_shard``, from which libraries import it."""
 
 from pellucid.distributed.fsdp import CPUOffloadPolicy as CPUOffloadPolicy
 from pellucid.distributed.fsdp import FSDPModule as FSDPModule

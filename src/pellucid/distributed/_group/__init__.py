@@ -1,1 +1,1 @@
-"""Groups of processes: see README.md."""
+"""Process groups: see README.md."""

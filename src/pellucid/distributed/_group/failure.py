@@ -1,4 +1,4 @@
-"""Messages for what went wrong between ranks: given, expected, what to do."""
+"""Error messages about other ranks: mismatches, lost ranks, timeouts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def ranks_text(ranks: Sequence[int]) -> str:
 
 
 def mismatch_text(group: str, number: int, calls: Sequence[str]) -> str:
-    """Both calls of a mismatch, each with the ranks that made it."""
+    """The different calls of a mismatch, each with the ranks that made it."""
     by_call: dict[str, list[int]] = {}
     for rank, call in enumerate(calls):
         by_call.setdefault(call, []).append(rank)
@@ -39,7 +39,7 @@ def gone_text(
     members: Sequence[Member],
     reasons: Sequence[str],
 ) -> str:
-    """Ranks that have ended or left."""
+    """The message for ranks that have ended or left."""
     lines = [f"{call}, #{number} of group {group!r}, cannot end:"]
     for rank, reason in list(zip(ranks, reasons, strict=True))[:6]:
         lines.append(f"  rank {rank} ({members[rank].shown()}) {reason}")
@@ -58,7 +58,7 @@ def timeout_text(
     ranks: Sequence[int],
     places: Sequence[str],
 ) -> str:
-    """Ranks that have not come in time, and where they are."""
+    """The message for ranks that timed out, with their source lines."""
     lines = [
         f"{call}, #{number} of group {group!r}, timed out after {seconds:g} s; "
         f"{ranks_text(ranks)} had not called it:"

@@ -32,7 +32,7 @@ def place_of_this_process() -> tuple[Store, int, int]:
 
 
 class MpiGroup(NativeGroup):
-    """Ranks connected by MPI. Making a group is a call of its members alone."""
+    """Ranks connected by MPI. Only a group's members call its creation."""
 
     backend_name = "mpi"
 

@@ -1,4 +1,4 @@
-"""The process group that Pellucid has itself, over a transport."""
+"""Pellucid's own process group, over a transport."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class NativeGroup(ProcessGroup):
         self._queue = CallQueue("collectives")
         self._num_calls = self._num_blocks = 0
         self._last: _Call | None = None
-        self._since, self._site = 0.0, ""  # of the call under way; 0: there is none
+        self._since, self._site = 0.0, ""  # of the current call; 0: there is none
         self._broken = ""
         self._pid = os.getpid()
         self._stopped = threading.Event()
@@ -193,13 +193,13 @@ class NativeGroup(ProcessGroup):
         raise DistBackendError(message) from None
 
     def _meaning(self, caught: Failure) -> tuple[str, list[int], list[Member]]:
-        """The cause, the ranks, and the members of the group that they are ranks of."""
+        """The cause, the ranks, and the members of the group."""
         cause, ranks, *elsewhere = caught.args
         return cause, ranks, elsewhere[0] if elsewhere else self._members
 
     def _hear_elsewhere(self, peer: int) -> None:
-        """While a rank does not come: Failure when it has left another group, because a
-        rank of that has ended. Its program has got that error.
+        """Called while a rank is missing: Failure if it left another group because a
+        rank of that group ended. Its program received that error.
         """
         if peer < 0 or self not in _groups:
             return
@@ -213,7 +213,7 @@ class NativeGroup(ProcessGroup):
                 raise Failure("ended", ended, group._members)
 
     def _losses(self) -> dict[int, str]:
-        """The ranks that sockets have told of."""
+        """The failed ranks reported by sockets."""
         transport = self._transport
         return transport.losses() if isinstance(transport, MessageGroup) else {}
 
@@ -267,8 +267,8 @@ class NativeGroup(ProcessGroup):
             raise DistBackendError(failure.gone_text(name, *given))
 
     def under_way(self) -> str:
-        """The call that runs, its number, its line where another thread runs it, and
-        since when; empty when there is none.
+        """The current call, its number, its source line if another thread runs it, and
+        its duration; empty if there is none.
         """
         call, since, site = self._last, self._since, self._site
         if call is None or not since:
@@ -278,7 +278,7 @@ class NativeGroup(ProcessGroup):
         return f"{self._describe(call, site)}, {number}, for {seconds:.1f} s"
 
     def whereabouts(self) -> dict[int, str]:
-        """What each rank does now, by its number in the default group."""
+        """What each rank is doing, by its global rank."""
         found = {}
         for rank, number in enumerate(self._global_ranks):
             is_own = rank == self._rank
@@ -455,7 +455,7 @@ class NativeGroup(ProcessGroup):
         input_split_sizes: Any,
         opts: Any = None,
     ) -> Work:
-        """``alltoall`` of parts of one tensor."""
+        """``alltoall`` of slices of one tensor."""
         opts = opts or options.AllToAllOptions()
         taken = _element_counts("output", output, output_split_sizes, self._size)
         given = _element_counts("input", input, input_split_sizes, self._size)
@@ -515,16 +515,16 @@ class NativeGroup(ProcessGroup):
         return self._post(tensors, src_rank, tag, False)
 
     def recv_anysource(self, tensors: Any, tag: int) -> MessageWork:
-        """Receives from whoever sends."""
+        """Receives from any rank."""
         return self._post(tensors, -1, tag, False)
 
     def move_in_background(self) -> None:
-        """For messages that nobody waits for yet."""
+        """Makes progress on messages that no one waits for yet."""
         self._transport.move_in_background()
 
     def allocate_shared(self, nbytes: int) -> Any:
-        """A tensor of bytes; all_reduce of what is in it copies nothing where ranks
-        share memory. All ranks call it, in the same order.
+        """Allocates a tensor of bytes; all_reduce of tensors in it is zero-copy if
+        ranks share memory. All ranks call it, in the same order.
         """
         transport = self._transport
         if not isinstance(transport, SharedMemoryGroup):
@@ -538,11 +538,11 @@ class NativeGroup(ProcessGroup):
             address = transport.add_block(descriptor, rounded)
             self.barrier()
         memory: Any = (ctypes.c_char * rounded).from_address(address)
-        memory.owner = transport  # it is mapped as long as the group's end exists
+        memory.owner = transport  # it is mapped as long as the transport exists
         return torch.frombuffer(memory, dtype=torch.uint8)[:nbytes]
 
     def shutdown(self) -> None:
-        """Waits at most two seconds for what is queued, and leaves."""
+        """Waits at most two seconds for queued calls, and leaves the group."""
         if self._stopped.is_set() or self._pid != os.getpid():
             return
         self._queue.stop(0.0 if self._broken else 2.0)
@@ -557,7 +557,7 @@ class NativeGroup(ProcessGroup):
 
 
 def _whereabouts() -> str:
-    """What this process's groups run, and where its main thread is."""
+    """The current calls of this process's groups, and its main thread's location."""
     running = [group.under_way() for group in list(_groups)]
     return "; ".join([*filter(None, running), main_thread_place()])
 

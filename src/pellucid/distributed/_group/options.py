@@ -1,4 +1,4 @@
-"""The options that a group's methods take, under PyTorch's names."""
+"""Options of a group's methods, under PyTorch's names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pellucid.distributed._group.reduce_op import ReduceOp
 
 
 class _Options:
-    """Attributes with defaults; ``timeout`` None is the group's."""
+    """Attributes with defaults; ``timeout`` None means the group's timeout."""
 
     rootRank = 0
     rootTensor = 0
@@ -19,23 +19,23 @@ class _Options:
 
 
 class AllreduceOptions(_Options):
-    """Of ``allreduce``."""
+    """Options of ``allreduce``."""
 
 
 class AllreduceCoalescedOptions(AllreduceOptions):
-    """Of ``allreduce_coalesced``."""
+    """Options of ``allreduce_coalesced``."""
 
 
 class BroadcastOptions(_Options):
-    """Of ``broadcast``."""
+    """Options of ``broadcast``."""
 
 
 class ReduceOptions(_Options):
-    """Of ``reduce``."""
+    """Options of ``reduce``."""
 
 
 class AllgatherOptions(_Options):
-    """Of ``allgather`` and ``_allgather_base``."""
+    """Options of ``allgather`` and ``_allgather_base``."""
 
 
 class GatherOptions(_Options):
@@ -43,19 +43,19 @@ class GatherOptions(_Options):
 
 
 class ScatterOptions(_Options):
-    """Of ``scatter``."""
+    """Options of ``scatter``."""
 
 
 class ReduceScatterOptions(_Options):
-    """Of ``reduce_scatter`` and ``_reduce_scatter_base``."""
+    """Options of ``reduce_scatter`` and ``_reduce_scatter_base``."""
 
 
 class AllToAllOptions(_Options):
-    """Of ``alltoall`` and ``alltoall_base``."""
+    """Options of ``alltoall`` and ``alltoall_base``."""
 
 
 class BarrierOptions(_Options):
-    """Of ``barrier``."""
+    """Options of ``barrier``."""
 
     device_ids: list[int] | None = None
     device: Any = None

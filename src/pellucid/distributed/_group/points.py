@@ -1,4 +1,4 @@
-"""``MessageWork``: a send or a receive under way."""
+"""``MessageWork``: the Work of a send or a receive."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class MessageWork(Work):
-    """Waiting moves it on; the tensor is held until it is done."""
+    """Waiting makes progress; the tensor is kept alive until it is done."""
 
     def __init__(
         self, group: NativeGroup, message: Any, tensors: Any, peer: int, is_send: bool
@@ -25,11 +25,11 @@ class MessageWork(Work):
         self._is_send = is_send
 
     def is_completed(self) -> bool:
-        """Whether it is done, well or not."""
+        """Whether it is done, with or without an error."""
         return bool(self._message.is_done)
 
     def is_success(self) -> bool:
-        """Whether it is done and the message had the size of the tensor."""
+        """Whether it is done and the message's size matched the tensor."""
         return self.is_completed() and self._message.num_received < 0
 
     def wait(self, timeout: Any = None) -> bool:
@@ -70,11 +70,11 @@ class MessageWork(Work):
         return f"{call} cannot end:" + "".join(reasons)
 
     def source_rank(self) -> int:
-        """Who sent."""
+        """The rank that sent the message."""
         self.wait()
         return int(self._message.source)
 
     def get_future(self) -> Any:
-        """A Future of the tensors, which waits here."""
+        """A Future of the tensors; waits in this thread."""
         self.wait()
         return super().get_future()

@@ -1,4 +1,4 @@
-"""``ProcessGroup``: the methods that a backend offers."""
+"""``ProcessGroup``: the base class of backends."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from pellucid.distributed._transport.choose import Member
 
 
 class ProcessGroup:
-    """Processes that call collectives together. A backend of one's own subclasses it,
-    offers the methods it has, and is registered by ``Backend.register_backend``.
+    """Processes that call collectives together. A user's backend subclasses it,
+    overrides the methods it supports, and is registered by
+    ``Backend.register_backend``.
 
     Methods take lists of tensors and options, and return a Work.
     """
@@ -27,7 +28,7 @@ class ProcessGroup:
         self.bound_device_id: Any = None
 
     def rank(self) -> int:
-        """This process's number in the group."""
+        """This process's rank in the group."""
         return self._rank
 
     def size(self) -> int:
@@ -47,14 +48,14 @@ class ProcessGroup:
         return [torch.device("cpu")]
 
     def check_alive(self, ranks: Sequence[int]) -> None:
-        """Raises DistBackendError when one of the ranks is known to have ended."""
+        """Raises DistBackendError if one of the ranks is known to have ended."""
 
     def whereabouts(self) -> dict[int, str]:
-        """What each rank does now, for ``waiting``."""
+        """What each rank is doing, for ``waiting``."""
         self._lacks("whereabouts")
 
     def _lacks(self, name: str) -> NoReturn:
-        raise RuntimeError(f"backend {self.getBackendName()!r} does not offer {name}")
+        raise RuntimeError(f"backend {self.getBackendName()!r} does not support {name}")
 
     def allreduce(self, tensors: Any, opts: Any = None) -> Any:
         """Combines each tensor over the ranks, in place."""
@@ -106,7 +107,7 @@ class ProcessGroup:
         input_split_sizes: Any,
         opts: Any = None,
     ) -> Any:
-        """``alltoall`` of parts of one tensor."""
+        """``alltoall`` of slices of one tensor."""
         self._lacks("alltoall_base")
 
     def barrier(self, opts: Any = None) -> Any:
@@ -122,12 +123,12 @@ class ProcessGroup:
         self._lacks("recv")
 
     def recv_anysource(self, tensors: Any, tag: int) -> Any:
-        """Receives from whoever sends."""
+        """Receives from any rank."""
         self._lacks("recv_anysource")
 
     def shutdown(self) -> None:
-        """Ends the group on this rank."""
+        """Shuts the group down on this rank."""
 
     def abort(self) -> None:
-        """Ends the group at once."""
+        """Shuts the group down immediately."""
         self.shutdown()

@@ -1,4 +1,4 @@
-"""Calls of one group in order: on the calling thread when nothing is under way, else on
+"""Runs a group's calls in order: on the calling thread if nothing is pending, else on
 the group's thread.
 """
 
@@ -14,11 +14,11 @@ Task = tuple[Callable[[], None], Work]
 
 
 class CallQueue:
-    """Runs one call at a time. The thread starts with the first call that needs it."""
+    """Runs one call at a time. The thread starts at the first call that needs it."""
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._running = threading.Lock()  # held by whoever runs a call
+        self._running = threading.Lock()  # held while a call runs
         self._num_queued = 0
         self._counting = threading.Lock()
         self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
@@ -29,11 +29,11 @@ class CallQueue:
         return not self._num_queued and self._running.acquire(False)
 
     def end(self) -> None:
-        """After a call of one's own."""
+        """Ends a call after ``begin``."""
         self._running.release()
 
     def submit(self, run: Callable[[], None], work: Work) -> None:
-        """Runs it on the thread, and finishes ``work``."""
+        """Runs the call on the thread, and completes ``work``."""
         with self._counting:
             self._num_queued += 1
             if self._thread is None:
@@ -58,7 +58,7 @@ class CallQueue:
             del task, run, work
 
     def stop(self, seconds: float) -> None:
-        """Waits for what is queued, at most so long, and ends the thread."""
+        """Waits for queued calls up to the timeout, and ends the thread."""
         if self._thread is not None and self._thread is not threading.current_thread():
             self._tasks.put(None)
             self._thread.join(seconds)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 
 class RedOpType(enum.IntEnum):
-    """The kinds of reduction, numbered as runtime/distributed/reduction.h does."""
+    """The kinds of reduction, numbered as in runtime/distributed/reduction.h."""
 
     SUM = 0
     AVG = 1

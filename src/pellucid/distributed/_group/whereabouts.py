@@ -1,4 +1,4 @@
-"""Where this process's Python is, for a rank that waits for it."""
+"""The source location of this process's Python code, for ranks that wait for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``Work``: a collective under way, or done."""
+"""``Work``: a pending or completed collective."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pellucid.futures import Future
 
 
 class Work:
-    """What a collective with ``async_op=True`` gives; ``wait()`` for it before the
-    tensors are used.
+    """The result of a collective with ``async_op=True``; call ``wait()`` before using
+    the tensors.
     """
 
     def __init__(self, tensors: Any = None) -> None:
@@ -26,7 +26,7 @@ class Work:
 
     @classmethod
     def pending(cls, tensors: Any) -> Work:
-        """One that another thread will finish."""
+        """A pending Work, completed by another thread."""
         work = cls(tensors)
         work._is_done, work._lock = False, threading.Condition()
         return work
@@ -41,7 +41,7 @@ class Work:
             callback()
 
     def is_completed(self) -> bool:
-        """Whether it is done, well or not."""
+        """Whether it is done, with or without an error."""
         return self._is_done
 
     def is_success(self) -> bool:
@@ -49,12 +49,12 @@ class Work:
         return self._is_done and self._error is None
 
     def exception(self) -> BaseException | None:
-        """What it failed with."""
+        """The exception with which it failed."""
         return self._error
 
     def wait(self, timeout: Any = None) -> bool:
-        """Waits until it is done; raises what it failed with. ``timeout``, a timedelta:
-        how long to wait before DistBackendError.
+        """Waits until it is done; raises its exception. ``timeout``, a timedelta, is
+        the time before DistBackendError.
         """
         if not self._is_done:
             seconds = None if timeout is None else seconds_of(timeout) or None
@@ -67,8 +67,8 @@ class Work:
                 _C._timeline_end(token)
             if not is_done:
                 raise DistBackendError(
-                    f"the collective is not done after {seconds:g} s; it goes on, "
-                    "and may be waited for again"
+                    f"the collective is not done after {seconds:g} s; it still runs "
+                    "and can be waited for again"
                 )
         if self._error is not None:
             raise self._error
@@ -83,17 +83,17 @@ class Work:
         self.wait()
 
     def result(self) -> Any:
-        """The tensors that it writes."""
+        """The tensors written by the collective."""
         self.wait()
         return self._tensors
 
     def source_rank(self) -> int:
-        """Of a receive from any rank: who sent."""
+        """The sender, for a receive from any rank."""
         raise RuntimeError("only a receive has a source; this is a collective")
 
     def get_future(self) -> Future:
-        """A Future of the tensors. Callbacks run on the group's thread: do not wait for
-        other collectives there.
+        """A Future of the tensors. Callbacks run on the group's thread and must not
+        wait for other collectives.
         """
         future = Future()
 
@@ -116,5 +116,5 @@ class Work:
         return self.get_future().then(lambda _: self.is_success())
 
     def abort(self) -> None:
-        """Refuses: a collective under way ends with its group."""
-        raise RuntimeError("a collective under way cannot be stopped; end the group")
+        """Refuses: a running collective ends only with its group."""
+        raise RuntimeError("a running collective cannot be stopped; destroy the group")

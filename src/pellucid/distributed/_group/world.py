@@ -1,4 +1,4 @@
-"""The groups of this process: the default one, all others, and their backends."""
+"""The process groups of this process, and the registry of backends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Creator = Callable[..., Any]
 
 @dataclass
 class _DistributedBackendOptions:
-    """What a backend registered with ``extended_api=True`` gets."""
+    """The options passed to a backend registered with ``extended_api=True``."""
 
     store: Store
     group_rank: int
@@ -105,7 +105,7 @@ NON_GROUP_MEMBER: Any = -100
 
 
 class _World:
-    """What this process takes part in."""
+    """The groups of this process."""
 
     def __init__(self) -> None:
         self.default: Any = None
@@ -120,7 +120,7 @@ world = _World()
 
 
 def no_group(name: str = "") -> ValueError:
-    """The error of what needs a default group."""
+    """The error of functions that need a default group."""
     del name
     return ValueError(
         "Default process group has not been initialized, please make sure to call "
@@ -153,7 +153,7 @@ class group(metaclass=_WorldMeta):
 
 
 class GroupMember(metaclass=_WorldMeta):
-    """``GroupMember.NON_GROUP_MEMBER`` is what ranks outside of a new group get."""
+    """``GroupMember.NON_GROUP_MEMBER`` is the result for ranks outside a new group."""
 
     NON_GROUP_MEMBER = NON_GROUP_MEMBER
 
@@ -221,11 +221,11 @@ def init_process_group(
     """Makes the default group of all processes; every one of them calls it.
 
     They find each other by ``store``, or ``init_method``: "env://" (the default),
-    "tcp://host:port", "file:///path". Collectives raise DistBackendError when they take
-    longer than ``timeout`` (30 minutes).
+    "tcp://host:port", "file:///path". Collectives raise DistBackendError after
+    ``timeout`` (30 minutes).
 
-    Example: ``init_process_group("gloo")`` in a program that
-    ``python -m pellucid.distributed.run --nproc-per-node=2`` has started.
+    Example: ``init_process_group("gloo")`` in a program started by
+    ``python -m pellucid.distributed.run --nproc-per-node=2``.
     """
     if world.default is not None:
         raise ValueError("trying to initialize the default process group twice!")
@@ -259,7 +259,7 @@ def init_process_group(
 
 
 def destroy_process_group(group: Any = None) -> None:
-    """Ends a group on this rank; without one, all groups."""
+    """Destroys a group on this rank; by default all groups."""
     if group is NON_GROUP_MEMBER:
         return
     target = group_of(group)
@@ -283,8 +283,8 @@ def new_group(
     group_desc: str | None = None,
     device_id: Any = None,
 ) -> Any:
-    """A group of some ranks; all processes call it, in the same order, members or not
-    (with ``use_local_synchronization``: members alone). Others get
+    """Makes a group of some ranks; all processes call it, in the same order, members or
+    not (with ``use_local_synchronization`` only members). Non-members get
     ``GroupMember.NON_GROUP_MEMBER``.
     """
     default = group_of(None)
@@ -325,7 +325,7 @@ def new_subgroups_by_enumeration(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
-    """Groups of the given ranks; this rank's group (None: it is in none), and all."""
+    """Makes groups of the given ranks; returns this rank's group or None, and all."""
     groups, own = [], None
     if not ranks_per_subgroup_list:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
@@ -347,7 +347,7 @@ def new_subgroups(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
-    """Groups of ``group_size`` successive ranks; this rank's group, and all."""
+    """Makes groups of ``group_size`` consecutive ranks; this rank's group, and all."""
     size = get_world_size()
     step = group_size or int(os.environ.get("LOCAL_WORLD_SIZE", size))
     if step <= 0 or size % step:
@@ -363,8 +363,8 @@ def split_group(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> Any:
-    """This rank's part of a group that is split into ``split_ranks``, ranks of the
-    group; None for a rank in no part. All ranks of the group call it.
+    """Splits a group into subgroups ``split_ranks``, given by ranks of the group;
+    returns this rank's subgroup or None. All ranks of the group call it.
     """
     parent = group_of(parent_pg)
     if not split_ranks:
@@ -386,19 +386,19 @@ def is_initialized() -> bool:
 
 
 def get_rank(group: Any = None) -> int:
-    """This process's number in a group; -1 where it is not a member."""
+    """This process's rank in a group; -1 if it is not a member."""
     target = group_of(group)
     return -1 if target is NON_GROUP_MEMBER else int(target.rank())
 
 
 def get_world_size(group: Any = None) -> int:
-    """The number of processes of a group; -1 where this one is not a member."""
+    """The number of processes of a group; -1 if this one is not a member."""
     target = group_of(group)
     return -1 if target is NON_GROUP_MEMBER else int(target.size())
 
 
 def get_backend(group: Any = None) -> Backend:
-    """The backend's name of a group."""
+    """The name of a group's backend."""
     target = group_of(group)
     if target not in world.groups:
         raise ValueError("Invalid process group specified")
@@ -406,17 +406,17 @@ def get_backend(group: Any = None) -> Backend:
 
 
 def get_backend_config(group: Any = None) -> str:
-    """The backends of a group by type of device."""
+    """The backends of a group by device type."""
     return repr(BackendConfig(world.groups[group_of(group)]))
 
 
 def get_process_group_ranks(group: Any = None) -> list[int]:
-    """The numbers of a group's members in the default group."""
+    """The global ranks of a group's members."""
     return list(group_of(group)._global_ranks)
 
 
 def get_global_rank(group: Any, group_rank: int) -> int:
-    """The number in the default group of a member of a group."""
+    """The global rank of a member of a group."""
     ranks = get_process_group_ranks(group)
     if not 0 <= group_rank < len(ranks):
         raise ValueError(f"Group rank {group_rank} is not part of group {group}")
@@ -424,7 +424,7 @@ def get_global_rank(group: Any, group_rank: int) -> int:
 
 
 def get_group_rank(group: Any, global_rank: int) -> int:
-    """The number in a group of a process of the default group."""
+    """The rank in a group of a process, given by its global rank."""
     ranks = get_process_group_ranks(group)
     if global_rank not in ranks:
         raise ValueError(f"Global rank {global_rank} is not part of group {group}")
@@ -432,7 +432,7 @@ def get_group_rank(group: Any, global_rank: int) -> int:
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """This process's number on its machine, as the launcher has set it."""
+    """This process's rank on its machine, set by the launcher."""
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])
     if fallback_rank is not None:
@@ -444,12 +444,12 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 
 
 def get_pg_count() -> int:
-    """How many groups there are."""
+    """The number of groups."""
     return len(world.groups)
 
 
 def check_member(group: Any, name: str) -> Any:
-    """The group, or None, with a warning, where this process is not a member."""
+    """The group, or None with a warning if this process is not a member."""
     target = group_of(group)
     if target is NON_GROUP_MEMBER:
         warnings.warn(

@@ -1,4 +1,4 @@
-"""The agent of one machine: rounds of ranks until they end well or too often badly."""
+"""The agent of one machine: restarts ranks until they succeed or fail too often."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pellucid.distributed.elastic.multiprocessing.errors import ChildFailedError
 
 
 class SignalException(Exception):
-    """The agent was told to end."""
+    """The agent received a signal to end."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"the launcher got {signal.Signals(number).name}")
@@ -35,7 +35,7 @@ def _raise_signal(number: int, frame: Any) -> NoReturn:
 def rank_environment(
     config: LaunchConfig, group: Round, local_rank: int, restarts: int
 ) -> dict[str, str]:
-    """What tells a process who it is."""
+    """The environment variables that identify a process."""
     here = group.processes[group.node_rank]
     rank = str(group.first_rank + local_rank)
     size = str(group.world_size)
@@ -62,7 +62,7 @@ def rank_environment(
 
 
 class Agent:
-    """Runs ``command`` as the ranks of this machine."""
+    """Runs ``command`` on every rank of this machine."""
 
     def __init__(self, config: LaunchConfig, command: Sequence[str]) -> None:
         self._config, self._command = config, command
@@ -70,7 +70,7 @@ class Agent:
         self._folder, self._is_ours = log_folder(config.log_dir, config.run_id)
 
     def run(self) -> None:
-        """Until all ranks have ended well; ChildFailedError otherwise."""
+        """Runs until all ranks have succeeded; raises ChildFailedError otherwise."""
         restarts = 0
         numbers = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
         previous = {number: signal.signal(number, _raise_signal) for number in numbers}
@@ -126,7 +126,7 @@ class Agent:
             self._meeting.note_exit(failure.pid, failure.how())
         has_left = restarts >= self._config.max_restarts
         if has_left:
-            time.sleep(0.3)  # the others' errors say how the rank has ended
+            time.sleep(0.3)  # other ranks' errors include how the rank ended
         self._meeting.end_round("failed")
         if has_left:
             name = os.path.basename(self._program())

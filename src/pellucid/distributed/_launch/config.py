@@ -1,4 +1,4 @@
-"""What to launch."""
+"""``LaunchConfig``: options of the launcher."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass
 class LaunchConfig:
-    """How many machines and processes, and how they find each other."""
+    """The numbers of machines and processes, and the rendezvous."""
 
     min_nodes: int
     max_nodes: int

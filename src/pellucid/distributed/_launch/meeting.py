@@ -1,4 +1,4 @@
-"""Rounds in which the agents of all machines agree on a group."""
+"""The rendezvous: rounds in which the agents of all machines form a group."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pellucid.distributed._stores.prefix_store import PrefixStore
 from pellucid.distributed._stores.tcp_store import TCPStore
 from pellucid.distributed.errors import DistNetworkError
 
-_LAST_CALL = 30.0  # seconds that a round waits for more machines than it needs
+_LAST_CALL = 30.0  # seconds that a round waits for more than the minimum of machines
 
 
 @dataclass(frozen=True)
 class Round:
-    """A group of machines: this one's number, and every one's processes."""
+    """A group of machines: this one's rank, and each one's number of processes."""
 
     number: int
     node_rank: int
@@ -29,17 +29,17 @@ class Round:
 
     @property
     def first_rank(self) -> int:
-        """Of the processes here."""
+        """The ranks of the processes on this machine."""
         return sum(self.processes[: self.node_rank])
 
     @property
     def world_size(self) -> int:
-        """All processes."""
+        """The number of all processes."""
         return sum(self.processes)
 
 
 def _is_here(host: str) -> bool:
-    """Whether a name is this machine's."""
+    """Whether a host name denotes this machine."""
     if host in ("localhost", "127.0.0.1", socket.gethostname()):
         return True
     with contextlib.suppress(OSError), socket.socket() as probe:
@@ -49,7 +49,7 @@ def _is_here(host: str) -> bool:
 
 
 class Meeting:
-    """The agents' store, which the first of them holds, and its rounds."""
+    """The agents' store, hosted by the first of them, and the rounds."""
 
     def __init__(self, config: LaunchConfig) -> None:
         self._config = config
@@ -69,7 +69,7 @@ class Meeting:
         return TCPStore(self.host, port, None, False, wait_for_workers=False)
 
     def join(self) -> Round:
-        """Waits for a round with enough machines, this one among them."""
+        """Waits for a round with enough machines, including this one."""
         config = self._config
         while True:
             self._number = int(self._get("round", "0"))
@@ -83,7 +83,7 @@ class Meeting:
             size = self._close(key)
             if index < size:
                 return self._round(key, index, size)
-            self.store.set(f"{key}/late", "1")  # those in it form a new one
+            self.store.set(f"{key}/late", "1")  # its members form a new one
             while int(self._get("round", "0")) == self._number:
                 time.sleep(0.1)
 
@@ -119,7 +119,7 @@ class Meeting:
         return Round(self._number, index, processes, self.host, self._root.port)
 
     def ends(self) -> str:
-        """Why the machines of this round are to stop: "failed", "joined", or ""."""
+        """Why the machines of this round must stop: "failed", "joined", or ""."""
         key = f"round{self._number}"
         if self.store.check([f"{key}/failed"]):
             return "failed"
@@ -128,19 +128,19 @@ class Meeting:
         return "joined" if is_wanted and size < self._config.max_nodes else ""
 
     def end_round(self, reason: str) -> None:
-        """Tells all machines to stop their ranks, and opens the next round."""
+        """Makes all machines stop their ranks, and opens the next round."""
         self.store.set(f"round{self._number}/{reason}", "1")
         following = str(self._number + 1)
         current = str(self._number) if self._number else ""
         self.store.compare_set("round", current, following)
 
     def note_exit(self, pid: int, how: str) -> None:
-        """For the errors of other ranks."""
+        """Records a rank's end, for the errors of other ranks."""
         with contextlib.suppress(OSError, RuntimeError):
             self._root.set(f"exit/{pid}", how)
 
     def finish(self, world: int) -> None:
-        """Waits until all machines have finished, since this one may hold the store."""
+        """Waits until all machines have finished, since this one may host the store."""
         key = f"round{self._number}/finished"
         with contextlib.suppress(RuntimeError):
             if self.store.add(key, 1) < world:
@@ -152,14 +152,14 @@ class Meeting:
 
 
 def free_port() -> int:
-    """A port that no process has."""
+    """A free port."""
     with socket.socket() as probe:
         probe.bind(("", 0))
         return int(probe.getsockname()[1])
 
 
 def default_threads(processes: int) -> dict[str, str]:
-    """One thread a process, unless somebody has said how many."""
+    """Sets one thread per process, unless the environment sets a number."""
     if processes > 1 and "OMP_NUM_THREADS" not in os.environ:
         return {"OMP_NUM_THREADS": "1"}
     return {}

@@ -1,4 +1,4 @@
-"""The ranks of one machine: started in sessions of their own, watched, ended by pid."""
+"""The ranks of one machine: started in their own sessions, monitored, ended by pid."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 
 @dataclass
 class Failure:
-    """How a rank has failed."""
+    """How a rank failed."""
 
     rank: int
     local_rank: int
@@ -46,12 +46,12 @@ class Failure:
 
 
 def _die_with_parent() -> None:
-    """In the child: SIGKILL when the agent ends, however it does."""
+    """In the child: requests SIGKILL when the agent ends in any way."""
     ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
 
 
 class Workers:
-    """Started on construction. ``environments``: of each rank, by its local rank."""
+    """Starts the ranks. ``environments``: each rank's variables, by local rank."""
 
     def __init__(
         self,
@@ -115,7 +115,9 @@ class Workers:
         tee: dict[int, int],
         role: str,
     ) -> None:
-        """Copies teed streams to a file, and here behind "[default0]:"."""
+        """Copies teed streams to a file, and to this one with the prefix
+        "[default0]:".
+        """
         pairs = ((process.stdout, sys.stdout), (process.stderr, sys.stderr))
         names = ("stdout", "stderr")
         for (source, target), name in zip(pairs, names, strict=True):
@@ -131,15 +133,15 @@ class Workers:
             self._pumps.append(thread)
 
     def poll(self) -> list[int | None]:
-        """Exit codes by local rank; None: running."""
+        """Exit codes by local rank; None if running."""
         return [process.poll() for process in self._processes]
 
     def failures(self) -> list[Failure]:
-        """Of ranks that have failed, the first first."""
+        """The failures so far, in order of time."""
         found = []
         for local_rank, process in enumerate(self._processes):
             code, file = process.poll(), self._error_file(local_rank)
-            if code is None and os.path.exists(file):  # it has failed, and is ending
+            if code is None and os.path.exists(file):  # it has failed
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     code = process.wait(_GRACE)
             if code:
@@ -156,7 +158,9 @@ class Workers:
         return sorted(found, key=lambda failure: failure.timestamp)
 
     def stop(self, grace: float = _GRACE) -> None:
-        """SIGTERM, and SIGKILL for the sessions of those that do not end in time."""
+        """Sends SIGTERM, then SIGKILL to the sessions of ranks that do not end in
+        time.
+        """
         running = [p for p in self._processes if p.poll() is None]
         for process in running:
             with contextlib.suppress(ProcessLookupError):
@@ -186,7 +190,7 @@ def _copy_lines(source: IO[bytes], path: str, target: IO[str], prefix: str) -> N
 
 
 def log_folder(given: str | None, run_id: str) -> tuple[str, bool]:
-    """Where logs go, and whether it is for the agent to delete."""
+    """The folder of logs, and whether the agent must delete it."""
     if given:
         path = os.path.join(given, f"{run_id}_{os.getpid()}")
         os.makedirs(path, exist_ok=True)
@@ -195,5 +199,5 @@ def log_folder(given: str | None, run_id: str) -> tuple[str, bool]:
 
 
 def delete_folder(path: str) -> None:
-    """And what is in it."""
+    """Deletes a folder and its contents."""
     shutil.rmtree(path, ignore_errors=True)

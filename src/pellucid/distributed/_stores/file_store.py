@@ -1,4 +1,4 @@
-"""``FileStore``: a store in a file that all processes reach.
+"""``FileStore``: a store in a file on a file system that all processes share.
 
 The file is a log of requests that change values. Every request takes the file's lock,
 reads what others have added, and appends itself. Waiting is polling.
@@ -21,7 +21,7 @@ _LENGTH = struct.Struct("!Q")
 
 
 def _records(log: bytes) -> Iterator[tuple[Fields, int]]:
-    """Each record's fields, and where it ends."""
+    """Each record's fields, and the offset of its end."""
     place = 0
     while place + _LENGTH.size <= len(log):
         (count,) = _LENGTH.unpack_from(log, place)

@@ -7,13 +7,13 @@ from typing import Any
 from pellucid.distributed._stores.store import Store, seconds_of
 from pellucid.distributed._stores.table import Fields
 
-# Which fields of a request are keys; of the others, the first.
+# Requests whose keys are not just the first field.
 _ALL = {"get", "wait", "check"}
 _NONE = {"count", "keys"}
 
 
 class PrefixStore(Store):
-    """Puts ``prefix + "/"`` before the keys of ``store``."""
+    """Prepends ``prefix + "/"`` to the keys of ``store``."""
 
     def __init__(self, prefix: str, store: Store) -> None:
         super().__init__()
@@ -22,11 +22,11 @@ class PrefixStore(Store):
 
     @property
     def underlying_store(self) -> Store:
-        """The store with the values."""
+        """The underlying store."""
         return self._store
 
     def set_timeout(self, timeout: Any) -> None:
-        """Sets how long requests wait, here and in the store beneath."""
+        """Sets how long requests wait, here and in the underlying store."""
         self._seconds = seconds_of(timeout)
         self._store.set_timeout(timeout)
 
@@ -45,5 +45,5 @@ class PrefixStore(Store):
         return self._store._request(name, self._prefixed(name, fields), timeout)
 
     def clone(self) -> Store:
-        """A store of the same values that another thread may wait on."""
+        """A store over the same values, for use by another thread."""
         return PrefixStore(self._prefix, self._store.clone())

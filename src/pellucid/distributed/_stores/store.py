@@ -1,4 +1,4 @@
-"""``Store``: what all stores offer, as requests to a table."""
+"""``Store``: the base class of stores; its methods are requests to a table."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class Store:
 
     @property
     def timeout(self) -> datetime.timedelta:
-        """How long requests wait for keys."""
+        """The time that requests wait for keys."""
         return datetime.timedelta(seconds=self._seconds)
 
     def set_timeout(self, timeout: datetime.timedelta) -> None:
-        """Sets how long requests wait for keys."""
+        """Sets the time that requests wait for keys."""
         self._seconds = seconds_of(timeout)
 
     def set(self, key: str, value: str | bytes) -> None:
@@ -68,18 +68,18 @@ class Store:
         return self._ask("get", key)[0]
 
     def add(self, key: str, amount: int) -> int:
-        """Adds to a counter, which starts at 0; its new value."""
+        """Adds to a counter, which starts at 0; returns its new value."""
         return int(self._ask("add", key, str(int(amount)))[0])
 
     def append(self, key: str, value: str | bytes) -> None:
-        """Adds bytes at the end of a value."""
+        """Appends bytes to a value."""
         self._ask("append", key, value)
 
     def compare_set(
         self, key: str, expected_value: str | bytes, desired_value: str | bytes
     ) -> bytes:
-        """Stores ``desired_value`` if the value is ``expected_value`` ("": absent); the
-        value after that.
+        """Stores ``desired_value`` if the value is ``expected_value`` ("": absent);
+        returns the new value.
         """
         return self._ask("compare_set", key, expected_value, desired_value)[0]
 
@@ -92,11 +92,11 @@ class Store:
         return self._ask("check", *keys)[0] == b"1"
 
     def delete_key(self, key: str) -> bool:
-        """Deletes a key; whether there was one."""
+        """Deletes a key; returns whether it existed."""
         return self._ask("delete", key)[0] == b"1"
 
     def num_keys(self) -> int:
-        """How many keys are set."""
+        """The number of keys."""
         return int(self._ask("count")[0])
 
     def list_keys(self) -> list[str]:
@@ -121,13 +121,13 @@ class Store:
         return self._ask("pop", key, "1" if block else "0")[0]
 
     def queue_len(self, key: str) -> int:
-        """How many values a queue holds."""
+        """The length of a queue."""
         return int(self._ask("length", key)[0])
 
     def has_extended_api(self) -> bool:
-        """True: ``append``, ``multi_get`` and ``multi_set`` are offered."""
+        """True: ``append``, ``multi_get`` and ``multi_set`` are supported."""
         return True
 
     def clone(self) -> Store:
-        """A store of the same values that another thread may wait on."""
+        """A store over the same values, for use by another thread."""
         return self

@@ -1,4 +1,6 @@
-"""The values of a store, and what requests mean; a request may wait for a key."""
+"""The values of a store, and the implementation of requests, which may wait for
+keys.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ Fields = list[bytes]
 
 
 class Missing(Exception):
-    """Keys that were not set within the timeout."""
+    """Raised for keys that were not set within the timeout."""
 
     def __init__(self, keys: Fields) -> None:
         super().__init__(keys)
@@ -19,11 +21,11 @@ class Missing(Exception):
 
 
 class Empty(Exception):
-    """A queue has nothing to pop, and the request does not wait."""
+    """Raised if a queue is empty and the request does not wait."""
 
 
 class Table:
-    """Keys to bytes, and queues, for any number of threads."""
+    """A thread-safe table of bytes by key, and of queues."""
 
     def __init__(self) -> None:
         self.values: dict[bytes, bytes] = {}
@@ -31,7 +33,7 @@ class Table:
         self._changed = threading.Condition()
 
     def request(self, name: str, fields: Fields, timeout: float) -> Fields:
-        """The reply; Missing when keys do not come in time."""
+        """The reply; raises Missing if keys are not set in time."""
         with self._changed:
             reply: Fields = getattr(self, f"_{name}")(fields, timeout)
             return reply

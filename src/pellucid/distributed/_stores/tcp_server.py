@@ -1,4 +1,4 @@
-"""The server of a TCPStore: one table, one thread a connection."""
+"""The server of a TCPStore: one table, one thread per connection."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 class Server:
-    """Answers until it is stopped, or with the process."""
+    """Serves until it is stopped or the process ends."""
 
     def __init__(self, host: str, port: int, descriptor: int | None) -> None:
         if descriptor is None:

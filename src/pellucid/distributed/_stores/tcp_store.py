@@ -1,4 +1,4 @@
-"""``TCPStore``: a store in one process, reached over TCP by all."""
+"""``TCPStore``: a store in one process, accessed over TCP by all."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _servers: dict[int, Server] = {}  # by port, for `multi_tenant`
 class TCPStore(Store):
     """A store whose values are in the process with ``is_master=True``, which listens on
     ``port`` (0: a free one, see ``.port``). The master waits for ``world_size``
-    processes to connect, unless ``wait_for_workers`` is False.
+    processes to connect unless ``wait_for_workers`` is False.
 
     Example: ``TCPStore("localhost", 0, 1, True).add("n", 2) == 2``.
     """
@@ -97,11 +97,11 @@ class TCPStore(Store):
 
     def _take(self) -> socket.socket:
         with self._lock:
-            if self._pid != os.getpid():  # forked: the connections are the parent's
+            if self._pid != os.getpid():  # forked: the connections belong to the parent
                 self._free, self._server, self._pid = [], None, os.getpid()
             if self._free:
                 return self._free.pop()
-        return self._connect(0)  # the server runs, or has ended
+        return self._connect(0)  # the server is running, or has ended
 
     def _request(self, name: str, fields: Fields, timeout: float) -> Fields:
         if self._server is not None and self._pid == os.getpid():
@@ -116,7 +116,7 @@ class TCPStore(Store):
                 f"the store at {self.host}:{self.port} has gone ({error}): the process "
                 "that held it, usually rank 0 or the launcher, has ended"
             ) from None
-        except BaseException:  # Ctrl-C: the reply would be taken for another's
+        except BaseException:  # Ctrl-C: the reply is still pending
             connection.close()
             raise
         with self._lock:
@@ -129,7 +129,7 @@ class TCPStore(Store):
 
     @property
     def libuvBackend(self) -> bool:
-        """False: the server is Python's own."""
+        """False: the server is written in Python."""
         return False
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""``WatchedStore``: waits only as long as those live who would set the keys."""
+"""``WatchedStore``: stops waiting if the processes that would set keys have ended."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _CHECK_SECONDS = 0.5
 
 
 class WatchedStore(PrefixStore):
-    """A PrefixStore. While a request waits, ``check`` is called now and then; it raises
-    when nobody is left to set the keys.
+    """A PrefixStore. While a request waits, ``check`` is called periodically; it raises
+    if no process is left to set the keys.
     """
 
     def __init__(self, prefix: str, store: Store, check: Callable[[], None]) -> None:

@@ -6,11 +6,11 @@ import socket
 import struct
 
 _LENGTH = struct.Struct("!Q")
-LARGEST = 1 << 32  # of a message: more is not a request of a store
+LARGEST = 1 << 32  # limit of a message's size; larger ones are not from a store
 
 
 def read_exactly(connection: socket.socket, nbytes: int) -> bytes:
-    """So many bytes; ConnectionError when the other side has closed."""
+    """Receives so many bytes; ConnectionError if the other side has closed."""
     parts = bytearray()
     while len(parts) < nbytes:
         part = connection.recv(min(nbytes - len(parts), 1 << 20))

@@ -1,4 +1,4 @@
-"""The older place of ``torch.distributed.tensor``, where libraries import it."""
+"""The former module of ``torch.distributed.tensor``, from which libraries import it."""
 
 from pellucid.distributed.device_mesh import DeviceMesh as DeviceMesh
 from pellucid.distributed.device_mesh import init_device_mesh as init_device_mesh

@@ -1,4 +1,4 @@
-"""The older place of ``torch.distributed.tensor.placement_types``."""
+"""The former module of ``torch.distributed.tensor.placement_types``."""
 
 from pellucid.distributed.tensor.placement_types import Partial as Partial
 from pellucid.distributed.tensor.placement_types import Placement as Placement

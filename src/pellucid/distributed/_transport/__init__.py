@@ -1,1 +1,1 @@
-"""What moves the bytes of a group: see README.md."""
+"""Transports of a group's bytes: see README.md."""

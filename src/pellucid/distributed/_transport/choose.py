@@ -1,4 +1,6 @@
-"""Which transport a group has: what its ranks tell each other through the store."""
+"""Chooses a group's transport from information that ranks exchange through the
+store.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,8 @@ Transport = SharedMemoryGroup | MessageGroup
 
 
 class Member(NamedTuple):
-    """What ranks know of each other, for messages. ``network``: whose loopback address
-    is whose.
+    """A rank's description, for other ranks and messages. ``network``: ranks with the
+    same value share the loopback address.
     """
 
     host: str
@@ -31,19 +33,19 @@ class Member(NamedTuple):
     network: str
 
     def shown(self) -> str:
-        """For messages."""
+        """The description in messages."""
         return f"{self.host}, pid {self.pid}"
 
 
 def own_member() -> Member:
-    """This process."""
+    """The description of this process."""
     uses_memory = os.environ.get("PELLUCID_DISTRIBUTED_TRANSPORT", "") != "tcp"
     machine = machine_identity() if uses_memory else ""
     return Member(socket.gethostname(), os.getpid(), machine, _network())
 
 
 def _network() -> str:
-    """Of this process: containers of one name, or of one machine, have their own."""
+    """This process's network namespace: containers on one machine have their own."""
     try:
         namespace = os.stat("/proc/self/ns/net").st_ino
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -53,7 +55,7 @@ def _network() -> str:
 
 
 def own_address(is_one_machine: bool, toward: str = "") -> str:
-    """The address that others reach this machine at: where it sends from ``toward`` a
+    """The address of this machine for others: the one from which it sends ``toward`` a
     host that all know.
     """
     named = os.environ.get("GLOO_SOCKET_IFNAME") or os.environ.get("PELLUCID_ADDRESS")
@@ -78,7 +80,7 @@ def own_address(is_one_machine: bool, toward: str = "") -> str:
 
 
 def _address_of(name: str) -> str:
-    """Of an interface, or the address itself."""
+    """The address of an interface, or the address itself."""
     import fcntl
     import struct
 
@@ -91,14 +93,14 @@ def _address_of(name: str) -> str:
 
 
 def meet(store: Store, rank: int, size: int) -> list[Member]:
-    """All ranks' members, in order."""
+    """The descriptions of all ranks, in order."""
     store.set(f"member/{rank}", json.dumps(own_member()._asdict()))
     texts = store.multi_get([f"member/{other}" for other in range(size)])
     return [Member(**json.loads(text)) for text in texts]
 
 
 def host_of(store: Store) -> str:
-    """Where the store's server is; empty for one without."""
+    """The host of the store's server; empty if it has none."""
     root: Any = store
     while hasattr(root, "underlying_store"):
         root = root.underlying_store
@@ -114,7 +116,7 @@ def connect(
     where: Callable[[], str],
     on_wait: Callable[[int], None],
 ) -> Transport:
-    """Shared memory where all ranks reach it, else sockets, which call ``on_wait``."""
+    """Shared memory if all ranks can map it, else sockets, which call ``on_wait``."""
     size = len(members)
     machines = {member.machine for member in members}
     if len(machines) == 1 and "" not in machines:

@@ -1,4 +1,4 @@
-"""Numbers of dtypes and kinds of collectives, as C++ has them."""
+"""The numbers of dtypes and kinds of collectives in C++."""
 
 from __future__ import annotations
 

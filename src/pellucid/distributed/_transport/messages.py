@@ -1,8 +1,8 @@
 """Collectives as messages between pairs of ranks, over links.
 
-Up to one large message each way goes between two ranks: a collective's operands, with
-the header that all compare; large sums are a second one, of the slices' results. Sums
-are the tree over ranks that shared memory has.
+Two ranks exchange one large message per collective: the operands, with a header that
+all ranks compare. Large sums need a second message with the slices' results. Sums are
+computed in the same tree over ranks as in shared memory.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ ANY_RANK = -1
 
 
 def view(address: int, nbytes: int) -> memoryview:
-    """The memory there."""
+    """The memory of a buffer."""
     return memoryview((ctypes.c_char * nbytes).from_address(address)).cast("B")
 
 
 class Links(ABC):
-    """Messages to and from each other rank, in order for each channel and number."""
+    """Messages to and from each other rank, ordered by channel and number."""
 
     @abstractmethod
     def post(self, peer: int, channel: int, number: int, data: bytes) -> None:
@@ -45,18 +45,18 @@ class Links(ABC):
         end: float,
         needed: Sequence[int] = (),
     ) -> tuple[int, bytes]:
-        """The next message and who sent it; Failure when none will come, or not by
-        ``end``, a time.monotonic(), or when one of the peers whose message is
-        ``needed`` as well will send none.
+        """The next message and its sender; Failure if none will arrive, or not by
+        ``end`` (a time.monotonic()), or if one of the other ``needed`` peers will not
+        send.
         """
 
     @abstractmethod
     def has_message(self, peer: int, channel: int, number: int) -> bool:
-        """Whether ``take`` would not wait."""
+        """Whether ``take`` would return without waiting."""
 
     @abstractmethod
     def where(self, peer: int, timeout: float) -> str:
-        """Where the peer's Python is; empty when it does not answer."""
+        """The peer's source location; empty if it does not answer."""
 
     def has_ended(self, peer: int) -> bool:
         """Whether the peer is known to have ended without leaving."""
@@ -68,12 +68,12 @@ class Links(ABC):
 
     @abstractmethod
     def close(self, has_failed: bool) -> None:
-        """Tells the peers, and ends the connections."""
+        """Notifies the peers, and closes the connections."""
 
 
 @dataclass
 class Message:
-    """A send, which is done at once, or a receive."""
+    """A send, which completes immediately, or a receive."""
 
     links: Links
     source: int
@@ -104,7 +104,7 @@ class Message:
 
 
 class MessageGroup:
-    """A rank's end of a group, with the methods of the runtime's ``Group``."""
+    """A rank's side of a group, with the methods of the runtime's ``Group``."""
 
     def __init__(self, links: Links, rank: int, size: int) -> None:
         self._links, self._rank, self._size = links, rank, size
@@ -129,14 +129,15 @@ class MessageGroup:
         return self._taken(COLLECTIVE, number, self._end)
 
     def _taken(self, channel: int, number: int, end: float) -> dict[int, bytes]:
-        """A message of every peer."""
+        """Receives one message from every peer."""
         return {
             peer: self._links.take(peer, channel, number, end, self._peers[place:])[1]
             for place, peer in enumerate(self._peers)
         }
 
     def _begin(self, header: bytes, data: dict[int, bytes]) -> dict[int, bytes]:
-        """The operands of the others, once all headers agree (but for the factor)."""
+        """The operands of the others, after checking that all headers agree (except the
+        factor)."""
         framed = {p: header + data.get(p, b"") for p in self._peers}
         found = self._exchange(0, framed)
         size = _HEADER.size
@@ -280,7 +281,7 @@ class MessageGroup:
             view(output + sum(output_sizes[:r]), output_sizes[r])[:] = found[r]
 
     def exchange_texts(self, text: str, timeout: float) -> list[str]:
-        """One text of every rank."""
+        """Gathers one string from every rank."""
         end = time.monotonic() + timeout
         for peer in self._peers:
             self._links.post(peer, TEXT, 0, text.encode())
@@ -299,7 +300,7 @@ class MessageGroup:
         return message
 
     def receive(self, data: int, nbytes: int, source: int, tag: int) -> Message:
-        """Starts a receive; source -1: from any rank."""
+        """Starts a receive; source -1 means any rank."""
         return Message(self._links, source, tag, nbytes, data)
 
     def wait(self, message: Message, timeout: float) -> None:
@@ -307,10 +308,10 @@ class MessageGroup:
         message.finish(time.monotonic() + timeout)
 
     def move_in_background(self) -> None:
-        """Links receive by themselves."""
+        """Does nothing: links receive on their own."""
 
     def leave(self, has_failed: bool) -> None:
-        """Tells the others that this rank takes no further part."""
+        """Notifies the others that this rank has left."""
         self._links.close(has_failed)
 
     def has_ended(self, rank: int) -> bool:
@@ -322,5 +323,5 @@ class MessageGroup:
         return self._links.losses()
 
     def where(self, rank: int, timeout: float) -> str:
-        """Where a rank's Python is."""
+        """A rank's source location."""
         return self._links.where(rank, timeout)

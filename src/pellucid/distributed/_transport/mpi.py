@@ -1,7 +1,7 @@
-"""Links over MPI, by mpi4py: messages that are posted without blocking and polled.
+"""Links over MPI, by mpi4py: messages are posted without blocking and polled.
 
-MPI has no timeouts and many of its implementations wait for ever for a process that has
-died; polling against a deadline ends every wait here.
+MPI has no timeouts, and many implementations wait forever for a process that has died;
+polling against a deadline bounds every wait here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TAG = 77
 
 
 class MpiLinks(Links):
-    """``communicator``: an mpi4py communicator of the group's ranks alone."""
+    """``communicator``: an mpi4py communicator of exactly the group's ranks."""
 
     def __init__(self, communicator: Any) -> None:
         self._comm = communicator
@@ -51,7 +51,7 @@ class MpiLinks(Links):
         return next((p for p in peers if self._inbox[p, channel, number]), None)
 
     def has_message(self, peer: int, channel: int, number: int) -> bool:
-        """Whether ``take`` would not wait."""
+        """Whether ``take`` would return without waiting."""
         while self._receive():
             pass
         return self._sender(peer, channel, number) is not None
@@ -64,7 +64,7 @@ class MpiLinks(Links):
         end: float,
         needed: Sequence[int] = (),
     ) -> tuple[int, bytes]:
-        """The next message and who sent it. MPI does not tell who has ended."""
+        """The next message and its sender. MPI does not report ended processes."""
         sleep = 0.0
         while (sender := self._sender(peer, channel, number)) is None:
             if self._receive():
@@ -78,11 +78,11 @@ class MpiLinks(Links):
         return sender, self._inbox[sender, channel, number].popleft()
 
     def where(self, peer: int, timeout: float) -> str:
-        """Empty: nothing answers while a rank does not call MPI."""
+        """Empty: a rank cannot answer while it does not call MPI."""
         return ""
 
     def close(self, has_failed: bool) -> None:
-        """Waits for the sends under way, if all is well."""
+        """Waits for pending sends, unless the group has failed."""
         if not has_failed:
             for send in self._sends:
                 send.Wait()

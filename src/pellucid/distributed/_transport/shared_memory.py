@@ -1,7 +1,7 @@
-"""Groups whose ranks share memory: the C++ class, and how ranks open its memory.
+"""Groups over shared memory: the C++ class, and how ranks open its memory.
 
-Rank 0 makes an anonymous file, which the others open as ``/proc/<pid>/fd/<n>``. Nothing
-has a name in /dev/shm, so nothing stays there, however the processes end.
+Rank 0 makes an anonymous file, which the others open as ``/proc/<pid>/fd/<n>``. There
+are no names in /dev/shm, so nothing remains when processes are killed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pellucid.distributed._distributed import Group, make_shared_file, segment_bytes
 from pellucid.distributed._stores.store import Store
 
-_NONCE = 16  # bytes, at the end of the file: it is the one that was meant
+_NONCE = 16  # bytes, at the end of the file: identifies it
 
 
 def machine_identity() -> str:
@@ -44,8 +44,8 @@ def _open(store: Store, key: str, nbytes: int) -> int:
 
 @contextmanager
 def shared_file(store: Store, key: str, nbytes: int, rank: int) -> Iterator[int]:
-    """A descriptor of memory that all ranks see. Rank 0 must hold it until all have
-    opened it.
+    """A descriptor of memory shared by all ranks. Rank 0 must keep it open until all
+    have opened it.
     """
     opened = (_share if rank == 0 else _open)(store, key, nbytes)
     try:
@@ -62,7 +62,7 @@ def open_group(
     on_slow: Callable[[float, list[int]], None],
     timeout: float,
 ) -> SharedMemoryGroup | None:
-    """The rank's end of a group; None on every rank if one cannot reach the memory."""
+    """The rank's side of a group; None on every rank if one cannot map the memory."""
     group = None
     with shared_file_or_none(store, segment_bytes(size), rank) as descriptor:
         if descriptor is not None:
@@ -89,8 +89,8 @@ def shared_file_or_none(store: Store, nbytes: int, rank: int) -> Iterator[int | 
 
 
 class SharedMemoryGroup(Group):
-    """The C++ class, and what it takes several calls for."""
+    """The C++ class, with operations that take several of its calls."""
 
     def where(self, rank: int, timeout: float) -> str:
-        """Where a rank's Python is; empty when it does not answer."""
+        """A rank's source location; empty if it does not answer."""
         return self.answer_of(rank, self.ask(rank), timeout)

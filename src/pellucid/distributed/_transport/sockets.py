@@ -1,4 +1,4 @@
-"""Links over TCP: one connection between every two ranks, read by a thread each."""
+"""Links over TCP: one connection per pair of ranks, each read by a thread."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from pellucid.distributed._stores.wire import read_exactly
 from pellucid.distributed._transport.messages import ANY_RANK, Links
 
 _FRAME = struct.Struct("!qqq")
-_QUESTION, _ANSWER, _LEAVE = 10, 11, 12  # channels beside those of the groups
-_ASK_SECONDS = 0.5  # of a wait, until it looks elsewhere whether the peer will come
+_QUESTION, _ANSWER, _LEAVE = 10, 11, 12  # channels in addition to those of groups
+_ASK_SECONDS = 0.5  # seconds of a wait before it checks whether the peer will send
 Key = tuple[int, int]
 
 
 class SocketLinks(Links):
-    """Connects on construction; ranks meet through the store. ``on_wait`` is called now
-    and then while a peer (or -1: any) does not send, and raises when none will.
+    """Connects on construction; addresses are exchanged through the store. ``on_wait``
+    is called periodically while a peer (or -1: any) does not send; it raises if none
+    will.
     """
 
     def __init__(
@@ -130,7 +131,7 @@ class SocketLinks(Links):
         end: float,
         needed: Sequence[int] = (),
     ) -> tuple[int, bytes]:
-        """The next message and who sent it."""
+        """The next message and its sender."""
         key = channel, number
         with self._changed:
             while (sender := self._sender(peer, key)) is None:
@@ -153,7 +154,7 @@ class SocketLinks(Links):
             return sender, data
 
     def _missing(self, peer: int, key: Key, needed: Sequence[int]) -> list[int]:
-        """The peers that will not send what is waited for."""
+        """The awaited peers that will not send."""
         if peer == ANY_RANK:
             return list(self._gone)
         return [
@@ -163,7 +164,7 @@ class SocketLinks(Links):
         ]
 
     def _ask(self, peer: int) -> None:
-        """Calls ``on_wait`` without the lock."""
+        """Calls ``on_wait`` with the lock released."""
         self._changed.release()
         try:
             self._on_wait(peer)
@@ -176,7 +177,7 @@ class SocketLinks(Links):
             return dict(self._gone)
 
     def where(self, peer: int, timeout: float) -> str:
-        """Where the peer's Python is; empty when it does not answer."""
+        """The peer's source location; empty if it does not answer."""
         self.post(peer, _QUESTION, 0, b"")
         try:
             return self.take(peer, _ANSWER, 0, time.monotonic() + timeout)[1].decode()
@@ -184,7 +185,7 @@ class SocketLinks(Links):
             return ""
 
     def close(self, has_failed: bool) -> None:
-        """Tells the peers, sends what is under way and ends the connections."""
+        """Notifies the peers, sends pending messages and closes the connections."""
         with self._changed:
             ended = [p for p, why in self._gone.items() if why == "ended"]
         for peer in self._sockets:

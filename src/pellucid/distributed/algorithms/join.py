@@ -1,4 +1,4 @@
-"""``Join``: training on uneven inputs; ranks that are done shadow the others."""
+"""``Join``: training on uneven inputs; ranks without inputs shadow the others."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class JoinHook:
     """What a rank does after its last input."""
 
     def main_hook(self) -> None:
-        """Once for each iteration of the ranks that go on."""
+        """Called once per iteration of the ranks that still have inputs."""
 
     def post_hook(self, is_last_joiner: bool) -> None:
-        """When all ranks are done."""
+        """Called when all ranks are done."""
 
 
 class _JoinConfig:
@@ -43,7 +43,7 @@ class Joinable(ABC):
     @property
     @abstractmethod
     def join_device(self) -> Any:
-        """Where collectives of the context are."""
+        """The device of the context's collectives."""
 
     @property
     @abstractmethod
@@ -114,7 +114,7 @@ class Join:
 
     @staticmethod
     def notify_join_context(joinable: Joinable) -> None:
-        """Called by a joinable before its collectives: tells ranks that are done."""
+        """Called by a joinable before its collectives: notifies ranks that are done."""
         config = joinable._join_config
         if not config.is_first_joinable or not config.enable:
             return

@@ -1,8 +1,9 @@
 """``torch.distributed.autograd``: gradients through calls in other processes.
 
-Inside of a ``context``, tensors that need gradients and leave or arrive in calls of
-``torch.distributed.rpc`` are noted; ``backward`` then runs on all workers that took
-part, and each keeps the gradients of its own leaves in the context, not in ``.grad``::
+Inside a ``context``, tensors that require gradients and are sent or received in calls
+of ``torch.distributed.rpc`` are recorded; ``backward`` then runs on all workers
+involved, and each stores the gradients of its own leaves in the context, not in
+``.grad``::
 
     with dist_autograd.context() as context_id:
         loss = rpc.rpc_sync("worker1", torch.mul, args=(a, b)).sum()
@@ -26,10 +27,10 @@ def is_available() -> bool:
 
 
 class context:
-    """The ``with`` block of one forward and backward pass over several workers; its
-    value is the number that ``backward`` and ``get_gradients`` take. Where it ends, the
-    gradients are forgotten on all workers. RuntimeError before ``init_rpc``, and inside
-    of another context.
+    """The scope of one forward and backward pass over several workers; its value is the
+    number that ``backward`` and ``get_gradients`` take. At its end the gradients are
+    released on all workers. RuntimeError before ``init_rpc``, and inside another
+    context.
     """
 
     def __enter__(self) -> int:
@@ -43,10 +44,10 @@ class context:
 def backward(
     context_id: int, roots: Sequence[Tensor], retain_graph: bool = False
 ) -> None:
-    """Computes the gradients of all leaves that `roots`, tensors of one element, depend
-    on through any worker. `retain_graph` keeps saved values for another pass.
+    """Computes the gradients of all leaves on which `roots`, tensors of one element,
+    depend through any worker. `retain_graph` keeps saved tensors for another pass.
 
-    An error on any worker is raised here, a lost worker's too.
+    Raises errors of any worker here, also of a lost worker.
     """
     gradients.find(context_id)
     if not roots:
@@ -63,7 +64,5 @@ def backward(
 
 
 def get_gradients(context_id: int) -> dict[Tensor, Tensor]:
-    """This worker's leaves and their gradients. RuntimeError where the context has
-    ended.
-    """
+    """This worker's leaves and gradients. RuntimeError if the context has ended."""
     return dict(gradients.find(context_id).gradients)

@@ -1,4 +1,4 @@
-"""``torch.distributed.checkpoint``: states stored by many processes."""
+"""``torch.distributed.checkpoint``: distributed checkpoints."""
 
 from pellucid.distributed.checkpoint._state import async_save, load, save
 from pellucid.distributed.checkpoint.default_planner import (

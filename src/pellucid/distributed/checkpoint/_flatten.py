@@ -1,4 +1,4 @@
-"""Nested states as one dict by dotted names, as PyTorch names them."""
+"""Flattens nested states to one dict with PyTorch's dotted names."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """``save`` and ``load``: each process stores its parts, and reads the parts that
-overlap what it needs, however many processes stored them.
+overlap its own, for any number of saving processes.
 """
 
 from __future__ import annotations
@@ -91,10 +91,10 @@ def save(
     no_dist: bool = False,
     use_collectives: bool = True,
 ) -> Metadata:
-    """Stores a state in a folder, by all processes together.
+    """Saves a state to a folder, by all processes together.
 
-    DTensors are stored by parts, everything else by the first process that has it.
-    Objects with ``state_dict()`` are stored by that. Example::
+    DTensors are stored in parts, other values by the first process that has them. For
+    objects with ``state_dict()`` its result is stored. Example::
 
         save({"model": model.state_dict(), "step": 3}, checkpoint_id="checkpoint")
     """
@@ -176,9 +176,9 @@ def load(
 ) -> None:
     """Fills a state from a checkpoint: tensors in place, other values replaced.
 
-    The state says what is wanted and how it is placed; the checkpoint may be of other
-    processes, other placements, or of PyTorch. Objects with ``load_state_dict`` get
-    theirs.
+    The state determines what is loaded and how it is placed; the checkpoint may be from
+    another number of processes, other placements, or PyTorch. Objects with
+    ``load_state_dict`` receive their state by it.
     """
     plan = checked(planner, DefaultLoadPlanner)
     reader = storage_reader or FileSystemReader(_required(checkpoint_id))
@@ -210,7 +210,7 @@ def _info(metadata: Metadata, name: str, offset: Any) -> Any:
 def _fill(name: str, tensor: Any, metadata: Metadata, reader: Any) -> None:
     described = metadata.state_dict_metadata[name]
     if not isinstance(described, TensorStorageMetadata):
-        raise RuntimeError(f"{name} is a tensor, which the checkpoint's is not")
+        raise RuntimeError(f"{name} is a tensor here but not in the checkpoint")
     if tuple(described.size) != tuple(tensor.shape):
         raise ValueError(
             f"Size mismatch between saved {described.size} and current: "
@@ -246,8 +246,8 @@ def async_save(
 ) -> Future[Metadata]:
     """``save`` of a copy of the state, on another thread; a Future of it.
 
-    All processes call it in the same order. ``process_group`` is one that nothing else
-    uses meanwhile; without it one is made, once.
+    All processes call it in the same order. ``process_group`` must not be used
+    elsewhere meanwhile; by default one is made, once.
     """
     if _is_shared(no_dist) and process_group is None:
         process_group = _group_of_savers()

@@ -1,5 +1,5 @@
-"""How a state and a checkpoint are matched: what ``save`` and ``load`` take as
-``planner``. Subclasses that plan otherwise are refused.
+"""Planners, which match a state and a checkpoint: the ``planner`` of ``save`` and
+``load``. Subclasses that override the planning are refused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["DefaultLoadPlanner", "DefaultSavePlanner"]
 
 
 class _Planner:
-    """``flatten_state_dict``: values inside of dicts and lists are stored apart."""
+    """``flatten_state_dict``: values inside dicts and lists are stored separately."""
 
     flatten_state_dict: bool
 
@@ -43,9 +43,7 @@ class DefaultSavePlanner(_Planner):
 
 
 class DefaultLoadPlanner(_Planner):
-    """Fills what the state has; with ``allow_partial_load`` as far as the checkpoint
-    has it.
-    """
+    """Fills the state's values; with ``allow_partial_load`` those in the checkpoint."""
 
     def __init__(
         self,
@@ -57,12 +55,12 @@ class DefaultLoadPlanner(_Planner):
         self.allow_partial_load = allow_partial_load
 
     def prepare(self, state: dict[str, Any], metadata: Metadata) -> None:
-        """Before the state is looked at: nothing."""
+        """Called before the state is read: does nothing."""
 
 
 class _EmptyStateDictLoadPlanner(DefaultLoadPlanner):
-    """Loads into an empty dict what the checkpoint has, or of it what ``keys`` name:
-    values and the dicts around them.
+    """Loads the checkpoint into an empty dict, or only the values named by ``keys`` and
+    the dicts around them.
     """
 
     def __init__(self, keys: set[str] | None = None, *args: Any, **kwargs: Any) -> None:
@@ -71,7 +69,7 @@ class _EmptyStateDictLoadPlanner(DefaultLoadPlanner):
 
     def prepare(self, state: dict[str, Any], metadata: Metadata) -> None:
         if state:
-            raise AssertionError("the state to load everything into has to be empty")
+            raise AssertionError("the state to load everything into must be empty")
         paths = metadata.planner_data or {}
         for name, described in metadata.state_dict_metadata.items():
             path = paths.get(name, (name,))
@@ -91,7 +89,7 @@ class _EmptyStateDictLoadPlanner(DefaultLoadPlanner):
 
 
 def _insert(state: Any, path: Path, value: Any) -> None:
-    """Sets a value, making the dicts and lists on the way: lists for numbers."""
+    """Sets a value; creates dicts, and lists for numbers, along the path."""
     for key, following in pairwise(path):
         made: Any = [] if isinstance(following, int) else {}
         if isinstance(state, list):
@@ -111,7 +109,7 @@ def checked(planner: Any, kind: type[_Planner]) -> Any:
         return kind()
     if type(planner) not in _OWN or not isinstance(planner, kind):
         raise NotImplementedError(
-            f"{type(planner).__name__} plans by itself, which is not offered: give a "
+            f"{type(planner).__name__} overrides planning, which is refused: give a "
             f"{kind.__name__} or leave planner out"
         )
     return planner

@@ -1,8 +1,8 @@
-"""Checkpoints as folders: a file of parts for each process, and ``.metadata``.
+"""Checkpoints as folders: one file of parts per process, and ``.metadata``.
 
-The format is PyTorch's, both ways. Files are written under other names and renamed when
-they are complete, ``.metadata`` last: a folder with it is a whole checkpoint. Pickles
-are read by the reader that runs nothing.
+The format is PyTorch's, for reading and writing. Files are written under temporary
+names and renamed when complete, ``.metadata`` last: a folder with it is a complete
+checkpoint. Pickles are read by the safe unpickler.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _METADATA = ".metadata"
 
 @dataclass
 class _StorageInfo:
-    """Where a part is stored."""
+    """The location of a stored part."""
 
     relative_path: str
     offset: int
@@ -37,7 +37,7 @@ class _StorageInfo:
 
 
 def _replace(path: Path, write: Callable[[Any], None]) -> None:
-    """Writes a file that is there whole, or not at all."""
+    """Writes a file atomically."""
     temporary = path.with_name(f"{path.name}.tmp{os.getpid()}")
     with open(temporary, "wb") as file:
         write(file)
@@ -47,13 +47,13 @@ def _replace(path: Path, write: Callable[[Any], None]) -> None:
 
 
 class FileSystemWriter:
-    """Writes a checkpoint into a folder, which it makes."""
+    """Writes a checkpoint into a folder, which it creates."""
 
     def __init__(self, path: str | os.PathLike[str], **_: Any) -> None:
         self.path = Path(path)
 
     def write(self, rank: int, items: list[tuple[Any, Any]]) -> dict[Any, Any]:
-        """Stores values by their index; where they are."""
+        """Stores values by index; returns their locations."""
         self.path.mkdir(parents=True, exist_ok=True)
         if not items:
             return {}
@@ -71,12 +71,12 @@ class FileSystemWriter:
         return found
 
     def begin(self) -> None:
-        """Makes the folder one without a whole checkpoint."""
+        """Marks the folder as an incomplete checkpoint."""
         self.path.mkdir(parents=True, exist_ok=True)
         (self.path / _METADATA).unlink(missing_ok=True)
 
     def finish(self, metadata: Metadata) -> None:
-        """Declares the checkpoint whole."""
+        """Marks the checkpoint as complete."""
         _replace(self.path / _METADATA, lambda f: _MetadataWriter(f, 2).dump(metadata))
 
 
@@ -96,11 +96,11 @@ class FileSystemReader:
         self._known: tuple[Any, Any] | None = None
 
     def read_metadata(self) -> Metadata:
-        """What the checkpoint has."""
+        """The metadata of the checkpoint."""
         place = self.path / _METADATA
         if not place.exists():
             raise FileNotFoundError(
-                f"{self.path} is not a whole checkpoint: it has no {_METADATA}"
+                f"{self.path} is not a complete checkpoint: it has no {_METADATA}"
             )
         kinds = [getattr(records, name) for name in records.__all__]
         base = "torch.distributed.checkpoint"

@@ -1,4 +1,4 @@
-"""From checkpoints of many processes to files of ``torch.save``, and back."""
+"""Converts distributed checkpoints to files of ``torch.save``, and back."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def dcp_to_torch_save(
 def torch_save_to_dcp(
     torch_save_path: str | os.PathLike[str], dcp_checkpoint_dir: str | os.PathLike[str]
 ) -> None:
-    """Makes a checkpoint of a file, by one process. The file is trusted, as pickles
-    are.
+    """Makes a checkpoint from a file, by one process. The file must be trusted, like
+    pickles.
     """
     state = torch.load(torch_save_path, weights_only=False)
     save(state, storage_writer=FileSystemWriter(dcp_checkpoint_dir), no_dist=True)

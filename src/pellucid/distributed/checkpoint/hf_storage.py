@@ -1,4 +1,4 @@
-"""Readers and writers of spread checkpoints in safetensors files: not offered yet."""
+"""Distributed checkpoints in safetensors files: not supported yet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["HuggingFaceStorageReader", "HuggingFaceStorageWriter"]
 class _NotOffered:
     def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(
-            f"{type(self).__name__} is not offered yet: pellucid.safetensors reads and "
+            f"{type(self).__name__} is unsupported yet: pellucid.safetensors reads and "
             "writes whole tensors"
         )
 

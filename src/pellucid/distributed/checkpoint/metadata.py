@@ -1,4 +1,4 @@
-"""What a checkpoint says of itself: PyTorch's records, in the file ``.metadata``."""
+"""The metadata of a checkpoint: PyTorch's records, in the file ``.metadata``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 
 @dataclass
 class ChunkStorageMetadata:
-    """A part of a tensor: where it is in the whole, and its sizes."""
+    """A part of a tensor: its offsets in the whole, and its sizes."""
 
     offsets: Any
     sizes: Any
@@ -34,7 +34,7 @@ class _MEM_FORMAT_ENCODING(Enum):
 
 
 class _Layout:
-    """``torch.strided``, as files name it."""
+    """``torch.strided``, as encoded in files."""
 
     def __reduce__(self) -> Any:
         from pellucid.serialization._format.writer import _Name
@@ -50,7 +50,7 @@ class TensorProperties:
     requires_grad: bool = False
 
     def as_stored(self) -> tuple[Any, ...]:
-        """The state that files have."""
+        """The state in files."""
         order = _MEM_FORMAT_ENCODING.TORCH_CONTIGUOUS_FORMAT
         return self.dtype, _Layout(), self.requires_grad, order, False
 
@@ -77,7 +77,7 @@ class BytesStorageMetadata:
 
 @dataclass(frozen=True)
 class MetadataIndex:
-    """Which part of which value."""
+    """Identifies a part of a value."""
 
     fqn: str
     offset: Any = None
@@ -86,7 +86,7 @@ class MetadataIndex:
 
 @dataclass
 class StorageMeta:
-    """Who saved it; nothing here reads it."""
+    """The saving process; not used here."""
 
     checkpoint_id: Any = None
     save_id: str | None = None
@@ -96,7 +96,7 @@ class StorageMeta:
 
 @dataclass
 class Metadata:
-    """A checkpoint: its values, and where their parts are stored."""
+    """A checkpoint: its values, and the locations of their parts."""
 
     state_dict_metadata: dict[str, Any]
     planner_data: Any = None

@@ -1,4 +1,4 @@
-"""States of models and optimizers by the names of parameters, whole or by parts."""
+"""States of models and optimizers by parameter names, full or sharded."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ __all__ = [
 
 @dataclass
 class StateDictOptions:
-    """``full_state_dict``: whole tensors in place of DTensors.
+    """``full_state_dict``: full tensors instead of DTensors.
 
-    ``broadcast_from_rank0``: the first process alone has the whole state to be set.
+    ``broadcast_from_rank0``: only the first process has the full state to load.
     """
 
     full_state_dict: bool = False
@@ -37,7 +37,7 @@ class StateDictOptions:
 
 
 def _name(name: str) -> str:
-    """Without what wrappers add."""
+    """A name without the prefixes of wrappers."""
     for part in ("_fsdp_wrapped_module.", "_orig_mod.", "_checkpoint_wrapped_module."):
         name = name.replace(part, "")
     return name.removeprefix("module.")
@@ -114,7 +114,7 @@ def _broadcast(given: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
 
 
 def _make_states(optimizer: torch.optim.Optimizer) -> None:
-    """Lets the optimizer make its state, by a step that changes nothing."""
+    """Makes the optimizer create its state, by a step that changes nothing."""
     if optimizer.state:
         return
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
@@ -181,7 +181,7 @@ def set_optimizer_state_dict(
     *,
     options: StateDictOptions | None = None,
 ) -> None:
-    """Loads what ``get_optimizer_state_dict`` gave."""
+    """Loads a result of ``get_optimizer_state_dict``."""
     names = _parameter_names(model)
     groups = {name: g for g in optim_state_dict["param_groups"] for name in g["params"]}
     for optimizer in _optimizers(optimizers):

@@ -1,4 +1,4 @@
-"""``Stateful``: what ``save`` and ``load`` treat by its own methods."""
+"""``Stateful``: objects that ``save`` and ``load`` handle by their own methods."""
 
 from __future__ import annotations
 
@@ -15,4 +15,4 @@ class Stateful(Protocol):
         """The state."""
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes a state."""
+        """Loads a state."""

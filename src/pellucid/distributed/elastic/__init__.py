@@ -1,1 +1,1 @@
-"""``torch.distributed.elastic``: what programs of the launcher import."""
+"""``torch.distributed.elastic``: imported by launched programs."""

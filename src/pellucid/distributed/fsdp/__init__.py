@@ -1,4 +1,4 @@
-"""``torch.distributed.fsdp``: training with parameters shared out among processes."""
+"""``torch.distributed.fsdp``: training with sharded parameters."""
 
 from __future__ import annotations
 

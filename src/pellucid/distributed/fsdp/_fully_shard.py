@@ -1,5 +1,5 @@
-"""``fully_shard``: a module whose parameters, gradients and optimizer state are shared
-out among processes that compute different samples.
+"""``fully_shard``: shards a module's parameters, gradients and optimizer state over
+processes that compute different samples.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pellucid.utils import _pytree as pytree
 
 
 class FSDPModule:
-    """What ``fully_shard`` makes of a module's class."""
+    """Mixed into the class of a module by ``fully_shard``."""
 
     _fsdp: ParameterGroup
 
@@ -25,7 +25,7 @@ class FSDPModule:
         self._fsdp.unshard()
 
     def reshard(self) -> None:
-        """Leaves this process its parts."""
+        """Frees the gathered parameters, keeping this process's shards."""
         self._fsdp.reshard()
 
     def _groups(self, recurse: bool) -> list[ParameterGroup]:
@@ -36,32 +36,34 @@ class FSDPModule:
     def set_requires_gradient_sync(
         self, requires_gradient_sync: bool, *, recurse: bool = True
     ) -> None:
-        """Whether backward reduces gradients, or holds them until it does."""
+        """Sets whether backward reduces gradients, or accumulates them unreduced."""
         for group in self._groups(recurse):
             group.syncs = requires_gradient_sync
 
     def set_requires_all_reduce(
         self, requires_all_reduce: bool, *, recurse: bool = True
     ) -> None:
-        """Whether replicas of a two-dim mesh reduce gradients."""
+        """Sets whether gradients are reduced over the replicas of a 2-d mesh."""
         for group in self._groups(recurse):
             group.joins_replicas = requires_all_reduce
 
     def set_reshard_after_forward(
         self, reshard_after_forward: bool, recurse: bool = True
     ) -> None:
-        """Whether backward gathers the parameters again."""
+        """Sets whether parameters are freed after forward and gathered again in
+        backward.
+        """
         for group in self._groups(recurse):
             group.reshards = reshard_after_forward
 
     def set_gradient_divide_factor(self, factor: float) -> None:
-        """What sums of gradients are divided by, in place of the processes' number."""
+        """Sets the divisor of gradient sums, instead of the number of processes."""
         for group in self._groups(False):
             group.divides_by = factor
 
 
 def _own_parameters(module: nn.Module, ignored: Any) -> list[tuple[list[Place], Any]]:
-    """Parameters that no submodule with ``fully_shard`` has, with their places."""
+    """Parameters not owned by a submodule with ``fully_shard``, with their owners."""
     found: dict[int, tuple[list[Place], Any]] = {}
 
     def visit(part: nn.Module) -> None:
@@ -95,12 +97,12 @@ def fully_shard(
     offload_policy: OffloadPolicy | None = None,
     ignored_params: Any = None,
 ) -> Any:
-    """Shares a module's parameters out over a mesh, along their first dim.
+    """Shards a module's parameters over a mesh, along their first dim.
 
     They are gathered for its forward, and again for backward unless
-    ``reshard_after_forward`` is False; gradients are averaged into the parts that the
-    processes have. Submodules first, the root last. A mesh of two dims replicates along
-    the first one.
+    ``reshard_after_forward`` is False; gradients are reduce-scattered and averaged.
+    Call it on submodules first and on the root last. A 2-d mesh replicates along its
+    first dim.
 
     Example::
 
@@ -162,7 +164,7 @@ def _finish(module: Any, inputs: Any, output: Any) -> Any:
 
 
 def register_fsdp_forward_method(module: nn.Module, method_name: str) -> None:
-    """Makes a method gather the parameters as forward does."""
+    """Makes a method gather the parameters like forward."""
     if not isinstance(module, FSDPModule):
         return
     method = getattr(module, method_name)

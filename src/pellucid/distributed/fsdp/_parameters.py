@@ -1,8 +1,8 @@
-"""The parameters of one ``fully_shard``: parts between uses, whole tensors in use.
+"""The parameters of one ``fully_shard``: sharded between uses, gathered in use.
 
-Whole parameters are results of ``_Unshard``, whose backward sums and scatters their
-gradients: autograd decides when. What ops save of a whole parameter is its name, and
-backward gathers it again.
+Gathered parameters are results of ``_Unshard``, whose backward reduce-scatters their
+gradients when autograd runs it. Ops that save a gathered parameter for backward save
+its name, and backward gathers it again.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from pellucid.distributed.tensor._spec import Spec, spec_of
 
 
 class Place(NamedTuple):
-    """Where a parameter is used."""
+    """A module attribute that holds a parameter."""
 
     module: nn.Module
     name: str
 
 
 class Entry:
-    """A parameter: its places, its part, and what it is when it is whole."""
+    """A parameter: its owners, its shard, and its gathered form."""
 
     def __init__(self, places: list[Place], whole: Any, mesh: Any) -> None:
         self.places = places
@@ -55,31 +55,31 @@ class Entry:
 
     @property
     def local(self) -> Any:
-        """This process's part, a leaf."""
+        """This process's shard, a leaf."""
         return self.sharded._local_tensor
 
     @property
     def count(self) -> int:
-        """The elements of a part, with the padding of the last ones."""
+        """The number of elements of a shard, including padding."""
         return int(self.step * self.row)
 
     def put(self, value: Any) -> None:
-        """Makes it what the modules use."""
+        """Sets the parameter in its modules."""
         for module, name in self.places:
             module._parameters[name] = value
 
     def whole_of(self, rows: Any) -> Any:
-        """The parameter of all parts, (processes, count)."""
+        """The parameter gathered from all shards, (processes, count)."""
         flat = rows.reshape(-1)[: math.prod(self.shape)]
         return flat.reshape(self.shape).contiguous()
 
     def as_used(self, whole: Any) -> Any:
-        """As modules see it: a DTensor under tensor parallelism."""
+        """The form for modules: a DTensor under tensor parallelism."""
         return whole if self.spec is None else DTensor(whole, self.spec)
 
 
 class ParameterGroup:
-    """The parameters that are gathered together, as one collective."""
+    """The parameters that are gathered in one collective."""
 
     def __init__(
         self, entries: list[Entry], mesh: Any, policy: MixedPrecisionPolicy
@@ -94,7 +94,7 @@ class ParameterGroup:
         self.use: _Use | None = None
 
     def gather(self, locals: Any) -> list[Any]:
-        """The whole tensors of parts."""
+        """Gathers shards into full tensors."""
         dtype = self.policy.param_dtype
         padded = []
         for entry, local in zip(self.entries, locals, strict=True):
@@ -115,7 +115,7 @@ class ParameterGroup:
         return found
 
     def reduce(self, gradients: list[Any]) -> list[Any]:
-        """The parts of the mean gradients."""
+        """Reduce-scatters gradients to shards of their mean."""
         found: list[Any] = [None] * len(gradients)
         wide: list[Any] = [
             g.to(self.policy.reduce_dtype or g.dtype) if g is not None else None
@@ -150,20 +150,20 @@ class ParameterGroup:
         return own if divisor is None else own.div_(divisor)
 
     def unshard(self) -> None:
-        """Puts whole parameters into the modules."""
+        """Sets gathered parameters in the modules."""
         if self.use is None:
             self.use = _Use(self)
             self.use.begin()
 
     def reshard(self) -> None:
-        """Puts the parts back."""
+        """Sets the shards in the modules."""
         if self.use is not None:
             self.use.end()
             self.use = None
 
 
 class _Use:
-    """Whole parameters from one ``unshard`` until its backward is done."""
+    """The gathered parameters from ``unshard`` until backward is done."""
 
     def __init__(self, group: ParameterGroup) -> None:
         self._group = group
@@ -172,7 +172,7 @@ class _Use:
         self._places: dict[int, int] = {}
 
     def begin(self) -> None:
-        """Gathers, and watches what is saved of it."""
+        """Gathers the parameters, and hooks their saving for backward."""
         group = self._group
         wholes = _Unshard.apply(self, *[entry.local for entry in group.entries])
         for k, (entry, whole) in enumerate(zip(group.entries, wholes, strict=True)):
@@ -183,7 +183,7 @@ class _Use:
             self._hooks.__enter__()
 
     def end(self) -> None:
-        """Parts again; what has been saved is gathered when backward asks for it."""
+        """Frees the gathered parameters; backward gathers saved ones again."""
         if self._hooks is not None:
             self._hooks.__exit__()
         self._places = {}
@@ -206,7 +206,7 @@ class _Use:
         return self._again[place].as_strided(*geometry)
 
     def backward(self, gradients: Any) -> list[Any]:
-        """The gradients of the parts."""
+        """The gradients of the shards."""
         group, self._again = self._group, None
         given = list(gradients)
         if group.held is not None:
@@ -223,7 +223,7 @@ def _sum(a: Any, b: Any) -> Any:
 
 
 class _Unshard(torch.autograd.Function):
-    """Parts to whole parameters."""
+    """Autograd function from shards to gathered parameters."""
 
     @staticmethod
     def forward(ctx: Any, use: _Use, *locals: Any) -> Any:

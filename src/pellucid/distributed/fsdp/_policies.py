@@ -24,6 +24,6 @@ class OffloadPolicy:
 
 @dataclass
 class CPUOffloadPolicy(OffloadPolicy):
-    """Parameters that are not in use are in the host's memory, as always here."""
+    """Sharded parameters are in host memory, as always here."""
 
     pin_memory: bool = True

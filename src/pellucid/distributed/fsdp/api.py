@@ -1,4 +1,4 @@
-"""The options of ``FullyShardedDataParallel``, where libraries import them."""
+"""The options of ``FullyShardedDataParallel``, imported by libraries."""
 
 from pellucid.distributed.fsdp.fully_sharded_data_parallel import (
     BackwardPrefetch,

@@ -1,4 +1,4 @@
-"""``FullyShardedDataParallel``: the older class, over ``fully_shard``."""
+"""``FullyShardedDataParallel``: the class interface, over ``fully_shard``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class ShardingStrategy(enum.Enum):
-    """What is shared out, and whether backward gathers parameters again."""
+    """What is sharded, and whether backward gathers parameters again."""
 
     FULL_SHARD = enum.auto()
     SHARD_GRAD_OP = enum.auto()
@@ -40,14 +40,14 @@ class ShardingStrategy(enum.Enum):
 
 
 class BackwardPrefetch(enum.Enum):
-    """When backward gathers the next parameters; here when it needs them."""
+    """When backward gathers the next parameters; here always on demand."""
 
     BACKWARD_PRE = enum.auto()
     BACKWARD_POST = enum.auto()
 
 
 class StateDictType(enum.Enum):
-    """What ``state_dict`` gives: whole tensors, or DTensors."""
+    """What ``state_dict`` returns: full tensors, or DTensors."""
 
     FULL_STATE_DICT = enum.auto()
     LOCAL_STATE_DICT = enum.auto()
@@ -68,14 +68,14 @@ class MixedPrecision:
 
 @dataclass
 class CPUOffload:
-    """Whether parameters are in the host's memory, where they are anyway."""
+    """Whether parameters are offloaded to host memory, where they always are here."""
 
     offload_params: bool = False
 
 
 @dataclass
 class FullStateDictConfig:
-    """Whether the first process alone gets the whole tensors."""
+    """Whether only the first process gets the full tensors."""
 
     offload_to_cpu: bool = False
     rank0_only: bool = False
@@ -93,7 +93,7 @@ _GATHERED_ONCE = (ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy._HYBRID_SHARD
 
 
 class FullyShardedDataParallel(nn.Module):
-    """A module whose parameters are shared out, by submodules that a policy chooses.
+    """A module whose parameters are sharded, by submodules that a policy selects.
 
     Example::
 
@@ -150,7 +150,7 @@ class FullyShardedDataParallel(nn.Module):
 
     @property
     def module(self) -> nn.Module:
-        """What it wraps."""
+        """The wrapped module."""
         return self._fsdp_wrapped_module
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -165,7 +165,7 @@ class FullyShardedDataParallel(nn.Module):
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Holds gradients, which the next backward outside adds and reduces."""
+        """Accumulates gradients, which the next backward outside reduces."""
         module = self._fsdp_wrapped_module
         assert isinstance(module, FSDPModule)
         module.set_requires_gradient_sync(False)
@@ -175,14 +175,14 @@ class FullyShardedDataParallel(nn.Module):
             module.set_requires_gradient_sync(True)
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Any:
-        """Scales gradients to a norm of all of them; the norm before."""
+        """Clips the total norm of gradients; returns the norm before."""
         total = nn.utils.clip_grad_norm_(self.parameters(), max_norm, norm_type)
         return total.full_tensor() if isinstance(total, DTensor) else total
 
     @staticmethod
     @contextmanager
     def summon_full_params(module: nn.Module, **_: Any) -> Iterator[None]:
-        """Whole parameters in the block, to be read."""
+        """A context with gathered parameters, for reading."""
         groups = [m._fsdp for m in module.modules() if isinstance(m, FSDPModule)]
         with torch.no_grad():
             for group in groups:
@@ -201,7 +201,7 @@ class FullyShardedDataParallel(nn.Module):
         state_dict_config: Any = None,
         optim_state_dict_config: Any = None,
     ) -> Iterator[None]:
-        """What ``state_dict`` of a module gives in the block."""
+        """A context that sets what ``state_dict`` of a module returns."""
         own = [m for m in module.modules() if isinstance(m, FullyShardedDataParallel)]
         before = [(m._state_type, m._state_config) for m in own]
         for m in own:
@@ -214,7 +214,7 @@ class FullyShardedDataParallel(nn.Module):
                 m._state_type, m._state_config = kind, config
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        """The wrapped module's state, whole unless ``state_dict_type`` says else."""
+        """The wrapped module's state, full unless ``state_dict_type`` is set."""
         state = self._fsdp_wrapped_module.state_dict(*args, **kwargs)
         if self._state_type is not StateDictType.FULL_STATE_DICT:
             return state
@@ -224,7 +224,7 @@ class FullyShardedDataParallel(nn.Module):
         return whole if is_first or not only_first else {}
 
     def load_state_dict(self, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
-        """Loads whole tensors or DTensors into the parts."""
+        """Loads full tensors or DTensors into the shards."""
         own = self._fsdp_wrapped_module.state_dict()
         given = {
             name: _as_placed(value, own.get(name)) for name, value in state_dict.items()

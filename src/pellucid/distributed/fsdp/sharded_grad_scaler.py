@@ -1,4 +1,4 @@
-"""``ShardedGradScaler``: loss scaling where each rank has a part of every gradient."""
+"""``ShardedGradScaler``: loss scaling with sharded gradients."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = ["ShardedGradScaler"]
 class ShardedGradScaler(GradScaler):
     """``GradScaler`` over shards: all ranks skip a step if one of them overflowed.
 
-    ``process_group`` has the ranks that share the gradients, by default all. Without
-    initialised processes it is ``GradScaler``.
+    ``process_group`` has the ranks that share the gradients, by default all. Without a
+    default group it equals ``GradScaler``.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class ShardedGradScaler(GradScaler):
         self.process_group = process_group
 
     def unscale_(self, optimizer: Any) -> None:
-        """Divides gradients by the scale; the ranks learn of each other's overflow."""
+        """Divides gradients by the scale; overflow is reduced over the ranks."""
         super().unscale_(optimizer)
         if not self._enabled or not dist.is_initialized():
             return

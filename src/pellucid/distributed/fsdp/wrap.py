@@ -1,4 +1,4 @@
-"""Which submodules ``FullyShardedDataParallel`` shards by themselves."""
+"""Policies: which submodules ``FullyShardedDataParallel`` wraps separately."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ def size_based_auto_wrap_policy(
     nonwrapped_numel: int,
     min_num_params: int = int(1e8),
 ) -> bool:
-    """Modules with so many elements of parameters that no inner one has."""
+    """Modules with a minimum number of parameter elements outside wrapped
+    submodules.
+    """
     return nonwrapped_numel >= min_num_params
 
 

@@ -1,4 +1,4 @@
-"""``elastic_launch``: a program on the ranks of this machine."""
+"""``elastic_launch``: runs a program on the ranks of this machine."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ __all__ = ["LaunchConfig", "elastic_launch", "launch_agent"]
 
 
 def launch_agent(config: LaunchConfig, entrypoint: str, args: list[Any]) -> None:
-    """Runs the command ``entrypoint args...`` on every rank here; ChildFailedError when
-    one has failed and no restart is left.
+    """Runs the command ``entrypoint args...`` on every rank of this machine;
+    ChildFailedError if one fails and no restart is left.
     """
     Agent(config, [entrypoint, *map(str, args)]).run()
 
@@ -23,7 +23,7 @@ class elastic_launch:
     def __init__(self, config: LaunchConfig, entrypoint: str) -> None:
         if not isinstance(entrypoint, str):
             raise TypeError(
-                "a command is launched; start functions by multiprocessing.spawn"
+                "only commands are launched; start functions by multiprocessing.spawn"
             )
         self._config, self._entrypoint = config, entrypoint
 

@@ -24,8 +24,9 @@ def batch_norm(
     eps: float,
     process_group: Any,
 ) -> Any:
-    """``input`` (N, C, ...) normalized by the mean and variance of every rank's, whose
-    batches may differ in size. One all_gather of 2 C + 1 numbers, and one backward.
+    """``input`` (N, C, ...) normalized by mean and variance over all ranks' inputs,
+    whose batches may differ in size. One all_gather of 2 C + 1 numbers, and one
+    backward.
     """
     channels = input.shape[1]
     shape = (1, channels, *[1] * (input.dim() - 2))

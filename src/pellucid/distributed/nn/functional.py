@@ -1,7 +1,7 @@
-"""Collectives with gradients: the derivative of each is another one.
+"""Collectives with gradients: the derivative of each is another collective.
 
-Sums transpose to sums, a gather to a sum that is scattered, an exchange to the exchange
-back. Each backward is a collective of all ranks, so all ranks run it.
+The transpose of a sum is a sum, of a gather a reduce-scatter, of an exchange the
+inverse exchange. Each backward is a collective, so all ranks must run it.
 """
 
 from __future__ import annotations

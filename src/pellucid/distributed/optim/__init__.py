@@ -1,4 +1,4 @@
-"""``torch.distributed.optim``: optimizers of several processes."""
+"""``torch.distributed.optim``: distributed optimizers."""
 
 from pellucid.distributed.optim.optimizer import DistributedOptimizer
 from pellucid.distributed.optim.post_localSGD_optimizer import PostLocalSGDOptimizer

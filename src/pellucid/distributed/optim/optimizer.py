@@ -10,7 +10,7 @@ from pellucid.distributed import rpc
 from pellucid.distributed.autograd import get_gradients
 from pellucid.distributed.rpc.references import RRef
 
-_one_at_a_time = threading.Lock()  # parameters have one `.grad` for all contexts
+_one_at_a_time = threading.Lock()  # contexts share the parameters' `.grad`
 
 
 class _LocalOptimizer:
@@ -35,8 +35,8 @@ def _step(optimizer: RRef, context_id: int) -> None:
 
 
 class DistributedOptimizer:
-    """An `optimizer_class` on each worker that owns some of the parameters given as
-    RRefs; further arguments are the optimizer's.
+    """One `optimizer_class` on each worker that owns some of the parameters, which are
+    given as RRefs; further arguments are passed to the optimizer.
 
     Example: ``DistributedOptimizer(torch.optim.SGD, references, lr=0.05)``, then
     ``step(context_id)`` after ``dist_autograd.backward``.

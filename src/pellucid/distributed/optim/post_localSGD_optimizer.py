@@ -1,4 +1,4 @@
-"""``PostLocalSGDOptimizer``: local steps, and parameters averaged now and then."""
+"""``PostLocalSGDOptimizer``: local steps with periodic averaging of parameters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["PostLocalSGDOptimizer"]
 
 
 class PostLocalSGDOptimizer(Optimizer):
-    """``optim``, and ``averager.average_parameters`` after each of its steps."""
+    """Wraps ``optim``; calls ``averager.average_parameters`` after each step."""
 
     def __init__(self, optim: Optimizer, averager: Any) -> None:
         self.optim, self.averager = optim, averager
@@ -19,25 +19,25 @@ class PostLocalSGDOptimizer(Optimizer):
 
     @property
     def state(self) -> Any:  # type: ignore[override]
-        """That of the optimizer."""
+        """Delegates to the optimizer."""
         return self.optim.state
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """A local step, then the average where it is due."""
+        """A local step, then the average if it is due."""
         loss = self.optim.step(closure) if closure else self.optim.step()
         self.averager.average_parameters(self.param_groups)
         return loss
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """That of the optimizer."""
+        """Delegates to the optimizer."""
         self.optim.zero_grad(set_to_none)
 
     def state_dict(self) -> dict[str, Any]:
-        """That of the optimizer, with the averager's step."""
+        """The optimizer's state, with the averager's step."""
         return {**self.optim.state_dict(), "step": self.averager.step}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Of ``state_dict``."""
+        """Restores the state from ``state_dict``."""
         self.optim.load_state_dict(state_dict)
         self.averager.step = state_dict.get("step", 0)
 

@@ -1,4 +1,4 @@
-"""``ZeroRedundancyOptimizer``: each rank has the state of some parameters."""
+"""``ZeroRedundancyOptimizer``: optimizer state sharded by parameters over ranks."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["ZeroRedundancyOptimizer"]
 
 
 class ZeroRedundancyOptimizer(Optimizer):
-    """``optimizer_class`` whose state is spread over the ranks: a rank updates its part
-    of the parameters, and all ranks get the results.
+    """``optimizer_class`` with its state sharded over the ranks: a rank updates its
+    share of the parameters and broadcasts the results.
 
     Example: ``ZeroRedundancyOptimizer(model.parameters(), optim.Adam, lr=1e-3)``.
     """
@@ -54,7 +54,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         return {**group, "params": own}
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Adds parameters; state that exists is kept where it is."""
+        """Adds parameters; existing state stays on its rank."""
         super().add_param_group(param_group)
         if not self._is_built:
             return
@@ -67,7 +67,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         self.optim.add_param_group(self._own_part(group))
 
     def step(self, closure: Callable[[], Any] | None = None, **kwargs: Any) -> Any:
-        """Updates this rank's part, then copies every part to all ranks."""
+        """Updates this rank's parameters, then broadcasts all of them."""
         for own, group in zip(self.optim.param_groups, self.param_groups, strict=True):
             own.update({k: v for k, v in group.items() if k != "params"})
         loss = self.optim.step(closure) if closure else self.optim.step()
@@ -104,7 +104,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         self._all_state_dicts = every or []
 
     def state_dict(self) -> dict[str, Any]:
-        """As that of ``optimizer_class`` in one process."""
+        """The state dict of ``optimizer_class`` in one process."""
         if not self._all_state_dicts:
             raise RuntimeError(
                 "Optimizer state has not been consolidated on this rank. Please call "
@@ -123,7 +123,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         return [p for group in self.param_groups for p in group["params"]]
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """A state dict of the whole; each rank takes its part."""
+        """Loads a full state dict, of which each rank keeps its share."""
         every = self._every()
         own = [n for n, p in enumerate(every) if self._owner[p] == self.rank]
         part = self.optim.state_dict()

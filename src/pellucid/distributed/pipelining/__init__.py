@@ -1,4 +1,4 @@
-"""``torch.distributed.pipelining``: a model's stages on different processes."""
+"""``torch.distributed.pipelining``: pipeline parallelism."""
 
 from pellucid.distributed.pipelining.pipe import (
     Pipe,

@@ -1,7 +1,7 @@
-"""Backward in two halves: the gradients that the stage before waits for, then those of
-the weights, which nobody waits for (Qi et al., "Zero bubble pipeline parallelism",
-2023). ``stage.py`` runs them. No gradient is computed twice: the first half records
-what arrives at the nodes that read weights, and the second half starts there.
+"""Splits backward into two halves: gradients of the inputs, for which the previous
+stage waits, then those of the weights (Qi et al., "Zero bubble pipeline parallelism",
+2023). ``stage.py`` runs them. No gradient is computed twice: the first half records the
+gradients at the nodes that read weights, and the second half starts there.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ __all__ = ["input_half"]
 def input_half(
     outputs: list[Any], gradients: list[Any] | None, inputs: list[Any]
 ) -> Callable[[], None]:
-    """Adds the gradients of ``inputs``, leaves that require them, to their ``grad``;
-    what it returns does so for all other leaves, and is called once.
+    """Accumulates the gradients of ``inputs``, which are leaves, in their ``grad``; the
+    returned function does so for all other leaves, and must be called once.
     """
     if not inputs:
         return lambda: torch.autograd.backward(outputs, gradients)
@@ -46,7 +46,7 @@ def input_half(
     finally:
         for hook in hooks:
             hook.remove()
-    # An output that leads to no input: all of its backward is in the second half.
+    # An output that depends on no input: all of its backward is in the second half.
     apart = [number for number, x in enumerate(outputs) if not leads[x.grad_fn]]
 
     def weight_half() -> None:
@@ -62,7 +62,7 @@ def input_half(
 
 
 def _backward(roots: list[Any], gradients: list[Any] | None, leaves: list[Any]) -> None:
-    """Adds the gradients of the leaves; other roots may lead to the same nodes."""
+    """Accumulates gradients of the leaves; other roots may share nodes."""
     if leaves:
         torch.autograd.backward(roots, gradients, retain_graph=True, inputs=leaves)
 
@@ -70,9 +70,9 @@ def _backward(roots: list[Any], gradients: list[Any] | None, leaves: list[Any]) 
 def _weights_read(
     outputs: list[Any], inputs: set[int]
 ) -> tuple[dict[Any, bool], dict[Any, dict[int, Any]]]:
-    """Whether each node leads to an input. And where weights are read: for the nodes on
-    the way to inputs, the other leaves that each reaches by an edge that leaves this
-    way; for outputs apart from it, all that they reach.
+    """Whether each node depends on an input. And the weights: for nodes on paths to
+    inputs, the other leaves reached by edges that leave these paths; for outputs that
+    depend on no input, all their leaves.
     """
     leads: dict[Any, bool] = {}
     reached: dict[Any, dict[int, Any]] = {}

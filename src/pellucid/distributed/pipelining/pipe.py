@@ -1,6 +1,6 @@
-"""``pipeline``: the stages of a whole model. The model is exported, ``pipe_split``
-marks in its graph where a stage ends, and each stage is a module that takes what the
-stage before gives. Values that a later stage reads pass through the stages between.
+"""``pipeline``: splits a model into stages. The model is exported, ``pipe_split`` marks
+the ends of stages in its graph, and each stage becomes a module that takes the previous
+stage's results. Values read by a later stage pass through the stages in between.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ALIAS: Any = torch.ops.aten.alias.default
 
 @has_side_effect
 def pipe_split() -> None:
-    """Ends a stage here, where ``pipeline`` traces a model; does nothing elsewhere."""
+    """Ends a stage while ``pipeline`` traces a model; otherwise does nothing."""
     mode = get_proxy_mode()
     if mode is not None and mode.enable_tracing:
         mode.tracer.graph.call_function(pipe_split)
@@ -47,7 +47,7 @@ class SplitPoint(Enum):
 
 @dataclass
 class PipeInfo:
-    """What ``build_stage`` knows of the whole."""
+    """Facts about the whole pipeline, for ``build_stage``."""
 
     graph: Graph
     num_stages: int
@@ -55,11 +55,11 @@ class PipeInfo:
 
 
 class Pipe(nn.Module):
-    """A model as a chain of stages; calling it runs them one after the other.
+    """A model as a chain of stages; calling it runs them in order.
 
-    ``split_gm`` has them as ``submod_pp_0``, ``submod_pp_1`` and so on. A parameter has
-    the name that it has in the model; one that several stages read is copied, and
-    ``replicated_params`` has its names by stage: their gradients are to be added.
+    ``split_gm`` has them as ``submod_pp_0``, ``submod_pp_1`` and so on. Parameters keep
+    their names in the model. A parameter that several stages read is copied, and
+    ``replicated_params`` has its names by stage: their gradients must be added.
     """
 
     has_loss_and_backward = False
@@ -77,8 +77,8 @@ class Pipe(nn.Module):
         example_kwargs: Mapping[str, Any] | None = None,
         split_policy: Callable[[GraphModule], GraphModule] | None = None,
     ) -> Pipe:
-        """Of a model that calls ``pipe_split``, or whose graph ``split_policy`` adds
-        calls of it to. ``example_args``: those of one microbatch.
+        """Builds a Pipe from a model that calls ``pipe_split``, or to whose graph
+        ``split_policy`` adds calls. ``example_args`` are those of one microbatch.
         """
         program = export(mod, example_args, example_kwargs)
         graph_module = _with_attributes(program)
@@ -88,7 +88,7 @@ class Pipe(nn.Module):
         return Pipe(_chained(stages), len(stages))
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the model gives."""
+        """The result of the model."""
         result = self.get_stage_module(0)(*args, **kwargs)
         for index in range(1, self.num_stages):
             given = result if isinstance(result, tuple) else (result,)
@@ -105,13 +105,13 @@ class Pipe(nn.Module):
         return stage
 
     def info(self) -> PipeInfo:
-        """For ``build_stage``."""
+        """Facts for ``build_stage``."""
         return PipeInfo(self.split_gm.graph, self.num_stages)
 
     def build_stage(
         self, stage_index: int, device: Any, group: Any = None
     ) -> PipelineStage:
-        """This process's stage, for a schedule."""
+        """Builds this process's stage, for a schedule."""
         module = self.get_stage_module(stage_index)
         return build_stage(module, stage_index, self.info(), device, group)
 
@@ -133,7 +133,7 @@ def build_stage(
     device: Any,
     group: Any = None,
 ) -> PipelineStage:
-    """A stage of a Pipe, whose module may have been wrapped."""
+    """Builds a stage of a Pipe, whose module may have been wrapped."""
     module = stage_module.to(device)
     return PipelineStage(module, stage_index, pipe_info.num_stages, device, group=group)
 
@@ -145,10 +145,10 @@ def pipeline(
     split_spec: Mapping[str, SplitPoint] | None = None,
     split_policy: Callable[[GraphModule], GraphModule] | None = None,
 ) -> Pipe:
-    """A Pipe of ``module``, traced with the arguments of one microbatch.
+    """Builds a Pipe of ``module``, traced with the arguments of one microbatch.
 
-    Stages end where the module calls ``pipe_split()``, where ``split_spec`` says so of
-    submodules, or where ``split_policy`` has put calls of it into the graph. Example::
+    Stages end at calls of ``pipe_split()``, at the submodules in ``split_spec``, or at
+    the calls that ``split_policy`` adds to the graph. Example::
 
         pipe = pipeline(model, (x,), split_spec={"layers.2": SplitPoint.BEGINNING})
         stage = pipe.build_stage(rank, device)
@@ -165,7 +165,7 @@ def pipeline(
 
 @contextlib.contextmanager
 def _split_at(module: nn.Module, spec: Mapping[str, SplitPoint]) -> Iterator[None]:
-    """Inside of the ``with`` block the submodules call ``pipe_split``."""
+    """A context in which the submodules call ``pipe_split``."""
     with contextlib.ExitStack() as stack:
         for name, point in spec.items():
             part = _part(module, name)
@@ -209,7 +209,7 @@ def _with_attributes(program: ExportedProgram) -> GraphModule:
             _assign_attr(value, holder, name)
             made[node] = graph.get_attr(name)
             made[node].meta = dict(node.meta)
-        elif node.op == "get_attr":  # the graph of a function
+        elif node.op == "get_attr":  # a subgraph
             value = _get_attr(program.graph_module, str(node.target))
             _assign_attr(value, holder, str(node.target))
             made[node] = graph.node_copy(node, made.__getitem__)
@@ -236,7 +236,7 @@ class _Cut:
                 self._inputs.append(node)
                 self._place[node] = 0
             elif node.target is pipe_split:
-                if self._runs[-1]:  # a stage without ops is none
+                if self._runs[-1]:  # drop stages without ops
                     self._runs.append([])
             elif node.op not in ("get_attr", "output"):
                 self._runs[-1].append(node)
@@ -254,7 +254,7 @@ class _Cut:
         return found | dict.fromkeys(self._result.all_input_nodes, last)
 
     def _passed(self, index: int) -> list[Node]:
-        """What a stage gives to the next: all that it and later ones read."""
+        """The values passed to a stage: all that it and later stages read."""
         return [
             node
             for node, place in self._place.items()
@@ -275,7 +275,7 @@ class _Cut:
             made[node].meta = dict(node.meta)
 
         def value(node: Node) -> Node:
-            if node not in made:  # a parameter, which is where it was
+            if node not in made:  # a parameter, under its original name
                 name = str(node.target)
                 _assign_attr(_get_attr(self._module, name), holder, name)
                 made[node] = graph.get_attr(name)
@@ -303,7 +303,9 @@ class _Cut:
 def _set_containers(
     graph: Graph, names: list[str], program: ExportedProgram, takes: bool, gives: bool
 ) -> None:
-    """The first stage takes the model's arguments, the last one gives its result."""
+    """Makes the first stage take the model's arguments and the last return its
+    result.
+    """
     spec = program.call_spec.in_spec
     flat = pytree.tree_flatten((tuple(range(len(names))), {}))[1]
     if takes and spec != flat:
@@ -323,7 +325,7 @@ def _argument_names(program: ExportedProgram) -> list[str]:
 
 
 def _chained(stages: list[_Stage]) -> GraphModule:
-    """A module that calls the stages in turn."""
+    """A module that calls the stages in order."""
     graph, holder = Graph(), nn.Module()
     given: list[Node] = []
     result: Node | None = None
@@ -344,9 +346,7 @@ def _chained(stages: list[_Stage]) -> GraphModule:
 
 
 def _separated(stages: dict[str, nn.Module]) -> list[dict[str, str]]:
-    """Gives each stage a parameter of its own where several have the same one; their
-    names by stage.
-    """
+    """Copies a parameter that several stages share; returns its names by stage."""
     users: dict[Any, dict[str, str]] = {}
     for stage, module in stages.items():
         for name, parameter in module.named_parameters():

@@ -1,4 +1,4 @@
-"""In which order a stage runs the microbatches of a step, forward and backward."""
+"""Schedules: the order of forward and backward microbatches on each rank."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ __all__ = [
     "get_schedule_class",
 ]
 
-# What is done ("F": forward, "B": backward; "I" and "W": its two halves, the gradients
-# of the inputs and of the weights), the stage's index, the microbatch.
+# An action ("F": forward, "B": backward; "I" and "W": its two halves, the gradients of
+# the inputs and of the weights), the stage's index, the microbatch.
 _Action = tuple[str, int, int]
 
 
@@ -43,7 +43,9 @@ class _Schedule(ABC):
         )
 
     def _join(self, stages: list[PipelineStage]) -> None:
-        """Check which stages this rank has, and let them know who has the others."""
+        """Checks this rank's stages, and informs them of the placement of all
+        stages.
+        """
         first = stages[0]
         size, num_stages = first.group_size, first.num_stages
         own = list(self._stages)
@@ -69,14 +71,16 @@ class _Schedule(ABC):
     @staticmethod
     @abstractmethod
     def _actions(own: list[int], num_stages: int, count: int) -> Iterator[_Action]:
-        """What a rank with these stages does for so many microbatches, in order."""
+        """The actions of a rank with these stages for so many microbatches, in
+        order.
+        """
 
     def step(
         self, *args: Any, target: Any = None, losses: Any = None, **kwargs: Any
     ) -> Any:
-        """Runs a batch: the first stage gives its inputs, the last one its target.
+        """Runs a batch: pass its inputs on the first stage, its target on the last.
 
-        The last stage gets the outputs, and each microbatch's loss in ``losses``.
+        Returns the outputs on the last stage, and each microbatch's loss in ``losses``.
         Gradients are the mean over microbatches.
         """
         stages, trains = list(self._stages.values()), self._loss_fn is not None
@@ -127,7 +131,7 @@ class _Schedule(ABC):
         if not len(value) or len(value) % self._count:
             raise ValueError(
                 f"a batch of {len(value)} does not make {self._count} equal "
-                "microbatches, whose shapes stages tell each other once a step"
+                "microbatches, whose shapes stages exchange once per step"
             )
         return list(value.tensor_split(self._count))
 
@@ -170,8 +174,8 @@ class ScheduleGPipe(_SingleSchedule):
 
 
 class Schedule1F1B(_SingleSchedule):
-    """One forward, one backward in turn, once the pipeline is full: a stage holds at
-    most as many microbatches as there are stages after it.
+    """Alternates one forward and one backward once the pipeline is full: a stage holds
+    at most as many microbatches as there are stages after it.
     """
 
     @staticmethod
@@ -186,8 +190,8 @@ class Schedule1F1B(_SingleSchedule):
 
 
 class ScheduleLoopedBFS(_Schedule):
-    """Several stages a rank: all microbatches forward through one stage after the
-    other, then back (Lamy-Poirier, "Breadth-first pipeline parallelism", 2022).
+    """Several stages per rank: all microbatches forward through the stages in order,
+    then backward (Lamy-Poirier, "Breadth-first pipeline parallelism", 2022).
     """
 
     @staticmethod
@@ -199,8 +203,8 @@ class ScheduleLoopedBFS(_Schedule):
 
 
 class ScheduleInterleaved1F1B(_Schedule):
-    """Several stages a rank; one forward, one backward in turn, with rounds of as many
-    microbatches as ranks for each stage (Narayanan et al., "Efficient large-scale
+    """Several stages per rank; alternates one forward and one backward, in rounds of as
+    many microbatches as ranks for each stage (Narayanan et al., "Efficient large-scale
     language model training on GPU clusters using Megatron-LM", 2021, section 2.2).
     """
 
@@ -233,20 +237,20 @@ class ScheduleInterleaved1F1B(_Schedule):
 def _zero_bubble(
     places: list[list[int]], count: int, limit: int
 ) -> list[list[_Action]]:
-    """What each rank does, where rank r has the stages ``places[r]`` and holds at most
-    ``limit`` runs of a stage whose weights' gradients are not computed.
+    """The actions of each rank, where rank r has the stages ``places[r]`` and holds at
+    most ``limit`` runs of a stage whose weights' gradients are pending.
 
-    All ranks are played in turns of one action, which are taken to last equally long. A
-    rank does what others may wait for: the gradients of an input, else a forward of its
-    last stage that can run one, else, where it would wait, gradients of weights.
+    All ranks are simulated in turns of one action each, assumed to take equal time. A
+    rank prefers actions that others wait for: the gradients of an input, else a forward
+    of its last stage that can run; if it would wait, gradients of weights.
     """
     last = max(map(max, places))
-    done: dict[_Action, int] = {}  # -> the turn after which it is
+    done: dict[_Action, int] = {}  # -> the turn in which it ends
     plans: list[list[_Action]] = [[] for _ in places]
     following = {(kind, s): 0 for kind in "FIW" for own in places for s in own}
 
     def next_of(kind: str, stage: int, turn: int) -> _Action | None:
-        """The stage's next action of the kind, if all that it needs is there."""
+        """The stage's next action of the kind, if its inputs are available."""
         number = following[kind, stage]
         needs = {
             "F": [("F", stage - 1, number)] if stage else [],
@@ -267,7 +271,7 @@ def _zero_bubble(
     turn, whole = 0, count * len(following)
     while len(done) < whole:
         chosen = [choose(rank, turn) for rank in range(len(places))]
-        if not any(chosen):  # all wait for one that its limit holds back
+        if not any(chosen):  # all wait for a rank that its limit blocks
             chosen = [choose(rank, turn, beyond=True) for rank in range(len(places))]
             first = next(r for r, action in enumerate(chosen) if action)
             chosen = [a if r == first else None for r, a in enumerate(chosen)]
@@ -281,10 +285,10 @@ def _zero_bubble(
 
 
 class ScheduleInterleavedZeroBubble(_Schedule):
-    """Several stages a rank, which computes gradients of weights where it would wait
-    (Qi et al., "Zero bubble pipeline parallelism", 2023). It waits a third as long as
-    under ``ScheduleInterleaved1F1B``, if the parts take equally long, and holds at most
-    what the first rank holds there.
+    """Several stages per rank; computes gradients of weights instead of waiting (Qi et
+    al., "Zero bubble pipeline parallelism", 2023). If the parts take equal time, it
+    waits a third as long as ``ScheduleInterleaved1F1B``, and holds at most what the
+    first rank holds there.
     """
 
     @staticmethod
@@ -296,8 +300,8 @@ class ScheduleInterleavedZeroBubble(_Schedule):
 
 
 class ScheduleZBVZeroBubble(_Schedule):
-    """Two stages a rank: r and 2 * size - 1 - r, so that the last microbatch's way back
-    begins on the rank where it ended, and all ranks hold equally many (Qi et al.,
+    """Two stages per rank: r and 2 * size - 1 - r, so that backward begins on the rank
+    where forward ended, and all ranks hold equally many microbatches (Qi et al.,
     "Pipeline parallelism with controllable memory", 2024).
     """
 
@@ -315,8 +319,8 @@ class ScheduleZBVZeroBubble(_Schedule):
 
 
 class ScheduleDualPipeV(ScheduleZBVZeroBubble):
-    """Two stages a rank, placed as by ``ScheduleZBVZeroBubble``; in the steady state a
-    microbatch's forward and another's backward follow each other (the V-shaped half of
+    """Two stages per rank, placed as in ``ScheduleZBVZeroBubble``; in the steady state
+    one microbatch's forward alternates with another's backward (the V-shaped half of
     DeepSeek-AI, "DeepSeek-V3 technical report", 2024, section 3.2.1).
     """
 
@@ -341,18 +345,20 @@ class ScheduleDualPipeV(ScheduleZBVZeroBubble):
 
 
 class _DualPipeV:
-    """The plan of a rank, phase by phase. ``after``: how many ranks follow it."""
+    """The actions of a rank, phase by phase. ``after``: the number of ranks after
+    it.
+    """
 
     def __init__(self, own: list[int], num_stages: int, count: int) -> None:
         self._stages, self._count = own, count
         self._size, self._rank = num_stages // 2, own[0]
         self._after = self._size - 1 - self._rank
         self._next = dict.fromkeys([(k, s) for k in "FB" for s in own], 0)
-        self._weights: list[_Action] = []  # gradients that are to be computed
+        self._weights: list[_Action] = []  # pending gradients of weights
         self._made: list[_Action] = []
 
     def plan(self) -> list[_Action]:
-        """All actions: the pipeline fills, runs steadily and empties."""
+        """All actions: warm-up, steady state and drain."""
         after, before = self._after, self._rank + 1
         for _ in range(2 * after):
             self._forward(0)
@@ -399,7 +405,7 @@ class _DualPipeV:
             self._weights.append(("W", stage, number))
 
     def _weight(self) -> None:
-        """The oldest gradients of weights that are to be computed, if there are any."""
+        """The oldest pending gradients of weights, if there are any."""
         if self._weights:
             self._made.append(self._weights.pop(0))
 
@@ -411,7 +417,7 @@ _SCHEDULES = (
 
 
 def get_schedule_class(schedule_name: str) -> type[_Schedule]:
-    """The schedule of a name without "Schedule", in capital or small letters: "1F1B".
+    """The schedule class of a name without "Schedule", case-insensitive: "1F1B".
     ValueError if there is none.
     """
     names = {kind.__name__.removeprefix("Schedule"): kind for kind in _SCHEDULES}

@@ -1,4 +1,4 @@
-"""``PipelineStage``: a process's part of a model, and what it exchanges."""
+"""``PipelineStage``: a process's part of a model, and its communication."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _Facts = tuple[tuple[int, ...], Any, bool]  # shape, dtype, whether it has a gra
 
 
 class PipelineStage:
-    """Stage ``stage_index`` of ``num_stages``. Which rank of the group runs which
-    stages is the schedule's: rank r those of r, r + size, r + 2 * size, ... in most.
+    """Stage ``stage_index`` of ``num_stages``. The schedule places stages on ranks:
+    most place r, r + size, r + 2 * size, ... on rank r.
 
     The first stage gets the inputs of ``schedule.step``, the others the outputs of the
-    stage before. Shapes are found when the first microbatch runs, so examples of inputs
-    and outputs are not needed. ``dw_builder``: is called after a backward that leaves
-    out gradients of weights, and gives the function that computes them.
+    previous stage. Shapes are determined by the first microbatch, so examples of inputs
+    and outputs are not needed. ``dw_builder`` is called after a backward without
+    gradients of weights, and returns the function that computes them.
     """
 
     def __init__(
@@ -49,31 +49,33 @@ class PipelineStage:
             dist.get_world_size(group),
             dist.get_rank(group),
         )
-        self._facts: list[_Facts] | None = None  # of what is received
+        self._facts: list[_Facts] | None = None  # of received tensors
         self._has_told = False
         self._runs: dict[int, tuple[list[Any], list[Any]]] = {}
         self._weight_halves: dict[int, Callable[[], None]] = {}
         self._sent: list[tuple[Any, Any]] = []
         self.stage_index_to_group_rank: dict[int, int] = {}
-        # What stages of this process give each other: (from, to, microbatch).
+        # Tensors passed between stages of this process: (from, to, microbatch).
         self._given: dict[tuple[int, int, int], list[Any]] = {}
 
     @property
     def is_first(self) -> bool:
-        """Whether it gets the inputs."""
+        """Whether this is the first stage."""
         return self.stage_index == 0
 
     @property
     def is_last(self) -> bool:
-        """Whether it gives the outputs."""
+        """Whether this is the last stage."""
         return self.stage_index == self.num_stages - 1
 
     def begin(self) -> None:
-        """Before the microbatches of a step, whose shapes may be new."""
+        """Prepares a step, whose shapes may be new."""
         self._facts, self._has_told = None, False
 
     def join(self, ranks: dict[int, int], stages: list[PipelineStage]) -> None:
-        """Learn from a schedule which rank runs which stage, and which run here."""
+        """Receives from a schedule the rank of each stage, and the stages of this
+        process.
+        """
         self.stage_index_to_group_rank = ranks
         self._given = stages[0]._given
 
@@ -96,7 +98,7 @@ class PipelineStage:
             self._sent.append((work, sent))
 
     def _tag(self, step: int, *, sends: bool = True) -> int:
-        """Of what two neighbours send each other: ranks have several stages."""
+        """The tag of messages between two stages: ranks have several stages."""
         source = self.stage_index if sends else self.stage_index + step
         return 1 + 2 * source + ((step > 0) is sends)
 
@@ -112,7 +114,7 @@ class PipelineStage:
         return found
 
     def _tell_shapes(self, outputs: list[Any]) -> None:
-        """Tell the next stage what it will receive, once a step."""
+        """Sends shapes and dtypes to the next stage, once per step."""
         if self._has_told or self._is_here(1):
             return
         facts = [(tuple(x.shape), x.dtype, x.requires_grad) for x in outputs]
@@ -121,7 +123,7 @@ class PipelineStage:
         self._has_told = True
 
     def _shapes(self) -> list[_Facts]:
-        """What the stage before told."""
+        """Receives shapes and dtypes from the previous stage."""
         if self._is_here(-1):
             return []
         if self._facts is None:
@@ -133,7 +135,7 @@ class PipelineStage:
         return self._facts
 
     def forward(self, number: int, args: Any, kwargs: Any) -> Any:
-        """Runs a microbatch; its output."""
+        """Runs a microbatch forward; returns its output."""
         inputs = list(args)
         if not self.is_first:
             inputs = self._receive(self._shapes(), -1, number)
@@ -147,7 +149,7 @@ class PipelineStage:
         return output
 
     def backward(self, number: int, loss: Any = None) -> None:
-        """Runs a microbatch's backward: of its loss, or of received gradients."""
+        """Runs a microbatch backward, from its loss or from received gradients."""
         inputs, roots, gradients = self._backward_starts(number, loss)
         torch.autograd.backward(roots, gradients)
         self._send_gradients(inputs, number)
@@ -155,7 +157,7 @@ class PipelineStage:
             self.dw_builder()()
 
     def backward_input(self, number: int, loss: Any = None) -> None:
-        """The half of ``backward`` that the stage before waits for."""
+        """The first half of ``backward``, for which the previous stage waits."""
         inputs, roots, gradients = self._backward_starts(number, loss)
         if self.dw_builder is not None:
             torch.autograd.backward(roots, gradients)
@@ -172,9 +174,7 @@ class PipelineStage:
     def _backward_starts(
         self, number: int, loss: Any
     ) -> tuple[list[Any], list[Any], list[Any] | None]:
-        """A microbatch's inputs, and the tensors where backward starts with which
-        gradients.
-        """
+        """A microbatch's inputs, and backward's roots with their gradients."""
         inputs, outputs = self._runs.pop(number)
         if loss is not None:
             return inputs, [loss], None
@@ -189,7 +189,7 @@ class PipelineStage:
             self._send(grads, -1, number)
 
     def finish(self, divisor: int) -> None:
-        """Waits for what was sent, and divides the gradients."""
+        """Waits for sends, and divides the gradients by the number of microbatches."""
         for work, _ in self._sent:
             work.wait()
         self._sent = []

@@ -1,4 +1,4 @@
-"""``torch.distributed.rpc``: calls in other processes, references to values."""
+"""``torch.distributed.rpc``: remote procedure calls, remote references."""
 
 from pellucid.distributed.rpc import functions as functions
 from pellucid.distributed.rpc.agent import WorkerInfo

@@ -1,4 +1,4 @@
-"""A worker's end: it calls others, and runs what they call."""
+"""A worker's agent: calls other workers, and runs their calls."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from pellucid.distributed.errors import DistError, DistStoreError
 from pellucid.distributed.rpc import wire
 from pellucid.futures import Future
 
-_GREETING = struct.Struct("!Q?")  # the caller's number; whether it reads our memory
+_GREETING = struct.Struct("!Q?")  # the caller's rank; can it read our memory
 _YES, _NO = b"\1", b"\0"
-_LONG_CALL_SECONDS = 1e-3  # another thread reads on after so long
+_LONG_CALL_SECONDS = 1e-3  # seconds after which another thread continues reading
 
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """A worker's name and number."""
+    """A worker's name and rank."""
 
     name: str
     id: int
@@ -52,22 +52,22 @@ class _Waiter:
         self._lock.acquire()
 
     def wake(self, message: wire.Message | None) -> None:
-        """Hands the reply over; None: there will be none."""
+        """Delivers the reply; None if there will be none."""
         self.message, self.is_done = message, True
         self._lock.release()
 
     def wait(self, seconds: float) -> bool:
-        """Whether it was woken within so many seconds; 0 is for ever."""
+        """Whether it was woken within so many seconds; 0 means no limit."""
         return self._lock.acquire(timeout=seconds or -1)
 
 
 class _Peer:
     """The connection to a worker, for the calls of this one.
 
-    Who holds ``reading`` reads the replies, for all: a thread that waits for one of
-    them, and the agent's where none of those does. Who holds ``sending`` writes a call;
-    that may last until the worker reads, so replies never wait for it. ``lock`` is for
-    all else.
+    The holder of ``reading`` reads replies for all: a thread that waits for one, or the
+    agent's thread if none does. The holder of ``sending`` writes a call; it may block
+    until the worker reads, so replies never wait for it. ``lock`` guards everything
+    else.
     """
 
     def __init__(self, connection: socket.socket, worker: int, shown: str) -> None:
@@ -77,16 +77,16 @@ class _Peer:
         self.sending = threading.Lock()
         self.is_needed = threading.Semaphore(0)  # the agent's thread is, to read
         self.reads_ours = False  # the worker can read this one's memory
-        # With what the worker may need until it has answered.
+        # With objects that the worker may need until it has answered.
         self.waiting: dict[int, tuple[Future | _Waiter, Any]] = {}
         self.is_lost = False
 
     def lost(self) -> RuntimeError:
-        """What those who wait for its answers get."""
+        """The error for callers that wait for its replies."""
         return RuntimeError(f"worker {self.shown} has ended before it answered")
 
     def stop_reading(self) -> None:
-        """Gives ``reading`` back; replies that others wait for need another reader."""
+        """Releases ``reading``; pending replies need another reader."""
         with self.lock:
             self.reading.release()
             is_needed = bool(self.waiting) and not self.is_lost
@@ -97,9 +97,9 @@ class _Peer:
 class _Caller:
     """A connection from a worker, whose calls a few threads read and run in turn.
 
-    Who holds ``reading`` reads a call and runs it, its ``turn``: the time when it
-    began. If that takes long, the agent's watch gives ``reading`` to another thread.
-    Who holds ``sending`` writes a reply.
+    The holder of ``reading`` reads a call and runs it; ``turn`` is the start time. If
+    it takes long, the agent's watchdog passes ``reading`` to another thread. The holder
+    of ``sending`` writes a reply.
     """
 
     def __init__(self, connection: socket.socket) -> None:
@@ -112,7 +112,9 @@ class _Caller:
         self.worker = -1
 
     def hand_over(self, before: float) -> bool:
-        """Lets another thread read, if this one runs a call since then, or earlier."""
+        """Lets another thread read if the current call started at this time or
+        before.
+        """
         with self.lock:
             if self.turn is None or self.turn[0] > before:
                 return False
@@ -122,7 +124,7 @@ class _Caller:
 
 
 class Agent:
-    """Knows all workers by name once it is made."""
+    """The agent; knows all workers by name after construction."""
 
     def __init__(
         self, name: str, rank: int, size: int, store: Store, threads: int, host: str
@@ -134,11 +136,11 @@ class Agent:
         self._num_threads = threads
         self._lock = threading.Lock()
         self._peers: dict[int, _Peer] = {}
-        self._sent: dict[tuple[int, int], Any] = {}  # what results need until received
+        self._sent: dict[tuple[int, int], Any] = {}  # kept until received
         self._callers: set[_Caller] = set()
         self._num_calls, self._is_closed = 0, False
         self._ended: set[int] = set()  # workers whose connections have closed
-        self._is_active = threading.Event()  # calls come: there is something to watch
+        self._is_active = threading.Event()  # set when calls arrive, for the watchdog
         self._token = bytearray(secrets.token_bytes(wire.KEY_BYTES))
         if rank == 0:
             store.set("key", secrets.token_hex(wire.KEY_BYTES))
@@ -161,7 +163,7 @@ class Agent:
             raise RuntimeError(f"names of workers must differ: {self.workers}")
 
     def worker(self, to: Any) -> WorkerInfo:
-        """Of a name, a number or a WorkerInfo."""
+        """The WorkerInfo of a name, a rank or a WorkerInfo."""
         if isinstance(to, WorkerInfo):
             return to
         for worker in self.workers:
@@ -197,7 +199,7 @@ class Agent:
         return f"{name} ({host}, pid {pid})"
 
     def _readable_pid(self, number: int) -> int:
-        """Of a worker whose memory this one can read, else 0."""
+        """The pid of a worker whose memory this process can read, else 0."""
         *_, pid, address, token = self._addresses[number]
         found = bytearray(len(token) // 2)
         is_read = read_memory(pid, address, found)
@@ -206,7 +208,7 @@ class Agent:
     def call(
         self, to: WorkerInfo, function: Callable[..., Any], args: Any, kwargs: Any
     ) -> Future:
-        """A Future of ``function(*args, **kwargs)`` there."""
+        """Calls ``function(*args, **kwargs)`` on a worker; returns a Future."""
         future = Future()
         self._post(to, (function, args, kwargs), future).is_needed.release()
         return future
@@ -219,7 +221,7 @@ class Agent:
         kwargs: Any,
         seconds: float,
     ) -> Any:
-        """What ``function(*args, **kwargs)`` gives there, waited for by this thread;
+        """Calls ``function(*args, **kwargs)`` on a worker and waits in this thread;
         TimeoutError after so many seconds (0: never).
         """
         waiter = _Waiter()
@@ -252,7 +254,7 @@ class Agent:
                 if peer.is_lost:
                     raise ConnectionError("the connection has closed")
                 peer.waiting[number] = receiver, (held, content)
-            # Who waits does not change the memory meanwhile.
+            # A waiting caller does not change the memory meanwhile.
             is_sync = peer.reads_ours and isinstance(receiver, _Waiter)
             reads = is_sync and wire.is_to_be_read(content)
             kind = wire.CALL | (wire.READS if reads else 0)
@@ -277,7 +279,7 @@ class Agent:
             return bool(peer.waiting)
 
     def _read_for(self, peer: _Peer, waiter: _Waiter, seconds: float) -> bool:
-        """Reads until the waiter has its reply; False: not within so many seconds."""
+        """Reads until the waiter has its reply; False after so many seconds."""
         end = time.monotonic() + seconds
         try:
             while not waiter.is_done:
@@ -289,8 +291,8 @@ class Agent:
             peer.stop_reading()
 
     def _read_reply(self, peer: _Peer) -> bool:
-        """Hands a reply to its receiver. False: the peer has ended, as all who wait
-        have heard.
+        """Delivers a reply to its receiver. False if the peer has ended, after failing
+        all waiting callers.
         """
         try:
             message = peer.reader.receive()
@@ -305,7 +307,7 @@ class Agent:
                 if not receiver.is_abandoned:
                     receiver.wake(message)
                     return True
-                receiver = Future()  # nobody's
+                receiver = Future()  # no one waits for it
         try:
             self._pool.submit(self._settle, peer, receiver, message)
         except RuntimeError:  # shut down without waiting for answers
@@ -357,7 +359,7 @@ class Agent:
             self._add_thread(caller)
 
     def _watch(self) -> None:
-        """Calls that run for long do not keep others waiting."""
+        """The watchdog: long calls must not block others."""
         before = self._num_calls
         while not self._is_closed:
             self._is_active.wait()
@@ -368,13 +370,13 @@ class Agent:
                     self._fill_threads(caller)
             if not self._has_calls_since(before):
                 self._is_active.clear()
-                # A call that began before that saw no need to set it.
+                # A call that began earlier did not need to set it.
                 if self._has_calls_since(before) or self._is_closed:
                     self._is_active.set()
             before = self._num_calls
 
     def _has_calls_since(self, count: int) -> bool:
-        """Whether calls run, or came after so many."""
+        """Whether calls are running, or have arrived since a count."""
         callers = list(self._callers)
         return self._num_calls != count or any(c.turn is not None for c in callers)
 
@@ -391,7 +393,7 @@ class Agent:
             self._add_thread(caller)
 
     def _read_calls(self, caller: _Caller) -> None:
-        """Reads a call and runs it; then again, if no other thread reads meanwhile."""
+        """Reads and runs calls until another thread reads."""
         is_reading = False
         with contextlib.suppress(OSError, ValueError, RuntimeError):
             while True:
@@ -412,7 +414,7 @@ class Agent:
         caller.connection.close()
 
     def _run(self, caller: _Caller, message: wire.Message) -> bool:
-        """Runs a call; whether this thread still reads."""
+        """Runs a call; returns whether this thread still reads."""
         if message.kind == wire.RECEIVED:
             self._sent.pop((id(caller), message.number), None)
             return True
@@ -478,8 +480,8 @@ class Agent:
         answer(wire.RESULT, value)
 
     def _portable(self, error: Exception) -> Exception:
-        """With the worker and its traceback in the message, of the same type if that
-        takes one text.
+        """The exception with the worker's traceback in the message, of the same type if
+        its constructor takes one string.
         """
         text = "".join(traceback.format_exception(error))
         message = f"On {self.own}:\n{error!r}\n{text}"
@@ -493,18 +495,18 @@ class Agent:
     # Ending
 
     def later(self, run: Callable[[], None]) -> None:
-        """Runs it in a thread of the agent: for finalizers, which take no locks, since
-        the thread that they interrupt may hold them.
+        """Runs a function on an agent's thread: for finalizers, which must not take
+        locks, since the interrupted thread may hold them.
         """
         self._later.put(run)
 
     def _run_later(self) -> None:
         for run in iter(self._later.get, None):
-            with contextlib.suppress(Exception):  # nobody is there to hear of it
+            with contextlib.suppress(Exception):  # no one to report it to
                 run()
 
     def settle(self) -> None:
-        """Waits for the answers to all calls of this worker, and of its finalizers."""
+        """Waits for the replies to all calls of this worker and its finalizers."""
         is_reached = threading.Event()
         self.later(is_reached.set)
         is_reached.wait()
@@ -517,7 +519,7 @@ class Agent:
                         receiver.wait()
 
     def meet(self, name: str) -> None:
-        """Waits until all workers are here; RuntimeError when one has ended before."""
+        """Waits for all workers; RuntimeError if one has ended."""
         key = f"{name}/all"
         if self._store.add(f"{name}/count", 1) == self._size:
             self._store.set(key, "1")
@@ -529,7 +531,7 @@ class Agent:
                 return
             except DistStoreError:
                 ended = self._ended_workers()
-                if self._store.check([key]):  # they were here, and went on
+                if self._store.check([key]):  # they had arrived and continued
                     return
                 if ended:
                     shown = ", ".join(self._shown(number) for number in ended)
@@ -541,19 +543,17 @@ class Agent:
                     raise
 
     def _ended_workers(self) -> list[int]:
-        """Those that are known to have ended, or to have shut down."""
+        """The workers that are known to have ended or shut down."""
         gone = {n for n in self._readable if not self._readable_pid(n)}
         return sorted(gone | self._ended)
 
     def leave(self) -> None:
-        """Waits until all workers leave; worker 0, in whose process the store may be,
-        until the others have read so.
+        """Waits until all workers leave; worker 0, which may host the store, also until
+        the others have read this.
         """
         self.meet("end")
         if self.own.id == 0:
-            with contextlib.suppress(
-                DistError
-            ):  # a worker died that had met the others
+            with contextlib.suppress(DistError):  # a worker died after the barrier
                 if self._size > 1:
                     self._store.wait(["end/read"], datetime.timedelta(seconds=60))
             return
@@ -564,7 +564,7 @@ class Agent:
                 self._store.set("end/read", "1")
 
     def close(self) -> None:
-        """Ends the connections and the pool."""
+        """Closes the connections and the thread pool."""
         self._is_closed = True
         self._is_active.set()
         self._later.put(None)
@@ -585,12 +585,12 @@ class Agent:
 
 
 def is_error(reply: wire.Message) -> bool:
-    """Whether it is what the call raised."""
+    """Whether the reply is an exception of the call."""
     return reply.kind & ~wire.HOLDS == wire.ERROR
 
 
 def is_asynchronous(function: Any, args: Any) -> bool:
-    """Whether a call's Future is to be waited for: by ``async_execution``."""
+    """Whether to wait for the Future that a call returns (``async_execution``)."""
     named = getattr(function, "_is_async_execution", False)
     method = args[1] if len(args) > 1 and isinstance(args[1], str) else None
     if method is not None and getattr(function, "_calls_methods", False):

@@ -37,14 +37,14 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class BackendType(Enum):
-    """The names of backends; there is one."""
+    """The backend types; there is one."""
 
     TENSORPIPE = "tensorpipe"
 
 
 @dataclass
 class TensorPipeRpcBackendOptions:
-    """How many threads serve calls, how long calls may take, how workers meet."""
+    """Options: the number of threads, the timeout of calls, the rendezvous."""
 
     num_worker_threads: int = 16
     rpc_timeout: float = 60.0
@@ -56,7 +56,7 @@ class TensorPipeRpcBackendOptions:
 
 
 def _host(store: Store) -> str:
-    """The address that others call this worker at."""
+    """The address at which this worker accepts calls."""
     from pellucid.distributed._transport.choose import host_of, own_address
 
     known = host_of(store)
@@ -91,8 +91,8 @@ def init_rpc(
 
 
 def shutdown(graceful: bool = True, timeout: float = 0) -> None:
-    """Ends RPC on this worker; when ``graceful``, once all workers have called it and
-    had the answers to their calls. RuntimeError if one of them has ended before.
+    """Shuts RPC down on this worker; if ``graceful``, after all workers have called it
+    and received their replies. RuntimeError if one of them has ended before.
     """
     current = agent()
     try:
@@ -106,12 +106,12 @@ def shutdown(graceful: bool = True, timeout: float = 0) -> None:
 
 
 def get_worker_info(worker_name: str | None = None) -> WorkerInfo:
-    """Of a worker, this one by default."""
+    """The WorkerInfo of a worker, by default of this one."""
     return agent().own if worker_name is None else agent().worker(worker_name)
 
 
 def _require_initialized(fn: _F) -> _F:
-    """``fn``, refused until ``init_rpc``; libraries decorate their calls with it."""
+    """Decorates ``fn`` to raise before ``init_rpc``; used by libraries."""
 
     @wraps(fn)
     def checked(*args: Any, **kwargs: Any) -> Any:
@@ -122,6 +122,6 @@ def _require_initialized(fn: _F) -> _F:
 
 
 def async_execution(fn: _F) -> _F:
-    """Marks a function that gives a Future: callers get what the Future gets."""
+    """Marks a function that returns a Future: callers receive the Future's result."""
     fn._is_async_execution = True  # type: ignore[attr-defined]
     return fn

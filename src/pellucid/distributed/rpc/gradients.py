@@ -1,15 +1,16 @@
-"""Contexts of distributed autograd: which tensors left and arrived, and the pass back.
+"""Contexts of distributed autograd: sent and received tensors, and the backward pass.
 
-Where tensors leave in a message, they become roots of the context whose gradients come
-later (`LateGradients` of the engine); where they arrive, a node sends the gradients of
-all of the message back together. Each worker runs one pass, which waits for gradients
-whenever it can run nothing else.
+At the sender, the tensors of a message become roots of the context whose gradients
+arrive later (`LateGradients` of the engine). At the receiver, a node sends the
+gradients of all tensors of the message back together. Each worker runs one pass, which
+waits for gradients when it has nothing else to run.
 
-The worker that calls ``backward`` learns when all passes wait, by the algorithm of
-Dijkstra and Scholten: the message that wakes a waiting worker is answered when that
-waits again and all that it has sent has been answered, other messages at once. Messages
-without a gradient by then led to no root; the latest of them is given up, by a clock
-that arrives with every message (Lamport's), until none is left. Then all passes end.
+The worker that calls ``backward`` detects when all passes wait, by the algorithm of
+Dijkstra and Scholten: the message that wakes a waiting worker is acknowledged when that
+worker waits again and all its own messages are acknowledged; other messages are
+acknowledged immediately. Messages without a gradient by then contribute to no root; the
+latest of them, by a Lamport clock sent with every message, is marked as unused, until
+none is left. Then all passes end.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ from pellucid.distributed.rpc.api import async_execution
 from pellucid.distributed.rpc.references import agent
 from pellucid.futures import Future
 
-_COUNT_BITS = 48  # of a context's number; the worker that made it is above
+_COUNT_BITS = 48  # bits of a context's number; the bits above are the creating worker
 
-Message = tuple[int, int]  # when it was sent, by the context's clock there; by whom
-Gradients = Sequence[Tensor | None] | None  # of a message's tensors; None: of none
+Message = tuple[int, int]  # the sender's clock when it was sent; the sender
+Gradients = Sequence[Tensor | None] | None  # of a message's tensors, or None
 
 
 class Context:
@@ -43,7 +44,7 @@ class Context:
     def __init__(self, number: int) -> None:
         self.number = number
         self.lock = threading.Lock()
-        self.workers: set[int] = set()  # that messages went to or came from
+        self.workers: set[int] = set()  # workers with which messages were exchanged
         self.gradients: dict[Tensor, Tensor] = {}
         self.run: _Run | None = None
         self._clock = 0
@@ -54,7 +55,7 @@ class Context:
         return known, (self.number,)
 
     def tick(self) -> Message:
-        """A new message's name."""
+        """The id of a new message."""
         with self.lock:
             self._clock += 1
             return self._clock, agent().own.id
@@ -67,7 +68,7 @@ class Context:
         return _arrive, (self, message, len(tensors) - 1, facts)
 
     def arrive(self, message: Message, place: int, tensor: Tensor) -> Tensor:
-        """The tensor, whose gradient goes back to where it came from."""
+        """A received tensor, whose gradient is sent back to the sender."""
         with self.lock:
             self._clock = max(self._clock, message[0])
             self.workers.add(message[1])
@@ -86,7 +87,8 @@ class Context:
             return self.run
 
     def receive(self, message: Message, found: Gradients, retain_graph: bool) -> Future:
-        """Hands gradients to the pass, which starts with the first; its answer."""
+        """Passes gradients to the pass, which starts with the first; a Future of the
+        acknowledgement."""
         with self.lock:
             run, is_new = self.run, self.run is None
             if run is None:
@@ -110,8 +112,8 @@ class _Run:
         self.context, self.retain_graph = context, retain_graph
         self.done = Future()
         self.missing = dict.fromkeys(sent)
-        self.replies: deque[Future] = deque()  # to what the pass has sent
-        self.waker: Future | None = None  # the answer to the message that woke it
+        self.replies: deque[Future] = deque()  # acknowledgements of the pass's messages
+        self.waker: Future | None = None  # acknowledges the waking message
         self.leads, self.is_over = bool(roots), False
         self._roots, self._sent = roots, sent
         self._lock = threading.Lock()
@@ -123,7 +125,9 @@ class _Run:
     # Other threads
 
     def receive(self, message: Message | None, found: Any) -> Future:
-        """Queues gradients, or None for the end, and gives the answer's Future."""
+        """Queues gradients, or None for the end; returns the acknowledgement's
+        Future.
+        """
         answer = Future()
         with self._lock:
             self._queue.put((message, found))
@@ -140,7 +144,7 @@ class _Run:
     # The pass's own thread
 
     def settle(self) -> None:
-        """Runs the pass; who wakes it or waits for it learns of an error."""
+        """Runs the pass; errors are reported to its waker and waiters."""
         try:
             self.run()
         except Exception as error:
@@ -172,7 +176,9 @@ class _Run:
                 sums[leaf] = sums[leaf] + gradient if leaf in sums else gradient
 
     def _next_gradient(self) -> tuple[int, Tensor | None] | None:
-        """Called when the pass can run nothing: the next gradient of a sent tensor."""
+        """Called when the pass has nothing to run: the next gradient of a sent
+        tensor.
+        """
         while not self._ready:
             if self._queue.empty():
                 self._wait_for_replies()
@@ -192,7 +198,9 @@ class _Run:
         return self._ready.popleft()
 
     def _wait_for_replies(self) -> None:
-        """What was sent has been answered; then who woke this pass is answered."""
+        """Waits until all messages are acknowledged, then acknowledges the waking
+        message.
+        """
         while self.replies:
             self.replies.popleft().wait()
         with self._lock:
@@ -203,8 +211,8 @@ class _Run:
             waker.set_result(None)
 
     def _give_up_latest(self) -> bool:
-        """Where all passes wait: the latest message without gradients gets none. When
-        there is no such message, all other passes end.
+        """Called when all passes wait: marks the latest message without gradients as
+        unused. If there is none, ends all other passes.
         """
         number, own = self.context.number, agent().own.id
         found = {own: max(self.missing, default=None)}
@@ -236,7 +244,9 @@ class _Run:
 
 
 class _Arrival:
-    """A message's tensors here. Their nodes lead to one that sends all gradients."""
+    """The received tensors of a message. Their nodes share one that sends all
+    gradients.
+    """
 
     def __init__(self, context: Context, message: Message) -> None:
         self.context, self.message = context, message
@@ -244,7 +254,9 @@ class _Arrival:
         self.together: Tensor = _Together.apply(Tensor([]).requires_grad_(), self)
 
     def send_back(self) -> None:
-        """To the worker that the tensors came from; its answer is waited for later."""
+        """Sends gradients to the tensors' sender; its acknowledgement is awaited
+        later.
+        """
         gradients, self.gradients = self.gradients, {}
         found = [gradients.get(k) for k in range(max(gradients, default=-1) + 1)]
         run = self.context.run
@@ -254,7 +266,7 @@ class _Arrival:
 
 
 class _Together(Function):
-    """Runs behind the nodes of all tensors of a message."""
+    """The node after the nodes of all tensors of a message."""
 
     @staticmethod
     def forward(ctx: Any, leaf: Tensor, arrival: _Arrival) -> Tensor:
@@ -268,7 +280,7 @@ class _Together(Function):
 
 
 class _Arrived(Function):
-    """The tensor as it came; back, its gradient is laid with those of its message."""
+    """The identity; backward collects the gradient with those of its message."""
 
     @staticmethod
     def forward(
@@ -306,7 +318,7 @@ _counts = itertools.count()
 
 
 def new_context() -> Context:
-    """A context with a number that no other worker's has; this thread is in it."""
+    """Creates a context with a globally unique number and enters it in this thread."""
     if wire.recording_context() is not None:
         raise RuntimeError(
             "Already have an autograd context id for this thread: contexts do not nest"
@@ -326,7 +338,7 @@ def known(number: int) -> Context:
 
 
 def find(number: int) -> Context:
-    """The context; RuntimeError when it has ended or never was."""
+    """The context; RuntimeError if it has ended or does not exist."""
     context = _contexts.get(number)
     if context is None:
         raise RuntimeError(
@@ -337,7 +349,7 @@ def find(number: int) -> Context:
 
 
 def release(number: int) -> None:
-    """Forgets the context here and on the workers that its messages reached."""
+    """Releases the context here and on the workers that its messages reached."""
     with _lock:
         context = _contexts.pop(number, None)
     if context is None:
@@ -358,7 +370,7 @@ def backward(number: int, roots: Sequence[Tensor], retain_graph: bool) -> None:
     find(number).begin(roots, retain_graph).run()
 
 
-# What other workers are asked to do for a context.
+# Remote calls on other workers for a context.
 
 
 def _call(worker: WorkerInfo, function: Any, args: Any) -> Future:
@@ -374,12 +386,12 @@ def _arrive(context: Context, message: Message, place: int, facts: Any) -> Tenso
 
 @async_execution
 def receive(number: int, message: Message, found: Gradients, retain: bool) -> Future:
-    """The gradients of tensors that this worker has sent."""
+    """Receives the gradients of tensors that this worker has sent."""
     return find(number).receive(message, found, retain)
 
 
 def look(number: int) -> tuple[Message | None, set[int]]:
-    """The latest message whose gradients a pass here waits for, and the neighbours."""
+    """The latest message whose gradients are pending here, and the neighbours."""
     context = find(number)
     run = context.run
     missing = list(run.missing) if run is not None else []
@@ -388,7 +400,7 @@ def look(number: int) -> tuple[Message | None, set[int]]:
 
 @async_execution
 def finish(number: int) -> Future:
-    """The end of the pass here, if one runs."""
+    """Ends the local pass, if one is running."""
     run = find(number).run
     if run is None:
         ended = Future()

@@ -1,4 +1,4 @@
-"""Calls, and ``RRef``: a reference to a value that lives at its owner."""
+"""Remote calls, and ``RRef``: a reference to a value at its owner."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pellucid.distributed.rpc import wire
 from pellucid.distributed.rpc.agent import Agent, WorkerInfo
 from pellucid.futures import Future
 
-Identity = tuple[int, int]  # the creator's number, and a count of its own
+Identity = tuple[int, int]  # the creator's rank, and a counter
 
 
 class Table:
-    """The values that this worker owns, and how many refer to each."""
+    """The values that this worker owns, and their reference counts."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -31,7 +31,7 @@ class Table:
             return self._values.setdefault(identity, Future())
 
     def count(self, identity: Identity, change: int) -> None:
-        """Adds to the count; the value goes with the last reference."""
+        """Changes the count; the value is released with the last reference."""
         with self._lock:
             self._counts[identity] = self._counts.get(identity, 0) + change
             if self._counts[identity] == 0:
@@ -58,7 +58,7 @@ def agent() -> Agent:
 
 
 def result_of(future: Future, timeout: float) -> Any:
-    """Waits for it; ``timeout`` 0 is for ever."""
+    """Waits for it; ``timeout`` 0 means no limit."""
     done = threading.Event()
     future.add_done_callback(lambda _: done.set())
     seconds = _seconds(timeout)
@@ -85,8 +85,8 @@ def _ask(
     kwargs: dict[str, Any],
     timeout: float,
 ) -> Any:
-    """What the function gives there, waited for without a thread of the pool: those may
-    all be waiting so, for references that results have brought.
+    """Calls a function on a worker without using a thread of the pool: all of those may
+    be waiting in the same way, for references in results.
     """
     seconds = _seconds(timeout)
     try:
@@ -95,23 +95,23 @@ def _ask(
         raise _took_too_long(seconds) from None
 
 
-# What the owner is asked to do.
+# Remote calls on the owner.
 
 
 def add_reference(identity: Identity, change: int) -> None:
-    """At the owner: somebody refers to the value, or no longer does."""
+    """At the owner: adds or removes a reference."""
     State.table.count(identity, change)
 
 
 def fetch(identity: Identity) -> Any:
-    """At the owner: the value, once it is there."""
+    """At the owner: waits for the value."""
     return State.table.future(identity).wait()
 
 
 def create(
     identity: Identity, function: Callable[..., Any], args: Any, kwargs: Any
 ) -> None:
-    """At the owner: the value is what the function gives."""
+    """At the owner: computes the value by the function."""
     future = State.table.future(identity)
     try:
         future.set_result(function(*args, **kwargs))
@@ -121,7 +121,7 @@ def create(
 
 
 def call_method(reference: RRef, name: str, args: Any, kwargs: Any) -> Any:
-    """At the owner: a method of the value."""
+    """At the owner: calls a method of the value."""
     return getattr(reference.local_value(), name)(*args, **kwargs)
 
 
@@ -129,7 +129,7 @@ call_method._calls_methods = True  # type: ignore[attr-defined]
 
 
 class RRef:
-    """A reference to a value of any worker, which can be handed to any other.
+    """A reference to a value on any worker, which can be sent to any other worker.
 
     Example: ``rpc.remote("worker1", torch.ones, args=(2,)).to_here()``.
     """
@@ -147,14 +147,14 @@ class RRef:
 
     @classmethod
     def created_by(cls, owner: WorkerInfo, identity: Identity, done: Future) -> RRef:
-        """Of a value that the owner is making."""
+        """A reference to a value that the owner is computing."""
         made = cls.__new__(cls)
         made._set(owner, identity)
         made._created = done
         return made
 
     def owner(self) -> WorkerInfo:
-        """The worker with the value."""
+        """The worker that owns the value."""
         return self._owner
 
     def owner_name(self) -> str:
@@ -170,7 +170,9 @@ class RRef:
         return self._created is None or self._created.done()
 
     def confirm(self) -> None:
-        """Waits until the owner has made the value; what its maker raised is raised."""
+        """Waits until the owner has computed the value; raises the computation's
+        error.
+        """
         if self._created is not None:
             result_of(self._created, -1)
 
@@ -219,7 +221,7 @@ class RRef:
 
 
 def _forget(current: Agent, owner: WorkerInfo, identity: Identity) -> None:
-    """Notifies the owner of one reference less."""
+    """Notifies the owner that a reference was released."""
     if owner == current.own:
         add_reference(identity, -1)
     else:
@@ -227,7 +229,7 @@ def _forget(current: Agent, owner: WorkerInfo, identity: Identity) -> None:
 
 
 def _received(owner: int, identity: Identity) -> RRef:
-    """A reference that a message has brought: the owner is notified before use."""
+    """A reference received in a message: the owner is notified before use."""
     current = agent()
     worker = current.workers[owner]
     if worker == current.own:
@@ -272,7 +274,7 @@ def _checked(to: Any, func: Callable[..., Any]) -> WorkerInfo:
 
 
 class _Limited(Future):
-    """A Future whose ``wait`` has the call's timeout."""
+    """A Future whose ``wait`` has the timeout of the call."""
 
     def __init__(self, started: Future, timeout: float) -> None:
         super().__init__()
@@ -299,8 +301,8 @@ def rpc_sync(
     kwargs: Any = None,
     timeout: float = -1.0,
 ) -> Any:
-    """``func(*args, **kwargs)`` on worker ``to``. What it raises there is raised here,
-    with the worker's name and traceback.
+    """Calls ``func(*args, **kwargs)`` on worker ``to`` and waits. Its exception is
+    raised here, with the worker's name and traceback.
     """
     return _ask(_checked(to, func), func, tuple(args or ()), kwargs or {}, timeout)
 
@@ -312,7 +314,9 @@ def remote(
     kwargs: Any = None,
     timeout: float = -1.0,
 ) -> RRef:
-    """A reference to ``func(*args, **kwargs)``, which worker ``to`` makes and owns."""
+    """A reference to ``func(*args, **kwargs)``, which worker ``to`` computes and
+    owns.
+    """
     current = agent()
     worker = current.worker(to)
     identity = current.own.id, next(State.numbers)

@@ -1,8 +1,9 @@
 """Messages between workers: a header, a pickle, and the memory of large storages.
 
-A storage from 16 KiB on is not a part of the pickle: it is written from where it is,
-and received into the memory that the new storage has. Between processes of a machine
-the receiver copies those from 256 KiB on itself, if who sends them waits for that.
+Storages of at least 16 KiB are not part of the pickle: they are written from their
+memory and received directly into the memory of the new storage. Between processes of
+one machine the receiver itself copies storages of at least 256 KiB, if the sender waits
+for it.
 """
 
 from __future__ import annotations
@@ -25,31 +26,31 @@ from pellucid._tensor.dtype_names import TYPE_NAMES
 from pellucid.distributed._distributed import read_memory
 
 CALL, RESULT, ERROR, RECEIVED = range(4)
-# Added to a kind: the sender holds references and memory until it hears RECEIVED; the
-# receiver is to read the memory from the sender's, where its buffers' addresses are.
+# Added to a kind: the sender keeps references and memory until it gets RECEIVED; the
+# receiver reads the sender's memory at the given addresses.
 HOLDS, READS = 8, 16
 _HEADER = struct.Struct("!BQQQ")
 _LENGTH = struct.Struct("!Q")
 KEY_BYTES = 32
 _SEPARATE_BYTES = 1 << 14
 _READ_BYTES = 1 << 18
-_JOINED_BYTES = 1 << 16  # up to here one write is cheaper than two
+_JOINED_BYTES = 1 << 16  # below this size one write is cheaper than two
 _DTYPES = tuple(TYPE_NAMES)
 _DTYPE_CODES = {dtype: code for code, dtype in enumerate(_DTYPES)}
 
-# References that this thread is pickling: they are held until the receiver has them.
+# References that this thread is pickling: kept until the receiver has them.
 _pickling = threading.local()
 
 
 class Pickled(NamedTuple):
-    """A pickle, and the memory of the storages beside it."""
+    """A pickle, and the memory of separate storages."""
 
     data: bytes
     buffers: list[Any]
 
 
 class Message(NamedTuple):
-    """What has been received."""
+    """A received message."""
 
     kind: int
     number: int
@@ -57,11 +58,11 @@ class Message(NamedTuple):
 
 
 def note_reference(reference: Any) -> None:
-    """Called by a reference that is being pickled."""
+    """Called when a reference is pickled."""
     held = getattr(_pickling, "held", None)
     if held is None:
         raise RuntimeError(
-            "an RRef can be pickled in calls of torch.distributed.rpc alone"
+            "an RRef can only be pickled in calls of torch.distributed.rpc"
         )
     held.append(reference)
 
@@ -71,18 +72,18 @@ _recording = threading.local()
 
 
 def recording_context() -> Any:
-    """This thread's context, which notes tensors that leave in messages."""
+    """This thread's context, which records tensors sent in messages."""
     return getattr(_recording, "context", None)
 
 
 def set_recording_context(context: Any) -> None:
-    """Until it is set again."""
+    """Sets this thread's context."""
     _recording.context = context
 
 
 @contextmanager
 def recording(context: Any) -> Iterator[None]:
-    """Inside of the ``with`` block the thread is in another context, or in none."""
+    """A scope in which the thread is in another context, or in none."""
     before = recording_context()
     _recording.context = context
     try:
@@ -92,7 +93,7 @@ def recording(context: Any) -> Iterator[None]:
 
 
 def _bytes_of(storage: Any) -> Any:
-    """A buffer of the memory that lives as long as it is used."""
+    """A buffer that keeps its memory alive."""
     nbytes = storage.nbytes()
     return _C._tensor_over(storage, torch.uint8, 0, (nbytes,), (1,))._buffer(True)
 
@@ -102,9 +103,9 @@ def _needs_gradient(value: Any) -> bool:
 
 
 def _taker(buffers: list[Any]) -> Callable[[pickle.PickleBuffer], bool]:
-    """Whether a buffer becomes a part of the pickle; else it is added to the list. Not
-    a method: a pickler that refers to itself would hold its storages until they are
-    collected.
+    """Whether a buffer becomes a part of the pickle; otherwise it is added to the list.
+    Not a method: a cycle through the pickler would keep its storages until garbage
+    collection.
     """
 
     def take(buffer: pickle.PickleBuffer) -> bool:
@@ -118,8 +119,8 @@ def _taker(buffers: list[Any]) -> Callable[[pickle.PickleBuffer], bool]:
 
 
 class _Pickler(pickle.Pickler):
-    """Writes tensors as facts and storages as bytes, or beside the pickle; tensors that
-    share a storage still do. Globals, which pickles look up by name, are slow.
+    """Writes tensors as metadata and storages as bytes, in the pickle or separately;
+    tensors that share a storage still do. Globals, looked up by name, are slow.
     """
 
     def __init__(self, file: Any, buffers: list[Any]) -> None:
@@ -131,7 +132,9 @@ class _Pickler(pickle.Pickler):
         self._message: Any = None
 
     def _storage(self, storage: Any) -> tuple[int, Any]:
-        """Its number, and its content where it is new: True for the next buffer."""
+        """A storage's number, and its content if it is new: True means the next
+        buffer.
+        """
         address = storage._cdata
         known = self._storages.get(address)
         if known is not None:
@@ -147,7 +150,7 @@ class _Pickler(pickle.Pickler):
         return number, True
 
     def persistent_id(self, value: Any) -> Any:
-        """Of tensors, storages and dtypes."""
+        """The persistent ids of tensors, storages and dtypes."""
         kind = type(value)
         if kind is torch.Tensor:
             recorded = self._context is not None and value.requires_grad
@@ -220,7 +223,7 @@ def load(content: Pickled) -> Any:
 
 
 def is_to_be_read(content: Pickled) -> bool:
-    """Whether a receiver that can read the sender's memory does that."""
+    """Whether a receiver that can read the sender's memory should do so."""
     buffers = content.buffers
     return any(b.nbytes >= _READ_BYTES for b in buffers) and not any(
         b.readonly for b in buffers
@@ -228,13 +231,13 @@ def is_to_be_read(content: Pickled) -> bool:
 
 
 def address_of(buffer: Any) -> int:
-    """Of its first byte."""
+    """The address of the first byte."""
     return ctypes.addressof(ctypes.c_char.from_buffer(buffer))
 
 
 def send(connection: socket.socket, kind: int, number: int, content: Pickled) -> None:
-    """Writes a message; the caller holds the connection's lock, and the content until
-    it has been received, where the kind is of READS.
+    """Writes a message; the caller holds the connection's lock, and for kinds with
+    READS keeps the content until it has been received.
     """
     data, buffers = content
     header = _HEADER.pack(kind, number, len(data), len(buffers))
@@ -256,19 +259,19 @@ class Reader:
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
-        self.pid = 0  # of the other side, whose memory this one may read
+        self.pid = 0  # the other side's pid, if its memory can be read
         self._memory = bytearray(_JOINED_BYTES)
         self._view = memoryview(self._memory)
-        self._first = self._end = 0  # of what has arrived and was not read
+        self._first = self._end = 0  # received but unread bytes
         self._poll = select.poll()
         self._poll.register(connection, select.POLLIN)
 
     def waits(self, seconds: float) -> bool:
-        """Whether nothing arrives within so many seconds."""
+        """Whether nothing arrives for so many seconds."""
         return self._first == self._end and not self._poll.poll(1000 * seconds)
 
     def read(self, nbytes: int) -> bytes:
-        """So many bytes; ConnectionError when the other side has closed."""
+        """Receives so many bytes; ConnectionError if the other side has closed."""
         if nbytes > len(self._memory):
             found = bytearray(nbytes)
             self._read_into(memoryview(found))
@@ -312,7 +315,7 @@ class Reader:
         return memory
 
     def receive(self) -> Message:
-        """The next message; ConnectionError when the other side has closed."""
+        """The next message; ConnectionError if the other side has closed."""
         kind, number, nbytes, count = _HEADER.unpack(self.read(_HEADER.size))
         if not count:
             return Message(kind, number, Pickled(self.read(nbytes), []))

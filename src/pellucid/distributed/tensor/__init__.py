@@ -1,7 +1,7 @@
-"""``torch.distributed.tensor``: tensors whose parts processes hold.
+"""``torch.distributed.tensor``: distributed tensors.
 
-``_dtensor.py`` has the class, ``_dispatch.py`` what a call does, ``_rules.py`` how it
-is shared: by rules read off the op's declaration.
+``_dtensor.py`` has the class, ``_dispatch.py`` runs calls, ``_rules.py`` chooses their
+sharding by rules derived from the op's declaration.
 """
 
 from pellucid.distributed.tensor._api import (

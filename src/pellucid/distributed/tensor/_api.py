@@ -1,4 +1,4 @@
-"""Making DTensors of whole tensors, of modules' parameters, and of sizes."""
+"""Makes DTensors from full tensors, modules' parameters, and sizes."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def distribute_tensor(
     *,
     src_data_rank: int | None = 0,
 ) -> DTensor:
-    """A DTensor of a whole tensor, replicated by default: a leaf of the graph.
+    """A DTensor from a full tensor, replicated by default: a leaf of the graph.
 
     The values are those of the first process along each mesh dim; with
-    ``src_data_rank=None`` each process's own. Parts have the sizes of ``torch.chunk``.
+    ``src_data_rank=None`` each process's own. Shards have the sizes of ``torch.chunk``.
     """
     import pellucid.distributed as dist
 
@@ -32,7 +32,7 @@ def distribute_tensor(
     if isinstance(tensor, DTensor):
         if tensor.device_mesh != mesh or tensor.placements != placed:
             raise ValueError(
-                f"the tensor is distributed already, over {tensor.device_mesh} as "
+                f"the tensor is already distributed, over {tensor.device_mesh} as "
                 f"{tensor.placements}; use redistribute"
             )
         return tensor
@@ -60,11 +60,11 @@ def distribute_module(
     input_fn: Callable[..., Any] | None = None,
     output_fn: Callable[..., Any] | None = None,
 ) -> torch.nn.Module:
-    """Makes a module's parameters and buffers DTensors, replicated but for what
-    ``partition_fn(name, module, mesh)`` has made of them.
+    """Makes a module's parameters and buffers DTensors: those that
+    ``partition_fn(name, module, mesh)`` does not convert are replicated.
 
     ``input_fn(module, inputs, mesh)`` and ``output_fn(module, outputs, mesh)`` convert
-    what the module gets and gives.
+    the module's inputs and outputs.
     """
     mesh = current_mesh() if device_mesh is None else device_mesh
     for name, part in module.named_modules():
@@ -144,7 +144,9 @@ def full(
 
 
 def _drawn(draw: Any, size: Any, mesh: Any, placements: Any, options: Any) -> DTensor:
-    """All processes draw the whole, so that its values do not depend on the mesh."""
+    """All processes draw the full tensor, so that its values do not depend on the
+    mesh.
+    """
     mesh = current_mesh() if mesh is None else mesh
     return distribute_tensor(
         draw(*size, **options), mesh, placements, src_data_rank=None

@@ -1,8 +1,8 @@
-"""What a call on DTensors does: operands move to where the op's rule wants them, the op
-runs on this process's parts, and the parts of the results become DTensors.
+"""Runs a call on DTensors: operands are redistributed as the op's rule requires, the op
+runs on local shards, and its results become the local shards of DTensors.
 
-Gradients are those of the parts: moves have gradients of their own, and a replicated
-operand of shared work sums its gradient over the processes that share it.
+Gradients are those of the local shards: redistributions have gradients of their own,
+and a replicated operand of sharded work sums its gradient over the processes.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _implicit = _Implicit()
 
 @contextmanager
 def implicit_replication() -> Iterator[None]:
-    """Inside of the ``with`` block plain tensors beside DTensors are taken to be
-    replicated: the same on all processes.
+    """A scope in which plain tensors among DTensors are treated as replicated: the same
+    on all processes.
     """
     before, _implicit.is_on = _implicit.is_on, True
     try:
@@ -50,7 +50,7 @@ def implicit_replication() -> Iterator[None]:
 
 
 class _Op:
-    """What calls read of a function's schema."""
+    """The facts of a function's schema that calls use."""
 
     def __init__(self, func: Any) -> None:
         schema = func._schema
@@ -86,7 +86,7 @@ class _Call:
         )
 
     def _flatten(self, args: Any, kwargs: Any) -> None:
-        """Arguments are values, or lists of them."""
+        """The arguments, flattened: values, or lists of values."""
         leaves: list[Any] = []
         lengths = []
         for value in (*args, *kwargs.values()):
@@ -110,7 +110,7 @@ class _Call:
                 f"{self.func}: got mixed torch.Tensor and DTensor, need to convert all "
                 "torch.Tensor to DTensor before calling distributed operators! "
                 "distribute_tensor and DTensor.from_local do; implicit_replication() "
-                "takes them as equal on all processes."
+                "treats them as equal on all processes."
             )
         if spec.mesh is not self.mesh and not (
             self.op.is_on_lists or spec.mesh == self.mesh
@@ -122,7 +122,7 @@ class _Call:
         return spec  # type: ignore[no-any-return]
 
     def key(self) -> Any:
-        """What decides how it runs."""
+        """The key that determines how it runs."""
         others = [
             None if isinstance(leaf, _Tensor) else (type(leaf), leaf)
             for leaf in self.leaves
@@ -151,7 +151,7 @@ class _Call:
         return values[:count], dict(zip(self._keywords, values[count:], strict=True))
 
     def moved(self, needs: Any) -> list[Any]:
-        """Its parts under other placements."""
+        """Local shards under other placements."""
         return [
             redistribute_local(local, spec.mesh, spec.shape, spec.placements, need)
             for local, spec, need in zip(self.locals, self.specs, needs, strict=True)
@@ -244,11 +244,11 @@ def _wrapped(call: _Call, shared: _rules.Shared, made: Any, wrap: Wrap) -> Any:
 
 
 def _view(func: Any, args: Any, kwargs: Any, is_same: bool) -> tuple[Any, bool]:
-    """The result, and whether it is of the operands as they are."""
+    """The result, and whether the operands needed no redistribution."""
     try:
         return func(*args, **kwargs), is_same
     except RuntimeError:
-        # The whole's strides would allow the view; those of the part do not.
+        # The full tensor's strides allow the view; those of the shard do not.
         args = pytree.tree_map(
             lambda x: x.contiguous() if isinstance(x, _Tensor) else x, args
         )
@@ -265,7 +265,7 @@ def _entered(part: Any, mesh: Any, need: Any, is_shared: tuple[bool, ...]) -> An
 
 
 def _localise(call: _Call, args: Any, kwargs: Any, numbers: dict[str, int]) -> None:
-    """Puts the sizes of parts in place of those of the whole."""
+    """Replaces sizes of the full tensor by those of shards."""
     for number, size in numbers.items():
         name, _, element = number.partition("[")
         position = call.op.names.index(name)
@@ -279,7 +279,7 @@ def _localise(call: _Call, args: Any, kwargs: Any, numbers: dict[str, int]) -> N
 
 
 def _with_own_seed(call: _Call, splits: Sequence[bool], args: Any, kwargs: Any) -> Any:
-    """Processes with different parts draw different numbers; all streams advance."""
+    """Processes with different shards draw different numbers; all streams advance."""
     place = 0
     for mesh_dim, is_split in enumerate(splits):
         if is_split:
@@ -292,7 +292,7 @@ def _with_own_seed(call: _Call, splits: Sequence[bool], args: Any, kwargs: Any) 
 
 
 def _whole(call: _Call, wrap: Wrap) -> Any:
-    """An op without a declaration runs on whole tensors, on every process."""
+    """Runs an op without a declaration on full tensors, on every process."""
     whole = (Replicate(),) * call.mesh.ndim
     if len(call.specs) == 1 and (call.op.is_written or call.op.name.endswith("_like")):
         return _filled(call, wrap)
@@ -311,7 +311,7 @@ def _whole(call: _Call, wrap: Wrap) -> Any:
 
 
 def _filled(call: _Call, wrap: Wrap) -> Any:
-    """An op that gives a tensor's elements new values, or makes one like it."""
+    """Runs an op that overwrites a tensor's elements, or makes a tensor like it."""
     (spec,) = call.specs
     if any(isinstance(placement, Partial) for placement in spec.placements):
         _refuse_write(call)
@@ -337,8 +337,8 @@ def _refuse_write(call: _Call) -> NoReturn:
 
 
 def _each(call: _Call, wrap: Wrap) -> Any:
-    """An op on lists: each list's tensors have the placements of the first one's; plain
-    tensors among them stay what they are.
+    """Runs an op on lists: each list's tensors have the placements of the first list's;
+    plain tensors among them are unchanged.
     """
     first = next(a for a in call.with_tensors(call.specs)[0] if isinstance(a, list))
     needs: list[tuple[Placement, ...]] = []
@@ -372,7 +372,7 @@ def _chunk(x: Any, chunks: int, dim: int = 0) -> list[Any]:
     return _split(x, -(-x.shape[dim] // chunks) or 1, dim)
 
 
-# Ops that the runtime makes of views, by the views that they are made of.
+# Ops that the runtime derives from views, by their views.
 _MEANINGS: dict[str, Callable[..., Any]] = {
     "split": _split,
     "split_with_sizes": _split,

@@ -1,8 +1,8 @@
-"""``DTensor``: a tensor whose parts processes of a mesh hold.
+"""``DTensor``: a tensor distributed over the processes of a mesh.
 
-It has the whole's shape and dtype, and no memory: ops reach ``__torch_dispatch__``
-(``_dispatch.py``). Autograd is that of the part: ``requires_grad``, ``grad`` and hooks
-are the part's.
+It has the full tensor's shape and dtype, and no memory: ops reach
+``__torch_dispatch__`` (``_dispatch.py``). Autograd runs on the local shard:
+``requires_grad``, ``grad`` and hooks are the shard's.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pellucid.distributed.tensor.placement_types import (
 def whole_shape(
     local: Any, mesh: DeviceMesh, placements: Sequence[Placement]
 ) -> tuple[int, ...]:
-    """The whole's shape where all parts have the same one."""
+    """The full shape, if all shards have equal shapes."""
     shape = list(local.shape)
     for mesh_dim, placement in enumerate(placements):
         if isinstance(placement, Shard):
@@ -37,9 +37,10 @@ def whole_shape(
 
 
 class DTensor(torch.Tensor):
-    """A tensor of which this process holds a part, ``to_local()``.
+    """A tensor of which this process holds a shard, ``to_local()``.
 
-    ``distribute_tensor`` makes one of a whole tensor, ``DTensor.from_local`` of parts.
+    Made from a full tensor by ``distribute_tensor``, from shards by
+    ``DTensor.from_local``.
 
     Example::
 
@@ -48,8 +49,8 @@ class DTensor(torch.Tensor):
         (x @ x.t()).sum().backward()
     """
 
-    __slots__ = ("_local_tensor", "_spec")  # which C++ reads (python/part_calls.h)
-    _observes = True  # ops arrive as they are declared, not as what they are made of
+    __slots__ = ("_local_tensor", "_spec")  # read by C++ (python/part_calls.h)
+    _observes = True  # ops arrive undecomposed
     _local_tensor: torch.Tensor
     _spec: Spec
 
@@ -72,7 +73,7 @@ class DTensor(torch.Tensor):
     ) -> Any:
         return dispatch(func, args, kwargs, DTensor)
 
-    # Making and reading
+    # Construction and access
 
     @staticmethod
     def from_local(
@@ -84,10 +85,10 @@ class DTensor(torch.Tensor):
         shape: Sequence[int] | None = None,
         stride: Sequence[int] | None = None,
     ) -> DTensor:
-        """A DTensor of this process's part; gradients go back to it.
+        """A DTensor from this process's shard; gradients pass to it.
 
-        ``shape`` is the whole's, needed where parts differ in size. With ``run_check``
-        replicated parts are those of the first process.
+        ``shape`` is the full shape, needed if shards differ in size. With ``run_check``
+        replicated values are broadcast from the first process.
         """
         mesh = current_mesh() if device_mesh is None else device_mesh
         placed = checked_placements(mesh, placements, local_tensor.ndim)
@@ -97,10 +98,10 @@ class DTensor(torch.Tensor):
         return DTensor(local_tensor, spec_of(local_tensor, mesh, placed, whole))
 
     def to_local(self, *, grad_placements: Any = None) -> torch.Tensor:
-        """This process's part; a gradient that reaches it is that of the DTensor.
+        """This process's shard; its gradient passes to the DTensor.
 
-        ``grad_placements`` says what the gradient is, where it is not placed like the
-        tensor: ``Partial()`` for the part of a sum.
+        ``grad_placements`` are the placements of the gradient if they differ from the
+        tensor's: ``Partial()`` for a partial sum.
         """
         local = self._local_tensor
         if grad_placements is None:
@@ -111,7 +112,7 @@ class DTensor(torch.Tensor):
         return placed
 
     def full_tensor(self, *, grad_placements: Any = None) -> torch.Tensor:
-        """The whole, on every process."""
+        """The full tensor, on every process."""
         whole = self.redistribute(placements=[Replicate()] * self.device_mesh.ndim)
         return whole.to_local(grad_placements=grad_placements)
 
@@ -122,10 +123,10 @@ class DTensor(torch.Tensor):
         *,
         async_op: bool = False,
     ) -> DTensor:
-        """The same tensor under other placements. Gradients go the way back."""
+        """The same tensor under other placements; gradients are redistributed back."""
         mesh, _, shape, _ = self._spec
         if device_mesh is not None and device_mesh != mesh:
-            raise NotImplementedError("a DTensor stays on its mesh")
+            raise NotImplementedError("a DTensor cannot change its mesh")
         if placements is None:
             raise RuntimeError("placements is needed for redistribute!")
         target = checked_placements(mesh, placements, self.ndim)
@@ -141,15 +142,15 @@ class DTensor(torch.Tensor):
 
     @property
     def device_mesh(self) -> DeviceMesh:
-        """The processes that hold it."""
+        """The mesh of processes."""
         return self._spec.mesh  # type: ignore[no-any-return]
 
     @property
     def placements(self) -> tuple[Placement, ...]:
-        """How each mesh dim holds it."""
+        """One placement per mesh dim."""
         return self._spec.placements
 
-    # Autograd, which is the part's
+    # Autograd, which runs on the shard
 
     def _alike(self, local: Any) -> Any:
         return None if local is None else DTensor(local, self._spec)
@@ -170,7 +171,7 @@ class DTensor(torch.Tensor):
 
     @property
     def grad(self) -> Any:
-        """The gradient, placed as the tensor is; a partial sum's is replicated."""
+        """The gradient, with the tensor's placements; replicated for a partial sum."""
         local = self._local_tensor.grad
         known = self.__dict__.get("_known_grad")
         if known is None or known._local_tensor is not local:
@@ -185,12 +186,12 @@ class DTensor(torch.Tensor):
         self._local_tensor.grad = None if value is None else value._local_tensor
 
     def _with_gradient(self, local: Any) -> DTensor:
-        """The gradient whose part ``local`` is."""
+        """The gradient with the shard ``local``."""
         mesh, placements, shape, _ = self._spec
         return DTensor(local, spec_of(local, mesh, _of_gradient(placements), shape))
 
     def _root_part(self, gradient: Any) -> tuple[Any, Any]:
-        """The part as a root of backward, and its gradient."""
+        """The shard as a root of backward, and its gradient."""
         if gradient is None and self.numel() != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         local = self._local_tensor
@@ -203,17 +204,17 @@ class DTensor(torch.Tensor):
 
     @property  # type: ignore[misc]
     def grad_fn(self) -> Any:
-        """The part's node."""
+        """The shard's node."""
         return self._local_tensor.grad_fn
 
     @property  # type: ignore[misc]
     def is_leaf(self) -> bool:
-        """Whether no op made it."""
+        """Whether it is a leaf of the graph."""
         return self._local_tensor.is_leaf
 
     @property
     def data(self) -> Any:
-        """The same values without the graph."""
+        """A detached DTensor of the same values."""
         return self._alike(self._local_tensor.data)
 
     @data.setter
@@ -222,7 +223,7 @@ class DTensor(torch.Tensor):
         self._spec = value._spec
 
     def retain_grad(self) -> None:
-        """Keeps the gradient of a result."""
+        """Retains the gradient of a result."""
         self._local_tensor.retain_grad()
 
     def backward(
@@ -232,7 +233,7 @@ class DTensor(torch.Tensor):
         create_graph: bool = False,
         inputs: Any = None,
     ) -> None:
-        """Computes gradients of what it was made of, on all processes together."""
+        """Computes gradients, on all processes together."""
         local, own = self._root_part(gradient)
         leaves = None if inputs is None else [x._local_tensor for x in inputs]
         local.backward(own, retain_graph, create_graph, leaves)
@@ -247,7 +248,7 @@ class DTensor(torch.Tensor):
         return self._local_tensor.register_hook(run)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Any], None]) -> Any:
-        """Calls ``hook(self)`` when the gradient has been added."""
+        """Calls ``hook(self)`` after the gradient was accumulated."""
         return self._local_tensor.register_post_accumulate_grad_hook(
             lambda _: hook(self)
         )
@@ -255,15 +256,15 @@ class DTensor(torch.Tensor):
     # Values
 
     def item(self) -> Any:
-        """The number of a tensor with one element."""
+        """The value of a tensor with one element."""
         return self.full_tensor().item()
 
     def tolist(self) -> Any:
-        """The whole's elements."""
+        """The elements of the full tensor."""
         return self.full_tensor().tolist()
 
     def numpy(self, *, force: bool = False) -> Any:
-        """The whole as an array."""
+        """The full tensor as an array."""
         return self.full_tensor().numpy(force=force)
 
     def __bool__(self) -> bool:
@@ -296,7 +297,7 @@ _C._set_part_class(DTensor, "_local_tensor", "_spec")
 
 
 def _of_gradient(placements: Sequence[Placement]) -> list[Placement]:
-    """Of the gradient of a tensor: of a partial sum it is the whole's."""
+    """The placements of a gradient: replicated for a partial sum."""
     return [Replicate() if p.is_partial() else p for p in placements]
 
 
@@ -325,7 +326,7 @@ class _GradientOf(torch.autograd.Function):
 def part_sizes(
     mesh: DeviceMesh, placements: Sequence[Placement], shape: Sequence[int]
 ) -> list[int]:
-    """The sizes of this process's part."""
+    """The sizes of this process's shard."""
     return [
         local_size(mesh, placements, shape, dim, mesh.ndim) for dim in range(len(shape))
     ]

@@ -1,7 +1,8 @@
-"""Moves of one mesh dim's parts: collectives of local tensors, with gradients.
+"""Redistributions along one mesh dim: collectives of local tensors, with gradients.
 
-The gradient of a replicated value is replicated, that of a part is that part of it, and
-that of a partial sum is the whole gradient: so each move's backward is another move.
+The gradient of a replicated value is replicated, that of a shard is the same shard of
+the gradient, and that of a partial sum is the full gradient: so each move's backward is
+another move.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ _OPS = {
 
 
 class Line(NamedTuple):
-    """The processes along one mesh dim: their group, their number, this one's place."""
+    """The processes along one mesh dim: their group, their number, this one's index."""
 
     group: Any
     size: int
     place: int
 
     def part(self, whole: int, place: int | None = None) -> tuple[int, int]:
-        """The size of a process's part of so many elements, and its first."""
+        """The size and offset of a process's shard of so many elements."""
         own = self.place if place is None else place
         return Shard.local_shard_size_and_offset(whole, self.size, own)
 
@@ -65,7 +66,7 @@ def _reduced(line: Line, x: Any, op: str) -> Any:
 
 
 class Gather(Function):
-    """Parts to the whole."""
+    """Shards to the full tensor: all_gather."""
 
     @staticmethod
     def forward(ctx: Any, line: Line, dim: int, whole: int, part: Any) -> Any:
@@ -78,7 +79,7 @@ class Gather(Function):
 
 
 class Slice(Function):
-    """The whole to this process's part."""
+    """The full tensor to this process's shard."""
 
     @staticmethod
     def forward(ctx: Any, line: Line, dim: int, whole: Any) -> Any:
@@ -91,13 +92,16 @@ class Slice(Function):
 
 
 class Join(Function):
-    """Partial values to their combination."""
+    """Partial values to their combination: all_reduce."""
 
     @staticmethod
     def forward(ctx: Any, line: Line, op: str, partial: Any) -> Any:
         ctx.op, ctx.size = op, line.size
         total = _reduced(line, partial, op)
-        if op not in ("sum", "avg"):  # who has the greatest element is not known
+        if op not in (
+            "sum",
+            "avg",
+        ):  # which process has the extreme is unknown
             ctx.mark_non_differentiable(total)
         return total
 
@@ -107,7 +111,7 @@ class Join(Function):
 
 
 class JoinPart(Function):
-    """Partial sums to this process's part of their sum."""
+    """Partial sums to this process's shard of their sum: reduce_scatter."""
 
     @staticmethod
     def forward(ctx: Any, line: Line, dim: int, op: str, partial: Any) -> Any:
@@ -129,7 +133,7 @@ class JoinPart(Function):
 
 
 class Part(Function):
-    """The whole as partial sums: the first process's, and zeros."""
+    """The full tensor as partial sums: on the first process, zeros elsewhere."""
 
     @staticmethod
     def forward(ctx: Any, line: Line, whole: Any) -> Any:
@@ -141,7 +145,7 @@ class Part(Function):
 
 
 class Exchange(Function):
-    """Parts along one dim to parts along another."""
+    """Shards along one dim to shards along another: all_to_all."""
 
     @staticmethod
     def forward(ctx: Any, line: Line, dims: Any, whole: int, part: Any) -> Any:
@@ -167,7 +171,7 @@ class Exchange(Function):
 
 
 class Enter(Function):
-    """A replicated operand of work that is shared: its gradients are summed."""
+    """A replicated operand of sharded work: the identity; gradients are summed."""
 
     @staticmethod
     def forward(ctx: Any, line: Line, whole: Any) -> Any:

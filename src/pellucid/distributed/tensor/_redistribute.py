@@ -1,4 +1,4 @@
-"""From one set of placements to another, one mesh dim at a time."""
+"""Redistributes from one set of placements to another, one mesh dim at a time."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def redistribute_local(
     current: Sequence[Placement],
     target: Sequence[Placement],
 ) -> Any:
-    """This process's part under other placements; its gradient goes the way back."""
+    """This process's shard under other placements; gradients are redistributed back."""
     if tuple(current) == tuple(target):
         return local
     have = list(current)
@@ -72,7 +72,7 @@ def _open(
     target: Sequence[Placement],
     mesh_dim: int,
 ) -> Any:
-    """Undoes what a mesh dim holds, or moves it at once where others do not mind."""
+    """Replicates along a mesh dim, or moves directly if other mesh dims allow."""
     now, want = have[mesh_dim], target[mesh_dim]
     line = line_of(mesh, mesh_dim)
     if isinstance(now, Shard):

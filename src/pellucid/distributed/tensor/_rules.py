@@ -1,6 +1,6 @@
-"""How a call on DTensors is shared: plans of the op's declaration, by the call's key.
+"""Chooses the sharding of a call on DTensors: plans from the op's declaration, by key.
 
-``pellucid_compiler/transforms/shard.py`` reads the rules off the op's Graph; this
+``pellucid_compiler/transforms/shard.py`` derives the rules from the op's Graph; this
 module finds the declaration of a call and chooses a plan for each mesh dim.
 """
 
@@ -28,7 +28,7 @@ _NAMES = {code: dtype.name for code, dtype in enumerate(DTYPES)}
 
 
 class Shared(NamedTuple):
-    """How a call runs on parts.
+    """How a call runs on shards.
 
     ``needs``: placements of each tensor argument, in order; ``is_shared``: the mesh
     dims whose processes do different work. ``numbers``: the sizes that change, by
@@ -40,7 +40,7 @@ class Shared(NamedTuple):
     numbers: dict[str, int]
     results: tuple[tuple[tuple[Placement, ...], tuple[int, ...]], ...]
     kind: str
-    staged: StagedRule | None = None  # where values are combined inside of the op
+    staged: StagedRule | None = None  # if values are combined inside the op
 
 
 def _state(placement: Placement) -> State:
@@ -58,7 +58,7 @@ def _placement(state: State) -> Placement:
 
 
 def _candidates(name: str, overload: str) -> list[Op]:
-    """Declarations that may be meant: an in-place form's is that of its op."""
+    """Candidate declarations: an in-place form has that of its op."""
     found = []
     for base in dict.fromkeys((name, name.removesuffix("_"))):
         full = f"{base}.{overload}" if overload else base
@@ -69,7 +69,7 @@ def _candidates(name: str, overload: str) -> list[Op]:
 
 
 def _traced(name: str, overload: str, args: Any, kwargs: Any) -> Any:
-    """(op, call, Graph) of the first declaration that takes the call; None if none."""
+    """(op, call, Graph) of the first declaration that accepts the call, or None."""
     import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
 
     for op in _candidates(name, overload):
@@ -93,9 +93,9 @@ def share(
     written: int = -1,
     has_gradient: bool = False,
 ) -> Shared | None:
-    """A call's way to run. ``given``: the placements of its tensors, in order;
-    ``sizes``: of the mesh; ``written``: which tensor is written in place. None for an
-    op that is not declared.
+    """The rule of a call. ``given``: the placements of its tensors, in order;
+    ``sizes``: of the mesh; ``written``: the tensor that is written in place. None for
+    an op without a declaration.
     """
     found = _traced(name, overload, args, kwargs)
     if found is None:
@@ -144,7 +144,7 @@ def _staged(
     sizes: Sequence[int],
     has_gradient: bool,
 ) -> StagedRule | None:
-    """The best plan in stages along the only mesh dim that splits an operand."""
+    """The best staged plan along the only mesh dim that shards an operand."""
     used = [
         mesh_dim
         for mesh_dim in range(len(sizes))
@@ -196,14 +196,14 @@ def _choose(
     written: int,
     has_gradient: bool,
 ) -> Plan:
-    """The cheapest plan; among equal ones that which moves fewest operands."""
+    """The cheapest plan; ties are resolved by the fewest redistributions."""
 
     def fits(plan: Plan) -> bool:
         if has_gradient and any(
             isinstance(state, Joined) and state.combine != "sum"
             for state in (*plan.results, *plan.needs)
         ):
-            return False  # who has the greatest element is not known
+            return False  # the process with the extreme element is not known
         return written < 0 or plan.results[0] == plan.needs[written] == states[written]
 
     def rank(plan: Plan) -> tuple[float, int, int]:
@@ -219,5 +219,5 @@ def _choose(
 
 
 def like(dtype: str, shape: Sequence[int]) -> TensorLike:
-    """What replaces a tensor when a call is specialised."""
+    """A placeholder for a tensor when a call is specialised."""
     return TensorLike(dtype, tuple(shape))

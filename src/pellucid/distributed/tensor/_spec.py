@@ -1,4 +1,4 @@
-"""What a DTensor is of: its mesh, placements, whole shape and strides."""
+"""The spec of a DTensor: its mesh, placements, full shape and strides."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pellucid.distributed.tensor.placement_types import Placement, Replicate, Sh
 
 
 class Spec(NamedTuple):
-    """A DTensor without its values. ``spec_of`` gives one object for equal ones on a
+    """A DTensor without its values. ``spec_of`` returns one object for equal specs on a
     mesh: they are compared by identity, here and in C++ (python/part_calls.h).
     """
 
@@ -23,7 +23,7 @@ _MOST_SPECS = 4096  # of a mesh
 
 
 def whole_strides(local: Any, shape: Sequence[int]) -> tuple[int, ...]:
-    """Dense strides of the whole in the order that the part's memory has."""
+    """Dense strides of the full tensor in the order of the shard's memory."""
     order = sorted(range(len(shape)), key=lambda d: (local.stride(d), -d))
     strides, step = [0] * len(shape), 1
     for dim in order:
@@ -37,7 +37,7 @@ def whole_strides(local: Any, shape: Sequence[int]) -> tuple[int, ...]:
 def spec_of(
     local: Any, mesh: Any, placements: Sequence[Placement], shape: Sequence[int]
 ) -> Spec:
-    """The spec of a part whose whole has the shape."""
+    """The spec of a shard of a tensor with the full shape."""
     return known_spec(
         mesh, tuple(placements), tuple(shape), whole_strides(local, shape)
     )

@@ -1,10 +1,10 @@
-"""Ops that combine values inside: their stages run on parts, and collectives between
-them, each of one number a row in a softmax, a norm, a loss or attention over a split
-dim.
+"""Ops that combine values inside: their stages run on shards, with collectives between
+them, each of one number per row in a softmax, a norm, a loss or attention over a
+sharded dim.
 
-The plans and the stages' ops are the engine's (specialise/staged.py). A stage is an op
-like any other, with derivatives of its own; what is combined is moved by `_moves.py`,
-so gradients talk as little as values.
+The engine derives the plans and the stages' ops (specialise/staged.py). A stage is an
+ordinary op with derivatives; `_moves.py` combines values, so gradients need as little
+communication as values.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def staged_rule(plan: Staged, mesh_dim: int) -> StagedRule:
 
 
 def run_staged(rule: StagedRule, mesh: Any, parts: Sequence[Any]) -> list[Any]:
-    """This process's parts of the results."""
+    """This process's shards of the results."""
     plan, line = rule.plan, line_of(mesh, rule.mesh_dim)
     values = dict(zip(plan.given, parts, strict=True))
     for stage, function in zip(plan.stages, rule.functions, strict=True):

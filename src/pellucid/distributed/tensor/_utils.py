@@ -1,4 +1,4 @@
-"""Which part of a spread tensor a process holds."""
+"""Sizes and offsets of a process's shard."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ __all__ = ["compute_local_shape_and_global_offset"]
 def compute_local_shape_and_global_offset(
     global_shape: Sequence[int], mesh: Any, placements: Sequence[Placement]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The sizes of this process's part of a tensor, and where its first element is.
+    """The sizes of this process's shard of a tensor, and the offset of its first
+    element.
 
-    ``mesh`` says its sizes (``mesh.shape``) and where this process is in it
+    ``mesh`` has its sizes (``mesh.shape``) and this process's coordinates
     (``mesh.get_coordinate()``).
     """
     sizes, offsets = list(global_shape), [0] * len(global_shape)

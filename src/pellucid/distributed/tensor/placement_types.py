@@ -1,4 +1,4 @@
-"""How one dim of a mesh of processes holds a tensor."""
+"""Placements: how a tensor is distributed along one mesh dim."""
 
 from __future__ import annotations
 
@@ -8,24 +8,26 @@ __all__ = ["Partial", "Placement", "Replicate", "Shard"]
 
 
 class Placement:
-    """What is common: the questions that are answered by the kind."""
+    """The base class, with queries of the kind."""
 
     def is_shard(self, dim: int | None = None) -> bool:
-        """Whether each process holds a part, along ``dim`` if that is given."""
+        """Whether it is a shard, along ``dim`` if that is given."""
         return False
 
     def is_replicate(self) -> bool:
-        """Whether each process holds all of it."""
+        """Whether it is replicated."""
         return isinstance(self, Replicate)
 
     def is_partial(self, reduce_op: str | None = None) -> bool:
-        """Whether the tensor is the combination of what the processes hold."""
+        """Whether it is a partial value, to be reduced."""
         return False
 
 
 @dataclass(frozen=True)
 class Shard(Placement):
-    """Each process holds a part along dim ``dim``, as ``torch.chunk`` makes them."""
+    """Each process holds a shard along dim ``dim``, with the sizes of
+    ``torch.chunk``.
+    """
 
     dim: int
 
@@ -37,7 +39,7 @@ class Shard(Placement):
     def local_shard_size_and_offset(
         curr_local_size: int, num_chunks: int, rank: int
     ) -> tuple[int, int]:
-        """The size of a rank's part of ``curr_local_size`` elements, and its first."""
+        """The size and offset of a rank's shard of ``curr_local_size`` elements."""
         step = -(-curr_local_size // num_chunks)
         first = min(rank * step, curr_local_size)
         return min(first + step, curr_local_size) - first, first
@@ -45,7 +47,7 @@ class Shard(Placement):
 
 @dataclass(frozen=True)
 class _StridedShard(Shard):
-    """A part of each of ``split_factor`` groups along the dim."""
+    """A shard of each of ``split_factor`` groups along the dim."""
 
     split_factor: int
 
@@ -60,7 +62,7 @@ class Replicate(Placement):
 
 @dataclass(frozen=True)
 class Partial(Placement):
-    """The tensor is the sum, or another reduction, of what the processes hold."""
+    """The tensor is the sum, or another reduction, of the processes' values."""
 
     reduce_op: str = "sum"
 
@@ -68,5 +70,5 @@ class Partial(Placement):
         return f"Partial({self.reduce_op})"
 
     def is_partial(self, reduce_op: str | None = None) -> bool:
-        """Whether it is, by the given reduction if one is given."""
+        """Whether it is partial, with the given reduction if one is given."""
         return reduce_op is None or reduce_op == self.reduce_op

@@ -1,1 +1,1 @@
-"""Questions that libraries ask about tracing."""
+"""``torch.fx.experimental``: ``make_fx``, symbolic shapes, passes for inference."""

@@ -1,7 +1,7 @@
-"""Which public function of the program makes a node: ``node.meta["torch_fn"]``.
+"""Records the public function that made a node: ``node.meta["torch_fn"]``.
 
-``("linear_1", "builtin_function_or_method.linear")``: its name with the number of the
-call, and its kind. Quantizers and partitioners look for the latter.
+``("linear_1", "builtin_function_or_method.linear")``: the function's name with the
+number of the call, and its kind, which quantizers and partitioners read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["CalledFunctions"]
 
 
 class CalledFunctions(TorchFunctionMode):
-    """Within it, nodes of ``tracer`` tell the function that the program called last."""
+    """A scope in which nodes of ``tracer`` record the last called function."""
 
     def __init__(self, tracer: PythonKeyTracer) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class CalledFunctions(TorchFunctionMode):
 
 
 def _kind(func: Callable[..., Any]) -> str:
-    """As PyTorch's class of the function is called."""
+    """The name of the function's class in PyTorch."""
     kind: type = type(func)
     is_of_c = issubclass(kind, BuiltinFunctionType | MethodDescriptorType)
     return kind.__name__ if is_of_c else "function"

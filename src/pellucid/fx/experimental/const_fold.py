@@ -1,7 +1,7 @@
-"""Constant folding: what depends on no input is computed once, when it is first used.
+"""Constant folding: nodes that depend on no input are computed once, at first use.
 
-``split_const_subgraphs`` gives a module whose constants are parameters in place of the
-nodes that compute them. Read next: ``passes/split_module.py``.
+``split_const_subgraphs`` returns a module in which parameters replace the constant
+nodes. Read next: ``passes/split_module.py``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["FoldedGraphModule", "split_const_subgraphs"]
 class FoldedGraphModule(GraphModule):
     """A GraphModule that first computes its constants: ``run_folding``.
 
-    ``const_subgraph_module`` computes them, None where there are none; the attributes
+    ``const_subgraph_module`` computes them, or is None; the attributes
     ``fx_const_folded_attrs_names`` hold them.
     """
 
@@ -49,7 +49,7 @@ class FoldedGraphModule(GraphModule):
         return super().__call__(*args, **kwargs)
 
     def run_folding(self) -> None:
-        """Compute the constants, once."""
+        """Computes the constants, once."""
         if self.has_folding_been_run or self.const_subgraph_module is None:
             self.has_folding_been_run = True
             return
@@ -66,10 +66,10 @@ def split_const_subgraphs(
     skip_folding_node_fn: Callable[[Node], bool] | None = None,
     device_for_folded_attrs: str = "cpu",
 ) -> FoldedGraphModule:
-    """``module`` with the nodes apart that depend on no input.
+    """``module`` with the nodes that depend on no input in a submodule of their own.
 
-    A node for which ``skip_folding_node_fn`` is true, and what depends on it, stays, as
-    do draws and writes.
+    A node for which ``skip_folding_node_fn`` is true is not folded, nor are nodes that
+    depend on it, random ops and in-place writes.
 
     Example::
 
@@ -121,7 +121,7 @@ def _constant_nodes(
 
 
 def _is_given(node: Node, constant: set[Node]) -> bool:
-    """Whether the rest reads what this computes."""
+    """Whether the rest reads the result of this submodule."""
     return node.op != "get_attr" and _is_read(node, constant)
 
 

@@ -1,9 +1,8 @@
-"""Functions as graphs within a graph that is being traced.
+"""Traces functions as subgraphs of a graph that is being traced.
 
-Each function is traced into a GraphModule of its own. Tensors of the outer trace that
-it reads beside its arguments become further inputs, so that the op has every tensor
-among its operands. ``mode`` is the trace's ProxyTorchDispatchMode, whose methods call
-this.
+Each function is traced into its own GraphModule. Tensors of the outer trace that it
+captures become additional inputs, so that every tensor is an operand of the op.
+``mode`` is the trace's ProxyTorchDispatchMode, whose methods call this.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from pellucid.utils import _pytree as pytree
 
 
 class FunctionGraph(NamedTuple):
-    """A function's graph, and what it gave for the tensors it was traced with."""
+    """A function's graph, and its results for the tensors it was traced with."""
 
     module: GraphModule
     results: list[Any]  # flat
@@ -30,7 +29,7 @@ class FunctionGraph(NamedTuple):
 
 
 class _FunctionTracer(PythonKeyTracer):
-    """Makes inputs of tensors that an outer trace knows."""
+    """Turns tensors captured from an outer trace into inputs."""
 
     def __init__(self, outer: PythonKeyTracer) -> None:
         super().__init__()
@@ -48,7 +47,7 @@ class _FunctionTracer(PythonKeyTracer):
         return super().proxy_of(value)
 
     def lift(self, value: Tensor) -> Node:
-        """The input for a tensor of an outer trace, behind all others."""
+        """The additional input for a tensor of an outer trace."""
         if id(value) not in self.lifted:
             inputs = self.graph.find_nodes(op="placeholder")
             place = inputs[-1] if inputs else self.graph._root
@@ -66,8 +65,8 @@ def traced_functions(
     functions: Sequence[Callable[..., Any]],
     operands: Sequence[Sequence[Any]],
 ) -> tuple[list[FunctionGraph], list[Tensor]]:
-    """The graphs of ``functions`` of their flat ``operands``, and the tensors that each
-    of them takes behind these.
+    """The graphs of ``functions`` of their flat ``operands``, and the captured tensors
+    that each of them takes after these.
     """
     made = [
         _trace(mode, f, given) for f, given in zip(functions, operands, strict=True)
@@ -96,7 +95,7 @@ def _trace(
         value = operand
         proxy = tracer.create_proxy("placeholder", f"arg{index}_1", (), {})
         if isinstance(operand, Tensor):
-            # An object of its own: the function may read the operand from outside, too.
+            # A separate object: the function may also capture the operand.
             with mode.paused():
                 value = fakes.from_tensor(operand) if fakes else operand
                 value = value.clone()
@@ -121,7 +120,7 @@ def recorded_call(
     results: Callable[[], Sequence[Any]],
     graphs_at: int,
 ) -> list[Any]:
-    """As ``ProxyTorchDispatchMode.record_call``."""
+    """Implements ``ProxyTorchDispatchMode.record_call``."""
     tracer = mode.tracer
     attributes: list[Proxy] = []
     for prefix, graph in graphs.items():
@@ -138,5 +137,5 @@ def recorded_call(
 
 
 def _fresh(value: Any) -> Any:
-    """A tensor of its own: a function may give its argument back."""
+    """A separate tensor object: a function may return its argument."""
     return value.clone() if isinstance(value, Tensor) else value

@@ -1,9 +1,9 @@
-"""``functionalize`` within a trace: a program without writes, or without views as well.
+"""``functionalize`` within a trace: removes in-place writes, optionally also views.
 
-The program is traced by itself, on copies without data, and what it called is run for
-the trace around it: a write becomes the op that computes the new value, and every other
-view of the written memory is computed from that when it is read next. What inputs have
-at the end is copied to them last. Called by ``ProxyTorchDispatchMode``.
+The program is traced separately, on fake copies, and its calls are replayed for the
+outer trace: an in-place op becomes the out-of-place op, and every other view of the
+written memory is recomputed from the result when it is read next. Final values of
+written inputs are copied to them at the end. Called by ``ProxyTorchDispatchMode``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ _aten = pellucid.ops.aten
 
 
 class Memory:
-    """What a tensor and its views share; ``owner``: an input, which must get it."""
+    """The memory of a tensor and its views; ``owner``: the input to write it back
+    to.
+    """
 
     def __init__(self, current: Tensor, owner: Tensor | None = None) -> None:
         self.current, self.owner = current, owner
@@ -31,7 +33,7 @@ class Memory:
 
 
 class _View:
-    """A call that gives a view: ``part`` is the number of the result, if of several."""
+    """A call that returns a view: ``part`` is the result's index if it has several."""
 
     def __init__(self, func: Any, rest: Any, kwargs: Any, part: int | None) -> None:
         self.func, self.rest, self.kwargs, self.part = func, rest, kwargs, part
@@ -43,21 +45,21 @@ class _View:
 
 
 class Alias:
-    """A tensor of the program: memory, seen through views one after the other."""
+    """A tensor of the program: memory and a chain of views."""
 
     def __init__(self, memory: Memory, views: Sequence[_View], current: Tensor) -> None:
         self.memory, self.views, self.current = memory, tuple(views), current
         self.version = memory.version
 
     def read(self) -> Tensor:
-        """Its value now."""
+        """The current value."""
         if self.version != self.memory.version:
             self.current = self._wholes(self.views)[-1]
             self.version = self.memory.version
         return self.current
 
     def write(self, value: Tensor) -> None:
-        """Give it another value, and its memory with it."""
+        """Sets the value, and updates its memory."""
         self.current = value
         if self.views:
             wholes = self._wholes(self.views[:-1])
@@ -68,7 +70,7 @@ class Alias:
         self.version = self.memory.version
 
     def _wholes(self, views: Sequence[_View]) -> list[Tensor]:
-        """The memory's value, and what the views show of it one after the other."""
+        """The memory's value, and the value after each view of the chain."""
         found = [self.memory.current]
         for view in views:
             found.append(view.of(found[-1]))
@@ -76,11 +78,11 @@ class Alias:
 
 
 def _replaced(view: _View, whole: Tensor, value: Tensor) -> Tensor:
-    """``whole`` with ``value`` where the view shows it."""
+    """``whole`` with ``value`` in the elements of the view."""
     undo = _UNDONE.get(_name(view.func).removesuffix("_copy"))
     if undo is None:
         raise NotImplementedError(
-            f"functionalize: a write through {view.func} has no form without writes; "
+            f"functionalize: a write through {view.func} has no functional form; "
             "write to the tensor that it is a view of"
         )
     found: Tensor = undo(view, whole, value)
@@ -93,14 +95,14 @@ def _name(func: Any) -> str:
 
 
 def _given(view: _View, number: int, name: str, default: Any) -> Any:
-    """An argument of the view, counted behind the tensor."""
+    """An argument of the view, counted after the tensor."""
     if number < len(view.rest):
         return view.rest[number]
     return view.kwargs.get(name, default)
 
 
 def _by(view: _View, name: str, overload: str = "default") -> Any:
-    """The op of this name, which copies where the view's form does."""
+    """The op of this name, in its copying form if views are removed."""
     copies = _name(view.func).endswith("_copy")
     return getattr(getattr(_aten, f"{name}_copy" if copies else name), overload)
 
@@ -183,12 +185,12 @@ _UNDONE: dict[str, Callable[[_View, Tensor, Tensor], Any]] = {
     "view_as_real": lambda v, whole, value: _by(v, "view_as_complex")(value),
     "view_as_complex": lambda v, whole, value: _by(v, "view_as_real")(value),
 }
-"""By the view's name: the memory's value after a write to the view."""
+"""By the view op's name: computes the memory's value after a write to the view."""
 
 
 @functools.cache
 def functional_form(func: Any) -> Any:
-    """The overload that gives what ``func`` writes. Raises NotImplementedError."""
+    """The out-of-place overload of ``func``. Raises NotImplementedError."""
     name = _name(func)
     wanted = [(a.name, a.type) for a in func._schema.arguments if not a.is_out]
     stem = name.removesuffix("_")
@@ -202,12 +204,12 @@ def functional_form(func: Any) -> Any:
             if given == wanted and not schema.is_mutable:
                 return found
     raise NotImplementedError(
-        f"functionalize: {func} writes to tensors and has no form that gives new ones"
+        f"functionalize: {func} writes to tensors and has no out-of-place form"
     )
 
 
 class FunctionalRun(Interpreter):
-    """Runs a graph for the trace around it, without its writes.
+    """Replays a graph for the outer trace, without its writes.
 
     Values are Aliases; ``removes_views``: views become ops that copy.
     """
@@ -218,7 +220,7 @@ class FunctionalRun(Interpreter):
         self.inputs: dict[int, Alias] = {}
 
     def of_input(self, value: Any) -> Any:
-        """An input of the program, which gets what is written to it."""
+        """An input of the program; writes to it are copied back."""
         if not isinstance(value, Tensor):
             return value
         if id(value) not in self.inputs:
@@ -226,7 +228,7 @@ class FunctionalRun(Interpreter):
         return self.inputs[id(value)]
 
     def write_back(self) -> None:
-        """Copy to inputs what they have at the end."""
+        """Copies final values to written inputs."""
         for alias in self.inputs.values():
             memory = alias.memory
             if memory.version and memory.owner is not None:
@@ -256,10 +258,10 @@ class FunctionalRun(Interpreter):
         named = dict(zip((a.name for a in arguments), args, strict=False)) | kwargs
         written = [named[a.name] for a in arguments if a.is_write]
         form = functional_form(func)
-        if form._schema.returns[0].alias_info:  # a view in place: t_, squeeze_
+        if form._schema.returns[0].alias_info:  # an in-place view: t_, squeeze_
             if any(written[0] is alias for alias in self.inputs.values()):
                 raise NotImplementedError(
-                    f"functionalize: {func} gives an input another shape; take a view"
+                    f"functionalize: {func} changes the shape of an input; use a view"
                 )
             return self._see(form, args, kwargs)
         names = [a.name for a in form._schema.arguments]
@@ -293,7 +295,7 @@ def _read(value: Any) -> Any:
 
 
 def _fresh(value: Any) -> Any:
-    """Results of an op, which share nothing."""
+    """Results of an op, which alias nothing."""
 
     def alias(tensor: Tensor) -> Alias:
         return Alias(Memory(tensor), (), tensor)
@@ -306,8 +308,8 @@ def run_functionally(
     args: tuple[Any, ...],
     removes_views: bool,
 ) -> Any:
-    """What the program gives for ``args``, without its writes; ``trace`` gives its
-    graph. Raises RuntimeError for inputs that share memory, where one is written.
+    """The program's results for ``args``, without writes; ``trace`` returns its graph.
+    Raises RuntimeError if a written input shares memory with another one.
     """
     run, result = _ran(trace, args, removes_views)
     run.write_back()
@@ -317,8 +319,8 @@ def run_functionally(
 def run_without_writes(
     trace: Callable[..., GraphModule], args: tuple[Any, ...]
 ) -> tuple[Any, dict[int, Tensor]]:
-    """As ``run_functionally``, but inputs are not written either: what the program
-    gives, and the values that written inputs have at the end, by place in ``args``.
+    """Like ``run_functionally``, but without writing to inputs: returns the results and
+    the final values of written inputs, by index in ``args``.
     """
     run, result = _ran(trace, args, False)
     written = {}

@@ -1,9 +1,8 @@
-"""Which modules are being called while a program is traced: ``nn_module_stack``.
+"""Records the module calls that contain a node: ``nn_module_stack``.
 
-Every node made within calls of a module and of its parts has in
-``meta["nn_module_stack"]`` the calls that it belongs to, outermost first: a key of the
-call, the part's name in the module, and its class's. ``torch.export.unflatten`` makes
-modules of them again.
+Every node made within calls of a module and its submodules has these calls in
+``meta["nn_module_stack"]``, outermost first: a key of the call, the submodule's path
+and its class name. ``torch.export.unflatten`` rebuilds modules from them.
 """
 
 from __future__ import annotations
@@ -24,7 +23,9 @@ __all__ = ["CallOfPart", "ModuleStack"]
 
 @dataclass
 class CallOfPart:
-    """What a call of a part was given and gave: the leaves' nodes, or their values."""
+    """Arguments and results of a submodule's call: nodes of the leaves, or their
+    values.
+    """
 
     inputs: list[Any]
     outputs: list[Any]
@@ -33,8 +34,8 @@ class CallOfPart:
 
 
 class ModuleStack:
-    """Follows calls of ``root`` and its parts. ``noted`` names parts whose calls'
-    arguments and results are wanted, which ``calls`` has by key after a trace.
+    """Tracks calls of ``root`` and its submodules. After a trace ``calls`` has the
+    arguments and results of calls to the submodules in ``noted``, by key.
     """
 
     def __init__(self, root: Module, noted: Collection[str] = ()) -> None:
@@ -50,7 +51,7 @@ class ModuleStack:
 
     @contextmanager
     def followed(self, tracer: PythonKeyTracer) -> Iterator[None]:
-        """Within it, nodes of ``tracer`` tell the calls that they belong to."""
+        """A scope in which nodes of ``tracer`` record the calls that contain them."""
         made: Counter[str] = Counter()
         call = Module.__call__
 

@@ -1,4 +1,4 @@
-"""The tracer of graphs of ops, which finds a tensor's node by the tensor."""
+"""The tracer for graphs of ops, which maps tensors to their nodes."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ class PythonKeyTracer(Tracer):
         self.called_function: tuple[str, str] | None = None  # called_functions.py
 
     def create_node(self, *args: Any, **kwargs: Any) -> Node:
-        """Make the Node, which tells the function that was called."""
+        """Makes the Node, with the public function that was called."""
         node = super().create_node(*args, **kwargs)
         if self.called_function and node.op == "call_function":
             node.meta.setdefault("torch_fn", self.called_function)
         return node
 
     def note(self, value: Any, proxy: Proxy) -> None:
-        """The node of a tensor; the tensor lives as long as the trace."""
+        """Sets the node of a tensor, which is kept alive as long as the trace."""
         self.proxies[id(value)] = value, proxy
 
     def proxy_of(self, value: Any) -> Any:
-        """The Proxy of a tensor; a constant's is made."""
+        """The Proxy of a tensor; creates one for a constant."""
         known = self.proxies.get(id(value))
         if known is not None:
             return known[1]

@@ -1,4 +1,4 @@
-"""Changes of modules for inference: fused batch norms, no dropout, parts of graphs."""
+"""Module transforms for inference: fused batch norms, no dropout, subgraphs."""
 
 from __future__ import annotations
 
@@ -54,21 +54,23 @@ def matches_module_pattern(
 def replace_node_module(
     node: Node, modules: dict[str, Module], new_module: Module
 ) -> None:
-    """Let ``node``'s target be ``new_module``, in its parent and in ``modules``."""
+    """Replaces ``node``'s target by ``new_module``, in its parent and in
+    ``modules``.
+    """
     parent, name = _parent_name(str(node.target))
     modules[str(node.target)] = new_module
     setattr(modules[parent], name, new_module)
 
 
 def fuse(model: Module, inplace: bool = False, no_trace: bool = False) -> Module:
-    """The model in evaluation mode with every batch norm behind a convolution in the
-    convolution's weights, where nothing else reads this.
+    """The model in evaluation mode with every batch norm after a convolution folded
+    into its weights, if nothing else reads the convolution.
 
-    ``no_trace``: the model is a GraphModule, whose graph is taken as it is.
+    ``no_trace``: the model is a GraphModule, whose graph is used unchanged.
     """
     model = model if inplace else copy.deepcopy(model)
     if no_trace and not isinstance(model, GraphModule):
-        raise AssertionError("fuse: with no_trace=True the model is a GraphModule")
+        raise AssertionError("fuse: no_trace=True needs a GraphModule")
     fx_model = model if isinstance(model, GraphModule) else symbolic_trace(model)
     modules = dict(fx_model.named_modules())
     graph = copy.deepcopy(fx_model.graph)
@@ -88,7 +90,7 @@ def fuse(model: Module, inplace: bool = False, no_trace: bool = False) -> Module
 
 
 def remove_dropout(model: Module) -> Module:
-    """The model as a graph without its Dropout modules."""
+    """The traced model without its Dropout modules."""
 
     class WithoutDropout(Transformer):
         def call_module(
@@ -104,7 +106,7 @@ def remove_dropout(model: Module) -> Module:
 def extract_subgraph(
     orig_module: Module, nodes: list[Node], inputs: list[Node], outputs: list[Node]
 ) -> GraphModule:
-    """``nodes``, in their order, as a module of ``inputs`` that gives ``outputs``."""
+    """``nodes``, in order, as a module from ``inputs`` to ``outputs``."""
     graph = Graph()
     env: dict[Node, Node] = {}
     for node in inputs:
@@ -121,10 +123,10 @@ def optimize_for_inference(
     pass_config: dict[str, Any] | None = None,
     tracer: type[Tracer] = Tracer,
 ) -> Module:
-    """The model as a graph with fused batch norms and without dropout.
+    """The traced model with fused batch norms and without dropout.
 
-    ``pass_config`` turns these off: ``{"conv_bn_fuse": False}``,
-    ``{"remove_dropout": False}``. MKL's layouts, PyTorch's third pass, do not exist
+    ``pass_config`` disables them: ``{"conv_bn_fuse": False}``,
+    ``{"remove_dropout": False}``. PyTorch's third pass, MKL layouts, does not exist
     here.
     """
     settings = {"conv_bn_fuse": True, "remove_dropout": True, **(pass_config or {})}

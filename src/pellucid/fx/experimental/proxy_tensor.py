@@ -1,8 +1,8 @@
 """``make_fx``: a function's ops as a graph, at the level of ``torch.ops.aten``.
 
-A dispatch mode runs every op, on real or fake tensors, and notes it as a node; values
-of tensors are found by the tensor. Backward passes inside the function are recorded as
-well. Symbolic traces are ``symbolic_trace.py``'s.
+A dispatch mode runs every op, on real or fake tensors, and records it as a node; nodes
+are looked up by tensor. Backward passes inside the function are recorded too. Symbolic
+traces are in ``symbolic_trace.py``.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ __all__ = [
 
 _COPY = pellucid.ops.aten.copy_.default
 _CONTIGUOUS = pellucid.ops.aten.contiguous.default
-_UNSHARED = 3  # references: the arguments, a parameter, the question itself
+_UNSHARED = 3  # references: the arguments, a parameter, getrefcount's own
 
 
 class ProxyTorchDispatchMode(TorchDispatchMode):
-    """Notes every op that runs within it."""
+    """A mode that records every op."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         self.tracer = tracer
         self.decomposition_table = dict(decomposition_table or {})
         self.enable_tracing = True
-        self._stand_ins: list[tuple[Tensor, Any]] = []  # copies, and what they copy
+        self._stand_ins: list[tuple[Tensor, Any]] = []  # copies, and their sources
 
     def __torch_dispatch__(
         self,
@@ -84,7 +84,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 
     def _record(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if func is _CONTIGUOUS and args[0].is_contiguous(**kwargs):
-            return args[0]  # the method gives the tensor itself, without a call
+            return args[0]  # the method returns the tensor itself, without a call
         tracer = self.tracer
         if func is _COPY and self._is_fresh(args[0]):
             clone = pellucid.ops.aten.clone.default
@@ -104,14 +104,14 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         self._note_results(result, node_proxy)
         return result
 
-    # What ops of functions (``_higher_order_ops``) ask for.
+    # For higher-order ops (``_higher_order_ops``).
 
     def trace_functions(
         self,
         functions: Sequence[Callable[..., Any]],
         operands: Sequence[Sequence[Any]],
     ) -> tuple[list[function_graphs.FunctionGraph], list[Tensor]]:
-        """The graphs of functions, and what they read beside their operands."""
+        """The graphs of functions, and the tensors that they capture."""
         return function_graphs.traced_functions(self, functions, operands)
 
     def record_call(
@@ -123,15 +123,15 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         *,
         graphs_at: int = 0,
     ) -> list[Any]:
-        """Note ``op(*rest)`` with the graphs among its arguments from ``graphs_at`` on,
-        and give what it gives: ``results()``, whose ops are not noted.
+        """Records ``op(*rest)`` with the graphs inserted at argument ``graphs_at``;
+        returns ``results()``, whose ops are not recorded.
         """
         return function_graphs.recorded_call(self, op, graphs, rest, results, graphs_at)
 
     def call_functionally(
         self, f: Callable[..., Any], args: tuple[Any, ...], removes_views: bool
     ) -> Any:
-        """``f(*args)``, noted as ops that write nothing (``functionalize``)."""
+        """``f(*args)``, recorded without in-place writes (``functionalize``)."""
         from pellucid.fx.experimental.functionalization import run_functionally
 
         return run_functionally(self._tracing_apart(f), args, removes_views)
@@ -139,15 +139,15 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
     def call_without_writes(
         self, f: Callable[..., Any], args: tuple[Any, ...]
     ) -> tuple[Any, dict[int, Tensor]]:
-        """As ``call_functionally``, but inputs are not written at the end: their values
-        then are the second result, by place.
+        """Like ``call_functionally``, but without writing to inputs: their final values
+        are the second result, by index.
         """
         from pellucid.fx.experimental.functionalization import run_without_writes
 
         return run_without_writes(self._tracing_apart(f), args)
 
     def _tracing_apart(self, f: Callable[..., Any]) -> Callable[..., GraphModule]:
-        """Gives the graph of ``f``, of which this trace notes nothing."""
+        """The graph of ``f``, traced separately from this trace."""
 
         def trace(*given: Any) -> GraphModule:
             with self.paused():
@@ -159,7 +159,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
-        """What is called within runs and is not noted."""
+        """A scope in which ops run without being recorded."""
         before, self.enable_tracing = self.enable_tracing, False
         try:
             yield
@@ -167,7 +167,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             self.enable_tracing = before
 
     def _is_fresh(self, destination: Tensor) -> bool:
-        """Whether the runtime has just made it: a copy that nothing else refers to."""
+        """Whether it is a fresh copy by the runtime that nothing else refers to."""
         if id(destination) in self.tracer.proxies or destination._version:
             return False
         return destination._base is None and sys.getrefcount(destination) <= _UNSHARED
@@ -184,7 +184,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 
 
 def _copies(values: Any) -> Any:
-    """Of tensors that a program may write to."""
+    """Copies of tensors that a program may write to."""
     return pytree.tree_map_only(
         Tensor,
         lambda t: t.detach().clone().requires_grad_(t.requires_grad),
@@ -209,14 +209,14 @@ def _note_stack(node: Node) -> None:
 
 
 def get_proxy_mode() -> ProxyTorchDispatchMode | None:
-    """The trace that is running, or None."""
+    """The active trace, or None."""
     mode = _first_to_see()
     return mode if isinstance(mode, ProxyTorchDispatchMode) else None
 
 
 @contextlib.contextmanager
 def disable_proxy_modes_tracing() -> Iterator[None]:
-    """Ops within it run and are not recorded."""
+    """A scope in which ops run without being recorded."""
     mode = get_proxy_mode()
     with mode.paused() if mode is not None else contextlib.nullcontext():
         yield
@@ -232,12 +232,13 @@ def make_fx(
     record_module_stack: bool = False,
     **settings: Any,
 ) -> Callable[..., GraphModule]:
-    """A function that traces ``f`` for arguments: ``make_fx(f)(x)`` is a GraphModule.
+    """A function that traces ``f``: ``make_fx(f)(x)`` is a GraphModule.
 
-    ``tracing_mode``: ``real`` runs the ops, ``fake`` runs none, ``symbolic`` also gives
-    sizes as expressions of the inputs' sizes. ``decomposition_table`` replaces ops by
-    functions of other ops. ``record_module_stack``: for a module, or a method of one,
-    nodes tell the modules that made them. Raises AssertionError for another mode.
+    ``tracing_mode``: ``real`` runs the ops on data, ``fake`` on fake tensors,
+    ``symbolic`` also expresses sizes in the inputs' sizes. ``decomposition_table``
+    replaces ops by functions of other ops. ``record_module_stack``: for a module, or a
+    method of one, nodes record the calling modules. Raises AssertionError for another
+    mode.
 
     Example::
 
@@ -278,7 +279,7 @@ def trace_once(
     pre_dispatch: bool = False,
     modules: ModuleStack | None = None,
 ) -> GraphModule:
-    """One run of ``f``, as a graph. ``modules``: whose calls its nodes tell."""
+    """Traces one run of ``f``. ``modules``: modules whose calls the nodes record."""
     tracer = PythonKeyTracer()
     leaves, spec = pytree.tree_flatten(args)
     if fake_mode is not None:
@@ -309,7 +310,7 @@ def trace_once(
 
 
 def _parameter_names(f: Any, args: tuple[Any, ...]) -> list[str]:
-    """Of the inputs, where each is one parameter."""
+    """The names of the inputs, if each is one parameter."""
     try:
         parameters = inspect.signature(f).parameters.values()
     except (TypeError, ValueError):
@@ -332,7 +333,7 @@ def get_isolated_graphmodule(
     tracing_mode: str = "real",
     decomposition_table: Any = None,
 ) -> GraphModule:
-    """The graph of one call, outside of a trace that is running."""
+    """The graph of one call, hidden from the active trace."""
     leaves, spec = pytree.tree_flatten((args, kwargs))
 
     def wrapped(leaves: list[Any]) -> Any:

@@ -10,8 +10,8 @@ __all__ = ["RewritingTracer"]
 class RewritingTracer(Tracer):
     """A Tracer that records the program's ``assert`` statements on Proxies.
 
-    PyTorch's rewrites the source of ``forward``; here the jump of the statement is
-    recognised, so that functions which ``forward`` calls may assert as well.
+    PyTorch rewrites the source of ``forward``; here the statement's jump is recognised
+    in the bytecode, so asserts in functions called by ``forward`` are recorded too.
     """
 
     trace_asserts = True

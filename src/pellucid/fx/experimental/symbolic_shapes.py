@@ -15,7 +15,7 @@ __all__ = ["ShapeEnv", "guard_int", "hint_int", "is_concrete_int", "is_symbolic"
 
 
 def is_symbolic(value: Any) -> bool:
-    """Whether it is a SymInt in which a symbol occurs."""
+    """Whether it is a SymInt that contains a symbol."""
     return isinstance(value, SymInt) and value.node.is_symbolic()
 
 
@@ -30,29 +30,29 @@ def hint_int(value: Any, fallback: int | None = None) -> int:
 
 
 def guard_int(value: Any) -> int:
-    """The size of the example, on which the trace relies from here on."""
+    """The example's size; the trace is specialised to it."""
     if is_symbolic(value):
         value.node.shape_env.note(value.node.expr, "==", int(value), True)
     return int(value)
 
 
 def guard_or_false(condition: Any) -> bool:
-    """What the sizes of the example decide, on which the trace relies from here on."""
+    """The condition's value for the example's sizes, recorded as a guard."""
     return bool(condition)
 
 
 def guard_or_true(condition: Any) -> bool:
-    """As ``guard_or_false``: every size has an example, which decides."""
+    """Like ``guard_or_false``: the example's sizes decide."""
     return bool(condition)
 
 
 def statically_known_true(condition: Any) -> bool:
-    """Whether it is true of all sizes, without asking the example's."""
+    """Whether it is true for all sizes, without using the example's."""
     return condition is True
 
 
 def free_symbols(value: Any) -> set[str]:
-    """The symbols of a size, of several, or of a tensor's sizes."""
+    """The symbols in a size, in several, or in a tensor's sizes."""
     if isinstance(value, list | tuple):
         return set().union(*map(free_symbols, value))
     if hasattr(value, "shape"):

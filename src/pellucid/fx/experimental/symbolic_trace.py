@@ -1,9 +1,9 @@
-"""Graphs for all sizes of inputs: a program is traced at several sizes.
+"""Traces a graph for all input sizes, from traces at several sizes.
 
-Where the traces are the same calls, every number in them is an expression of the sizes
-(``utils/_symbolic/fitting.py``), and the graph computes it. A last trace runs with
-these expressions as SymInts, so that comparisons which the program makes become guards
-with their lines. Where the traces differ, the error names the line.
+If the traces make the same calls, every number in them is fitted by an expression of
+the sizes (``utils/_symbolic/fitting.py``), which the graph computes. A last trace runs
+with these expressions as SymInts, so that the program's comparisons become guards with
+their source lines. If the traces differ, the error names the line.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _OPERATORS = {
 
 
 class SizeError(RuntimeError):
-    """The program does something else where these symbols have another value."""
+    """The program takes another path for other values of these symbols."""
 
     def __init__(self, message: str, names: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -48,7 +48,8 @@ class SizeError(RuntimeError):
 def trace_all_sizes(
     f: Callable[..., Any], args: tuple[Any, ...], **options: Any
 ) -> GraphModule:
-    """The graph for all sizes but 0 and 1; equal sizes of the example share a symbol.
+    """The graph for all sizes except 0 and 1; equal sizes of the example share a
+    symbol.
 
     Called by ``make_fx(f, tracing_mode="symbolic")``.
     """
@@ -76,7 +77,7 @@ def trace_specialised(
     env: ShapeEnv,
     **options: Any,
 ) -> GraphModule:
-    """As ``trace_symbolic``, where optional symbols that the program needs at one value
+    """Like ``trace_symbolic``, but optional symbols to which the program is specialised
     become numbers.
     """
     while True:
@@ -100,10 +101,10 @@ def trace_symbolic(
     env: ShapeEnv,
     **options: Any,
 ) -> GraphModule:
-    """The graph of ``f`` where the ``sizes`` of inputs are symbols of ``env``.
+    """The graph of ``f`` with the inputs' ``sizes`` as symbols of ``env``.
 
-    Where the program takes a size as a plain number (``int(n)``, ``n / 2``), nobody
-    notes what it decides by it: it is traced at many more sizes.
+    If the program converts a size to a plain number (``int(n)``, ``n / 2``), decisions
+    based on it are not recorded, so it is traced at many more sizes.
     """
     final = _traced(f, args, sizes, env, options)
     if env.plain_uses:
@@ -144,7 +145,7 @@ def _traced(
     given = _inputs(args, sizes, mode, points.base, env)
     final = trace_once(f, given, mode, **options)
     _fill_in(final, traces, points, sizes, env)
-    if not options.get("pre_dispatch"):  # a program shows what it calls, used or not
+    if not options.get("pre_dispatch"):  # keep all calls of the program, used or not
         _drop_unused(final)
     final.shape_env = env
     return final
@@ -161,7 +162,7 @@ def note_guards(
     env: ShapeEnv,
     **options: Any,
 ) -> None:
-    """Run ``f`` once, so that ``env`` has its comparisons of the inputs' sizes."""
+    """Runs ``f`` once, so that ``env`` records its comparisons of the inputs' sizes."""
     mode = FakeTensorMode(shape_env=env)
     base = {symbol.name: symbol.hint for symbol in _symbols(sizes)}
     trace_once(f, _inputs(args, sizes, mode, base, env), mode, **options)
@@ -203,7 +204,7 @@ def _inputs(
 def _compare(
     base: GraphModule, other: GraphModule, point: dict[str, int], at: dict[str, int]
 ) -> None:
-    """Raise SizeError at the first call that differs."""
+    """Raises SizeError at the first call that differs."""
     pairs = list(zip(base.graph.nodes, other.graph.nodes, strict=False))
     for first, second in pairs:
         if first.op != second.op or first.target != second.target:
@@ -217,7 +218,7 @@ def _compare(
 
 
 def _function_at(module: GraphModule, node: Node) -> GraphModule | None:
-    """The graph of a function that the node reads: of a branch, of a loop's body."""
+    """The subgraph that the node reads: of a branch or a loop's body."""
     if node.op != "get_attr":
         return None
     found = getattr(module, str(node.target), None)
@@ -279,25 +280,25 @@ def _unknown(values: Sequence[int], points: Points, node: Node | None = None) ->
 
 
 class _Computed:
-    """Nodes that compute expressions of sizes, each once."""
+    """Nodes that compute expressions of sizes, each only once."""
 
     def __init__(self, graph: Graph, sizes: Sizes) -> None:
         self.graph = graph
         self.made: dict[Any, Node] = {}
         self.inputs = graph.find_nodes(op="placeholder")
-        known = sorted(  # the last counts: the first of the plain ones, if any is
+        known = sorted(  # the last one assigned wins: a plain size, if there is one
             reversed(list(sizes.items())), key=lambda item: item[1] is item[1].root
         )
         self.sources = {size.name: (place, size) for place, size in known}
         self.last = self.inputs[-1] if self.inputs else None
 
     def node_of(self, expr: Expr, env: ShapeEnv) -> Any:
-        """The node of an expression, behind the inputs."""
+        """The node of an expression, inserted after the inputs."""
         symbols = {name: self._symbol(name, env) for name in sorted(expr.free_symbols)}
         return expr.evaluate(symbols, lambda op, a, b: self._apply(op, a, b))
 
     def real_of(self, real: Real, env: ShapeEnv) -> Any:
-        """The node of a float that is computed of an expression."""
+        """The node of a float computed from an expression."""
         operands = (
             self.node_of(x, env) if isinstance(x, Expr) else x
             for x in (real.left, real.right)
@@ -348,8 +349,8 @@ def _fill_in(
     sizes: Sizes,
     env: ShapeEnv,
 ) -> None:
-    """Replace numbers that depend on sizes by the nodes that compute them, also in the
-    graphs of functions.
+    """Replaces numbers that depend on sizes by the nodes that compute them, also in
+    subgraphs.
     """
     graph = final.graph
     computed = _Computed(graph, sizes)

@@ -1,1 +1,1 @@
-"""``torch.fx.passes``: what reads or changes graphs as a whole."""
+"""``torch.fx.passes``: analyses and transforms of whole graphs."""

@@ -13,7 +13,7 @@ __all__ = ["FakeTensorProp"]
 
 
 class FakeTensorProp(Interpreter):
-    """Notes a fake tensor in ``meta["val"]`` of every node."""
+    """Records a fake tensor in ``meta["val"]`` of every node."""
 
     def __init__(self, module: GraphModule, mode: Any = None) -> None:
         super().__init__(module)
@@ -22,7 +22,7 @@ class FakeTensorProp(Interpreter):
         self._mode = mode if mode is not None else FakeTensorMode()
 
     def run_node(self, n: Node) -> Any:
-        """Run it and note the value."""
+        """Runs the node and records its value."""
         result = super().run_node(n)
         found = False
 
@@ -47,7 +47,7 @@ class FakeTensorProp(Interpreter):
         return self._mode.from_tensor(value) if is_tensor else value
 
     def propagate(self, *args: Any) -> Any:
-        """Run it on fake tensors of these arguments."""
+        """Runs the module on fake versions of these arguments."""
         fake = [
             self._mode.from_tensor(a) if isinstance(a, pellucid.Tensor) else a
             for a in args
@@ -55,6 +55,6 @@ class FakeTensorProp(Interpreter):
         return self.propagate_dont_convert_inputs(*fake)
 
     def propagate_dont_convert_inputs(self, *args: Any) -> Any:
-        """Run it on arguments that are fake already."""
+        """Runs the module on arguments that are already fake."""
         with self._mode:
             return super().run(*args)

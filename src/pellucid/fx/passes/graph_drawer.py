@@ -1,7 +1,6 @@
-"""``torch.fx.passes.graph_drawer``: graphs as drawings of Graphviz.
+"""``torch.fx.passes.graph_drawer``: draws graphs by Graphviz.
 
-The boxes are made by pydot, an optional dependency that is imported for the first
-drawing.
+Drawing uses pydot, an optional dependency that is imported at first use.
 """
 
 from __future__ import annotations
@@ -41,9 +40,9 @@ _STYLE: Final = {
 class FxGraphDrawer:
     """Drawings of a GraphModule and of the GraphModules in it.
 
-    Every node is a box with its name, its target, its arguments but for other nodes
-    (with ``skip_node_names_in_args=False`` those as well), and what is known of its
-    tensor; its users are at the ends of arrows. RuntimeError without pydot.
+    Every node is a box with its name, its target, its arguments except other nodes
+    (included with ``skip_node_names_in_args=False``), and the metadata of its tensor;
+    arrows lead to its users. RuntimeError without pydot.
 
     Example::
 
@@ -84,7 +83,7 @@ class FxGraphDrawer:
                 self._dot_graphs[full] = self._drawing(part, full)
 
     def get_dot_graph(self, submod_name: str | None = None) -> Any:
-        """The ``pydot.Dot`` of the whole, or of a submodule of this name."""
+        """The ``pydot.Dot`` of the whole module, or of the named submodule."""
         return self.get_submod_dot_graph(submod_name) if submod_name else self._main
 
     @property
@@ -92,7 +91,7 @@ class FxGraphDrawer:
         return self._dot_graphs[self._name]
 
     def get_main_dot_graph(self) -> Any:
-        """The ``pydot.Dot`` of the whole."""
+        """The ``pydot.Dot`` of the whole module."""
         return self._main
 
     def get_submod_dot_graph(self, submod_name: str) -> Any:
@@ -102,7 +101,7 @@ class FxGraphDrawer:
         return self._dot_graphs[f"{self._name}_{submod_name}"]
 
     def get_all_dot_graphs(self) -> dict[str, Any]:
-        """All drawings, by the name of the whole and that of the submodule."""
+        """All drawings, by the names of the module and the submodule."""
         return self._dot_graphs
 
     def _drawing(self, module: GraphModule, name: str) -> Any:
@@ -127,7 +126,7 @@ class FxGraphDrawer:
         return self.ignore_getattr and node.op == "get_attr"
 
     def _weights(self, module: GraphModule, node: Node) -> Iterator[tuple[str, str]]:
-        """Name and description of what a called layer owns."""
+        """Names and descriptions of a called layer's parameters and settings."""
         if node.op != "call_module" or self.ignore_parameters_and_buffers:
             return
         layer = module.get_submodule(str(node.target))
@@ -142,7 +141,7 @@ class FxGraphDrawer:
                 yield name, f"{name}|op_code=get_{kind}|{facts}"
 
     def _get_node_style(self, node: Node) -> dict[str, str]:
-        """Fill color and form: calls of one target have one color."""
+        """Fill color and shape: calls of one target share a color."""
         color = _COLORS.get(node.op)
         if color is None:
             digest = hashlib.md5(self._target(node).encode(), usedforsecurity=False)
@@ -155,7 +154,7 @@ class FxGraphDrawer:
         return str(node.target)
 
     def _get_node_label(self, module: GraphModule, node: Node) -> str:
-        """The fields of a box, one below the other."""
+        """The fields of a box, stacked vertically."""
         fields = [f"name=%{node.name}", rf"op_code={node.op}\n"]
         if node.op == "call_module":
             layer = module.get_submodule(str(node.target))
@@ -196,7 +195,7 @@ class FxGraphDrawer:
         return f"{text[:_LONGEST_ARGUMENT]}..." if is_long else text
 
     def _tensor(self, node: Node) -> str:
-        """What a pass noted of the node's value."""
+        """The metadata that a pass recorded for the node's value."""
         found = node.meta.get("tensor_meta")
         several = found if isinstance(found, (list, tuple)) else [found]
         if isinstance(found, TensorMetadata):
@@ -210,7 +209,7 @@ class FxGraphDrawer:
 
 
 def _escaped(text: str) -> str:
-    """With what Graphviz reads as structure written out."""
+    """The text with Graphviz's structural characters escaped."""
     for sign in "{}<>":
         text = text.replace(sign, f"\\{sign}")
     return text

@@ -1,4 +1,4 @@
-"""``torch.fx.passes.operator_support``: which nodes a backend can run."""
+"""``torch.fx.passes.operator_support``: the nodes that a backend supports."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SupportedArguments = tuple[Sequence[Sequence[Any]], Mapping[str, Sequence[Any]]]
 
 
 class OperatorSupportBase(abc.ABC):
-    """What a partitioner asks."""
+    """The interface that a partitioner uses."""
 
     @abc.abstractmethod
     def is_node_supported(self, submodules: Submodules, node: Node) -> bool:
@@ -38,7 +38,8 @@ class OperatorSupport(OperatorSupportBase):
     """Support by a table: the name of a target (``tools_common.get_node_target``) to
     the dtypes that its arguments may have, or None for all.
 
-    Nodes that call nothing are supported. Dtypes are those of ``meta["tensor_meta"]``.
+    Nodes that call nothing are supported. Dtypes are read from
+    ``meta["tensor_meta"]``.
     """
 
     def __init__(
@@ -77,12 +78,12 @@ class _ByFunction(OperatorSupportBase):
 
 
 def create_op_support(is_node_supported: IsNodeSupported) -> OperatorSupportBase:
-    """Support as a function of submodules and node says."""
+    """Support by a function of submodules and node."""
     return _ByFunction(is_node_supported)
 
 
 def chain(*op_support: OperatorSupportBase) -> OperatorSupportBase:
-    """What all of them support."""
+    """The intersection of supports."""
     return _ByFunction(
         lambda modules, node: all(
             each.is_node_supported(modules, node) for each in op_support
@@ -91,7 +92,7 @@ def chain(*op_support: OperatorSupportBase) -> OperatorSupportBase:
 
 
 def any_chain(*op_support: OperatorSupportBase) -> OperatorSupportBase:
-    """What one of them supports."""
+    """The union of supports."""
     return _ByFunction(
         lambda modules, node: any(
             each.is_node_supported(modules, node) for each in op_support
@@ -100,16 +101,16 @@ def any_chain(*op_support: OperatorSupportBase) -> OperatorSupportBase:
 
 
 class OpSupports:
-    """Supports that decline some nodes, for ``chain``."""
+    """Supports that exclude some nodes, for ``chain``."""
 
     @classmethod
     def decline_if_input_dtype(cls, dtype: pellucid.dtype) -> OperatorSupportBase:
-        """No nodes that read a tensor of ``dtype``."""
+        """Excludes nodes that read a tensor of ``dtype``."""
         return _ByFunction(
             lambda _, node: all(_dtype_of(n) != dtype for n in node.all_input_nodes)
         )
 
     @classmethod
     def decline_if_node_in_names(cls, disallow_set: set[str]) -> OperatorSupportBase:
-        """No nodes of these names."""
+        """Excludes nodes of these names."""
         return _ByFunction(lambda _, node: node.name not in disallow_set)

@@ -1,4 +1,4 @@
-"""``torch.fx.passes.param_fetch``: parameters of modules, noted in their nodes."""
+"""``torch.fx.passes.param_fetch``: records parameters of modules in nodes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ module_fetch_book = {
 
 
 def extract_attrs_for_lowering(mod: Module) -> dict[str, Any]:
-    """The parameters and settings of a layer, with its type's name under ``name``."""
+    """The parameters and settings of a layer; ``name`` is its type."""
     attrs: dict[str, Any] = {"name": pellucid.typename(mod)}
     kind = type(mod)
     if kind not in module_fetch_book:

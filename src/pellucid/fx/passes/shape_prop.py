@@ -1,4 +1,4 @@
-"""``torch.fx.passes.shape_prop``: shapes of a graph's values, by running it."""
+"""``torch.fx.passes.shape_prop``: propagates shapes by running a graph."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["ShapeProp", "TensorMetadata"]
 
 
 class TensorMetadata(NamedTuple):
-    """What a node's ``meta["tensor_meta"]`` says of its tensor."""
+    """The metadata of a node's tensor, in ``meta["tensor_meta"]``."""
 
     shape: pellucid.Size
     dtype: pellucid.dtype
@@ -35,7 +35,7 @@ _FORMATS = (
 def _extract_tensor_metadata(
     result: pellucid.Tensor, include_contiguity: bool = True
 ) -> TensorMetadata:
-    """The facts of a tensor that outlive it."""
+    """Extracts the metadata of a tensor."""
     found = None
     if include_contiguity:
         found = next(
@@ -48,7 +48,7 @@ def _extract_tensor_metadata(
 
 
 class ShapeProp(Interpreter):
-    """Runs a graph and notes shape, dtype and strides of every value in ``meta``.
+    """Runs a graph and records shape, dtype and strides of every value in ``meta``.
 
     With ``fake_mode`` the values have no data.
     """
@@ -59,7 +59,7 @@ class ShapeProp(Interpreter):
         self.real_module = self.module
 
     def run_node(self, n: Node) -> Any:
-        """Run it and note what came out."""
+        """Runs the node and records the metadata of its result."""
         try:
             if self.fake_mode is not None:
                 with self.fake_mode:
@@ -89,7 +89,7 @@ class ShapeProp(Interpreter):
         return result
 
     def propagate(self, *args: Any) -> Any:
-        """Run the module; returns its result."""
+        """Runs the module; returns its result."""
         if self.fake_mode is not None:
             args = tuple(
                 self.fake_mode.from_tensor(a) if isinstance(a, pellucid.Tensor) else a

@@ -1,4 +1,4 @@
-"""``torch.fx.passes.split_module``: a module cut into submodules by a callback."""
+"""``torch.fx.passes.split_module``: splits a module into submodules by a callback."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Partition", "split_module"]
 
 @dataclass
 class Partition:
-    """The nodes of one submodule, what it reads and what it gives."""
+    """The nodes, inputs and outputs of one submodule."""
 
     name: str
     submod_name: str
@@ -62,7 +62,7 @@ class _Split:
         self.of_node[node] = name
 
     def note_uses(self) -> None:
-        """Fill inputs, outputs and dependencies."""
+        """Fills inputs, outputs and dependencies."""
         for node in self.module.graph.nodes:
             user = self.of_node.get(node)
             for read in node.all_input_nodes:
@@ -82,8 +82,8 @@ class _Split:
                 self.partitions[user].dependencies[maker] = None
 
     def in_order(self) -> list[str]:
-        """The partitions so that each follows those that it depends on; of those that
-        are ready, the one that became so last, as in PyTorch.
+        """The partitions in topological order; among ready ones, the one that became
+        ready last is next, as in PyTorch.
         """
         waiting = {name: len(p.dependencies) for name, p in self.partitions.items()}
         ready = [name for name, count in waiting.items() if count == 0]
@@ -112,8 +112,8 @@ class _Split:
                 self._copy(node, partition, is_node_named)
 
     def _enter(self, read: Node, name: str, partition: Partition) -> None:
-        """A module that is read as a value goes with its partition; what else a
-        partition reads, it is given.
+        """A module that is read as a value is moved to its partition; other values are
+        passed as arguments.
         """
         if read.op == "get_attr" and isinstance(
             value := _get_attr(self.module, str(read.target)), Module
@@ -162,11 +162,11 @@ def split_module(
     partition_affix: str | None = None,
     tuple_return: bool = False,
 ) -> GraphModule:
-    """A GraphModule that calls ``submod_<n>`` for each number that ``split_callback``
-    gives of the nodes. Parameters that a submodule reads are its arguments.
+    """A GraphModule that calls ``submod_<n>`` for each number ``n`` that
+    ``split_callback`` returns for nodes. Parameters are passed as arguments.
 
     ``tuple_return``: a submodule with one result returns a tuple too. Raises
-    RuntimeError where partitions need each other.
+    RuntimeError for a cycle between partitions.
     """
     split = _Split(m, split_callback, partition_affix)
     split.note_uses()

@@ -1,4 +1,4 @@
-"""``torch.fx.passes.split_utils``: a module cut into submodules by tags of nodes."""
+"""``torch.fx.passes.split_utils``: splits a module into submodules by tags of nodes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class _Splitter:
         ]
         if max(latest, default=0) > component.order:
             raise AssertionError(
-                f"node {node} of {tag} reads what a later component computes"
+                f"node {node} of {tag} reads a result of a later component"
             )
         self.component_of[node] = component
 
@@ -92,7 +92,7 @@ class _Splitter:
         return component.input_placeholders[component.orig_inputs.index(read)]
 
     def note_outputs(self) -> None:
-        """What each component gives to others, and to the result."""
+        """Determines each component's outputs, for other components and the result."""
         for component in self.components:
             for read in component.orig_inputs:
                 self._note_output(read)

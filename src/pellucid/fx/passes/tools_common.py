@@ -32,7 +32,9 @@ CALLABLE_NODE_OPS = {"call_module", "call_function", "call_method"}
 
 
 def get_acc_ops_name(k: Any) -> str:
-    """A function as ``acc_ops.name`` where a library of accelerated ops defines it."""
+    """A function's name, ``acc_ops.name`` if a library of accelerated ops defines
+    it.
+    """
     if isinstance(k, str):
         return k
     module = getattr(k, "__module__", None) or ""
@@ -43,7 +45,9 @@ def get_acc_ops_name(k: Any) -> str:
 
 
 def get_node_target(submodules: Mapping[str, Any], node: Node) -> str:
-    """What a node calls: the type of the module, the function's name, or the method."""
+    """A node's target as text: the module's type, the function's name, or the
+    method.
+    """
     if node.op not in CALLABLE_NODE_OPS:
         raise AssertionError(
             f"Expect op types of {', '.join(CALLABLE_NODE_OPS)}, but found {node.op}"
@@ -68,14 +72,14 @@ def _typename(obj: Any) -> str:
 
 
 def is_node_output_tensor(node: Node) -> bool:
-    """Whether shape propagation found one tensor."""
+    """Whether shape propagation found that the result is one tensor."""
     kind = node.meta.get("type", None)
     return kind is not None and issubclass(kind, pellucid.Tensor)
 
 
 class FxNetAccFusionsFinder:
-    """Groups of accelerated nodes that exchange values other than tensors, which no
-    border between modules can carry.
+    """Groups of accelerated nodes that exchange values other than tensors, which cannot
+    be passed between modules.
     """
 
     def __init__(self, module: GraphModule, acc_nodes: NodeSet) -> None:
@@ -85,7 +89,7 @@ class FxNetAccFusionsFinder:
 
     @dataclass
     class FusionGroup:
-        """Nodes that stay together, and what they read."""
+        """Nodes that must stay together, and their inputs."""
 
         top_node_idx: int
         nodes: NodeSet
@@ -93,7 +97,7 @@ class FxNetAccFusionsFinder:
         nodes_need_process: NodeSet = field(default_factory=set)
 
         def add_node(self, node: Node) -> None:
-            """Add one, and note what it reads."""
+            """Adds a node and its inputs."""
             if node in self.nodes:
                 return
             self.nodes_need_process.add(node)
@@ -111,7 +115,7 @@ class FxNetAccFusionsFinder:
         inputs: NodeSet | NodeList,
         visited: NodeSet | None = None,
     ) -> bool:
-        """Add what is between the group and itself; whether there is a path."""
+        """Adds the nodes on paths from the group to itself; whether there is a path."""
         visited = set() if visited is None else visited
         for read in inputs:
             if read in visited or read.op not in CALLABLE_NODE_OPS:
@@ -163,9 +167,7 @@ class FxNetAccFusionsFinder:
 
 
 def legalize_graph(gm: GraphModule) -> GraphModule:
-    """Order the nodes so that each comes behind those that it reads; the order of
-    others is that of their inputs.
-    """
+    """Sorts the nodes topologically; ties are in the order of their inputs."""
     graph = gm.graph
     waiting = {node: len(node.all_input_nodes) for node in graph.nodes}
     ready = collections.deque(node for node, count in waiting.items() if count == 0)
@@ -205,9 +207,7 @@ def _arrange(graph: Graph, ordered: list[Node]) -> None:
 
 
 def stable_topological_sort(gm: GraphModule) -> GraphModule:
-    """Order the nodes so that each comes behind those that it reads, and as they are
-    otherwise.
-    """
+    """Sorts the nodes topologically and stably."""
     import heapq
 
     graph = gm.graph
@@ -233,7 +233,7 @@ def stable_topological_sort(gm: GraphModule) -> GraphModule:
 
 @dataclass
 class NodeEvent:
-    """Something that a pass noted of a node."""
+    """An observation of a pass about a node."""
 
     source: Node
     desc: str
@@ -241,12 +241,12 @@ class NodeEvent:
 
 
 class NodeEventTracker:
-    """What passes noted of nodes, in order."""
+    """The observations of passes about nodes, in order."""
 
     def __init__(self, tracker_mode: Any = None, dump_prefix: str = "") -> None:
         self.tracker_mode, self.dump_prefix = tracker_mode, dump_prefix
         self.events: list[NodeEvent] = []
 
     def add(self, node: Node, desc: str, dep: Node | None = None) -> None:
-        """Note one."""
+        """Records an observation."""
         self.events.append(NodeEvent(node, desc, dep))

@@ -1,1 +1,1 @@
-"""The functions that ``nn.functional`` gathers: see README.md."""
+"""The implementation of ``nn.functional``, which re-exports it: see README.md."""

@@ -1,4 +1,4 @@
-"""Activations: an ``inplace`` flag, and dims that Python chooses."""
+"""Activations with an ``inplace`` flag or with a default ``dim``."""
 
 from __future__ import annotations
 

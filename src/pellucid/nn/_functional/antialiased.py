@@ -1,7 +1,7 @@
-"""Images reduced without aliasing: filters as wide as the step from pixel to pixel.
+"""Antialiased resampling of images: filters are widened by the downsampling factor.
 
-An output pixel is a weighted mean of the input's pixels in each direction, so that
-resizing is a product with one matrix of weights per direction. Called by
+The filters are separable: an output pixel is a weighted mean of input pixels along each
+direction, so resizing is a product with one weight matrix per direction. Called by
 ``interpolate``.
 """
 
@@ -20,8 +20,8 @@ def resized(
     mode: str,
     align_corners: bool,
 ) -> Tensor:
-    """(..., H, W) resampled to ``sizes``, by ``scales`` if there are any; ``mode`` is
-    in FILTERS.
+    """Resamples (..., H, W) to ``sizes``, with scale factors ``scales`` if they are
+    given; ``mode`` is a key of FILTERS.
     """
     is_bytes = image.dtype == pellucid.uint8
     found = image.float() if is_bytes else image
@@ -42,9 +42,9 @@ def resized(
 def _weights(
     size: int, output: int, scale: float | None, mode: str, align_corners: bool
 ) -> Tensor:
-    """(output, size): the weights of the input's pixels in each of the output's."""
+    """The weight matrix (output, size): one row of input weights per output pixel."""
     if size < 1 or output < 1:
-        raise RuntimeError(f"interpolate: sizes are positive, not {size} and {output}")
+        raise RuntimeError(f"interpolate: sizes are {size} and {output}; give > 0")
     step = _step(size, output, scale, align_corners)
     stretch = max(step, 1.0)
     radius, shape = FILTERS[mode]
@@ -82,7 +82,7 @@ def _lanczos(distance: Tensor) -> Tensor:
     return pellucid.where(distance < 3, window, 0.0)
 
 
-# How many steps each filter reaches to both sides, and its weights by distance.
+# The radius of each filter, and its weight as a function of distance.
 FILTERS: dict[str, tuple[int, Callable[[Tensor], Tensor]]] = {
     "bilinear": (1, _triangle),
     "bicubic": (2, _cubic),

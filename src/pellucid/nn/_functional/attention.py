@@ -18,7 +18,7 @@ __all__ = [
     "scaled_dot_product_attention",
 ]
 
-_BAG_MODES = ("sum", "mean", "max")  # as embedding_bag numbers them
+_BAG_MODES = ("sum", "mean", "max")  # the numbers that the embedding_bag op takes
 
 
 def rrelu(
@@ -29,7 +29,7 @@ def rrelu(
     inplace: bool = False,
 ) -> Tensor:
     """``input`` where positive, else times a slope: drawn from U(lower, upper) in
-    training, the middle otherwise.
+    training, else ``(lower + upper) / 2``.
     """
     op = pellucid.rrelu_ if inplace else pellucid.rrelu
     result: Tensor = op(input, lower, upper, training)
@@ -49,10 +49,10 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Tensor:
-    """The "sum", "mean" or "max" of the rows of ``weight`` that each bag names.
+    """The "sum", "mean" or "max" of the rows of ``weight`` that each bag selects.
 
-    A bag is a row of ``input`` (bags, length), or what is between two ``offsets`` of
-    a vector. The row ``padding_idx`` does not count.
+    A bag is a row of ``input`` (bags, length), or the part of a vector between two
+    ``offsets``. Entries equal to ``padding_idx`` are skipped.
     """
     if weight.dtype is pellucid.int64 and input.is_floating_point():
         deprecated("embedding_bag(weight, input)", "embedding_bag(input, weight)")
@@ -62,7 +62,7 @@ def embedding_bag(
     if per_sample_weights is not None:
         if mode != "sum":
             raise NotImplementedError(
-                f"embedding_bag: per_sample_weights are for mode 'sum', not {mode!r}"
+                f"embedding_bag: per_sample_weights need mode 'sum', not {mode!r}"
             )
         if per_sample_weights.shape != input.shape:
             raise ValueError(
@@ -92,10 +92,10 @@ def embedding_bag(
 def _rows_as_bags(
     input: Tensor, offsets: Tensor | None, weights: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """(indices, offsets, weights) of a bag for each row."""
+    """(indices, offsets, weights) of a 2-d input, one bag per row."""
     if offsets is not None:
         raise ValueError(
-            "embedding_bag: an input of 2 dims has a bag per row; leave offsets out"
+            "embedding_bag: each row of a 2-d input is a bag; leave offsets out"
         )
     length = input.shape[1]
     options: dict[str, Any] = {"dtype": input.dtype, "device": input.device}
@@ -122,8 +122,8 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """``softmax(query key^T scale + attn_mask) value`` (Vaswani 2017).
 
-    A bool mask tells which keys may be attended to; ``scale`` is ``1 / sqrt(E)`` unless
-    given; ``enable_gqa`` repeats the heads of ``key`` and ``value``.
+    A bool mask is true where a query may attend to a key; ``scale`` defaults to
+    ``1 / sqrt(E)``; ``enable_gqa`` repeats the heads of ``key`` and ``value``.
     """
     if dropout_p == 0.0:
         return _nn.scaled_dot_product_attention(
@@ -161,7 +161,7 @@ def _packed_projection(
     weight: Tensor,
     bias: Tensor | None,
 ) -> tuple[Tensor, ...]:
-    """(q, k, v) from one matrix; one product serves inputs that are the same."""
+    """(q, k, v) by one packed weight; identical inputs share one product."""
     linear = _nn.linear
     if key is value and query is key:
         return tuple(linear(query, weight, bias).chunk(3, -1))
@@ -174,7 +174,7 @@ def _packed_projection(
 
 
 def _additive(name: str, mask: Tensor | None, dtype: Any) -> Tensor | None:
-    """A mask as numbers to add: true, which forbids, becomes -inf."""
+    """An additive mask: true, which forbids attention, becomes -inf."""
     if mask is None or mask.is_floating_point():
         return mask
     if mask.dtype != pellucid.bool:
@@ -187,7 +187,7 @@ def _separate_projections(
     weights: tuple[Tensor | None, ...],
     bias: Tensor | None,
 ) -> tuple[Tensor, ...]:
-    """(q, k, v), each by a matrix of its own."""
+    """(q, k, v), each by its own weight."""
     biases = (None,) * 3 if bias is None else bias.chunk(3)
     projected = []
     for name, x, w, b in zip(
@@ -210,7 +210,7 @@ def _check_inputs(
     heads: int,
     separate_weights: bool,
 ) -> None:
-    """Refuse shapes (L, N, E) and (S, N, E) that do not belong together."""
+    """Refuse inputs (L, N, E) and (S, N, E) whose shapes do not match."""
     if separate_weights and key.shape[:2] != value.shape[:2]:
         raise AssertionError(
             f"the key's sequence and batch {tuple(key.shape[:2])} are not the "
@@ -284,7 +284,7 @@ def multi_head_attention_forward(
         )
     else:
         assert in_proj_weight is not None
-        # what was given as one tensor may have been unsqueezed into three
+        # identical inputs are three tensors after unsqueeze
         q, k, v = _packed_projection(query, key, value, in_proj_weight, in_proj_bias)
     mask = _merged_mask(
         attn_mask, key_padding_mask, batch, num_heads, length, key.shape[0], q.dtype
@@ -334,7 +334,7 @@ def _merged_mask(
     keys: int,
     dtype: Any,
 ) -> Tensor | None:
-    """What is added to scores (batch, heads, length, keys), or None."""
+    """The additive mask of scores (batch, heads, length, keys), or None."""
     masks = (attn_mask, key_padding_mask)
     if len({mask.dtype for mask in masks if mask is not None}) > 1:
         deprecated("masks of two dtypes", "one dtype for both", stacklevel=3)
@@ -360,7 +360,7 @@ def _merged_mask(
 
 
 def _none_or_dtype(input: Tensor | None) -> pellucid.dtype | None:
-    """The dtype of a mask, None of none."""
+    """The dtype of a mask; None for no mask."""
     if input is None:
         return None
     if isinstance(input, Tensor):
@@ -376,9 +376,9 @@ def _canonical_mask(
     target_type: pellucid.dtype,
     check_other: bool = True,
 ) -> Tensor | None:
-    """A mask to add: minus infinity where a bool mask is True, a floating-point mask
-    as it is. AssertionError for other dtypes; a mask of another dtype than the other
-    one's warns.
+    """An additive mask: -inf where a bool mask is True; a floating-point mask is
+    unchanged. AssertionError for other dtypes; warns if the dtype differs from that of
+    the other mask.
     """
     if mask is None:
         return None

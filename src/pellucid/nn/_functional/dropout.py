@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 
-# A call of the ops costs more than that of their bodies.
+# Calling the composites' bodies is cheaper than calling the ops.
 _dropout, _dropout_ = bodies.dropout.body, bodies.dropout_.body
 
 
@@ -51,7 +51,7 @@ def dropout(
 def alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Tensor:
-    """Dropout that keeps mean and variance of SELU activations."""
+    """Dropout that preserves the mean and variance of SELU activations."""
     op = pellucid.alpha_dropout_ if inplace else pellucid.alpha_dropout
     dropped: Tensor = op(input, checked_probability(p), training)
     return dropped

@@ -1,4 +1,4 @@
-"""Losses of elements and of classes: ops that number reductions, by their names."""
+"""Elementwise and classification losses; the ops take reductions by number."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 
-_NONE, _MEAN, _SUM = range(3)  # as ops number reductions
+_NONE, _MEAN, _SUM = range(3)  # the numbers that ops take
 
 
 def _warn_of_broadcast(name: str, input: Tensor, target: Tensor) -> None:
@@ -32,7 +32,7 @@ def _warn_of_broadcast(name: str, input: Tensor, target: Tensor) -> None:
 
     warnings.warn(
         f"{name}: target has shape {tuple(target.shape)} and input "
-        f"{tuple(input.shape)}; they will be broadcast, which is rarely meant",
+        f"{tuple(input.shape)}; they will be broadcast, which is rarely intended",
         stacklevel=4,
     )
 
@@ -45,7 +45,7 @@ def _broadcast(name: str, input: Tensor, target: Tensor) -> Any:
 
 @captured_as(_broadcast)
 def _operands(name: str, input: Tensor, target: Tensor) -> Any:
-    """Both, which the op broadcasts by itself."""
+    """Returns both tensors unchanged: the op broadcasts them."""
     if target.size() != input.size():
         _warn_of_broadcast(name, input, target)
     return input, target
@@ -97,7 +97,7 @@ def nll_loss(
 
 
 def _weighted(loss: Tensor, weight: Tensor, number: int) -> Tensor:
-    """``loss`` times ``weight``, reduced; a mean is over the sum of the weights."""
+    """``loss`` times ``weight``, reduced; a mean divides by the sum of the weights."""
     if weight.size() != loss.size():
         raise ValueError(
             f"weight has shape {tuple(weight.shape)}, the input {tuple(loss.shape)}; "
@@ -226,7 +226,7 @@ def kl_div(
     number = reduction_number(size_average, reduce, reduction)
     if number == _MEAN:
         advise(
-            "kl_div: the mean is over all elements, which is not the divergence of "
-            "the distributions; give reduction='batchmean', its mean over the batch"
+            "kl_div: reduction='mean' averages over all elements, not the batch: not "
+            "the divergence of the distributions; give reduction='batchmean'"
         )
     return pellucid.kl_div(input, target, number, log_target=log_target)

@@ -1,4 +1,4 @@
-"""Rows of a table by their numbers."""
+"""Embedding: rows of a table, looked up by index."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The cross-entropy of a linear layer's results, whole or in pieces of the batch.
+"""Cross-entropy of a linear layer's output, optionally in chunks of the batch.
 
-In pieces the logits of all rows are never in memory at once: each piece is a checkpoint
-whose logits the backward pass computes again. ``nn.LinearCrossEntropyLoss`` is its
-module.
+With chunks the logits of all rows are never in memory at once: each chunk is a
+checkpoint whose logits are recomputed in the backward pass.
+``nn.LinearCrossEntropyLoss`` is its module.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ _ASPECT = "aspect_ratio"
 
 
 class LinearCrossEntropyOptions:
-    """How many rows of the batch ``linear_cross_entropy`` takes at a time.
+    """How ``linear_cross_entropy`` splits the batch into chunks.
 
-    ``batch_chunk_size`` says it, or ``chunking_method``: "auto", or "aspect_ratio:n",
-    by which the logits of a piece take an n-th of the input's memory. The other
-    arguments choose among the ways of kernels for GPUs: here pieces may always be
-    differentiated several times, and sums have the inputs' dtype.
+    The chunk size in rows is ``batch_chunk_size``, or follows from
+    ``chunking_method``: "auto", or "aspect_ratio:n", with which the logits of a chunk
+    take an n-th of the input's memory. The other arguments select variants of GPU
+    kernels and change nothing here: chunks can always be differentiated several times,
+    and sums have the inputs' dtype.
 
     >>> torch.nn.LinearCrossEntropyOptions(batch_chunk_size=64, chunking_method=None)
     LinearCrossEntropyOptions(batch_chunk_size=64, chunking_method=None)
@@ -98,7 +99,7 @@ def linear_cross_entropy(
 
     ``input`` is (in,) or (N, in), ``linear_weight`` (classes, ..., in), ``linear_bias``
     (classes, ...); ``target`` holds class indices (N, ...) or probabilities (N,
-    classes, ...). With ``options`` the batch is taken in pieces.
+    classes, ...). With ``options`` the batch is processed in chunks.
 
     >>> rows, vocabulary = torch.randn(6, 4), torch.randn(10, 4)
     >>> target = torch.arange(6)
@@ -129,7 +130,7 @@ def linear_cross_entropy(
             )  # fmt: skip
         if not by_rows:
             warnings.warn(
-                "linear_cross_entropy: options are left out of account: pieces need "
+                "linear_cross_entropy: options are ignored: chunks need "
                 "class indices, one dim of classes and no label smoothing",
                 stacklevel=2,
             )
@@ -165,7 +166,7 @@ def _logits_shape(
             f"{(classes, *outer)} was expected"
         )
     if outer and input.dim() == 1:
-        raise RuntimeError(f"{name}: several dims of classes need a batch of inputs")
+        raise RuntimeError(f"{name}: several class dims need a batch of inputs")
     return (*input.shape[:-1], classes, *outer)
 
 

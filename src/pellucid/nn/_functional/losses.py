@@ -1,4 +1,4 @@
-"""Losses that are compositions: margins, distances, likelihoods of distributions."""
+"""Losses composed of ops: margins, distances, likelihoods of distributions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _reduced: Callable[[Tensor, int], Tensor] = losses.reduced
 def reduction_number(
     size_average: bool | None, reduce: bool | None, reduction: str
 ) -> int:
-    """The reduction as ops take it; the two deprecated flags win when given."""
+    """The reduction's number for ops; the two deprecated flags take precedence."""
     if size_average is not None or reduce is not None:
         reduction = named_reduction(size_average, reduce, stacklevel=4)
     number = _NUMBERS.get(reduction)
@@ -47,7 +47,7 @@ def reduction_number(
 def named_reduction(
     size_average: bool | None, reduce: bool | None, stacklevel: int = 3
 ) -> str:
-    """The reduction's name by the deprecated flags."""
+    """The name of the reduction that the deprecated flags select."""
     import warnings
 
     if reduce is not None and not reduce:
@@ -72,7 +72,7 @@ def poisson_nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Minus the log likelihood of counts under Poisson's distribution.
+    """The negative log likelihood of counts under a Poisson distribution.
 
     ``full`` adds Stirling's approximation of ``log(target!)``.
     """
@@ -88,7 +88,7 @@ def gaussian_nll_loss(
     eps: float = 1e-6,
     reduction: str = "mean",
 ) -> Tensor:
-    """Minus the log likelihood under normal distributions of the given variances."""
+    """The negative log likelihood under normal distributions of the given variances."""
     if not isinstance(var, Tensor):
         if var < 0:
             raise ValueError(f"gaussian_nll_loss: the variance {var} is negative")
@@ -204,8 +204,8 @@ def multi_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """``sum max(0, margin - x[y] + x[i]) ** p`` over the wrong classes i, over their
-    count.
+    """``sum max(0, margin - x[y] + x[i]) ** p`` over the wrong classes i, divided by
+    the number of classes.
     """
     number = reduction_number(size_average, reduce, reduction)
     if p not in (1, 2):
@@ -222,7 +222,7 @@ def multilabel_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Margins of 1 between the classes named before the first -1 and all others."""
+    """Margins of 1 between the targets, listed before the first -1, and all others."""
     number = reduction_number(size_average, reduce, reduction)
     return _nn.multilabel_margin_loss(input, target, number)
 
@@ -241,7 +241,7 @@ def triplet_margin_loss(
 ) -> Tensor:
     """``max(0, |anchor - positive| - |anchor - negative| + margin)``, reduced.
 
-    ``swap`` takes the positive's distance to the negative where that is less.
+    ``swap`` uses ``|positive - negative|`` as the negative distance where it is less.
     """
     number = reduction_number(size_average, reduce, reduction)
     if margin <= 0:
@@ -277,9 +277,9 @@ def triplet_margin_with_distance_loss(
 def _check_lengths(
     log_probs: Tensor, targets: Tensor, lengths: Tensor, counts: Tensor, blank: int
 ) -> None:
-    """Raises RuntimeError for lengths of ``ctc_loss`` that its tensors do not have."""
+    """Raises RuntimeError for lengths that do not fit the tensors of ``ctc_loss``."""
     if log_probs.dim() != 3:
-        return  # the op says so
+        return  # the op raises the error
     steps, batch, classes = log_probs.shape
     if not 0 <= blank < classes:
         raise RuntimeError(f"ctc_loss: blank is {blank}, and the classes are {classes}")

@@ -59,10 +59,10 @@ def batch_norm(
 ) -> Tensor:
     """``(input - mean) / sqrt(var + eps) * weight + bias`` for every channel.
 
-    With ``training`` the statistics are the batch's, and the running ones move towards
-    them by ``momentum``; otherwise the running ones serve.
+    With ``training`` the batch's statistics are used, and the running statistics move
+    towards them by ``momentum``; otherwise the running statistics are used.
     """
-    normalized: Tensor  # by what the op runs: a call of the op costs more
+    normalized: Tensor  # calls the op's body, which is cheaper than calling the op
     if training:
         _require_many(list(input.shape))
         normalized, _, _ = normalization.by_batch(
@@ -85,9 +85,9 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Batch normalization of every image by itself.
+    """Normalization of every channel of every sample by its own statistics.
 
-    ``use_input_stats=False`` takes the running statistics.
+    ``use_input_stats=False`` uses the running statistics.
     """
     if use_input_stats and math.prod(input.shape[2:]) == 1:
         raise ValueError(
@@ -126,6 +126,6 @@ def normalize(
     eps: float = 1e-12,
     out: Tensor | None = None,
 ) -> Tensor:
-    """``input`` over its ``p`` norm along ``dim``, which is taken to be >= ``eps``."""
+    """``input`` over its ``p`` norm along ``dim``, clamped to at least ``eps``."""
     norms = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
     return input / norms if out is None else pellucid.div(input, norms, out=out)

@@ -72,7 +72,7 @@ def _max_pool(dims: int) -> Callable[..., Any]:
 
     max_pool.__name__ = plain
     max_pool.__doc__ = (
-        "The greatest element of every window, with ``return_indices`` also its place."
+        "The maximum of every window; with ``return_indices`` also its index."
     )
     return max_pool
 
@@ -101,7 +101,7 @@ def _max_pool_with_indices(dims: int) -> Callable[..., Any]:
         return result
 
     max_pool_with_indices.__name__ = f"max_pool{dims}d_with_indices"
-    max_pool_with_indices.__doc__ = "The greatest element of windows, and its place."
+    max_pool_with_indices.__doc__ = "The maximum of every window, and its index."
     return max_pool_with_indices
 
 
@@ -111,7 +111,7 @@ max_pool3d_with_indices = _max_pool_with_indices(3)
 
 
 def _output_size(input: Tensor, output_size: Any, dims: int) -> list[int]:
-    """``output_size`` as a list; None keeps the input's size."""
+    """``output_size`` as a list; None becomes the input's size."""
     sizes = _as_list(output_size, dims) if output_size is not None else [None] * dims
     if len(sizes) != dims:
         raise RuntimeError(f"output_size has {len(sizes)} numbers for {dims} dims")
@@ -129,7 +129,7 @@ def _adaptive_avg_pool(dims: int) -> Callable[..., Tensor]:
 
     adaptive_avg_pool.__name__ = name
     adaptive_avg_pool.__doc__ = (
-        "The means of as many windows as ``output_size`` says; None keeps a size."
+        "The means of ``output_size`` windows; None keeps the input's size."
     )
     return adaptive_avg_pool
 
@@ -230,20 +230,20 @@ def _unpooled_size(
     ]
     if output_size is None:
         return usual
-    asked = list(output_size)
-    if len(asked) == dims + 2:
-        asked = asked[2:]
-    if len(asked) != dims:
+    output_size = list(output_size)
+    if len(output_size) == dims + 2:
+        output_size = output_size[2:]
+    if len(output_size) != dims:
         raise ValueError(
-            f"output_size has {len(asked)} numbers; give {dims} or {dims + 2}"
+            f"output_size has {len(output_size)} numbers; give {dims} or {dims + 2}"
         )
-    for d, n in enumerate(asked):
+    for d, n in enumerate(output_size):
         if not usual[d] - stride[d] < n < usual[d] + stride[d]:
             raise ValueError(
                 f"output_size {n} in dim {d} must be between "
                 f"{usual[d] - stride[d]} and {usual[d] + stride[d]}"
             )
-    return asked
+    return output_size
 
 
 def _max_unpool(dims: int) -> Callable[..., Tensor]:
@@ -269,7 +269,7 @@ def _max_unpool(dims: int) -> Callable[..., Tensor]:
         return _nn.max_unpool3d(input, indices, size, steps, pads)
 
     max_unpool.__name__ = name
-    max_unpool.__doc__ = "Puts ``input`` at the ``indices`` of a max pooling; else 0."
+    max_unpool.__doc__ = "``input`` at the ``indices`` of a max pooling; 0 elsewhere."
     return max_unpool
 
 
@@ -342,7 +342,7 @@ def _fractional_values(with_indices: Callable[..., Any]) -> Callable[..., Any]:
         return found if return_indices else found[0]
 
     fractional_max_pool.__name__ = with_indices.__name__.removesuffix("_with_indices")
-    fractional_max_pool.__doc__ = "The greatest elements of randomly placed windows."
+    fractional_max_pool.__doc__ = "The maxima of randomly placed windows."
     return fractional_max_pool
 
 

@@ -1,4 +1,4 @@
-"""Products of matrices in forms of their own."""
+"""Grouped matrix products."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ def grouped_mm(
     bias: Tensor | None = None,
     out_dtype: Any = None,
 ) -> Tensor:
-    """Products of groups that ``offs`` (int32) gives the ends of: rows of `mat_a` times
-    each matrix of `mat_b`, each matrix of `mat_a` times columns of `mat_b`, or columns
-    of `mat_a` times rows of `mat_b`. Without ``offs``, ``bmm``.
+    """Matrix products of groups whose ends are ``offs`` (int32): groups of rows of
+    `mat_a` times each matrix of `mat_b`, each matrix of `mat_a` times groups of columns
+    of `mat_b`, or groups of columns of `mat_a` times groups of rows of `mat_b`.
+    Without ``offs``, ``bmm``.
     """
     result: Tensor = pellucid._grouped_mm(mat_a, mat_b, offs, bias, out_dtype)
     return result

@@ -1,4 +1,4 @@
-"""Functions of images: interpolate, grid_sample, patches, shuffles of channels."""
+"""Functions of images: interpolate, grid_sample, unfold, fold, pad."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _RANKS = {
 }
 _OF_ANY_DTYPE = ("nearest", "nearest-exact", "area")
 _OF_CORNERS = ("linear", "bilinear", "bicubic", "trilinear")
-# The ops by the mode and the number of dims.
+# Op names by mode and number of dims.
 _NEAREST = {"nearest": "upsample_nearest", "nearest-exact": "_upsample_nearest_exact"}
 _OPS: dict[str, dict[int, Any]] = {
     mode: {
@@ -62,9 +62,9 @@ def interpolate(
     """``input`` (N, C, ...) resampled to ``size`` or by ``scale_factor``.
 
     ``mode`` is "nearest", "nearest-exact", "linear" (3 dims), "bilinear" or "bicubic"
-    (4), "trilinear" (5) or "area". ``align_corners`` puts the corners' centers, not
-    the corners, on each other. ``antialias`` ("bilinear", "bicubic", and "lanczos",
-    which needs it) takes the mean of all pixels that an output pixel covers.
+    (4), "trilinear" (5) or "area". ``align_corners`` aligns the centers of the
+    corner pixels instead of their outer corners. ``antialias`` ("bilinear", "bicubic",
+    and "lanczos", which needs it) averages all pixels that an output pixel covers.
     """
     dims = input.dim() - 2
     ranks = _RANKS.get(mode)
@@ -146,7 +146,7 @@ def _resampled(
 
 
 def _as_floats(input: Tensor, mode: str) -> Tensor:
-    """An image of bytes, whose means are rounded; no other integers have means."""
+    """Accepts uint8 images, whose means are rounded; refuses other integer dtypes."""
     if input.dtype != pellucid.uint8 or input.dim() != 4:
         raise NotImplementedError(
             f"{mode!r} interpolation of {input.dtype} tensors of {input.dim()} "
@@ -158,7 +158,7 @@ def _as_floats(input: Tensor, mode: str) -> Tensor:
 def _target(
     input: Tensor, size: Any, scale_factor: Any, recompute: bool, dims: int
 ) -> tuple[list[int], list[float]]:
-    """The output's sizes, and the scale factors if these are what ops go by."""
+    """The output's sizes, and the scale factors if the ops use them."""
     if (size is None) == (scale_factor is None):
         raise ValueError("interpolate: give either size or scale_factor")
     if size is not None:
@@ -220,7 +220,7 @@ def unfold(
     padding: Any = 0,
     stride: Any = 1,
 ) -> Tensor:
-    """Patches of images (N, C, H, W) as columns (N, C * kernel elements, places)."""
+    """Patches of images (N, C, H, W) as columns (N, C * kernel elements, positions)."""
     return _nn.im2col(
         input, _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride)
     )
@@ -234,7 +234,7 @@ def fold(
     padding: Any = 0,
     stride: Any = 1,
 ) -> Tensor:
-    """The sum of columns of patches at their places: the transpose of ``unfold``."""
+    """Sums columns of patches into images: the transpose of ``unfold``."""
     return _nn.col2im(
         input,
         _pair(output_size),
@@ -245,15 +245,15 @@ def fold(
     )
 
 
-# Sampling at given places
+# Sampling at given positions
 
-# As grid_sampler numbers them.
+# The numbers that the grid_sampler op takes.
 _MODES = ("bilinear", "nearest", "bicubic")
 _PADDINGS = ("zeros", "border", "reflection")
 
 
 def _warn_of_corners(name: str) -> None:
-    """Said of a call that leaves ``align_corners`` out."""
+    """Warns about a call without ``align_corners``."""
     warnings.warn(
         f"{name}: without align_corners, -1 and 1 are the image's borders, not the "
         "centers of its corner pixels; say align_corners=False or True",
@@ -264,7 +264,7 @@ def _warn_of_corners(name: str) -> None:
 def affine_grid(
     theta: Tensor, size: Sequence[int], align_corners: bool | None = None
 ) -> Tensor:
-    """The places that affine maps ``theta`` send the pixels of an image to.
+    """The positions to which affine maps ``theta`` send the pixels of an image.
 
     ``theta`` is (N, 2, 3) for ``size`` (N, C, H, W), (N, 3, 4) for (N, C, D, H, W).
     """
@@ -292,10 +292,10 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """``input`` (N, C, ...) at the places ``grid`` (N, ..., dims), from -1 to 1.
+    """``input`` (N, C, ...) sampled at positions ``grid`` (N, ..., dims) from -1 to 1.
 
-    ``mode`` is "bilinear", "nearest" or "bicubic" (images only); ``padding_mode`` says
-    what is outside: "zeros", the "border" or its "reflection".
+    ``mode`` is "bilinear", "nearest" or "bicubic" (images only); ``padding_mode`` is
+    the value outside: "zeros", the "border" or its "reflection".
     """
     if mode not in _MODES:
         raise ValueError(f"grid_sample: there is no mode {mode!r}")
@@ -324,10 +324,10 @@ def pad(
     mode: str = "constant",
     value: float | None = None,
 ) -> Tensor:
-    """``input`` widened by pairs of counts, from the last dim on.
+    """``input`` padded by pairs of widths, from the last dim on.
 
-    The new elements are ``value``, or those of the tensor itself: mirrored at its ends
-    (``"reflect"``), its outermost ones (``"replicate"``), or those of the other end
+    The new elements are ``value``, or elements of the tensor: mirrored at its ends
+    (``"reflect"``), the outermost ones (``"replicate"``), or those of the opposite end
     (``"circular"``).
     """
     if mode == "constant":

@@ -1,7 +1,7 @@
-"""``torch.nn.attention``: which implementation attention may use, and flexible forms.
+"""``torch.nn.attention``: selection of attention backends, and flexible attention.
 
-There is one implementation of ``scaled_dot_product_attention``; it is the exact
-one (``MATH``) and for the one that saves no scores (``FLASH_ATTENTION``).
+``scaled_dot_product_attention`` has one implementation. It is exact and stores no
+scores, so it serves as both ``MATH`` and ``FLASH_ATTENTION``.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _OFFERED = (SDPBackend.MATH, SDPBackend.FLASH_ATTENTION)
 def sdpa_kernel(
     backends: SDPBackend | Sequence[SDPBackend], set_priority: bool = False
 ) -> Iterator[None]:
-    """Attention may use ``backends`` alone. Raises RuntimeError if none of them is
-    offered: ``MATH`` and ``FLASH_ATTENTION`` are.
+    """Restricts attention to ``backends``. Raises RuntimeError if none of them is
+    supported: ``MATH`` and ``FLASH_ATTENTION`` are.
     """
     named = [backends] if isinstance(backends, SDPBackend) else list(backends)
     if not any(backend in _OFFERED for backend in named):
         names = ", ".join(backend.name for backend in named)
         raise RuntimeError(
-            f"sdpa_kernel: of {names or 'no backend'} none runs here: allow MATH too"
+            f"sdpa_kernel: none of {names or 'no backends'} runs here: allow MATH too"
         )
     yield

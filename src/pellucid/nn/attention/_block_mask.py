@@ -1,8 +1,8 @@
-"""``BlockMask``: which blocks of scores a mask leaves, for ``flex_attention.py``.
+"""``BlockMask``: a block-sparse attention mask, for ``flex_attention.py``.
 
-A row of blocks is stored *ordered*: how many blocks are left, and the indices of all
-blocks with those that are left first. Blocks that a mask leaves whole are recorded
-apart from those that it leaves in part; both also by columns, for gradients.
+A row of blocks is stored *ordered*: the number of unmasked blocks, and the indices of
+all blocks, unmasked ones first. Full blocks, in which nothing is masked, are recorded
+separately from partial ones; both also by columns, for gradients.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ _ORDERS = ("dq_write_order", "dq_write_order_full", "dq_kv_order")
 
 
 def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Tensor:
-    """Masks nothing."""
+    """A mask function that masks nothing."""
     return pellucid.ones((), dtype=pellucid.bool, device=batch.device)
 
 
 def ordered(dense: Tensor) -> tuple[Tensor, Tensor]:
-    """Of bools (..., rows, columns): how many of a row are set, and the columns with
-    the set ones first.
+    """For bools (..., rows, columns): the number of set columns per row, and the
+    column indices with the set ones first.
     """
     indices = pellucid.argsort(dense.int(), dim=-1, descending=True, stable=True)
     return dense.sum(-1).to(pellucid.int32), indices.to(pellucid.int32).contiguous()
 
 
 def _dense(counts: Tensor, indices: Tensor, columns: int | None = None) -> Tensor:
-    """What ``ordered`` was given, as int32, of the first ``columns`` columns."""
+    """The inverse of ``ordered``: the first ``columns`` columns as int32."""
     width = indices.size(-1)
     places = pellucid.arange(width, device=indices.device)
     is_set = (places < counts.unsqueeze(-1)).int()
@@ -62,8 +62,8 @@ def _by_columns(counts: Tensor | None, indices: Tensor | None) -> _Rows:
 
 
 def _write_order(dense: Tensor, descending: bool) -> Tensor:
-    """How many blocks of a row of queries come before each one, by blocks of keys;
-    behind the last one of a descending order -1.
+    """By blocks of keys: the number of blocks that precede each one in its row of
+    queries; -1 after the last one of a descending order.
     """
     before = dense.cumsum(-1) - dense
     if descending:
@@ -73,7 +73,7 @@ def _write_order(dense: Tensor, descending: bool) -> Tensor:
 
 def _of_sliced(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Any:
     raise RuntimeError(
-        "a BlockMask that was sliced has no mask_mod: its positions are other ones. "
+        "a BlockMask that was sliced has no mask_mod: its positions have changed. "
         "Set one, made from the mask_mod of the whole: "
         "sliced.mask_mod = shifted(whole.mask_mod)"
     )
@@ -85,12 +85,12 @@ def block_pair(size: int | tuple[int, int]) -> tuple[int, int]:
 
 
 class BlockMask:
-    """A mask, and for each block of queries the blocks of keys that it leaves.
+    """A mask, and for each block of queries the unmasked blocks of keys.
 
-    ``kv_num_blocks`` counts the blocks that are left in part, (B, H, blocks of
-    queries), and ``kv_indices`` has their indices first, (B, H, blocks of queries,
-    blocks of keys). ``full_kv_num_blocks`` and ``full_kv_indices`` name those that are
-    left whole, ``q_...`` the same by blocks of keys; all of these may be None.
+    ``kv_num_blocks`` (B, H, blocks of queries) counts the partial blocks, and
+    ``kv_indices`` (B, H, blocks of queries, blocks of keys) has their indices first.
+    ``full_kv_num_blocks`` and ``full_kv_indices`` hold the full blocks, ``q_...`` the
+    same by blocks of keys; all of these may be None.
     :func:`create_block_mask` makes one from a function, :meth:`from_kv_blocks` from
     counts and indices. Raises RuntimeError for indices of less than two dims.
     """
@@ -152,8 +152,9 @@ class BlockMask:
         dq_write_order_full: Tensor | None = None,
         dq_kv_order: Tensor | None = None,
     ) -> Self:
-        """A mask of counts and indices, both by blocks of queries. The lengths default
-        to whole blocks; ``compute_q_blocks`` derives the order by blocks of keys.
+        """A mask from counts and indices, both by blocks of queries. The lengths
+        default to whole blocks; ``compute_q_blocks`` derives the tables by blocks of
+        keys.
         """
         if kv_indices.dim() < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
@@ -195,8 +196,8 @@ class BlockMask:
         return (*lengths, *parts, self.dq_kv_order_spt, *sizes, self.mask_mod)
 
     def __getitem__(self, index: Any) -> BlockMask:
-        """The blocks of some batches, heads and blocks of queries. The result keeps
-        the lengths, has no ``mask_mod``, and keeps its four dims.
+        """A slice by batches, heads and blocks of queries. The result has the same
+        lengths and four dims, and no ``mask_mod``.
         """
         index = index if isinstance(index, tuple) else (index,)
         sizes = self.kv_num_blocks.shape
@@ -219,7 +220,7 @@ class BlockMask:
         )
 
     def _adjust(self, new_q_len: int, new_kv_len: int) -> BlockMask:
-        """The mask of the first queries and keys, with the same function."""
+        """The mask cropped to the first queries and keys, with the same function."""
         cut = -(-new_q_len // self.BLOCK_SIZE[0]), -(-new_kv_len // self.BLOCK_SIZE[1])
         return _of_rows(
             _cropped(self.kv_num_blocks, self.kv_indices, *cut),
@@ -238,19 +239,19 @@ class BlockMask:
         return moved
 
     def to_dense(self) -> Tensor:
-        """1 for each block that is left, (B, H, blocks of queries, blocks of keys)."""
+        """1 for each unmasked block, (B, H, blocks of queries, blocks of keys)."""
         found = _dense(self.kv_num_blocks, self.kv_indices)
         if self.full_kv_num_blocks is not None and self.full_kv_indices is not None:
             found = found | _dense(self.full_kv_num_blocks, self.full_kv_indices)
         return found
 
     def numel(self) -> int:
-        """How many scores the mask is of."""
+        """The number of scores: the product of the shape."""
         return math.prod(self.shape)
 
     def sparsity(self) -> float:
-        """Which part of the scores, in percent, is in blocks that are skipped. Blocks
-        count whole, so that it is below 0 where the last ones reach beyond the ends.
+        """The percentage of scores in blocks that are skipped. Blocks count whole, so
+        it is negative where the last ones extend beyond the ends.
         """
         blocks = int(self.kv_num_blocks.sum())
         if self.full_kv_num_blocks is not None:
@@ -260,9 +261,9 @@ class BlockMask:
     def to_string(
         self, grid_size: int | tuple[int, int] = (20, 20), limit: int = 4
     ) -> str:
-        """A picture of the first ``limit`` batches and heads: a block that is left is
-        full, squares of several blocks, where the grid is smaller, are shaded. A grid
-        of -1 has a square for each block.
+        """A picture of the first ``limit`` batches and heads: an unmasked block is a
+        full square. In a smaller grid a square covers several blocks and is shaded.
+        A grid of -1 has a square for each block.
         """
         dense = self.to_dense()
         *outer, rows, columns = dense.shape
@@ -301,7 +302,7 @@ def _must_come_together(
 
 
 def _as_dim(index: Any, size: int) -> Any:
-    """An index that keeps its dim; a number out of the range leaves nothing of it."""
+    """An index that keeps its dim; an int out of range selects nothing."""
     if not isinstance(index, int):
         return index
     start = index + size if index < 0 else index
@@ -354,7 +355,7 @@ def create_sparse_mask(
     mask_mod: MaskFunction,
     separate_full_blocks: bool,
 ) -> BlockMask:
-    """The BlockMask of bools (B, H, Q_LEN, KV_LEN)."""
+    """The BlockMask for bools (B, H, Q_LEN, KV_LEN)."""
     *outer, q_length, kv_length = mask.shape
     counts = [-(-q_length // size[0]), -(-kv_length // size[1])]
     rest = [0, counts[1] * size[1] - kv_length, 0, counts[0] * size[0] - q_length]
@@ -370,7 +371,7 @@ def create_sparse_mask(
 
 
 def add_write_orders(mask: BlockMask, descending: bool) -> None:
-    """Adds in which order blocks of keys add to the gradient of one of queries."""
+    """Adds the order in which blocks of keys add to gradients of blocks of queries."""
     order = _write_order(mask.to_dense(), descending)
     for indices, name in (
         (mask.q_indices, "dq_write_order"),

@@ -1,4 +1,4 @@
-"""Causal masks that ``scaled_dot_product_attention`` takes without their elements."""
+"""Causal masks for ``scaled_dot_product_attention`` that are not materialised."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_le
 
 
 class CausalVariant(IntEnum):
-    """Where the diagonal of a mask that is not square begins or ends."""
+    """The corner where the diagonal of a mask that is not square begins or ends."""
 
     UPPER_LEFT = 1
     LOWER_RIGHT = 2
@@ -23,10 +23,10 @@ class CausalVariant(IntEnum):
 
 class CausalBias(Tensor):
     """A causal mask of ``seq_len_q`` queries and ``seq_len_kv`` keys, for
-    ``attn_mask=``; its elements are made only where attention needs them.
+    ``attn_mask=``; it is materialised only if attention needs it.
 
-    A query sees the keys up to its own place, counted from the first query and key
-    (``UPPER_LEFT``) or from the last ones (``LOWER_RIGHT``).
+    A query attends to the keys up to its own position, counted from the first query
+    and key (``UPPER_LEFT``) or from the last ones (``LOWER_RIGHT``).
     """
 
     variant: CausalVariant
@@ -46,7 +46,7 @@ class CausalBias(Tensor):
             )
 
     def _materialize(self, device: Any = None) -> Tensor:
-        """The mask, of bools (seq_len_q, seq_len_kv): True where a query sees a key."""
+        """The mask as bools (seq_len_q, seq_len_kv): True where a query may attend."""
         is_lower = self.variant is CausalVariant.LOWER_RIGHT
         shift = self.seq_len_kv - self.seq_len_q if is_lower else 0
         size = self.seq_len_q, self.seq_len_kv
@@ -63,7 +63,7 @@ class CausalBias(Tensor):
         scale: float | None = None,
         enable_gqa: bool = False,
     ) -> Tensor:
-        """Attention under this mask. Raises ValueError beside ``is_causal``."""
+        """Attention with this mask. Raises ValueError together with ``is_causal``."""
         if is_causal:
             raise ValueError("CausalBias should not be used with causal=True")
         is_square = attn_mask.seq_len_q == attn_mask.seq_len_kv
@@ -97,12 +97,12 @@ class CausalBias(Tensor):
 
 
 def causal_upper_left(*size: int) -> CausalBias:
-    """The mask (queries, keys) whose first query sees the first key alone."""
+    """The mask (queries, keys) whose first query attends only to the first key."""
     assert len(size) == 2, "causal_upper_left only supports 2D tensors"
     return CausalBias(CausalVariant.UPPER_LEFT, *size)
 
 
 def causal_lower_right(*size: int) -> CausalBias:
-    """The mask (queries, keys) whose last query sees all keys."""
+    """The mask (queries, keys) whose last query attends to all keys."""
     assert len(size) == 2, "causal_lower_right only supports 2D tensors"
     return CausalBias(CausalVariant.LOWER_RIGHT, *size)

@@ -1,8 +1,8 @@
-"""Attention with a function of each score, and masks by a function of positions.
+"""Attention with a function applied to each score and masks given as functions.
 
 The functions are called once with all scores and with indices that broadcast to them,
-so they must be written element by element, as PyTorch's are. The scores are computed
-whole; a ``BlockMask`` (``_block_mask.py``) tells which blocks of them a mask leaves.
+so they must be elementwise, as PyTorch's are. All scores are materialised; a
+``BlockMask`` (``_block_mask.py``) records which blocks of them are unmasked.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ ScoreFunction = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
 class AuxRequest(NamedTuple):
-    """What ``flex_attention`` returns beside its result."""
+    """Which auxiliary outputs ``flex_attention`` returns beside its result."""
 
     lse: bool = False
     max_scores: bool = False
 
 
 class AuxOutput(NamedTuple):
-    """The logarithms of the softmaxes' sums, and the greatest scores, if requested."""
+    """The log-sum-exps of the scores, and their maxima, if requested."""
 
     lse: Tensor | None = None
     max_scores: Tensor | None = None
 
 
 def and_masks(*mask_mods: MaskFunction) -> MaskFunction:
-    """What all of the masks leave."""
+    """The intersection of masks: unmasked where all of them are."""
 
     _check_are_masks(mask_mods)
 
@@ -70,7 +70,7 @@ def and_masks(*mask_mods: MaskFunction) -> MaskFunction:
 
 
 def or_masks(*mask_mods: MaskFunction) -> MaskFunction:
-    """What any of the masks leaves."""
+    """The union of masks: unmasked where any of them is."""
 
     _check_are_masks(mask_mods)
 
@@ -105,7 +105,7 @@ def create_mask(
     KV_LEN: int,
     device: Any = None,
 ) -> Tensor:
-    """The mask whole: bools of shape (B, H, Q_LEN, KV_LEN)."""
+    """The materialised mask: bools of shape (B, H, Q_LEN, KV_LEN)."""
     sizes = (B or 1, H or 1, Q_LEN, KV_LEN)
     return mod_fn(*_indices(*sizes)).expand(sizes)
 
@@ -123,11 +123,11 @@ def create_block_mask(
     compute_dq_write_order: bool = False,
     dq_kv_order: bool = True,
 ) -> BlockMask:
-    """The mask ``mask_mod(batch, head, query, key)`` by blocks; None for B or H says
-    that it is the same for all. Blocks that are left whole are recorded apart, if
-    ``separate_full_blocks``; ``compute_dq_write_order`` adds the order in which they
-    add to gradients, of descending keys if ``dq_kv_order``. Raises TypeError for what
-    cannot be called and AssertionError for a function of another number of arguments.
+    """The block mask of ``mask_mod(batch, head, query, key)``; None for B or H means
+    that all batches or heads share it. ``separate_full_blocks`` records full blocks
+    separately; ``compute_dq_write_order`` adds the order in which blocks add to
+    gradients, by descending keys if ``dq_kv_order``. Raises TypeError for an object
+    that is not callable and AssertionError for a wrong number of parameters.
 
     Example::
 
@@ -168,8 +168,8 @@ def _check_operands(query: Tensor, key: Tensor, value: Tensor, shares: bool) -> 
         )
     if query.size(-1) != key.size(-1):
         raise ValueError(
-            f"queries have {query.size(-1)} features and keys {key.size(-1)}: they "
-            "must be as many"
+            f"queries have {query.size(-1)} features and keys {key.size(-1)}: the "
+            "numbers must be equal"
         )
     heads, shared = query.size(1), key.size(1)
     if heads != shared and (not shares or heads % shared):
@@ -206,7 +206,7 @@ def _check_lengths(mask: BlockMask, q_length: int, kv_length: int) -> None:
 
 
 class FlexKernelOptions(TypedDict, total=False):
-    """``kernel_options``: how PyTorch's GPU kernels are tiled. They change nothing
+    """Checks ``kernel_options``, which tile PyTorch's GPU kernels and have no effect
     here.
     """
 
@@ -243,14 +243,13 @@ def flex_attention(
     *,
     return_aux: AuxRequest | None = None,
 ) -> Any:
-    """``softmax(score_mod(query keyᵀ scale)) value`` over keys that the mask leaves.
+    """``softmax(score_mod(query keyᵀ scale)) value`` over the unmasked keys.
 
-    ``score_mod(score, batch, head, query, key)`` replaces each score. Queries without
-    a key get 0. Shapes are (batch, heads, length, features); ``enable_gqa`` lets
-    several heads of the queries share one of the keys. With ``return_lse`` the
-    logarithms of the softmaxes' sums are returned too, with ``return_aux`` an
-    ``AuxOutput``. Raises NotImplementedError for other ranks, ValueError for sizes that
-    do not fit.
+    ``score_mod(score, batch, head, query, key)`` replaces each score. Queries whose
+    keys are all masked get 0. Shapes are (batch, heads, length, features);
+    ``enable_gqa`` lets several query heads share one key head. With ``return_lse`` the
+    log-sum-exps are returned too, with ``return_aux`` an ``AuxOutput``. Raises
+    NotImplementedError for other ranks, ValueError for sizes that do not match.
     """
     _check_operands(query, key, value, enable_gqa)
     _check_options(kernel_options, return_lse, return_aux)

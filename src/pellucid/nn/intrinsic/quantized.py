@@ -1,4 +1,4 @@
-"""``torch.nn.intrinsic.quantized``: an older name."""
+"""``torch.nn.intrinsic.quantized``: a former name."""
 
 from pellucid.ao.nn.intrinsic.quantized import *  # noqa: F403
 from pellucid.ao.nn.intrinsic.quantized import __all__ as __all__

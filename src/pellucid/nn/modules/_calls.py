@@ -1,7 +1,7 @@
 """Hooks of modules, and the call that runs them.
 
-``ModuleBase.__call__`` goes straight to ``forward`` until the first hook of the process
-is registered (see the contract in ``module.py``); ``_call_impl`` below runs after that.
+``ModuleBase.__call__`` calls ``forward`` directly until the process registers its first
+hook (see the contract in ``module.py``); after that it calls ``_call_impl`` below.
 Order of a hooked call: global pre-hooks, own pre-hooks, forward, global forward hooks,
 own forward hooks; full backward hooks wrap forward in two identity nodes
 (``utils/hooks.py``).
@@ -59,7 +59,7 @@ _CALL_TABLES = (
 def _add(
     table: _Hooks, hook: _Hook, *flags: _Hooks, first: bool = False
 ) -> RemovableHandle:
-    """Puts ``hook`` in ``table`` and marks it in each of ``flags``."""
+    """Adds ``hook`` to ``table`` and marks it in each of ``flags``."""
     handle = RemovableHandle(table, extra_dict=list(flags))
     table[handle.id] = hook
     for flag in flags:
@@ -72,13 +72,13 @@ def _add(
 def _add_called(
     table: _Hooks, hook: _Hook, *flags: _Hooks, first: bool = False
 ) -> RemovableHandle:
-    """As ``_add``, for hooks that a call must run."""
+    """As ``_add``, for hooks that run at each call."""
     _C.enable_module_hooks()
     return _add(table, hook, *flags, first=first)
 
 
 def run_registration_hooks(kind: str, module: Any, name: str, value: Any) -> Any:
-    """What the global registration hooks make of ``value`` before it is stored."""
+    """``value`` as the global registration hooks replace it before it is stored."""
     for hook in _registration_hooks[kind].values():
         changed = hook(module, name, value)
         if changed is not None:
@@ -99,7 +99,9 @@ class CallMixin(ModuleBase):
         state["_is_full_backward_hook"] = None
 
     def _restore_hooks(self) -> None:
-        """Adds the tables that an older pickle lacks; unpickled hooks count again."""
+        """Adds tables that older pickles lack; enables hooked calls if there are
+        hooks.
+        """
         state = self.__dict__
         for table in _HOOK_TABLES:
             state.setdefault(table, OrderedDict())
@@ -141,7 +143,7 @@ class CallMixin(ModuleBase):
     def register_full_backward_pre_hook(
         self, hook: _Hook, prepend: bool = False
     ) -> RemovableHandle:
-        """Runs ``hook(module, grad_output)`` when the outputs' gradients are known."""
+        """Runs ``hook(module, grad_output)`` before the module's backward."""
         return _add_called(self._backward_pre_hooks, hook, first=prepend)
 
     def register_full_backward_hook(
@@ -152,7 +154,7 @@ class CallMixin(ModuleBase):
         return _add_called(self._backward_hooks, hook, first=prepend)
 
     def register_backward_hook(self, hook: _Hook) -> RemovableHandle:
-        """Deprecated: hooks the node of the output, whatever that node is.
+        """Deprecated: hooks the node that computed the output.
 
         Use :meth:`register_full_backward_hook`.
         """
@@ -162,7 +164,7 @@ class CallMixin(ModuleBase):
     def _choose_backward_hooks(self, full: bool) -> None:
         if self._is_full_backward_hook is (not full):
             raise RuntimeError(
-                f"{type(self).__name__} has backward hooks of the other sort: a module "
+                f"{type(self).__name__} has backward hooks of the other kind: a module "
                 "takes hooks from register_full_backward_hook or from "
                 "register_backward_hook, not from both"
             )
@@ -173,12 +175,12 @@ class CallMixin(ModuleBase):
         return _add(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: _Hook) -> RemovableHandle:
-        """Runs ``hook(module, state_dict, prefix, local_metadata)`` once it is made."""
+        """Runs ``hook(module, state_dict, prefix, local_metadata)`` afterwards."""
         hook._from_public_api = True  # type: ignore[attr-defined]
         return _add(self._state_dict_hooks, hook)
 
     def _register_state_dict_hook(self, hook: _Hook) -> RemovableHandle:
-        """As the public one, but ``hook`` may return another state dict."""
+        """Like the public method, but ``hook`` may return another state dict."""
         if getattr(hook, "_from_public_api", False):
             raise RuntimeError(
                 "this hook was registered with register_state_dict_post_hook, whose "
@@ -197,13 +199,13 @@ class CallMixin(ModuleBase):
         return _add(table, LoadHook(hook, self if with_module else None))
 
     def register_load_state_dict_post_hook(self, hook: _Hook) -> RemovableHandle:
-        """Runs ``hook(module, incompatible_keys)``, which it may change in place."""
+        """Runs ``hook(module, incompatible_keys)``, which may change its keys."""
         return _add(self._load_state_dict_post_hooks, hook)
 
     # The hooked call
 
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
-        """What a call does once a module of the process had a hook or was compiled."""
+        """The call once any module of the process has had a hook or was compiled."""
         compiled = self.__dict__.get("_compiled_call_impl")
         if compiled is not None:
             return compiled(*args, **kwargs)
@@ -289,7 +291,7 @@ class CallMixin(ModuleBase):
     def _run_always_called(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], called: set[int]
     ) -> None:
-        """After an exception: the hooks with ``always_call`` that have not run."""
+        """After an exception: runs the hooks with ``always_call`` that have not run."""
         always = {
             *_global_forward_hooks_always_called,
             *self._forward_hooks_always_called,
@@ -345,7 +347,7 @@ class CallMixin(ModuleBase):
 
 
 class LoadHook:
-    """A load-state-dict pre-hook, with its module as first argument if it takes one."""
+    """A load-state-dict pre-hook, optionally with the module as first argument."""
 
     def __init__(self, hook: _Hook, module: Any = None) -> None:
         self.hook = hook
@@ -386,9 +388,9 @@ def register_module_full_backward_hook(hook: _Hook) -> RemovableHandle:
 
 
 def register_module_backward_hook(hook: _Hook) -> RemovableHandle:
-    """Refuses: the global form of a deprecated hook whose gradients are wrong."""
+    """Refuses: the global form of a deprecated hook with wrong gradients."""
     raise NotImplementedError(
-        "global non-full backward hooks are not offered; use "
+        "global non-full backward hooks are not supported; use "
         "register_module_full_backward_hook"
     )
 

@@ -1,7 +1,7 @@
 """Moving and casting all tensors of a module: ``to``, ``half``, ``to_empty``, ...
 
 A conversion keeps the Parameter objects (optimizers hold them) and replaces their data,
-unless ``pellucid.__future__`` says otherwise or the new data lives on another device.
+unless ``pellucid.__future__`` says otherwise or the new data is on another device.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ConversionMixin(ModuleBase):
     children: Callable[[], Iterator[Any]]
 
     def _apply(self: _Self, fn: _Fn, recurse: bool = True) -> _Self:
-        """Replaces every parameter, gradient and buffer by ``fn`` of it."""
+        """Replaces every parameter, gradient and buffer ``t`` by ``fn(t)``."""
         if recurse:
             for module in self.children():
                 module._apply(fn)
@@ -90,12 +90,12 @@ class ConversionMixin(ModuleBase):
         return self._apply(lambda tensor: tensor.cpu())
 
     def cuda(self: _Self, device: Any = None) -> _Self:
-        """Moves all tensors to a CUDA device, if Pellucid ever has one."""
+        """Moves all tensors to a CUDA device."""
         target = pellucid.device("cuda" if device is None else device)
         return self._apply(lambda tensor: tensor.to(target))
 
     def to_empty(self: _Self, *, device: Any, recurse: bool = True) -> _Self:
-        """Moves to ``device`` without copying: the tensors hold garbage."""
+        """Moves to ``device`` without copying: the values are uninitialised."""
         return self._apply(
             lambda tensor: pellucid.empty_like(tensor, device=device), recurse
         )
@@ -119,7 +119,7 @@ def _converted(parameter: Parameter, fn: _Fn) -> Parameter:
 
 
 def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The keywords for ``Tensor.to``: device, dtype, non_blocking, memory_format."""
+    """Keywords for ``Tensor.to``: device, dtype, non_blocking, memory_format."""
     target = dict(kwargs)
     rest = list(args)
     other = target.pop("tensor", None)
@@ -149,8 +149,8 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
 def _parsed_to(
     *args: Any, **kwargs: Any
 ) -> tuple[pellucid.device | None, pellucid.dtype | None, bool, Any]:
-    """What ``Module.to`` understands by its arguments: the device, the dtype,
-    ``non_blocking`` and the memory format. Libraries that override ``to`` ask.
+    """Parses the arguments of ``Module.to``: the device, the dtype,
+    ``non_blocking`` and the memory format. Libraries that override ``to`` call it.
     """
     target = _parse_to(args, kwargs)
     device, dtype = target.get("device"), target.get("dtype")

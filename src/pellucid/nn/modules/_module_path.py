@@ -1,7 +1,7 @@
-"""Which module runs: the names of the modules whose ``forward`` is being called.
+"""Tracks the names of the modules whose ``forward`` is running.
 
-Used by what reports by module: `viz.record`, and `utils.module_tracker`, which names
-modules alike and follows them backward too.
+Used by reports per module: `viz.record` and `utils.module_tracker`, which uses the same
+names and tracks the backward pass too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pellucid.nn.modules import module as modules
 
 
 class ModuleNames:
-    """Names modules after the class of the one that was called first and their place
+    """Names modules by the class of the outermost called module and their path
     in it: ``Net.layers.0``.
     """
 
@@ -30,7 +30,7 @@ class ModuleNames:
 
 
 class ModuleScope:
-    """A scope in which the two methods below hear of every call of a module."""
+    """A scope in which every module call runs the two methods below."""
 
     def __init__(self) -> None:
         self._names = ModuleNames()
@@ -56,7 +56,7 @@ class ModuleScope:
 
 
 class ModulePath(ModuleScope):
-    """``names`` holds the modules that run, the outermost first."""
+    """``names`` holds the running modules, the outermost first."""
 
     def __init__(self) -> None:
         super().__init__()

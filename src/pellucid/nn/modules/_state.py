@@ -1,4 +1,4 @@
-"""State dicts: making them, loading them, and saying what did not fit.
+"""State dicts: making them, loading them, and reporting mismatches.
 
 A state dict maps dotted names to detached tensors that share the module's storage; its
 ``_metadata`` holds the ``_version`` of each module's class, which
@@ -35,18 +35,18 @@ class _IncompatibleKeys(
 
 
 class StateMixin(ModuleBase):
-    """The part of ``Module`` that gives and takes its state."""
+    """The part of ``Module`` that saves and loads its state."""
 
     _version: int
 
     def get_extra_state(self) -> Any:
-        """State beside the tensors; a subclass that overrides it gets it saved."""
+        """State other than tensors; saved if a subclass overrides this method."""
         raise RuntimeError(
             f"{type(self).__name__} defines set_extra_state but not get_extra_state"
         )
 
     def set_extra_state(self, state: Any) -> None:
-        """Takes what ``get_extra_state`` gave."""
+        """Restores the result of ``get_extra_state``."""
         raise RuntimeError(
             f"the state dict holds extra state for {type(self).__name__}, which "
             "does not define set_extra_state"
@@ -95,7 +95,7 @@ class StateMixin(ModuleBase):
     def _save_to_state_dict(
         self, destination: Any, prefix: str, keep_vars: bool
     ) -> None:
-        """Adds this module's own state, not that of the modules below."""
+        """Adds this module's own state, without that of submodules."""
         for name, tensor in self._own_tensors().items():
             if tensor is not None:
                 destination[prefix + name] = tensor if keep_vars else tensor.detach()
@@ -118,7 +118,7 @@ class StateMixin(ModuleBase):
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        """Copies this module's own state in; appends to the lists what did not fit."""
+        """Loads this module's own state; appends mismatches to the lists."""
         for hook in self._load_state_dict_pre_hooks.values():
             hook(
                 state_dict,
@@ -180,7 +180,7 @@ class StateMixin(ModuleBase):
             )
             return
         if value.ndim == 1 and value.shape[0] == 1 and tensor.ndim == 0:
-            value = value[0]  # files of PyTorch before 0.4 hold scalars this way
+            value = value[0]  # files of PyTorch before 0.4 store scalars this way
         if value.shape != tensor.shape:
             error_msgs.append(
                 f"size mismatch for {key}: copying a param with shape {value.shape} "
@@ -213,7 +213,7 @@ class StateMixin(ModuleBase):
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> _IncompatibleKeys:
-        """Copies a state dict in; returns the missing and the unexpected keys.
+        """Loads a state dict; returns the missing and the unexpected keys.
 
         ``strict`` raises RuntimeError for either. ``assign`` takes the given tensors
         themselves (their dtype and device) instead of copying into the existing ones.
@@ -248,7 +248,7 @@ class StateMixin(ModuleBase):
 
 
 class _Loading:
-    """One walk of ``load_state_dict`` over the modules, and what it found."""
+    """One traversal by ``load_state_dict``, and the mismatches it found."""
 
     def __init__(
         self, state_dict: Any, metadata: Any, strict: bool, assign: bool

@@ -1,4 +1,4 @@
-"""Walks over the tree of modules: by dotted name, or over all that is below.
+"""Traversals of the module tree: by dotted name, or over all descendants.
 
 Names are dotted paths of attribute names; a module or tensor that is in several
 places is visited once unless ``remove_duplicate=False``.
@@ -34,7 +34,7 @@ class TraversalMixin(ModuleBase):
         return module
 
     def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
-        """Puts ``module`` at a dotted path; ``strict`` demands that one is there."""
+        """Stores ``module`` at a dotted path; ``strict`` requires one to exist."""
         if not target:
             raise ValueError("set_submodule needs the path of a submodule, not ''")
         if not isinstance(module, TraversalMixin):
@@ -80,7 +80,7 @@ class TraversalMixin(ModuleBase):
         prefix: str = "",
         remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Any]]:
-        """This module and all below it, with dotted names, parents first."""
+        """This module and all its descendants, with dotted names, parents first."""
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -93,7 +93,7 @@ class TraversalMixin(ModuleBase):
                 yield from module.named_modules(memo, below, remove_duplicate)
 
     def modules(self) -> Iterator[Any]:
-        """This module and all below it."""
+        """This module and all its descendants."""
         for _, module in self.named_modules():
             yield module
 

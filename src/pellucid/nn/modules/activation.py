@@ -147,7 +147,7 @@ class LeakyReLU(Module):
 
 class RReLU(Module):
     """``input`` where positive, else times a slope drawn from U(lower, upper); in
-    evaluation the slope is their middle.
+    evaluation the slope is ``(lower + upper) / 2``.
     """
 
     def __init__(
@@ -197,7 +197,7 @@ class PReLU(Module):
 
 
 class GELU(Module):
-    """``input * Phi(input)``; ``approximate="tanh"`` takes the tanh formula."""
+    """``input * Phi(input)``; ``approximate="tanh"`` uses the tanh formula."""
 
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
@@ -315,7 +315,7 @@ class GLU(Module):
 
 
 class _AlongDim(Module):
-    """A softmax and its like; ``dim=None`` guesses, with a warning."""
+    """The base of softmax layers; ``dim=None`` chooses a dim, with a warning."""
 
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()

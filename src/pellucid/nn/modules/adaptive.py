@@ -22,7 +22,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     """Log probabilities of many classes, sorted by frequency (Grave 2017).
 
     The classes below ``cutoffs[0]`` are in the head; those between two cutoffs form
-    a cluster, whose inputs are ``div_value`` times smaller than the one's before.
+    a cluster, whose projection is ``div_value`` times smaller than the previous one's.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         rising = cuts == sorted(set(cuts)) and cuts[0] > 0 and cuts[-1] < n_classes
         if not rising or any(int(c) != c for c in cuts):
             raise ValueError(
-                f"cutoffs {cuts} must be distinct, rising, positive ints below "
+                f"cutoffs {cuts} must be distinct, increasing, positive ints below "
                 f"n_classes - 1 = {n_classes - 1}"
             )
         options = {"device": device, "dtype": dtype}

@@ -1,4 +1,4 @@
-"""Batch normalization, and running statistics of any normalization of channels."""
+"""Batch normalization, and the running statistics that channel norms share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pellucid.nn.parameter import Parameter
 
 
 class _NormBase(Module):
-    """Parameters and running statistics of a normalization of channels."""
+    """Parameters and running statistics of a norm over channels."""
 
     _version = 2
     ranks: tuple[int, ...]
@@ -64,7 +64,7 @@ class _NormBase(Module):
         return pellucid.tensor(0, dtype=pellucid.long, device=device)
 
     def reset_running_stats(self) -> None:
-        """Means of 0 and variances of 1, as before any batch."""
+        """Resets the running means to 0 and the variances to 1."""
         if self.track_running_stats:
             assert self.running_mean is not None and self.running_var is not None
             assert self.num_batches_tracked is not None
@@ -73,7 +73,7 @@ class _NormBase(Module):
             self.num_batches_tracked.zero_()
 
     def reset_parameters(self) -> None:
-        """Forgets the statistics; weight to ones, bias to zeros."""
+        """Resets the statistics; weight to ones, bias to zeros."""
         self.reset_running_stats()
         if self.weight is not None:
             init.ones_(self.weight)
@@ -114,8 +114,9 @@ class _NormBase(Module):
 class _BatchNorm(_NormBase):
     """``(input - mean) / sqrt(var + eps) * weight + bias`` for every channel.
 
-    In training the statistics are the batch's and the running ones move towards them
-    by ``momentum`` (None: their plain average); in evaluation the running ones serve.
+    In training the batch's statistics are used, and the running statistics move towards
+    them by ``momentum`` (None: a plain average); evaluation uses the running
+    statistics.
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -178,9 +179,8 @@ class BatchNorm3d(_BatchNorm):
 class SyncBatchNorm(_BatchNorm):
     """Batch normalization over all processes of ``process_group``, by default of all.
 
-    In training the statistics are those of the batches of all ranks. Without a group of
-    several ranks the layer is the batch normalization of its batch. Takes
-    ``(N, C, ...)``.
+    In training the statistics are over the batches of all ranks. Without a group of
+    several ranks the layer is an ordinary batch norm. Takes ``(N, C, ...)``.
     """
 
     def __init__(
@@ -235,7 +235,7 @@ class SyncBatchNorm(_BatchNorm):
     def convert_sync_batchnorm(
         cls, module: Module, process_group: Any = None
     ) -> Module:
-        """``module`` with every BatchNorm layer in it as a SyncBatchNorm."""
+        """``module`` with every BatchNorm layer replaced by a SyncBatchNorm."""
         converted = module
         if isinstance(module, _BatchNorm):
             converted = cls(

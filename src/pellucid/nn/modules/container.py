@@ -16,7 +16,7 @@ class _ModuleSequence(Module):
     """Submodules in order, under the names "0", "1", ..."""
 
     def _name_at(self, index: int) -> str:
-        """The name of the module at ``index``, which may count from the end."""
+        """The name of the module at ``index``, which may be negative."""
         length = len(self)
         position = operator.index(index)
         if not -length <= position < length:
@@ -51,19 +51,19 @@ class _ModuleSequence(Module):
         return [name for name in super().__dir__() if not name.isdigit()]
 
     def insert(self, index: int, module: Module) -> Any:
-        """Puts ``module`` before ``index``."""
+        """Inserts ``module`` before ``index``."""
         modules = list(self._modules.values())
         modules.insert(index, _require_module(module))
         self._renumber(modules)
         return self
 
     def append(self: _Self, module: Module) -> _Self:
-        """Adds ``module`` at the end and returns the container."""
+        """Appends ``module`` and returns the container."""
         self.add_module(str(len(self)), module)
         return self
 
     def extend(self: _Self, modules: Iterable[Module]) -> _Self:
-        """Adds ``modules`` at the end and returns the container."""
+        """Appends ``modules`` and returns the container."""
         if not isinstance(modules, Iterable):
             raise TypeError(
                 f"extend takes an iterable of modules, not {type(modules).__name__}"
@@ -88,9 +88,9 @@ class _ModuleSequence(Module):
 
 
 class Sequential(_ModuleSequence):
-    """Calls its modules one after the other.
+    """Calls its modules in order, each on the result of the previous one.
 
-    Takes modules, or one OrderedDict of named modules.
+    Constructed from modules, or from one OrderedDict of named modules.
 
     Example::
 
@@ -157,11 +157,11 @@ class ModuleList(_ModuleSequence):
         return self.extend(modules)
 
     def insert(self, index: int, module: Module) -> None:
-        """Puts ``module`` before ``index``."""
+        """Inserts ``module`` before ``index``."""
         super().insert(index, module)
 
     def __repr__(self) -> str:
-        """Equal neighbours are shown once: ``(0-5): 6 x Linear(...)``."""
+        """Consecutive equal modules are shown once: ``(0-5): 6 x Linear(...)``."""
         runs: list[tuple[int, int, str]] = []
         for position, module in enumerate(self):
             text = repr(module)

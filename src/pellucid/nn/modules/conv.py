@@ -1,4 +1,4 @@
-"""Convolutions over one to three dims, and transposed ones."""
+"""Convolutions and transposed convolutions over one to three dims."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 def tuple_of(value: Any, count: int) -> tuple[Any, ...]:
-    """``value``, or ``count`` times the one number."""
+    """``value`` if it is a sequence, else ``count`` times the number."""
     return tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
 
 
 class _ConvNd(Module):
     """What all convolutions share: options, weight, bias and their initial values.
 
-    ``weight`` and ``bias`` are drawn from ``U(-k, k)``, ``k`` one over the root of the
-    number of inputs of an output.
+    ``weight`` and ``bias`` are drawn from ``U(-k, k)`` with ``k = 1 / sqrt(fan in)``.
     """
 
     dims: int
@@ -249,7 +248,7 @@ class _ConvTransposeNd(_ConvNd):
     def _output_padding(
         self, input: Tensor, output_size: Sequence[int] | None
     ) -> tuple[int, ...]:
-        """What must be added for the result to have ``output_size``."""
+        """The output padding with which the result has ``output_size``."""
         if output_size is None:
             return self.output_padding
         sizes = list(output_size)
@@ -268,7 +267,7 @@ class _ConvTransposeNd(_ConvNd):
             most = least + self.stride[d] - 1
             if not least <= wanted <= most:
                 raise ValueError(
-                    f"output_size {wanted} in dim {d} is out of reach: it can be from "
+                    f"output_size {wanted} in dim {d} is not possible: it can be from "
                     f"{least} to {most}"
                 )
             added.append(wanted - least)

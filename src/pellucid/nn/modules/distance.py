@@ -1,4 +1,4 @@
-"""Distances and similarities of rows."""
+"""Distances and similarities of vectors."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pellucid.nn.modules.module import Module
 
 
 class Flatten(Module):
-    """Joins the dimensions ``start_dim .. end_dim``; by default all but the batch."""
+    """Flattens dims ``start_dim .. end_dim``; by default all but the batch."""
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Instance normalization: every channel of every image by itself."""
+"""Instance normalization: each channel of each sample by its own statistics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pellucid.nn.modules.batchnorm import _NormBase
 
 
 class _InstanceNorm(_NormBase):
-    """Every channel of every image normalized by itself."""
+    """Normalizes each channel of each sample by its own statistics."""
 
     def __init__(
         self,

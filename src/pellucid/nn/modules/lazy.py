@@ -1,7 +1,7 @@
-"""Lazy layers: the number of inputs is read off the first one.
+"""Lazy layers: the number of input features is taken from the first input.
 
-Their weights are ``UninitializedParameter``s until then; afterwards the module has the
-ordinary class, ``cls_to_become``.
+Their weights are ``UninitializedParameter``s until then; the first call changes the
+module's class to the ordinary one, ``cls_to_become``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class LazyModuleMixin:
         return any(is_lazy(value) for value in values)
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
-        """Gives the parameters their shapes; every lazy module defines it."""
+        """Gives the parameters their shapes; every lazy module must define it."""
         raise NotImplementedError(
             f"{type(self).__name__} must define initialize_parameters"
         )
@@ -62,7 +62,7 @@ def _infer_parameters(module: Any, args: Any, kwargs: Any) -> None:
 def _lazy_load(
     module: Any, state_dict: dict[str, Any], prefix: str, *rest: Any
 ) -> None:
-    """A state dict gives the shapes as an input would."""
+    """Takes the shapes from a state dict."""
     tables = (module._parameters, module._buffers)
     for name, value in itertools.chain(*(table.items() for table in tables)):
         given = state_dict.get(prefix + name)
@@ -71,7 +71,7 @@ def _lazy_load(
 
 
 class LazyLinear(LazyModuleMixin, linear.Linear):
-    """A Linear whose ``in_features`` is the first input's last size."""
+    """A Linear whose ``in_features`` is the last size of the first input."""
 
     cls_to_become = linear.Linear
 
@@ -158,42 +158,42 @@ _TRANSPOSED_OPTIONS = (
 
 
 class LazyConv1d(_LazyConv, conv.Conv1d):
-    """A Conv1d whose ``in_channels`` are the first input's."""
+    """A Conv1d whose ``in_channels`` is that of the first input."""
 
     cls_to_become = conv.Conv1d
     _option_names = _CONV_OPTIONS
 
 
 class LazyConv2d(_LazyConv, conv.Conv2d):
-    """A Conv2d whose ``in_channels`` are the first input's."""
+    """A Conv2d whose ``in_channels`` is that of the first input."""
 
     cls_to_become = conv.Conv2d
     _option_names = _CONV_OPTIONS
 
 
 class LazyConv3d(_LazyConv, conv.Conv3d):
-    """A Conv3d whose ``in_channels`` are the first input's."""
+    """A Conv3d whose ``in_channels`` is that of the first input."""
 
     cls_to_become = conv.Conv3d
     _option_names = _CONV_OPTIONS
 
 
 class LazyConvTranspose1d(_LazyConv, conv.ConvTranspose1d):
-    """A ConvTranspose1d whose ``in_channels`` are the first input's."""
+    """A ConvTranspose1d whose ``in_channels`` is that of the first input."""
 
     cls_to_become = conv.ConvTranspose1d
     _option_names = _TRANSPOSED_OPTIONS
 
 
 class LazyConvTranspose2d(_LazyConv, conv.ConvTranspose2d):
-    """A ConvTranspose2d whose ``in_channels`` are the first input's."""
+    """A ConvTranspose2d whose ``in_channels`` is that of the first input."""
 
     cls_to_become = conv.ConvTranspose2d
     _option_names = _TRANSPOSED_OPTIONS
 
 
 class LazyConvTranspose3d(_LazyConv, conv.ConvTranspose3d):
-    """A ConvTranspose3d whose ``in_channels`` are the first input's."""
+    """A ConvTranspose3d whose ``in_channels`` is that of the first input."""
 
     cls_to_become = conv.ConvTranspose3d
     _option_names = _TRANSPOSED_OPTIONS
@@ -248,42 +248,48 @@ class _LazyNorm(LazyModuleMixin):
 
 
 class LazyBatchNorm1d(_LazyNorm, batchnorm.BatchNorm1d):
-    """A BatchNorm1d whose ``num_features`` are the first input's channels."""
+    """A BatchNorm1d whose ``num_features`` is the first input's number of channels."""
 
     cls_to_become = batchnorm.BatchNorm1d
     _defaults = (True, True)
 
 
 class LazyBatchNorm2d(_LazyNorm, batchnorm.BatchNorm2d):
-    """A BatchNorm2d whose ``num_features`` are the first input's channels."""
+    """A BatchNorm2d whose ``num_features`` is the first input's number of channels."""
 
     cls_to_become = batchnorm.BatchNorm2d
     _defaults = (True, True)
 
 
 class LazyBatchNorm3d(_LazyNorm, batchnorm.BatchNorm3d):
-    """A BatchNorm3d whose ``num_features`` are the first input's channels."""
+    """A BatchNorm3d whose ``num_features`` is the first input's number of channels."""
 
     cls_to_become = batchnorm.BatchNorm3d
     _defaults = (True, True)
 
 
 class LazyInstanceNorm1d(_LazyNorm, instancenorm.InstanceNorm1d):
-    """An InstanceNorm1d whose ``num_features`` are the first input's channels."""
+    """An InstanceNorm1d whose ``num_features`` is the first input's number of
+    channels.
+    """
 
     cls_to_become = instancenorm.InstanceNorm1d
     _defaults = (True, True)
 
 
 class LazyInstanceNorm2d(_LazyNorm, instancenorm.InstanceNorm2d):
-    """An InstanceNorm2d whose ``num_features`` are the first input's channels."""
+    """An InstanceNorm2d whose ``num_features`` is the first input's number of
+    channels.
+    """
 
     cls_to_become = instancenorm.InstanceNorm2d
     _defaults = (True, True)
 
 
 class LazyInstanceNorm3d(_LazyNorm, instancenorm.InstanceNorm3d):
-    """An InstanceNorm3d whose ``num_features`` are the first input's channels."""
+    """An InstanceNorm3d whose ``num_features`` is the first input's number of
+    channels.
+    """
 
     cls_to_become = instancenorm.InstanceNorm3d
     _defaults = (True, True)

@@ -67,7 +67,7 @@ class Linear(Module):
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """A Linear by another name, as PyTorch shows ``MultiheadAttention.out_proj``."""
+    """A Linear under the class name that PyTorch prints for ``out_proj``."""
 
 
 class Bilinear(Module):

@@ -95,7 +95,7 @@ class HuberLoss(_Loss):
 
 
 class NLLLoss(_WeightedLoss):
-    """Minus the log probabilities (N, C, ...) at the class indices (N, ...)."""
+    """The negative log likelihood of (N, C, ...) at the class indices (N, ...)."""
 
     def __init__(
         self,
@@ -146,10 +146,10 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):
-    """The cross-entropy of what a linear layer gives, and targets.
+    """The cross-entropy of a linear layer's output and targets.
 
     ``input`` is (in,) or (N, in); the classes have ``out_features`` as further dims.
-    ``options`` take the batch in pieces, see ``LinearCrossEntropyOptions``.
+    ``options`` splits the batch into chunks, see ``LinearCrossEntropyOptions``.
 
     >>> loss = torch.nn.LinearCrossEntropyLoss(4, 10)
     >>> loss(torch.randn(6, 4), torch.arange(6)).shape

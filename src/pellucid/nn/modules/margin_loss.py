@@ -1,4 +1,4 @@
-"""Losses of margins, distances and distributions, as modules."""
+"""Losses with margins, distances and distributions, as modules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class NLLLoss2d(NLLLoss):
 
 
 class PoissonNLLLoss(_Loss):
-    """Minus the log likelihood of counts under Poisson's distribution."""
+    """The negative log likelihood of counts under a Poisson distribution."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """Minus the log likelihood under normal distributions of given variances."""
+    """The negative log likelihood under normal distributions of given variances."""
 
     def __init__(
         self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
@@ -116,7 +116,7 @@ class SoftMarginLoss(_Loss):
 
 
 class MultiLabelMarginLoss(_Loss):
-    """Margins of 1 between the named classes and all others."""
+    """Margins of 1 between the target classes and all others."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return functional.multilabel_margin_loss(

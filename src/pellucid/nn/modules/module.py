@@ -1,21 +1,21 @@
 """``Module``: named parameters, buffers and submodules, and a ``forward``.
 
 Every layer and every user's model derives from it. Its parts: registration and modes
-here; walks over the tree of modules in ``_traversal.py``; hooks and the hooked call in
+here; traversals of the module tree in ``_traversal.py``; hooks and the hooked call in
 ``_calls.py``; conversions (``to``, ``half``, ...) in ``_conversion.py``; state dicts in
 ``_state.py``.
 
 Contract with ``pellucid._C.ModuleBase``, the C base class:
 
-- an instance keeps its attributes in an ordinary ``__dict__`` (so pickling, copying
+- an instance stores its attributes in an ordinary ``__dict__`` (so pickling, copying
   and debuggers need nothing special) and can be weakly referenced;
-- attribute lookup that finds nothing looks in the live dicts ``_parameters``,
-  ``_buffers``, ``_modules`` of that ``__dict__``, then raises AttributeError with
-  ``name`` and ``obj`` set; ``ModuleBase.__getattr__`` is that second half, for
-  subclasses that override it and call ``super().__getattr__``;
+- failed attribute lookup continues in the dicts ``_parameters``, ``_buffers``,
+  ``_modules`` of that ``__dict__``, then raises AttributeError with ``name`` and
+  ``obj`` set; ``ModuleBase.__getattr__`` is that second half, for subclasses that
+  override it and call ``super().__getattr__``;
 - ``module(...)`` calls ``module.forward(...)``, found by ordinary lookup, directly,
   until ``_C.enable_module_hooks()`` was called once in the process; from then on it
-  calls ``module._call_impl(...)``, which looks whether this module has hooks.
+  calls ``module._call_impl(...)``, which checks whether this module has hooks.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ _Self = TypeVar("_Self", bound="Module")
 
 
 class _CallSignature:
-    """``inspect.signature`` of a module; calls are in C, where it finds none.
+    """``inspect.signature`` of a module: calls are in C and carry no signature.
 
-    That of a class is its ``__init__``'s.
+    The signature of a class is that of its ``__init__``.
     """
 
     def __get__(self, instance: Module | None, owner: type[Module]) -> Any:
@@ -133,7 +133,7 @@ class Module(CallMixin, ConversionMixin, StateMixin, TraversalMixin):
             super().__init__(*args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Computes the output; every subclass defines it."""
+        """Computes the output; every subclass must define it."""
         raise NotImplementedError(
             f"{type(self).__name__} is missing its forward(): define it in the class"
         )
@@ -143,7 +143,7 @@ class Module(CallMixin, ConversionMixin, StateMixin, TraversalMixin):
     def register_buffer(
         self, name: str, tensor: Tensor | None, persistent: bool = True
     ) -> None:
-        """Adds a tensor that is state but not optimised, such as a running mean.
+        """Adds a tensor of state that is not optimised, such as a running mean.
 
         ``persistent=False`` keeps it out of the state dict.
         """
@@ -187,7 +187,7 @@ class Module(CallMixin, ConversionMixin, StateMixin, TraversalMixin):
         self._modules[name] = run_registration_hooks("module", self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
-        """The same as :meth:`add_module`."""
+        """An alias of :meth:`add_module`."""
         self.add_module(name, module)
 
     def _buffers_or_raise(self) -> dict[str, Tensor | None]:
@@ -235,7 +235,7 @@ class Module(CallMixin, ConversionMixin, StateMixin, TraversalMixin):
         self._modules[name] = run_registration_hooks("module", self, name, value)
 
     def _set_registered(self, name: str, value: Any) -> bool:
-        """Stores to an existing parameter, module or buffer, or a new Buffer."""
+        """Assigns to an existing parameter, module or buffer, or adds a Buffer."""
         state = self.__dict__
         for kind, table_name in (("parameter", "_parameters"), ("module", "_modules")):
             table = state.get(table_name)
@@ -265,7 +265,7 @@ class Module(CallMixin, ConversionMixin, StateMixin, TraversalMixin):
         self.register_buffer(name, value, value.persistent)
 
     def _forget(self, name: str, future: str) -> None:
-        """Removes ``name`` from all tables but ``future``, where it keeps its place."""
+        """Removes ``name`` from all tables except ``future``."""
         state = self.__dict__
         state.pop(name, None)
         for table in ("_parameters", "_buffers", "_modules"):
@@ -293,14 +293,14 @@ class Module(CallMixin, ConversionMixin, StateMixin, TraversalMixin):
     # Modes
 
     def apply(self: _Self, fn: Callable[[Module], None]) -> _Self:
-        """Calls ``fn`` on every module below and then on this one; returns it."""
+        """Calls ``fn`` on every submodule, then on this module; returns it."""
         for module in self.children():
             module.apply(fn)
         fn(self)
         return self
 
     def train(self: _Self, mode: bool = True) -> _Self:
-        """Sets training mode (dropout and the like) here and below."""
+        """Sets training mode (dropout and such) on the module and its submodules."""
         if not isinstance(mode, bool):
             raise ValueError(f"train() takes True or False, not {mode!r}")
         self.training = mode
@@ -309,17 +309,17 @@ class Module(CallMixin, ConversionMixin, StateMixin, TraversalMixin):
         return self
 
     def eval(self: _Self) -> _Self:
-        """Sets evaluation mode: the same as ``train(False)``."""
+        """Sets evaluation mode: ``train(False)``."""
         return self.train(False)
 
     def requires_grad_(self: _Self, requires_grad: bool = True) -> _Self:
-        """Switches recording of gradients for all parameters."""
+        """Sets ``requires_grad`` of all parameters."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forgets the gradients, or fills them with zeros."""
+        """Sets the gradients to None, or fills them with zeros."""
         for parameter in self.parameters():
             if parameter.grad is None:
                 continue
@@ -335,16 +335,16 @@ class Module(CallMixin, ConversionMixin, StateMixin, TraversalMixin):
     def share_memory(self: _Self) -> _Self:
         """Moves parameters and buffers to memory that other processes can map.
 
-        Processes that get the module see each other's updates of them.
+        Processes that receive the module see each other's updates of them.
         """
         return self._apply(lambda tensor: tensor.share_memory_())
 
-    if TYPE_CHECKING:  # offered by _dynamo/in_place.py
+    if TYPE_CHECKING:  # implemented in _dynamo/in_place.py
 
         def compile(self, *args: Any, **kwargs: Any) -> None: ...
 
     def __getstate__(self) -> dict[str, Any]:
-        """The attributes, without what ``compile`` made."""
+        """The attributes, without compiled state."""
         state = self.__dict__.copy()
         state.pop("_compiled_call_impl", None)
         return state
@@ -355,7 +355,7 @@ class Module(CallMixin, ConversionMixin, StateMixin, TraversalMixin):
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """What a subclass wants between the parentheses of its repr."""
+        """The text between the parentheses of the repr; overridden by subclasses."""
         return ""
 
     def __repr__(self) -> str:
@@ -375,7 +375,7 @@ take_offers("nn.modules.module.Module", Module)
 
 
 def _indented(text: str, spaces: int) -> str:
-    """``text`` with every line but the first moved right."""
+    """``text`` with every line but the first indented."""
     return text.replace("\n", "\n" + " " * spaces)
 
 

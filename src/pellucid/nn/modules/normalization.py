@@ -62,9 +62,9 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """``input`` over its root mean square over the last dimensions, times ``weight``.
+    """``input`` divided by its root mean square over the last dims, times ``weight``.
 
-    ``eps=None`` takes the dtype's machine epsilon.
+    ``eps=None`` uses the dtype's machine epsilon.
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(LocalResponseNorm):
-    """``LocalResponseNorm`` of images; its ``k`` is 1 by default as well."""
+    """``LocalResponseNorm`` for images; its ``k`` defaults to 1 too."""
 
     def __init__(
         self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1

@@ -1,4 +1,4 @@
-"""Padding layers: constants, mirrored, repeated or wrapped-around elements."""
+"""Padding layers: constant, reflection, replication and circular."""
 
 from __future__ import annotations
 
@@ -135,18 +135,18 @@ class _CircularPadNd(_PadNd):
 
 
 class CircularPad1d(_CircularPadNd):
-    """Pads the last dim with elements of its other end."""
+    """Pads the last dim with elements of its opposite end."""
 
     dims = 1
 
 
 class CircularPad2d(_CircularPadNd):
-    """Pads the last two dims with elements of their other ends."""
+    """Pads the last two dims with elements of their opposite ends."""
 
     dims = 2
 
 
 class CircularPad3d(_CircularPadNd):
-    """Pads the last three dims with elements of their other ends."""
+    """Pads the last three dims with elements of their opposite ends."""
 
     dims = 3

@@ -66,13 +66,13 @@ class ParameterList(Module):
         return self.extend(values)
 
     def append(self, value: Any) -> ParameterList:
-        """Adds ``value`` at the end and returns the list."""
+        """Appends ``value`` and returns the list."""
         setattr(self, str(self._size), _as_parameter(value))
         self._size += 1
         return self
 
     def extend(self, values: Iterable[Any]) -> ParameterList:
-        """Adds ``values`` at the end and returns the list."""
+        """Appends ``values`` and returns the list."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
             raise TypeError(
                 f"extend takes an iterable of values, not {type(values).__name__}"
@@ -130,7 +130,7 @@ class ParameterDict(Module):
         return ParameterDict(dict(self.items()))
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The value under ``key``, which becomes ``default`` if there is none."""
+        """The value under ``key``, set to ``default`` if there is none."""
         if key not in self:
             self[key] = default
         return self[key]

@@ -14,7 +14,7 @@ _Sizes = int | Sequence[int]
 
 
 class _MaxPoolNd(Module):
-    """The greatest element of every window, with ``return_indices`` also its place."""
+    """The maximum of every window; with ``return_indices`` also its index."""
 
     dims: int
 
@@ -55,25 +55,25 @@ class _MaxPoolNd(Module):
 
 
 class MaxPool1d(_MaxPoolNd):
-    """The greatest element of every window of (N, C, L) or (C, L)."""
+    """The maximum of every window of (N, C, L) or (C, L)."""
 
     dims = 1
 
 
 class MaxPool2d(_MaxPoolNd):
-    """The greatest element of every window of (N, C, H, W) or (C, H, W)."""
+    """The maximum of every window of (N, C, H, W) or (C, H, W)."""
 
     dims = 2
 
 
 class MaxPool3d(_MaxPoolNd):
-    """The greatest element of every window of (N, C, D, H, W) or (C, D, H, W)."""
+    """The maximum of every window of (N, C, D, H, W) or (C, D, H, W)."""
 
     dims = 3
 
 
 class _MaxUnpoolNd(Module):
-    """Puts elements back to the places that a max pooling gave; zeros elsewhere."""
+    """Places elements at the indices that a max pooling returned; zeros elsewhere."""
 
     dims: int
 
@@ -104,19 +104,19 @@ class _MaxUnpoolNd(Module):
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
-    """Undoes ``MaxPool1d`` as far as its indices tell."""
+    """Undoes ``MaxPool1d`` : non-maximal elements become 0."""
 
     dims = 1
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
-    """Undoes ``MaxPool2d`` as far as its indices tell."""
+    """Undoes ``MaxPool2d`` : non-maximal elements become 0."""
 
     dims = 2
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
-    """Undoes ``MaxPool3d`` as far as its indices tell."""
+    """Undoes ``MaxPool3d`` : non-maximal elements become 0."""
 
     dims = 3
 
@@ -259,7 +259,7 @@ class LPPool3d(_LPPoolNd):
 
 
 class _FractionalMaxPoolNd(Module):
-    """The greatest elements of randomly placed windows (Graham 2014)."""
+    """The maxima of randomly placed windows (Graham 2014)."""
 
     dims: int
 
@@ -312,7 +312,7 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
 
 
 class _AdaptiveAvgPoolNd(Module):
-    """The means of as many windows as ``output_size`` says; None keeps a size."""
+    """The means of ``output_size`` windows; None keeps the input's size."""
 
     dims: int
 
@@ -348,7 +348,7 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
 
 
 class _AdaptiveMaxPoolNd(Module):
-    """The greatest elements of as many windows as ``output_size`` says."""
+    """The maxima of ``output_size`` windows; None keeps the input's size."""
 
     dims: int
 

@@ -29,9 +29,9 @@ _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
 class RNNBase(Module):
-    """What RNN, LSTM and GRU share: weights by layer and direction, and the walk.
+    """The base of RNN, LSTM and GRU: weights by layer and direction, checks, forward.
 
-    Weights are called ``weight_ih_l0``, ``weight_hh_l0``, ``bias_ih_l0``,
+    Weights are named ``weight_ih_l0``, ``weight_hh_l0``, ``bias_ih_l0``,
     ``bias_hh_l0``, ``weight_hr_l0`` and so on, with ``_reverse`` for the other
     direction; all are drawn from ``U(-1 / sqrt(hidden_size), 1 / sqrt(hidden_size))``.
     """
@@ -95,7 +95,7 @@ class RNNBase(Module):
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def flatten_parameters(self) -> None:
-        """Nothing: weights need not be contiguous in one buffer here."""
+        """Does nothing: weights need not be contiguous in one buffer here."""
 
     def reset_parameters(self) -> None:
         """Reinitialises all weights."""
@@ -151,7 +151,7 @@ class RNNBase(Module):
         expected_hidden_size: tuple[int, int, int],
         msg: str = "Expected hidden size {}, got {}",
     ) -> None:
-        """Raises unless the states have the shape that is expected."""
+        """Raises unless the state has the expected shape."""
         if tuple(hx.size()) != tuple(expected_hidden_size):
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
 
@@ -164,7 +164,7 @@ class RNNBase(Module):
         self.check_hidden_size(hidden, expected)
 
     def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
-        """The states of a batch in another order."""
+        """The states permuted along the batch."""
         return hx if permutation is None else hx.index_select(1, permutation)
 
     def _zeros(self, batch: int, like: Tensor) -> Any:
@@ -238,7 +238,7 @@ class RNNBase(Module):
         return result, self.permute_hidden(found, unsorted_indices)
 
     def _checked_state(self, data: Tensor, hx: Any, batch_sizes: Tensor | None) -> Any:
-        """The initial states, zeros unless given; raises for what does not fit."""
+        """The initial states, zeros by default; raises for wrong shapes."""
         if hx is not None:
             self.check_forward_args(data, hx, batch_sizes)
             return hx
@@ -287,7 +287,7 @@ class RNNBase(Module):
         return output, state
 
     def _packed_state(self, state: Any) -> Any:
-        """The state as the caller gets it: one tensor, or a pair for LSTM."""
+        """The state as returned to the caller: one tensor, or a pair for LSTM."""
         (hidden,) = state
         return hidden
 
@@ -320,7 +320,7 @@ def _check_options(
         raise ValueError(f"dropout is a number between 0 and 1, not {dropout!r}")
     if dropout > 0 and num_layers == 1:
         warnings.warn(
-            f"dropout={dropout} acts between layers, and there is one layer only",
+            f"dropout={dropout} acts between layers, and there is only one layer",
             stacklevel=4,
         )
     if not isinstance(hidden_size, int):
@@ -342,13 +342,13 @@ def _check_options(
 class RNN(RNNBase):
     """``h' = tanh(W_ih x + b_ih + W_hh h + b_hh)`` over time; or with relu.
 
-    (time, batch, features), or with ``batch_first`` (batch, time, features), to the
-    hidden states of the last layer and the last hidden states of all layers.
+    Maps (time, batch, features), or with ``batch_first`` (batch, time, features), to
+    the hidden states of the last layer and the final hidden states of all layers.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "proj_size" in kwargs:
-            raise ValueError("proj_size is an option of LSTM alone")
+            raise ValueError("proj_size is only an option of LSTM")
         if len(args) > 3:
             self.nonlinearity = args[3]
             args = args[:3] + args[4:]
@@ -402,11 +402,11 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """Gated recurrent units (Cho 2014), the reset gate after the product."""
+    """Gated recurrent units (Cho 2014), the reset gate applied after the product."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "proj_size" in kwargs:
-            raise ValueError("proj_size is an option of LSTM alone")
+            raise ValueError("proj_size is only an option of LSTM")
         super().__init__("GRU", *args, **kwargs)
 
 
@@ -414,7 +414,7 @@ class GRU(RNNBase):
 
 
 class RNNCellBase(Module):
-    """One step of a recurrent layer, as a module of its own."""
+    """One step of a recurrent layer as a module."""
 
     mode: str
 
@@ -555,7 +555,7 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of long short-term memory: (hidden, cell) from an input and those."""
+    """One step of an LSTM: (input, (hidden, cell)) to the next (hidden, cell)."""
 
     mode = "LSTM"
 

@@ -117,7 +117,7 @@ class Embedding(Module):
 
 
 class EmbeddingBag(Module):
-    """The sum, mean or maximum of the rows that each bag of indices names."""
+    """The sum, mean or maximum of the rows that each bag of indices selects."""
 
     def __init__(
         self,

@@ -122,7 +122,7 @@ class MultiheadAttention(Module):
             if need_weights or key_padding_mask is not None:
                 raise RuntimeError(
                     "MultiheadAttention of a nested tensor takes no key_padding_mask, "
-                    "which its sizes replace, and gives no weights: pass "
+                    "which its sizes replace, and returns no weights: pass "
                     "need_weights=False"
                 )
             mask = None if is_causal else attn_mask
@@ -165,8 +165,8 @@ class MultiheadAttention(Module):
         mask: Tensor | None,
         is_causal: bool,
     ) -> Tensor:
-        """Attention within each example of a nested tensor, which sees the rows and
-        columns of ``mask`` (T, S) that it has; of (B * heads, T, S), its own.
+        """Attention within each example of a nested tensor. An example uses the leading
+        rows and columns of ``mask`` (T, S), or of its own part of (B * heads, T, S).
         """
         if not self.batch_first or self.bias_k is not None or self.add_zero_attn:
             raise RuntimeError(
@@ -200,8 +200,8 @@ class MultiheadAttention(Module):
         return result
 
     def _masks_of_examples(self, mask: Tensor, query: Tensor, key: Tensor) -> Tensor:
-        """The part of a mask that each example has, for attention, as a nested one."""
-        if mask.dtype == pellucid.bool:  # true where a key is hidden
+        """The mask cropped to each example's sizes, as a nested tensor."""
+        if mask.dtype == pellucid.bool:  # true where a key is masked
             mask = mask.logical_not()
         pairs = zip(query.unbind(), key.unbind(), strict=True)
         if mask.dim() == 3:
@@ -217,7 +217,7 @@ class MultiheadAttention(Module):
 
 
 def _transposed_together(*inputs: Tensor) -> list[Tensor]:
-    """Batch and time exchanged; inputs that are the same stay the same."""
+    """Batch and time transposed; identical inputs stay identical."""
     found: dict[int, Tensor] = {}
     for tensor in inputs:
         if id(tensor) not in found:
@@ -235,7 +235,7 @@ def _get_activation_fn(activation: _Activation) -> Callable[[Tensor], Tensor]:
 
 
 class _Layer(Module):
-    """What encoder and decoder layers share: self-attention and a feed-forward part."""
+    """The base of encoder and decoder layers: self-attention and feed-forward."""
 
     def __init__(
         self,
@@ -428,7 +428,7 @@ def _get_clones(layer: Module, count: int) -> ModuleList:
 
 
 def _is_causal(mask: Tensor | None, hint: bool | None) -> bool:
-    """Whether ``mask`` hides exactly the elements that come later."""
+    """Whether ``mask`` masks exactly the later elements."""
     if hint is not None or mask is None:
         return bool(hint)
     size = mask.shape[-1]
@@ -440,7 +440,7 @@ def _is_causal(mask: Tensor | None, hint: bool | None) -> bool:
 
 
 class TransformerEncoder(Module):
-    """``num_layers`` copies of an encoder layer, one after the other, and a norm."""
+    """``num_layers`` copies of an encoder layer in sequence, and a norm."""
 
     def __init__(
         self,
@@ -466,9 +466,9 @@ class TransformerEncoder(Module):
     ) -> Tensor:
         """``src`` after the layers and the norm.
 
-        In evaluation without gradients the padding at the end of a sequence leaves the
-        layers as zeros, if they are of the kind that PyTorch runs without padding
-        (``enable_nested_tensor``); otherwise it holds numbers without meaning.
+        In evaluation without gradients, if the layers are of the kind that PyTorch
+        runs without padding (``enable_nested_tensor``), the output is zero at padded
+        positions; otherwise its values there are meaningless.
         """
         causal = _is_causal(mask, is_causal)
         padding = None if mask is not None else src_key_padding_mask
@@ -480,8 +480,8 @@ class TransformerEncoder(Module):
         return src if self.norm is None else self.norm(src)
 
     def _without_padding(self, src: Tensor, is_kept: Tensor) -> Tensor:
-        """The layers on the elements that are kept, as a nested tensor; zeros for the
-        others.
+        """Runs the layers on the unpadded elements, as a nested tensor; the rest are
+        zeros.
         """
         offsets = pellucid.constant_pad_nd(is_kept.sum(1).cumsum(0), (1, 0))
         rows = pellucid._nested_view_from_jagged(src[is_kept], offsets)
@@ -507,13 +507,13 @@ class TransformerEncoder(Module):
 
 
 def _is_hidden(padding: Tensor | None) -> Tensor:
-    """A padding mask as bools: true where a key is hidden."""
+    """A padding mask as bools: true where a key is masked."""
     assert padding is not None
     return padding if padding.dtype == pellucid.bool else padding != 0
 
 
 def _is_sparse_layer(layer: Module) -> bool:
-    """Whether PyTorch has a path for the layer that leaves padding out."""
+    """Whether PyTorch has a path for the layer that skips padding."""
     if not isinstance(layer, TransformerEncoderLayer) or layer.norm_first:
         return False
     if type(layer).forward is not TransformerEncoderLayer.forward:
@@ -534,7 +534,7 @@ def _is_sparse_layer(layer: Module) -> bool:
 
 
 class TransformerDecoder(Module):
-    """``num_layers`` copies of a decoder layer, one after the other, and a norm."""
+    """``num_layers`` copies of a decoder layer in sequence, and a norm."""
 
     def __init__(
         self,
@@ -665,6 +665,6 @@ class Transformer(Module):
     def generate_square_subsequent_mask(
         sz: int, device: Any = None, dtype: Any = None
     ) -> Tensor:
-        """-inf above the diagonal, 0 elsewhere: no element sees a later one."""
+        """-inf above the diagonal, 0 elsewhere: no element attends to a later one."""
         full = pellucid.full((sz, sz), float("-inf"), device=device, dtype=dtype)
         return full.triu(1)

@@ -1,4 +1,4 @@
-"""Sizes given once or for each dim: what libraries of layers import."""
+"""Repeats a number for each dim; imported by libraries of layers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["consume_prefix_in_state_dict_if_present"]
 
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
-    """A function that repeats a non-sequence ``n`` times."""
+    """Makes a function that repeats a non-sequence ``n`` times."""
 
     def parse(x: Any) -> tuple[Any, ...]:
         return tuple(x) if isinstance(x, Iterable) else tuple(repeat(x, n))
@@ -28,7 +28,7 @@ _quadruple = _ntuple(4, "_quadruple")
 def consume_prefix_in_state_dict_if_present(
     state_dict: dict[str, Any], prefix: str
 ) -> None:
-    """Take ``prefix`` off the names that begin with it, in place."""
+    """Strips ``prefix`` from the names that begin with it, in place."""
     for key in list(state_dict):
         if key.startswith(prefix):
             state_dict[key.removeprefix(prefix)] = state_dict.pop(key)

@@ -1,4 +1,4 @@
-"""Layers of images: upsampling, patches, shuffles of pixels and channels."""
+"""Layers for images: upsampling, patches, pixel and channel shuffles."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class PixelUnshuffle(Module):
 
 
 class ChannelShuffle(Module):
-    """Channels (dim 1) in ``groups`` rows, read column by column."""
+    """Interleaves ``groups`` groups of channels (dim 1)."""
 
     def __init__(self, groups: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Modules on several devices: one device here, so a call is the module's own."""
+"""Data parallelism: ``DataParallel``, on one device here, and distributed modules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["DataParallel", "DistributedDataParallel"]
 
 
 class DataParallel(Module):
-    """``module`` under the name that its parameters have with several devices.
+    """Wraps ``module``, so that parameters have the names they have on several devices.
 
     ``device_ids`` and ``output_device`` name GPUs (not available).
     """
@@ -31,12 +31,12 @@ class DataParallel(Module):
         self.output_device = output_device
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
-        """What ``module`` gives."""
+        """Calls ``module``."""
         return self.module(*inputs, **options)
 
 
 def __getattr__(name: str) -> Any:
-    """What needs processes is imported when it is first used."""
+    """Imports ``DistributedDataParallel`` and its module at first use."""
     if name != "DistributedDataParallel":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from pellucid.nn.parallel.distributed import DistributedDataParallel as found

@@ -9,7 +9,7 @@ import pellucid as torch
 
 _FIRST_BYTES = 1024 * 1024
 _LARGEST_BYTES = 25 * 1024 * 1024
-_LEAST_BYTES = 64 * 1024  # a smaller all_reduce takes hardly less time
+_LEAST_BYTES = 64 * 1024  # a smaller all_reduce is hardly faster
 _NUM_BUCKETS = 8
 _ALIGNMENT = 64  # bytes, of each bucket
 
@@ -23,12 +23,12 @@ class Bucket:
         self.result: Any = None  # a Work or a Future
 
     def nbytes(self) -> int:
-        """Of all gradients."""
+        """The total over all gradients."""
         return int(self.flat.numel() * self.flat.element_size())
 
 
 class GradBucket:
-    """What a communication hook gets."""
+    """The argument of a communication hook."""
 
     def __init__(self, bucket: Bucket, parameters: list[Any], is_last: bool) -> None:
         self._bucket, self._parameters, self._is_last = bucket, parameters, is_last
@@ -55,15 +55,15 @@ class GradBucket:
         return list(self._parameters)
 
     def is_last(self) -> bool:
-        """Whether no bucket follows in this pass."""
+        """Whether this is the last bucket of the pass."""
         return self._is_last
 
 
 def group_numbers(
     parameters: Sequence[Any], order: Sequence[int], bucket_bytes: int
 ) -> list[list[int]]:
-    """Parameters by bucket: of one dtype each, the first smaller, so that it starts
-    early.
+    """Parameters by bucket. A bucket has one dtype; the first is smaller, so that its
+    reduction starts early.
     """
     open_buckets: dict[Any, list[int]] = {}
     filled: dict[Any, int] = {}
@@ -82,15 +82,15 @@ def group_numbers(
 
 
 def default_bytes(parameters: Sequence[Any]) -> int:
-    """Of a bucket: an eighth of all, since the last one, whose gradients come as
-    backward ends, is all that ranks have to wait for.
+    """The size limit of a bucket: an eighth of all gradients. Ranks wait only for the
+    last one, whose gradients are ready when backward ends.
     """
     whole = int(sum(p.numel() * p.element_size() for p in parameters))
     return min(max(whole // _NUM_BUCKETS, _LEAST_BYTES), _LARGEST_BYTES)
 
 
 def bytes_for(parameters: Sequence[Any]) -> int:
-    """What buckets of these parameters take at most, however they are grouped."""
+    """The most memory that buckets of these parameters take, for any grouping."""
     return sum(p.numel() * p.element_size() + _ALIGNMENT for p in parameters)
 
 
@@ -110,7 +110,7 @@ def make_buckets(
 
 
 def _views(flat: Any, members: Sequence[Any]) -> list[Any]:
-    """The part of each parameter, of its shape and layout."""
+    """A view for each parameter, with its shape and layout."""
     parts = flat.split([p.numel() for p in members])
     return [
         part.view(p.shape)
@@ -121,7 +121,7 @@ def _views(flat: Any, members: Sequence[Any]) -> list[Any]:
 
 
 def _strided_like(part: Any, parameter: Any) -> Any:
-    """With the layout of a dense parameter, such as channels-last weights."""
+    """A view with the layout of a dense parameter, such as channels-last weights."""
     order = sorted(range(parameter.dim()), key=parameter.stride, reverse=True)
     strides, step = [0] * parameter.dim(), 1
     for dim in reversed(order):

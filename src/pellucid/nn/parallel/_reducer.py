@@ -1,9 +1,9 @@
 """The reducer of DistributedDataParallel: averages gradients while backward runs.
 
-A hook after each parameter's gradient counts its bucket down. A full bucket is copied
-into memory that the ranks share and its all_reduce starts, in the buckets' order, on
-the group's thread. When the pass has ended the reducer waits and gives the gradients
-back.
+A hook after each parameter's gradient decrements its bucket's count. A full bucket is
+copied into memory that the ranks share, and its all_reduce starts on the group's
+thread, in the order of the buckets. At the end of the pass the reducer waits and copies
+the averages back into the gradients.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Hook = Callable[[Any, GradBucket], Any]
 
 
 class Reducer:
-    """For the parameters of one module."""
+    """Reduces the gradients of one module's parameters."""
 
     def __init__(
         self,
@@ -45,11 +45,11 @@ class Reducer:
         self._bucket_bytes = bucket_bytes or default_bytes(parameters)
         self._lock = threading.Lock()
         self.is_static = False
-        self._expected: set[int] | None = None  # of a static graph, once seen
+        self._expected: set[int] | None = None  # of a static graph
         self.hook: tuple[Any, Hook] | None = None
-        self.divisor: float | None = None  # inside join: ranks that count
+        self.divisor: float | None = None  # inside join: number of ranks with inputs
         self._is_armed = self._is_in_pass = False
-        self._order: list[int] | None = []  # seen in the first pass
+        self._order: list[int] | None = []  # recorded in the first pass
         self._memory = _shared_bytes(group, bytes_for(parameters))
         order = list(reversed(range(len(parameters))))
         self._set_buckets(group_numbers(parameters, order, self._bucket_bytes))
@@ -67,7 +67,7 @@ class Reducer:
     # Before and in a pass
 
     def check_finished(self) -> None:
-        """Raises when the last pass has not reached all parameters."""
+        """Raises if the last pass did not reach all parameters."""
         if not self._is_in_pass:
             return
         missing = sorted(n for bucket in self.buckets for n in bucket.missing)
@@ -81,14 +81,14 @@ class Reducer:
         )
 
     def arm(self) -> None:
-        """The next pass reduces."""
+        """Prepares the next pass to reduce."""
         self.check_finished()
         if self._order and len(self._order) == len(self.parameters):
             self._regroup()
         self._is_armed = True
 
     def _regroup(self) -> None:
-        """Buckets in the order that the first pass of rank 0 has shown."""
+        """Rebuilds the buckets in the order of rank 0's first pass."""
         order = torch.tensor(self._order)
         dist.broadcast(order, group=self._group, group_src=0)
         self._order = None
@@ -157,7 +157,7 @@ class Reducer:
             bucket.result = dist.all_reduce(bucket.flat, op, self._group, async_op=True)
 
     def _holds_gradient(self, number: int) -> bool:
-        """Of an unused parameter: what no_sync has accumulated is reduced too."""
+        """For an unused parameter: gradients accumulated in no_sync are reduced too."""
         return self.parameters[number].grad is not None and not self._keeps_views
 
     # After a pass
@@ -169,7 +169,7 @@ class Reducer:
             self._expected = {n for n, used in enumerate(self._used) if used}
         unused = [n for n, used in enumerate(self._used) if not used]
         if unused and not self._finds_unused and not self.is_static:
-            return  # check_finished tells, at the next forward
+            return  # check_finished raises at the next forward
         anywhere = self._used
         if self._finds_unused:
             flags = torch.tensor(self._used)
@@ -219,7 +219,7 @@ class Reducer:
     # For ranks without inputs (join)
 
     def shadow(self) -> None:
-        """Takes part in one pass of the others, with zeros."""
+        """Takes part in one pass of the other ranks, with zeros."""
         if self._order and len(self._order) == len(self.parameters):
             self._regroup()
         self._used = [False] * len(self.parameters)

@@ -1,8 +1,8 @@
 """``virtual_ranks``: the same bits at every world size.
 
-A batch is cut into shards, as many as virtual ranks; a rank computes its shards one
-after the other, each with its own random numbers, and adds their gradients by the lower
-part of the tree whose upper part is the ranks' all_reduce.
+A batch is split into one shard per virtual rank. A rank computes its shards in turn,
+each with its own random numbers, and sums their gradients in a tree whose upper part is
+the all_reduce over ranks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pellucid.utils import _pytree as pytree
 
 
 class _Copies(Function):
-    """A parameter for each shard; gradients are added as the tree of ranks is."""
+    """One copy of a parameter per shard; gradients are summed in a tree."""
 
     @staticmethod
     def forward(ctx: Any, parameter: Any, count: int) -> Any:
@@ -43,7 +43,7 @@ def _cut(value: Any, count: int) -> list[Any]:
         is_batch = isinstance(leaf, torch.Tensor) and leaf.dim() > 0
         if is_batch and leaf.shape[0] % count:
             raise ValueError(
-                f"a batch of {leaf.shape[0]} cannot be cut into {count} equal shards, "
+                f"a batch of {leaf.shape[0]} does not split into {count} equal shards, "
                 "which virtual_ranks needs on this rank"
             )
         cut = leaf.chunk(count) if is_batch else [leaf] * count
@@ -62,7 +62,7 @@ def _join(values: list[Any]) -> Any:
 
 
 class VirtualRanks:
-    """Runs a module shard by shard."""
+    """Runs a module on one shard at a time."""
 
     def __init__(self, count: int, rank: int, size: int) -> None:
         if count % size or count & (count - 1):

@@ -1,4 +1,4 @@
-"""``torch.nn.parallel.data_parallel``: the module where libraries import it."""
+"""``torch.nn.parallel.data_parallel``: the module from which libraries import it."""
 
 from pellucid.nn.parallel import DataParallel as DataParallel
 

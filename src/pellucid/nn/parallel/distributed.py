@@ -17,7 +17,7 @@ __all__ = ["DistributedDataParallel"]
 
 
 class _DDPJoinHook(JoinHook):
-    """What a rank without inputs does for the others."""
+    """What a rank without inputs does in each iteration of the others."""
 
     def __init__(self, ddp: DistributedDataParallel, divides_by_all: bool) -> None:
         self._ddp = ddp
@@ -25,7 +25,7 @@ class _DDPJoinHook(JoinHook):
         ddp._divides_by_all = divides_by_all
 
     def main_hook(self) -> None:
-        """Shadows the collectives of one iteration."""
+        """Takes part in the collectives of one iteration."""
         ddp = self._ddp
         does_sync = ddp._check_sync_with_joined(False)
         if ddp._will_sync_buffers():
@@ -35,7 +35,7 @@ class _DDPJoinHook(JoinHook):
             ddp.reducer.shadow()
 
     def post_hook(self, is_last_joiner: bool) -> None:
-        """Copies the parameters of who joined last to all."""
+        """Broadcasts the parameters of the rank that joined last."""
         ddp = self._ddp
         rank = torch.tensor([ddp._rank if is_last_joiner else -1])
         dist.all_reduce(rank, dist.ReduceOp.MAX, ddp.process_group)
@@ -43,12 +43,12 @@ class _DDPJoinHook(JoinHook):
 
 
 class DistributedDataParallel(Module, Joinable):
-    """``module``, whose gradients ``backward`` averages over the ranks.
+    """Wraps ``module``; ``backward`` averages its gradients over the ranks.
 
-    Every rank makes it of an equal module and calls it with its own part of the data.
-    Buckets of gradients are reduced while backward goes on. ``virtual_ranks=8``: the
-    batch is computed in 8 shards whatever the number of ranks, which then never changes
-    a bit of the result.
+    Every rank wraps an equal module and calls it with its own part of the data.
+    Buckets of gradients are reduced while backward runs. With ``virtual_ranks=8`` the
+    batch is computed in 8 shards for any number of ranks, and the result has the same
+    bits for each.
 
     Example::
 
@@ -132,7 +132,7 @@ class DistributedDataParallel(Module, Joinable):
             None if not virtual_ranks else VirtualRanks(virtual_ranks, self._rank, size)
         )
 
-    # States that ranks share
+    # State that ranks share
 
     def _all_states(self) -> list[Any]:
         module, ignored = self.module, self.parameters_to_ignore
@@ -185,7 +185,7 @@ class DistributedDataParallel(Module, Joinable):
     # Calls
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
-        """What ``module`` gives; ``backward`` from it averages gradients."""
+        """Calls ``module``; ``backward`` from the result averages gradients."""
         syncs = self.require_backward_grad_sync and torch.is_grad_enabled()
         if self._join_config.enable:
             Join.notify_join_context(self)
@@ -202,8 +202,8 @@ class DistributedDataParallel(Module, Joinable):
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Gradients of forward calls within are accumulated here and reduced by the
-        first backward whose forward is outside.
+        """A context in which gradients accumulate locally; the first backward whose
+        forward ran outside reduces them.
         """
         before = self.require_backward_grad_sync
         self.require_backward_grad_sync = False
@@ -213,8 +213,8 @@ class DistributedDataParallel(Module, Joinable):
             self.require_backward_grad_sync = before
 
     def register_comm_hook(self, state: Any, hook: Hook) -> None:
-        """``hook(state, bucket)`` takes the place of the all_reduce of a bucket; it
-        gives a Future of the averaged flat tensor.
+        """``hook(state, bucket)`` replaces the all_reduce of a bucket; it returns a
+        Future of the averaged flat tensor.
         """
         if not callable(hook):
             raise TypeError("Communication hook must be callable.")
@@ -229,7 +229,7 @@ class DistributedDataParallel(Module, Joinable):
         self.static_graph = self.reducer.is_static = True
 
     def will_sync_module_buffers(self) -> bool:
-        """Whether the next forward copies rank 0's buffers."""
+        """Whether the next forward broadcasts rank 0's buffers."""
         return self.require_forward_param_sync and self._will_sync_buffers()
 
     # Uneven inputs
@@ -242,7 +242,7 @@ class DistributedDataParallel(Module, Joinable):
         enable: bool = True,
         throw_on_early_termination: bool = False,
     ) -> Join:
-        """A context for training on uneven inputs: ranks that have no more take part
+        """A context for training on uneven inputs: ranks that have run out take part
         with zeros.
         """
         return Join(
@@ -253,21 +253,21 @@ class DistributedDataParallel(Module, Joinable):
         )
 
     def join_hook(self, **options: Any) -> JoinHook:
-        """For ``Join``."""
+        """The hook for ``Join``."""
         return _DDPJoinHook(self, options.get("divide_by_initial_world_size", True))
 
     @property
     def join_device(self) -> Any:
-        """The CPU."""
+        """The CPU, for ``Join``."""
         return self.device
 
     @property
     def join_process_group(self) -> Any:
-        """The group that averages."""
+        """The group whose ranks average."""
         return self.process_group
 
     def _check_sync_with_joined(self, syncs: bool) -> bool:
-        """Whether the ranks that have inputs reduce in this iteration."""
+        """Whether the ranks with inputs reduce in this iteration."""
         self._has_joined = not self._has_inputs()
         flag = torch.tensor([int(syncs)])
         dist.all_reduce(flag, dist.ReduceOp.MAX, self.process_group)

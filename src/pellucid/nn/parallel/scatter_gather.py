@@ -1,4 +1,4 @@
-"""Names that libraries import: tensors are not spread over several devices here."""
+"""``scatter`` and ``gather``, which libraries import: refused, there is one device."""
 
 from __future__ import annotations
 

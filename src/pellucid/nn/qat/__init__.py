@@ -1,11 +1,11 @@
-"""``torch.nn.qat``: the older name of ``torch.ao.nn.qat``."""
+"""``torch.nn.qat``: the former name of ``torch.ao.nn.qat``."""
 
 from pellucid.ao.nn.qat import *  # noqa: F403
 from pellucid.ao.nn.qat import __all__ as __all__
 
 
 def __getattr__(name: str) -> object:
-    """What ``torch.ao.nn.qat`` has besides."""
+    """Looks up further names in ``torch.ao.nn.qat``."""
     from pellucid.ao.nn import qat
 
     return getattr(qat, name)

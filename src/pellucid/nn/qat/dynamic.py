@@ -1,4 +1,4 @@
-"""``torch.nn.qat.dynamic``: the older name of ``torch.ao.nn.qat.dynamic``."""
+"""``torch.nn.qat.dynamic``: the former name of ``torch.ao.nn.qat.dynamic``."""
 
 from pellucid.ao.nn.qat.dynamic import *  # noqa: F403
 from pellucid.ao.nn.qat.dynamic import __all__ as __all__

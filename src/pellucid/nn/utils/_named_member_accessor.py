@@ -1,6 +1,6 @@
-"""Tensors of a module by their dotted names: read, replaced, swapped.
+"""Reads, replaces and swaps a module's tensors by dotted name.
 
-Libraries that call modules with other parameters use it.
+Used by libraries that call modules with substituted parameters.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def _check(module: Any, name: str, tensor: Any) -> None:
 
 
 def set_tensor(module: Any, name: str, tensor: Tensor | None) -> None:
-    """Makes ``tensor`` the parameter, buffer or attribute ``name``: a parameter may
-    become a tensor that is none.
+    """Stores ``tensor`` as the parameter, buffer or attribute ``name``; a plain tensor
+    may replace a parameter.
     """
     _check(module, name, tensor)
     for members in (module._parameters, module._buffers):
@@ -38,8 +38,8 @@ def set_tensor(module: Any, name: str, tensor: Tensor | None) -> None:
 def swap_tensor(
     module: Any, name: str, tensor: Any, allow_missing: bool = False
 ) -> Any:
-    """``set_tensor``, which returns the tensor before it. AttributeError if there was
-    none, unless ``allow_missing``: then a mark is returned, which deletes the
+    """``set_tensor`` that returns the previous tensor. AttributeError if there was
+    none, unless ``allow_missing``: then it returns a sentinel, which deletes the
     tensor when it is swapped in.
     """
     _check(module, name, tensor)
@@ -79,7 +79,7 @@ class NamedMemberAccessor:
         return found
 
     def get_tensor(self, name: str) -> Tensor:
-        """The parameter, buffer or attribute; TypeError if it is not a tensor."""
+        """The tensor of this name; TypeError if the attribute is not a tensor."""
         owner, last = self._owner(name)
         found = getattr(owner, last, _MISSING)
         if found is _MISSING:
@@ -89,7 +89,7 @@ class NamedMemberAccessor:
         return found
 
     def set_tensor(self, name: str, value: Tensor) -> None:
-        """Makes ``value`` the tensor of this name."""
+        """Sets the tensor of this name."""
         owner, last = self._owner(name)
         set_tensor(owner, last, value)
 
@@ -98,7 +98,7 @@ class NamedMemberAccessor:
         self.swap_tensor(name, _MISSING)
 
     def swap_tensor(self, name: str, value: Any, allow_missing: bool = False) -> Any:
-        """Makes ``value`` the tensor of this name, and returns the one before it."""
+        """Sets the tensor of this name and returns the previous one."""
         owner, last = self._owner(name)
         return swap_tensor(owner, last, value, allow_missing=allow_missing)
 
@@ -123,15 +123,15 @@ class NamedMemberAccessor:
     def swap_tensors(
         self, names: Iterable[str], values: Iterable[Any], allow_missing: bool = False
     ) -> list[Any]:
-        """``swap_tensor`` for each pair: the tensors before."""
+        """``swap_tensor`` for each pair; returns the previous tensors."""
         pairs = zip(names, values, strict=True)
         return [self.swap_tensor(n, v, allow_missing) for n, v in pairs]
 
     def swap_tensors_dict(
         self, named_tensors: dict[str, Any], allow_missing: bool = False
     ) -> tuple[dict[str, Any], list[str]]:
-        """``swap_tensor`` for each item: the tensors before, and which were missing. If
-        one fails, those before it are as they were.
+        """``swap_tensor`` for each item; returns the previous tensors and which were
+        missing. If one fails, the swaps before it are undone.
         """
         before: dict[str, Any] = {}
         try:
@@ -146,7 +146,7 @@ class NamedMemberAccessor:
         return before, [n for n, value in before.items() if value is _MISSING]
 
     def check_keys(self, keys: Iterable[str]) -> tuple[list[str], list[str]]:
-        """The tensors of the module that are not among ``keys``, and the reverse."""
+        """The module's tensors missing from ``keys``, and the keys without a tensor."""
         given = set(keys)
         held = {name for name, _ in self.named_tensors(remove_duplicate=False)}
         return sorted(held - given), sorted(given - held)

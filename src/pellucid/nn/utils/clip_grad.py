@@ -32,7 +32,7 @@ def get_total_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """The norm of all the tensors' elements together."""
+    """The norm of all elements of all tensors together."""
     norm_type = float(norm_type)
     given = _as_list(tensors)
     if not given:
@@ -44,7 +44,7 @@ def get_total_norm(
     if error_if_nonfinite and not total.isfinite():
         raise RuntimeError(
             f"the gradients' norm of order {norm_type} is {total.item()}, so they "
-            "cannot be clipped; error_if_nonfinite=False clips them all the same"
+            "cannot be clipped; error_if_nonfinite=False clips them anyway"
         )
     return total
 
@@ -57,7 +57,7 @@ def clip_grads_with_norm_(
 ) -> None:
     """Scales gradients by ``max_norm / total_norm`` where that is below 1."""
     grads = _grads_of(parameters)
-    # Always multiplied, by 1 at most: asking first would wait for the norm's value.
+    # Always multiplies, by at most 1: a branch would have to read the norm's value.
     scale = pellucid.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
     with pellucid.no_grad():
         for grad in grads:
@@ -71,9 +71,9 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Scales all gradients so that their common norm is at most ``max_norm``.
+    """Scales all gradients so that their total norm is at most ``max_norm``.
 
-    Returns the norm before.
+    Returns the norm before scaling.
     """
     given = _as_list(parameters)
     with pellucid.no_grad():
@@ -95,7 +95,7 @@ def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
 def clip_grad_value_(
     parameters: _Tensors, clip_value: float, foreach: bool | None = None
 ) -> None:
-    """Limits every gradient element to ``-clip_value .. clip_value``."""
+    """Clamps every gradient element to ``-clip_value .. clip_value``."""
     limit = float(clip_value)
     with pellucid.no_grad():
         for grad in _grads_of(parameters):

@@ -9,7 +9,7 @@ from pellucid import Tensor
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All parameters, flattened and joined."""
+    """All parameters, flattened and concatenated."""
     return pellucid.cat([parameter.reshape(-1) for parameter in parameters])
 
 

@@ -1,4 +1,4 @@
-"""A batch norm in evaluation folded into the layer before it."""
+"""Folds a batch norm in evaluation mode into the layer before it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def fuse_conv_bn_weights(
     bn_b: Tensor | None,
     transpose: bool = False,
 ) -> tuple[Parameter, Parameter]:
-    """(weight, bias) of the convolution that does what both did."""
+    """(weight, bias) of the convolution equivalent to both layers."""
     scale = (bn_rv + bn_eps).rsqrt()
     scale = scale if bn_w is None else scale * bn_w
     shape = [1] * conv_w.dim()
@@ -50,7 +50,7 @@ def fuse_linear_bn_weights(
     bn_w: Tensor | None,
     bn_b: Tensor | None,
 ) -> tuple[Parameter, Parameter]:
-    """(weight, bias) of the linear layer that does what both did."""
+    """(weight, bias) of the linear layer equivalent to both layers."""
     return fuse_conv_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
 
 
@@ -72,10 +72,10 @@ def _fused(layer: Module, bn: Any, transpose: bool) -> Any:
 
 
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
-    """A copy of ``conv`` that does what ``conv`` and then ``bn`` do."""
+    """A copy of ``conv`` equivalent to ``conv`` followed by ``bn``."""
     return _fused(conv, bn, transpose)
 
 
 def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
-    """A copy of ``linear`` that does what ``linear`` and then ``bn`` do."""
+    """A copy of ``linear`` equivalent to ``linear`` followed by ``bn``."""
     return _fused(linear, bn, False)

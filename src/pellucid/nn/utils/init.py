@@ -1,4 +1,4 @@
-"""Making a module without drawing its initial values."""
+"""``skip_init``: makes a module without initialising its parameters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pellucid.nn.modules.module import Module
 
 
 def skip_init(module_cls: type[Module], *args: Any, **kwargs: Any) -> Module:
-    """A ``module_cls(*args, **kwargs)`` whose parameters hold garbage."""
+    """A ``module_cls(*args, **kwargs)`` with uninitialised parameters."""
     if not issubclass(module_cls, Module):
         raise RuntimeError(f"{module_cls.__name__} is not an nn.Module")
     device = kwargs.pop("device", "cpu")

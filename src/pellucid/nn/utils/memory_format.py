@@ -1,4 +1,4 @@
-"""Memory formats of the weights of convolutions."""
+"""Memory formats of convolution weights."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _M = TypeVar("_M", bound=Module)
 
 
 def convert_conv2d_weight_memory_format(module: _M, memory_format: Any) -> _M:
-    """Change the layout of all 2d convolution weights in ``module``; returns it.
+    """Converts all 2d convolution weights in ``module``; returns the module.
 
-    Other layers stay as they are, unlike with ``module.to(memory_format=...)``.
+    Other layers are unchanged, unlike with ``module.to(memory_format=...)``.
     Example::
 
         >>> import pellucid as torch

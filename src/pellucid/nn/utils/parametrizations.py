@@ -21,16 +21,16 @@ def orthogonal(
     *,
     use_trivialization: bool = True,
 ) -> Module:
-    """Keeps a weight's columns, or the rows of a wide one, orthonormal.
+    """Keeps a weight's columns orthonormal, or the rows if it is wide.
 
-    ``orthogonal_map`` is "matrix_exp" (of square weights unless given), "cayley" or
-    "householder". Raises ValueError for another one and for weights of fewer than two
-    dims.
+    ``orthogonal_map`` is "matrix_exp" (the default for square weights), "cayley" or
+    "householder" (the default for others). Raises ValueError for any other name and for
+    weights of fewer than two dims.
 
     Example::
 
         layer = torch.nn.utils.parametrizations.orthogonal(torch.nn.Linear(20, 40))
-        layer.weight.T @ layer.weight  # one
+        layer.weight.T @ layer.weight  # the identity
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
@@ -52,7 +52,7 @@ def orthogonal(
 
 
 def _norm_except(weight: Tensor, dim: int) -> Tensor:
-    """The 2-norm over all dims but ``dim``, which -1 names as none."""
+    """The 2-norm over all dims except ``dim``; over all dims if it is -1."""
     if dim == -1:
         return weight.norm()
     others = [d for d in range(weight.dim()) if d != dim % weight.dim()]
@@ -60,7 +60,7 @@ def _norm_except(weight: Tensor, dim: int) -> Tensor:
 
 
 class _WeightNorm(Module):
-    """``g * v / |v|``, g the norm and v the direction of the weight."""
+    """``g * v / |v|``, with norm ``g`` and direction ``v``."""
 
     def __init__(self, dim: int | None = 0) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int = 0) -> Module:
 
 
 class _SpectralNorm(Module):
-    """The weight over its greatest singular value, by power iteration."""
+    """The weight over its largest singular value, by power iteration."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ def spectral_norm(
     eps: float = 1e-12,
     dim: int | None = None,
 ) -> Module:
-    """Divides a weight by its greatest singular value (Miyato et al., 2018)."""
+    """Divides a weight by its largest singular value (Miyato et al., 2018)."""
     weight: Any = getattr(module, name, None)
     if not isinstance(weight, Tensor):
         raise ValueError(f"{type(module).__name__} has no parameter {name!r}")

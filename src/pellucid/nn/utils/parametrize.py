@@ -1,7 +1,7 @@
 """Parameters computed from others: ``module.weight`` becomes ``f(original)``.
 
 ``register_parametrization`` moves the parameter into ``module.parametrizations`` and
-gives the module a class of its own in which the name is a property.
+changes the module's class to a subclass in which the name is a property.
 ``parametrizations.py`` has the usual functions.
 """
 
@@ -34,7 +34,7 @@ _cache: dict[tuple[int, str], Tensor] = {}
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """Computes each parametrized tensor once while the block runs."""
+    """A context that caches each parametrized tensor."""
     global _depth
     _depth += 1
     try:
@@ -46,10 +46,10 @@ def cached() -> Iterator[None]:
 
 
 class ParametrizationList(ModuleList):
-    """The functions of one tensor, and the originals they start from.
+    """The parametrizations of one tensor, and its original tensors.
 
-    ``right_inverse`` of each function, from the last on, turns the value into the
-    original, or into several: ``original0``, ``original1``, ...
+    The ``right_inverse`` methods, last to first, map a value to the original, or to
+    several: ``original0``, ``original1``, ...
     """
 
     def __init__(
@@ -93,13 +93,13 @@ class ParametrizationList(ModuleList):
             )
         if found.dtype != original.dtype or found.shape != original.shape:
             raise ValueError(
-                f"the parametrization turns {original.dtype} of shape "
-                f"{tuple(original.shape)} into {found.dtype} of shape "
-                f"{tuple(found.shape)}; give unsafe=True if this is meant"
+                f"the parametrization maps {original.dtype} of shape "
+                f"{tuple(original.shape)} to {found.dtype} of shape "
+                f"{tuple(found.shape)}; give unsafe=True if this is intended"
             )
 
     def right_inverse(self, value: Tensor) -> None:
-        """Sets the originals so that the parametrized tensor becomes ``value``."""
+        """Sets the originals so that the parametrized tensor is ``value``."""
         with pellucid.no_grad():
             found: Any = value
             for module in reversed(list(self)):
@@ -132,7 +132,7 @@ class ParametrizationList(ModuleList):
 
 
 def _own_class(module: Module) -> None:
-    """Gives the module a subclass for itself, for its properties."""
+    """Changes the module's class to a subclass of its own, for properties."""
     kind = type(module)
 
     def copied(self: Module, memo: dict[int, Any]) -> Any:
@@ -171,7 +171,7 @@ def _property(name: str) -> property:
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
-    """Makes ``module.tensor_name`` the value of ``parametrization``.
+    """Makes ``module.tensor_name`` the output of ``parametrization``.
 
     Registering another one composes them. ``unsafe`` allows another shape or dtype.
     """
@@ -213,7 +213,7 @@ def remove_parametrizations(
 ) -> Module:
     """Makes ``tensor_name`` an ordinary parameter again.
 
-    It keeps its present value, or, without ``leave_parametrized``, gets the original.
+    It keeps its current value, or gets the original if not ``leave_parametrized``.
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"{type(module).__name__}.{tensor_name} is not parametrized")
@@ -250,7 +250,7 @@ def type_before_parametrizations(module: Module) -> type:
 def transfer_parametrizations_and_params(
     from_module: Module, to_module: Module, tensor_name: str | None = None
 ) -> Module:
-    """Copies the parametrizations of one module, with their originals, to another."""
+    """Copies the parametrizations of a module, with their originals, to another one."""
     if not is_parametrized(from_module, tensor_name):
         return to_module
     table: Any = from_module.parametrizations

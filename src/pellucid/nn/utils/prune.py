@@ -1,7 +1,7 @@
 """Pruning: masks that hold parts of a parameter at zero.
 
 ``module.weight`` becomes ``weight_orig * weight_mask``, computed before each forward;
-``remove`` makes the zeros permanent. Methods say which entries go; read
+``remove`` makes the zeros permanent. Methods choose which entries are pruned; read
 ``BasePruningMethod`` first.
 """
 
@@ -37,7 +37,7 @@ __all__ = [
 
 
 class BasePruningMethod(ABC):
-    """A way to choose masks; ``PRUNING_TYPE`` is "unstructured", "structured" or
+    """A method of computing masks; ``PRUNING_TYPE`` is "unstructured", "structured" or
     "global".
     """
 
@@ -49,7 +49,7 @@ class BasePruningMethod(ABC):
 
     @abstractmethod
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """A mask for ``t`` that keeps nothing that ``default_mask`` drops."""
+        """A mask for ``t`` that includes the zeros of ``default_mask``."""
 
     def apply_mask(self, module: Module) -> Tensor:
         """The parameter times its mask."""
@@ -67,7 +67,7 @@ class BasePruningMethod(ABC):
         importance_scores: Tensor | None = None,
         **kwargs: Any,
     ) -> BasePruningMethod:
-        """Prunes the parameter ``name``, on top of what was pruned before."""
+        """Prunes the parameter ``name``, in addition to earlier pruning."""
         method: BasePruningMethod = cls(*args, **kwargs)
         method._tensor_name = name
         before = [
@@ -112,7 +112,7 @@ class BasePruningMethod(ABC):
         return t * self.compute_mask(scores, mask)
 
     def remove(self, module: Module) -> None:
-        """Makes the pruned value the parameter's own."""
+        """Makes the pruned value permanent and removes the hook."""
         name = self._tensor_name
         pruned = self.apply_mask(module)
         if hasattr(module, name):
@@ -125,7 +125,7 @@ class BasePruningMethod(ABC):
 
 
 class PruningContainer(BasePruningMethod):
-    """Several methods of one parameter, the later on what the earlier left."""
+    """Several methods for one parameter; each acts on the entries that are left."""
 
     def __init__(self, *args: BasePruningMethod) -> None:
         self._pruning_methods: tuple[BasePruningMethod, ...] = ()
@@ -133,7 +133,7 @@ class PruningContainer(BasePruningMethod):
             self.add_pruning_method(method)
 
     def add_pruning_method(self, method: Any) -> None:
-        """Appends a method of the same parameter."""
+        """Appends a method for the same parameter."""
         if not isinstance(method, BasePruningMethod):
             raise TypeError(f"{type(method)} is not a BasePruningMethod")
         name = getattr(self, "_tensor_name", method._tensor_name)
@@ -158,7 +158,7 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[index]
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """The mask of the last method on the entries that are left."""
+        """Applies the last method's mask to the entries that are left."""
         method = self._pruning_methods[-1]
         mask = default_mask.to(dtype=t.dtype)
         if method.PRUNING_TYPE == "unstructured":
@@ -182,12 +182,12 @@ class PruningContainer(BasePruningMethod):
 
 
 def _amount_of(amount: Any, size: int) -> int:
-    """How many of ``size`` entries ``amount``, a share or a number, names."""
+    """The number of entries to prune: ``amount``, or that fraction of ``size``."""
     if not isinstance(amount, (int, float)):
-        raise TypeError(f"amount is a share or a number, not {amount!r}")
+        raise TypeError(f"amount is a fraction or a number, not {amount!r}")
     is_count = isinstance(amount, int)
     if amount < 0 or (not is_count and amount > 1.0):
-        raise ValueError(f"amount {amount} is neither a share of 1 nor a number >= 0")
+        raise ValueError(f"amount {amount} is neither a fraction of 1 nor an int >= 0")
     if not is_count:
         return round(amount * size)
     if amount > size:
@@ -210,12 +210,12 @@ class RandomUnstructured(BasePruningMethod):
         self.amount = amount
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        # Those of the greatest numbers go, as in PyTorch: a seed prunes the same.
+        # Prunes at the largest random numbers, as PyTorch does, for equal seeds.
         return _without(default_mask, -pellucid.rand(t.shape), self.amount, t.numel())
 
 
 class L1Unstructured(BasePruningMethod):
-    """Prunes the single entries of least magnitude."""
+    """Prunes the single entries of smallest magnitude."""
 
     def __init__(self, amount: float) -> None:
         _amount_of(amount, 1 << 62)
@@ -245,7 +245,7 @@ class _Structured(BasePruningMethod):
         self.amount, self.dim = amount, dim
 
     def scores(self, t: Tensor) -> Tensor:
-        """One number per slice; the least go."""
+        """The score of each slice; the lowest are pruned."""
         raise NotImplementedError
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
@@ -270,7 +270,7 @@ class RandomStructured(_Structured):
 
 
 class LnStructured(_Structured):
-    """Prunes the slices along ``dim`` of least norm of order ``n``."""
+    """Prunes the slices along ``dim`` of smallest norm of order ``n``."""
 
     def __init__(self, amount: float, n: Any, dim: int = -1) -> None:
         super().__init__(amount, dim)
@@ -282,7 +282,7 @@ class LnStructured(_Structured):
 
 
 class CustomFromMask(BasePruningMethod):
-    """Prunes what a given mask says."""
+    """Prunes by a given mask."""
 
     PRUNING_TYPE = "global"
 
@@ -294,7 +294,7 @@ class CustomFromMask(BasePruningMethod):
 
 
 def identity(module: Module, name: str) -> Module:
-    """A mask of ones, as a place for later ones."""
+    """Applies a mask of ones, which prunes nothing."""
     Identity.apply(module, name)
     return module
 
@@ -308,7 +308,7 @@ def random_unstructured(module: Module, name: str, amount: float) -> Module:
 def l1_unstructured(
     module: Module, name: str, amount: float, importance_scores: Tensor | None = None
 ) -> Module:
-    """Prunes the ``amount`` single entries of least magnitude, or least score."""
+    """Prunes the ``amount`` single entries of smallest magnitude, or lowest score."""
     L1Unstructured.apply(module, name, amount, importance_scores=importance_scores)
     return module
 
@@ -327,7 +327,7 @@ def ln_structured(
     dim: int,
     importance_scores: Tensor | None = None,
 ) -> Module:
-    """Prunes the ``amount`` slices along ``dim`` of least norm of order ``n``."""
+    """Prunes the ``amount`` slices along ``dim`` of smallest norm of order ``n``."""
     LnStructured.apply(
         module, name, amount, n, dim, importance_scores=importance_scores
     )
@@ -335,7 +335,7 @@ def ln_structured(
 
 
 def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
-    """Prunes what ``mask`` says."""
+    """Prunes the entries where ``mask`` is 0."""
     CustomFromMask.apply(module, name, mask)
     return module
 
@@ -346,7 +346,7 @@ def global_unstructured(
     importance_scores: dict[tuple[Module, str], Tensor] | None = None,
     **kwargs: Any,
 ) -> None:
-    """Prunes several parameters by one comparison of all their entries."""
+    """Prunes several parameters by comparing all their entries together."""
     pairs: Sequence[tuple[Module, str]] = list(parameters)
     given = importance_scores or {}
     scores = [
@@ -372,7 +372,7 @@ def global_unstructured(
 
 
 def remove(module: Module, name: str) -> Module:
-    """Makes the pruned values of a parameter its own, without mask and hook."""
+    """Makes a parameter's pruned values permanent; removes mask and hook."""
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
             hook.remove(module)
@@ -382,7 +382,7 @@ def remove(module: Module, name: str) -> Module:
 
 
 def is_pruned(module: Module) -> bool:
-    """Whether a parameter of the module or of one inside it is pruned."""
+    """Whether a parameter of the module or of a submodule is pruned."""
     return any(
         isinstance(hook, BasePruningMethod)
         for part in module.modules()

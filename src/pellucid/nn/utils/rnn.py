@@ -28,9 +28,9 @@ def pack_padded_sequence(
     batch_first: bool = False,
     enforce_sorted: bool = True,
 ) -> PackedSequence:
-    """Packs (time, batch, ...), padded, whose sequences have ``lengths``.
+    """Packs a padded tensor (time, batch, ...) of sequences with ``lengths``.
 
-    With ``enforce_sorted`` they must come longest first; otherwise they are sorted.
+    With ``enforce_sorted`` the longest must be first; otherwise they are sorted.
     """
     counts = lengths.tolist() if isinstance(lengths, Tensor) else list(lengths)
     if batch_first:
@@ -66,7 +66,7 @@ def pad_packed_sequence(
     padding_value: float = 0.0,
     total_length: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """(padded sequences, their lengths), in the order that they had before packing."""
+    """(padded sequences, their lengths), in the order before packing."""
     sizes = sequence.batch_sizes.tolist()
     length = len(sizes)
     if total_length is not None:
@@ -101,7 +101,7 @@ def pad_sequence(
     padding_value: float = 0.0,
     padding_side: str = "right",
 ) -> Tensor:
-    """One tensor (time, batch, ...) of sequences (time, ...), filled to the longest."""
+    """One tensor (time, batch, ...) of sequences (time, ...), padded to the longest."""
     if isinstance(sequences, Tensor):
         sequences = list(sequences.unbind(0))
     elif not isinstance(sequences, Iterable):
@@ -132,6 +132,6 @@ def pack_sequence(
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
-    """The sequences that were packed."""
+    """The list of sequences that were packed."""
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

@@ -16,7 +16,7 @@ __all__ = ["SpectralNorm", "remove_spectral_norm", "spectral_norm"]
 
 
 class SpectralNorm:
-    """The hook: divides the weight by its greatest singular value."""
+    """The hook: divides the weight by its largest singular value."""
 
     def __init__(
         self, name: str, n_power_iterations: int, dim: int, eps: float
@@ -34,7 +34,7 @@ class SpectralNorm:
         return moved.reshape(moved.shape[0], -1)
 
     def compute_weight(self, module: Module, do_power_iteration: bool) -> Tensor:
-        """The weight over its greatest singular value (Miyato et al. 2018)."""
+        """The weight over its largest singular value (Miyato et al. 2018)."""
         weight = getattr(module, f"{self.name}_orig")
         u = getattr(module, f"{self.name}_u")
         v = getattr(module, f"{self.name}_v")
@@ -49,7 +49,7 @@ class SpectralNorm:
         return result
 
     def remove(self, module: Module) -> None:
-        """Puts the parameter back with its present value."""
+        """Restores the parameter with its current value."""
         with pellucid.no_grad():
             weight = self.compute_weight(module, do_power_iteration=False)
         delattr(module, self.name)
@@ -66,7 +66,7 @@ class SpectralNorm:
     def apply(
         module: Module, name: str, n_power_iterations: int, dim: int, eps: float
     ) -> SpectralNorm:
-        """Replaces the parameter ``name`` by what the hook computes."""
+        """Replaces the parameter ``name`` by the hook's result."""
         for hook in module._forward_pre_hooks.values():
             if isinstance(hook, SpectralNorm) and hook.name == name:
                 raise RuntimeError(f"the parameter {name} has two spectral_norm hooks")
@@ -96,9 +96,9 @@ def spectral_norm(
     eps: float = 1e-12,
     dim: int | None = None,
 ) -> Module:
-    """Holds the greatest singular value of a weight at 1.
+    """Divides a weight by its largest singular value before each forward.
 
-    ``dim`` is that of the outputs: 1 for transposed convolutions, else 0.
+    ``dim`` is the dim of outputs: 1 for transposed convolutions, else 0.
     """
     if dim is None:
         dim = 1 if type(module).__name__.startswith("ConvTranspose") else 0
@@ -107,7 +107,7 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
-    """Undoes ``spectral_norm``."""
+    """Removes ``spectral_norm``."""
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, SpectralNorm) and hook.name == name:
             hook.remove(module)

@@ -19,7 +19,7 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """``module(*args, **kwargs)`` with other parameters and buffers."""
+    """``module(*args, **kwargs)`` with substituted parameters and buffers."""
     warnings.warn(
         "nn.utils.stateless.functional_call is now torch.func.functional_call",
         FutureWarning,

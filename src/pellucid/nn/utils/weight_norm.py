@@ -30,7 +30,7 @@ class WeightNorm:
         self.dim = -1 if dim is None else dim
 
     def compute_weight(self, module: Module) -> Tensor:
-        """The weight of norm and direction."""
+        """The weight computed from norm and direction."""
         g = getattr(module, f"{self.name}_g")
         v = getattr(module, f"{self.name}_v")
         weight: Tensor = v * (g / _norm_except(v, self.dim))
@@ -53,7 +53,7 @@ class WeightNorm:
         return norm
 
     def remove(self, module: Module) -> None:
-        """Puts the parameter back with its present value."""
+        """Restores the parameter with its current value."""
         weight = self.compute_weight(module)
         delattr(module, self.name)
         del module._parameters[f"{self.name}_g"]
@@ -76,7 +76,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Module:
-    """Undoes ``weight_norm``."""
+    """Removes ``weight_norm``."""
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, WeightNorm) and hook.name == name:
             hook.remove(module)

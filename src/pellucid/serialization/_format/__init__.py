@@ -1,1 +1,1 @@
-"""What ``torch.save`` writes and ``torch.load`` reads."""
+"""The file format of ``torch.save`` and ``torch.load``."""

@@ -1,7 +1,7 @@
-"""What a file holds: its storages, and the object that its pickle describes.
+"""Reads a zip archive: its storages, and the object that its pickle describes.
 
 ``serialization.load`` and ``file_reader.py`` call it. Reading goes through
-``safe_pickle.py``, which makes only what ``constructors`` and the program allow;
+``safe_pickle.py``, which creates only what ``constructors`` and the program allow;
 ``load_trusted`` is for files that may run code.
 """
 
@@ -30,17 +30,17 @@ from pellucid.serialization._format.safe_pickle import Reader, Unread, known_fun
 from pellucid.serialization._format.writer import QUANTIZED_STORAGES, STORAGE_DTYPES
 from pellucid.storage import TypedStorage, UntypedStorage
 
-# Takes a storage that was read and where its file says that it was; gives the storage
-# that tensors get, or None for the one given.
+# Takes a storage and its saved location; returns the storage for tensors, or None for
+# the given one.
 Placement = Callable[[UntypedStorage, str], Any]
 
-# What zipfile raises for bytes that are not a whole, plain archive.
+# The exceptions of zipfile for bytes that are not a complete, plain archive.
 _DAMAGE = (zipfile.BadZipFile, KeyError, EOFError, NotImplementedError, ValueError)
 
 
 @contextmanager
 def naming_damage() -> Iterator[None]:
-    """What a damaged file makes fail is an UnpicklingError that says so."""
+    """Turns exceptions caused by a damaged file into UnpicklingError."""
     try:
         yield
     except _DAMAGE as error:
@@ -73,7 +73,7 @@ class Archive:
         self._storages: dict[str, TypedStorage] = {}
 
     def records(self) -> list[str]:
-        """The names of what the file holds."""
+        """The names of the file's records."""
         names = self._archive.namelist()
         return [name.removeprefix(self._prefix) for name in names]
 
@@ -82,19 +82,19 @@ class Archive:
         entry = self._archive.getinfo(self._prefix + name)
         if entry.compress_type != zipfile.ZIP_STORED:
             raise pickle.UnpicklingError(f"{entry.filename} is compressed")
-        if entry.CRC == 0:  # PyTorch's sign of a record without a checksum
+        if entry.CRC == 0:  # PyTorch's value for a record without a checksum
             entry = copy(entry)
             del entry.CRC
         with self._archive.open(entry) as record:
             return record.read()
 
     def load(self, safe_classes: dict[str, Any]) -> Any:
-        """The object, made of tensors, numbers, containers and these classes."""
+        """The object, built from tensors, numbers, containers and these classes."""
         reader = Reader(constructors(), self._storage, safe_classes)
         return reader.load(self.read("data.pkl"))
 
     def load_trusted(self) -> Any:
-        """The object, importing and calling whatever the file names."""
+        """The object; imports and calls whatever the file names."""
         return TrustedUnpickler(self.read("data.pkl"), self._storage).load()
 
     def _storage(self, identifier: Any) -> TypedStorage:
@@ -118,7 +118,7 @@ class Archive:
         return TypedStorage(wrap_storage=storage.untyped(), dtype=dtype)
 
     def _memory(self, name: str, size: int, location: str) -> UntypedStorage:
-        """The bytes of a record; of one that goes to the Meta device, their number."""
+        """The bytes of a record; only their number if it goes to the meta device."""
         placement = self._placement
         to_meta = isinstance(placement, DevicePlacement) and (
             placement.location_for(location) == "meta"
@@ -132,7 +132,7 @@ class Archive:
 def placed(
     found: UntypedStorage, location: str, placement: Placement | None
 ) -> UntypedStorage:
-    """The storage that the caller's ``map_location`` gives for this one."""
+    """The storage that the caller's ``map_location`` returns for this one."""
     chosen = placement and placement(found, location)
     if chosen is None:
         return found
@@ -145,7 +145,7 @@ def placed(
 
 
 class TrustedUnpickler(pickle.Unpickler):
-    """Python's own, which finds here what files name as PyTorch's."""
+    """Python's unpickler; resolves PyTorch's names to Pellucid's."""
 
     def __init__(
         self,
@@ -177,7 +177,7 @@ def rebuild_tensor(
     hooks: Any = None,
     metadata: Any = None,
 ) -> Tensor:
-    """A view of ``storage``, which must hold all its elements."""
+    """A strided tensor over ``storage``, which must contain all its elements."""
     last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
     within = offset >= 0 and (0 in size or last < storage.size())
     if not within or min((*size, *stride, 0)) < 0:
@@ -203,7 +203,7 @@ def _rebuild_of_dtype(
     dtype: Any,
     metadata: Any = None,
 ) -> Tensor:
-    """As ``rebuild_tensor``, of bytes that are elements of ``dtype``."""
+    """Like ``rebuild_tensor``, over untyped bytes with elements of ``dtype``."""
     if not isinstance(dtype, pellucid.dtype):
         raise TypeError(f"a tensor's dtype is a dtype, not {dtype!r:.100}")
     typed = TypedStorage(wrap_storage=storage.untyped(), dtype=dtype)
@@ -213,27 +213,27 @@ def _rebuild_of_dtype(
 def _rebuild_meta(
     dtype: Any, size: tuple[int, ...], stride: tuple[int, ...], requires_grad: bool
 ) -> Tensor:
-    """A tensor of the Meta device, which has no storage in files."""
+    """A tensor on the meta device, which has no storage in files."""
     made: Tensor = pellucid.empty_strided(size, stride, dtype=dtype, device="meta")
     return made.requires_grad_(requires_grad)
 
 
 def _rebuild_sparse(layout: Any, facts: Any) -> Tensor:
-    """A sparse tensor of a layout and its parts."""
+    """A sparse tensor from its layout and components."""
     from pellucid.sparse._ops.pickles import rebuild
 
     return rebuild(layout, facts)
 
 
 def _rebuild_nested(*facts: Any) -> Tensor:
-    """A strided nested tensor of its elements, sizes, strides and starts."""
+    """A strided nested tensor from its elements, sizes, strides and offsets."""
     from pellucid.nested._ops.pickles import rebuild_pieces
 
     return rebuild_pieces(*facts)
 
 
 def _rebuild_ragged(facts: Any) -> Tensor:
-    """A jagged tensor of what PyTorch's class is made of."""
+    """A jagged tensor from the components of PyTorch's class."""
     from pellucid.nested._ops.pickles import rebuild_ragged
 
     return rebuild_ragged(facts)
@@ -248,7 +248,7 @@ def _rebuild_quantized(
     requires_grad: bool = False,
     hooks: Any = None,
 ) -> Tensor:
-    """A quantized tensor of its integers and scheme."""
+    """A quantized tensor from its integers and scheme."""
     from pellucid.ao._quantized.pickles import rebuild
 
     integers = rebuild_tensor(storage, offset, size, stride, False, hooks)
@@ -262,7 +262,7 @@ def _layout_named(name: str) -> Any:
     return found
 
 
-# What PyTorch leaves to be done when a tensor is read.
+# Operations that are still pending in PyTorch's files.
 _PENDING: dict[str, Callable[[Tensor], Tensor]] = {
     "conj": pellucid.conj_physical,
     "neg": pellucid.neg,
@@ -270,12 +270,12 @@ _PENDING: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def _finished(view: Tensor, metadata: dict[str, Any]) -> Tensor:
-    """``view`` after the operations that the file says are pending."""
+    """``view`` after the pending operations recorded in the file."""
     unknown = metadata.keys() - _PENDING.keys()
     if unknown:
         raise pickle.UnpicklingError(
             f"a tensor of the file has the metadata {sorted(unknown)}, which Pellucid "
-            "does not know; save a clone() of it"
+            "does not support; save a clone() of it"
         )
     for name, apply in _PENDING.items():
         if metadata.get(name):
@@ -287,12 +287,12 @@ def _rebuild_parameter(
     data: Tensor, requires_grad: bool, hooks: Any, state: Any = None
 ) -> Any:
     if not isinstance(data, Tensor):
-        raise TypeError("a parameter is made of a tensor")
+        raise TypeError("a parameter needs a tensor")
     return _with_state(pellucid.nn.Parameter(data, requires_grad), state)
 
 
 def _rebuild_subclass(function: Any, kind: Any, arguments: Any, state: Any) -> Any:
-    """A tensor of a class of the program's, or one with attributes."""
+    """A tensor of a user's subclass, or one with attributes."""
     kind = known_function(kind)
     rebuild = known_function(function)
     if rebuild is _rebuild_ragged:  # its attributes are caches
@@ -308,7 +308,7 @@ def _rebuild_subclass(function: Any, kind: Any, arguments: Any, state: Any) -> A
 
 
 def _with_state(tensor: Any, state: Any) -> Any:
-    """``tensor`` with its attributes: a dict, or a pair of one and that of slots."""
+    """``tensor`` with its attributes: a dict, or a pair of a dict and slots."""
     if hasattr(type(tensor), "__setstate__"):
         tensor.__setstate__(state)
         return tensor
@@ -327,7 +327,7 @@ _SCHEMES = (
 
 
 def constructors() -> dict[str, Any]:
-    """What a file may name."""
+    """The classes and functions that files may always use."""
     dtypes = {name: getattr(pellucid, name) for name in STORAGE_DTYPES.values()}
     names: dict[str, Any] = {
         "torch._utils _rebuild_tensor_v2": rebuild_tensor,
@@ -338,7 +338,7 @@ def constructors() -> dict[str, Any]:
         "torch._utils _rebuild_nested_tensor": _rebuild_nested,
         "torch.nested._internal.nested_tensor _rebuild_njt": _rebuild_ragged,
         "torch.nested._internal.nested_tensor NestedTensor": Tensor,
-        # In the caches of jagged tensors: what PyTorch's compiler knows of a dim.
+        # In the caches of jagged tensors: the state of a dim in PyTorch's compiler.
         "torch._dynamo.decorators _DimRange": Unread,
         "torch.serialization _get_layout": _layout_named,
         "torch._utils _rebuild_parameter": _rebuild_parameter,
@@ -367,7 +367,7 @@ def constructors() -> dict[str, Any]:
 
 
 def _encode(text: str, encoding: str) -> bytes:
-    """How protocol 2 writes bytes."""
+    """Bytes as protocol 2 writes them."""
     if encoding not in ("latin1", "latin-1"):
         raise ValueError(f"bytes are written in latin1, not {encoding}")
     return text.encode("latin1")

@@ -1,7 +1,7 @@
 """``torch.PyTorchFileReader``: the records of a file that ``save`` wrote, as bytes.
 
-For libraries that load parts of a file themselves. Read ``archive.py``
-for what the records mean.
+For libraries that load parts of a file themselves. ``archive.py`` describes the
+records.
 """
 
 from __future__ import annotations

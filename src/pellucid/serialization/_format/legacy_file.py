@@ -1,6 +1,6 @@
-"""The format that PyTorch wrote before the zip archive, and still puts into pickles.
+"""PyTorch's file format before the zip archive, which its pickles still use.
 
-Four pickles in a row (a magic number, the format's version, facts about the machine,
+Four consecutive pickles (a magic number, the format's version, facts about the machine,
 the object), a fifth with the keys of the storages, and then each storage: its number of
 elements and its bytes. Called by ``serialization/__init__.py`` and by
 ``storage._load_from_bytes``.
@@ -63,7 +63,7 @@ def write_legacy(
 
 
 class LegacyFile:
-    """One file: its object, whose storages get their bytes when it has been built."""
+    """Reads one file: builds the object, then fills its storages."""
 
     def __init__(self, data: bytes, placement: Placement | None = None) -> None:
         self._file = io.BytesIO(data)
@@ -82,7 +82,7 @@ class LegacyFile:
         return self._file.getvalue()[start : self._file.tell()]
 
     def _plain(self) -> Any:
-        """The next pickle, which is made of numbers, strings and containers."""
+        """The next pickle, of numbers, strings and containers."""
         return Reader({}, _no_reference, {}).load(self._next_pickle())
 
     def _read_header(self) -> None:
@@ -95,17 +95,17 @@ class LegacyFile:
             raise pickle.UnpicklingError("the file's byte order is not little")
 
     def load(self, safe_classes: dict[str, Any]) -> Any:
-        """The object, made of tensors, numbers, containers and these classes."""
+        """The object, built from tensors, numbers, containers and these classes."""
         reader = Reader(_constructors(), self._referred, safe_classes)
         return self._filled(reader.load(self._description))
 
     def load_trusted(self) -> Any:
-        """The object, importing and calling whatever the file names."""
+        """The object; imports and calls whatever the file names."""
         reader = TrustedUnpickler(self._description, self._referred, _constructors())
         return self._filled(reader.load())
 
     def _referred(self, identifier: Any) -> Any:
-        """What a persistent id refers to: a storage, or a class beside its source."""
+        """The object of a persistent id: a storage, or a class with its source."""
         if identifier[0] == "module":
             return identifier[1]
         kind, dtype, key, location, count, *view = identifier
@@ -130,11 +130,11 @@ class LegacyFile:
         if not isinstance(count, int) or not 0 <= count * dtype.itemsize <= left:
             raise pickle.UnpicklingError(
                 f"the file is cut off or damaged: a storage of {count!r:.40} elements "
-                f"does not fit the {left} bytes that follow"
+                f"does not match the {left} bytes that follow"
             )
 
     def _filled(self, loaded: Any) -> Any:
-        """``loaded``, after the bytes of its storages have been read."""
+        """Reads the bytes of the storages; returns ``loaded``."""
         for key in self._plain():
             if key not in self._storages:
                 raise pickle.UnpicklingError(f"nothing refers to storage {key!r:.40}")
@@ -157,7 +157,7 @@ def _no_reference(identifier: Any) -> Any:
 
 
 def _rebuild_filled_later(*arguments: Any) -> Tensor:
-    """``rebuild_tensor``, which could not compute with elements not yet read."""
+    """``rebuild_tensor``; refuses pending operations, as elements are not read yet."""
     if any((arguments[6:] or ({},))[0].values()):
         raise pickle.UnpicklingError(
             "the file has a conjugated or negated view; save a clone() of it, or use "

@@ -1,8 +1,8 @@
-"""Where storages were when they were saved, and where they come back to.
+"""The devices on which storages were saved, and to which they are restored.
 
-``serialization`` and its writer ask the registered pairs, lowest priority first: a
-*tagger* names the location of a storage, a *deserializer* brings one that was read to a
-named location; either returns None for what is not its own.
+``serialization`` and its writer try the registered pairs, lowest priority first: a
+*tagger* names the location of a storage, a *deserializer* moves a loaded storage to a
+named location; both return None for locations that they do not handle.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Deserializer = Callable[[Any, str], Any]
 
 
 def is_present(location: Any) -> bool:
-    """Whether tensors can be on a device: False for names that no backend has."""
+    """Whether a backend exists for a device."""
     try:
         device = pellucid.device(location)
     except RuntimeError:
@@ -55,16 +55,17 @@ _registered: list[tuple[int, Tagger, Deserializer]] = [
 
 
 def register_package(priority: int, tagger: Tagger, deserializer: Deserializer) -> None:
-    """Lets ``tagger(storage)`` name where a storage is saved and ``deserializer(
-    storage, location)`` bring one that was read there; both return None for what is not
-    theirs. The lowest priority is asked first; the CPU has 10, other devices 23.
+    """Registers ``tagger(storage)``, which names a storage's location, and
+    ``deserializer(storage, location)``, which moves a loaded storage there; both return
+    None for locations that they do not handle. The lowest priority is tried first; the
+    CPU has 10, other devices 23.
     """
     _registered.append((priority, tagger, deserializer))
     _registered.sort(key=lambda entry: entry[0])
 
 
 def location_tag(storage: Any) -> str:
-    """What a file names as the location of this storage."""
+    """The name of this storage's location in files."""
     for _, tagger, _ in _registered:
         location = tagger(storage)
         if location:
@@ -73,7 +74,7 @@ def location_tag(storage: Any) -> str:
 
 
 def restored(storage: UntypedStorage, location: str) -> Any:
-    """The storage at this location, or None if nothing registered serves it."""
+    """The storage at this location, or None if no registered package handles it."""
     for _, _, deserializer in _registered:
         found = deserializer(storage, location)
         if found is not None:
@@ -82,7 +83,7 @@ def restored(storage: UntypedStorage, location: str) -> Any:
 
 
 def default_restore_location(storage: UntypedStorage, location: str) -> Any:
-    """The storage at this location; raises RuntimeError if nothing serves it."""
+    """The storage at this location; RuntimeError if no package handles it."""
     found = restored(storage, str(location))
     if found is None:
         raise RuntimeError(
@@ -93,8 +94,8 @@ def default_restore_location(storage: UntypedStorage, location: str) -> Any:
 
 
 class DevicePlacement:
-    """Brings storages to the location ``chosen``, or to those that ``by_name`` gives
-    for the locations of the file; others stay where they were, or come to the CPU.
+    """Moves storages to the location ``chosen``, or maps the file's locations by
+    ``by_name``; others go to their saved location, or to the CPU.
     """
 
     def __init__(self, chosen: Any, by_name: dict[str, Any]) -> None:
@@ -105,7 +106,7 @@ class DevicePlacement:
         return None if location is None else str(location)
 
     def location_for(self, saved_on: str) -> str:
-        """Where a storage goes that was saved there."""
+        """The target of a storage that was saved at a location."""
         return self._named(saved_on) or saved_on
 
     def __call__(self, found: UntypedStorage, saved_on: str) -> Any:

@@ -1,7 +1,7 @@
-"""Where files say that a class or function is, and where it is here.
+"""Translates names of classes and functions between PyTorch's files and Pellucid.
 
-Files name what PyTorch names: ``torch.nn.Linear``. ``serialization/__init__.py`` looks
-up the names when it writes, and the objects that they name when a caller trusts a file.
+Files use PyTorch's names: ``torch.nn.Linear``. ``serialization/__init__.py`` looks up
+the names when it writes, and the objects when it reads a trusted file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 _OWN, _TORCH = "pellucid", "torch"
-# Where PyTorch's files say that functions of its extension module are.
+# The modules of extension functions in PyTorch's files.
 _EXTENSION = {
     "torch._C._nn": "torch.nn.functional",
     "torch._C._special": "torch.special",
@@ -21,9 +21,9 @@ _EXTENSION = {
 
 
 def public_name(value: Any) -> tuple[str, str] | None:
-    """PyTorch's module and name of a class or function of Pellucid's, else None.
+    """PyTorch's module and name for a class or function of Pellucid, else None.
 
-    The module is the outermost that has it: inner ones are private.
+    The module is the outermost one that exports it: inner modules are private.
     """
     module, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
     if not isinstance(module, str) or not isinstance(name, str):
@@ -41,7 +41,7 @@ def public_name(value: Any) -> tuple[str, str] | None:
 def find_named(module: str, name: str) -> Any:
     """The object that PyTorch's ``module`` and ``name`` denote, or AttributeError.
 
-    A class may be defined in another file here; the packages around it have it too.
+    A class may be defined in another file here; enclosing packages export it too.
     """
     path = _EXTENSION.get(module, module).split(".")[1:]
     for count in range(len(path), -1, -1):
@@ -60,5 +60,5 @@ def _module(path: str) -> ModuleType | None:
         return importlib.import_module(path)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{path}.".startswith(f"{error.name}."):
-            raise  # the module exists, and something that it needs does not
+            raise  # the module exists, but one of its own imports does not
         return None

@@ -1,6 +1,7 @@
-"""What programs set for all files: byte order, mapping, checksums, data left out.
+"""Global settings for files: byte order, mapping, checksums, skipped data.
 
-``serialization`` offers these names, ``utils/serialization/config.py`` the values.
+``serialization`` exports these functions; ``utils/serialization/config.py`` has the
+values.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pellucid.utils.serialization import config
 
 
 class LoadEndianness(Enum):
-    """The byte order of files that do not name theirs."""
+    """The byte order of files that do not record one."""
 
     NATIVE = 1
     LITTLE = 2
@@ -22,14 +23,14 @@ class LoadEndianness(Enum):
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
-    """The byte order of files that name none; None: little."""
+    """The byte order assumed for files that do not record one; None: little."""
     found: LoadEndianness | None = config.load.endianness
     return found
 
 
 def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
-    """Says in which byte order files are that name none. Raises TypeError for what is
-    not a LoadEndianness.
+    """Sets the byte order assumed for files that do not record one. TypeError unless it
+    is a LoadEndianness or None.
     """
     if endianness is not None and not isinstance(endianness, LoadEndianness):
         raise TypeError(
@@ -39,26 +40,25 @@ def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
 
 
 def get_crc32_options() -> bool:
-    """What ``set_crc32_options`` was given."""
+    """The setting of ``set_crc32_options``."""
     return config.save.compute_crc32
 
 
 def set_crc32_options(compute_crc32: bool) -> None:
-    """Says whether files need checksums. They are written in any case; files of
-    PyTorch's without them are read.
+    """Sets whether to compute checksums. They are always written; PyTorch's files
+    without checksums can be read.
     """
     config.save.compute_crc32 = compute_crc32
 
 
 def get_default_mmap_options() -> int | None:
-    """The flags that ``load(mmap=True)`` maps files with."""
+    """The mmap flags of ``load(mmap=True)``."""
     return config.load.mmap_flags
 
 
 class set_default_mmap_options:
-    """Sets the flags that ``load(mmap=True)`` maps files with, also for the length of a
-    ``with`` statement. ``MAP_SHARED`` raises NotImplementedError: tensors that were
-    loaded have memory of their own.
+    """Sets the mmap flags of ``load(mmap=True)``; as a context manager restores them.
+    ``MAP_SHARED`` raises NotImplementedError: loaded tensors have memory of their own.
     """
 
     def __init__(self, flags: int) -> None:
@@ -86,8 +86,8 @@ _skips: ContextVar[bool] = ContextVar("skips", default=False)
 
 
 class skip_data:
-    """For the length of a ``with`` statement ``save`` leaves zeros in the place of
-    data, to be filled later, and ``load`` makes tensors without reading their data.
+    """Inside a ``with`` statement ``save`` writes zeros instead of data, to be filled
+    later, and ``load`` creates tensors without reading their data.
 
     Example::
 

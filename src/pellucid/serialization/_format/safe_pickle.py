@@ -1,9 +1,9 @@
 """Reads pickles without executing anything.
 
-``serialization.load`` calls it. A pickle is a program for a stack machine; this one
-runs the instructions that build plain data, and of the callables that a pickle may name
-it knows a fixed list and the classes that the program allowed. Everything else is
-refused with its name. Python's own unpickler imports and calls whatever a file names.
+Called by ``serialization.load``. A pickle is a program for a stack machine. This
+unpickler runs only the instructions that build plain data, and calls only a fixed list
+of callables and the classes that the program allowed. Everything else is refused with
+its name. Python's own unpickler imports and calls whatever a file names.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SMALL_TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 
 
 class _Constructor(NamedTuple):
-    """A known function on the stack, which only a call instruction calls."""
+    """An allowed function on the stack, called only by a call instruction."""
 
     name: str
     function: Callable[..., Any]
@@ -45,16 +45,16 @@ def known_function(value: Any) -> Any:
 
 
 class Unread:
-    """An object that a file may name and that nobody reads: empty."""
+    """An empty placeholder for an object that nothing reads."""
 
 
 class Reader:
     """Runs one pickle.
 
     ``constructors`` maps "module name" to a function of the pickled arguments, or to a
-    value that is not callable. ``persistent_load`` gives what a persistent id refers
-    to. ``allowed`` are classes and functions, named alike, of which the program says
-    that they may be made and called.
+    value that is not callable. ``persistent_load`` resolves a persistent id.
+    ``allowed`` has the classes and functions, by the same names, that the program
+    allows.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Reader:
             count = _SMALL_TUPLES[name]
             items = tuple(self._stack[-count:])
             if len(items) != count:
-                raise IndexError("tuple of more items than there are")
+                raise IndexError("a tuple has more items than the stack")
             self._stack[-count:] = [items]
         else:
             handler = getattr(self, f"_op_{name.lower()}", None)
@@ -130,7 +130,7 @@ class Reader:
     def _op_frame(self, _: int) -> None:
         """A hint for buffered reading."""
 
-    # Memory
+    # Memo
 
     def _op_memoize(self, _: None) -> None:
         self._memo[len(self._memo)] = self._stack[-1]
@@ -204,11 +204,11 @@ class Reader:
         if name not in self._constructors:
             raise UnpicklingError(
                 f"the file holds an object of {name.replace(' ', '.')}, which loading "
-                "would have to import and run: that is not done unasked.\nSave "
+                "would have to import and run: that is not done by default.\nSave "
                 "state_dict() rather than the object itself, and load it into one "
                 "you make; or allow the class by torch.serialization.add_safe_globals(["
                 f"{name.rpartition(' ')[2]}]); or, for a file that you trust, load it "
-                "with weights_only=False, which runs what the file says."
+                "with weights_only=False, which runs code from the file."
             )
         value = self._constructors[name]
         self._stack.append(_Constructor(name, value) if callable(value) else value)
@@ -235,8 +235,8 @@ class Reader:
         return constructor.function(*arguments)
 
     def _op_build(self, _: None) -> None:
-        """Attributes of an OrderedDict, where state dicts keep their metadata, and the
-        state of objects that the program allowed.
+        """Sets attributes of an OrderedDict, in which state dicts store metadata, and
+        the state of allowed objects.
         """
         state, made = self._pop(), self._stack[-1]
         if isinstance(made, Unread):
@@ -253,14 +253,14 @@ class Reader:
 
 
 class NamesOf(Reader):
-    """Reads a pickle for the names that it would be refused for; makes nothing."""
+    """Scans a pickle for names that would be refused; creates no objects."""
 
     def __init__(self, constructors: dict[str, Any], allowed: dict[str, Any]) -> None:
         super().__init__(constructors, lambda identifier: Unread(), allowed)
         self._unknown: dict[str, None] = {}
 
     def unknown(self, data: bytes) -> list[str]:
-        """What is neither known nor allowed, as "module.name"."""
+        """The names that are not allowed, as "module.name"."""
         self.load(data)
         return list(self._unknown)
 

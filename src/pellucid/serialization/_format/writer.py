@@ -1,6 +1,6 @@
-"""How tensors are written into a pickle: under torch's names, their bytes beside it.
+"""Writes tensors into a pickle under torch's names; their bytes are separate records.
 
-``serialization.save`` calls it; ``archive.py`` reads what it writes.
+Called by ``serialization.save``; ``archive.py`` is the reader.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pellucid.serialization._format.locations import location_tag
 from pellucid.serialization._format.names import public_name
 from pellucid.storage import TypedStorage, UntypedStorage
 
-# The names that PyTorch's files give to storages of each dtype.
+# The names of storage types in PyTorch's files, by dtype.
 STORAGE_DTYPES = {
     f"{word}Storage": str(dtype).removeprefix("torch.")
     for dtype, word in STORAGE_NAMES.items()
@@ -25,7 +25,7 @@ STORAGE_DTYPES = {
 
 
 class _Name:
-    """A name of torch's in a pickle; torch need not be importable to write it."""
+    """A torch name in a pickle; writing it does not need an importable torch."""
 
     def __init__(self, module: str, name: str) -> None:
         self.text = f"{module}\n{name}\n"
@@ -35,7 +35,7 @@ class _Name:
 
 
 class _StorageReference:
-    """Placeholder in a pickle for bytes that are stored beside it."""
+    """A placeholder in a pickle for bytes in a separate record."""
 
     def __init__(self, identifier: tuple[Any, ...]) -> None:
         self.identifier = identifier
@@ -52,7 +52,7 @@ _LAYOUT = _Name("torch.serialization", "_get_layout")
 _REBUILD_PARAMETER = _Name("torch._utils", "_rebuild_parameter")
 _REBUILD_PARAMETER_WITH_STATE = _Name("torch._utils", "_rebuild_parameter_with_state")
 _REBUILD_SUBCLASS = _Name("torch._tensor", "_rebuild_from_type_v2")
-# What they call the integers of quantized tensors.
+# Their names for the integers of quantized tensors.
 QUANTIZED_STORAGES = {
     "QInt8Storage": ("qint8", "int8"),
     "QUInt8Storage": ("quint8", "uint8"),
@@ -73,7 +73,7 @@ _BYTES = _Name("torch.storage", "UntypedStorage")
 _DEVICE, _SIZE = _Name("torch", "device"), _Name("torch", "Size")
 
 
-# The one in Python: the one in C writes no name that it cannot import.
+# The pickler in Python: the one in C writes only names that it can import.
 _Pickler: Any = pickle._Pickler
 
 
@@ -86,7 +86,7 @@ class Writer(_Pickler):  # type: ignore[misc]
         self, file: IO[bytes], protocol: int, *, is_legacy: bool = False
     ) -> None:
         super().__init__(file, protocol)
-        # References of the format before the archive have a sixth part: None.
+        # References of the legacy format have a sixth part, None.
         self._last_parts = (None,) if is_legacy else ()
         self.storages: dict[tuple[str, int], tuple[str, Tensor]] = {}
 
@@ -177,11 +177,11 @@ class Writer(_Pickler):  # type: ignore[misc]
         storage = tensor.untyped_storage()
         dtype = _dtype_name(tensor.dtype)
         count = storage.nbytes() // tensor.element_size()
-        # Storages without memory are all different ones.
+        # Storages without memory are all distinct.
         address = str(tensor.device), storage.data_ptr() or -1 - len(self.storages)
         if address not in self.storages:
             whole = tensor.detach().as_strided((count,), (1,), 0)
-            # Kept alive, so that no later storage gets the same address.
+            # Kept alive, so that no later storage has the same address.
             self.storages[address] = (str(len(self.storages)), whole)
         key, whole = self.storages[address]
         if whole.dtype != tensor.dtype:
@@ -227,7 +227,7 @@ class Writer(_Pickler):  # type: ignore[misc]
 
 
 def _state_of(tensor: Tensor) -> Any:
-    """The attributes that a program gave to a tensor."""
+    """The user's attributes of a tensor."""
     state: Any = tensor.__getstate__()
     return state
 
@@ -237,7 +237,7 @@ def _dtype_name(dtype: Any) -> str:
 
 
 def bytes_of(whole: Tensor) -> bytes:
-    """The memory of a storage, given as a tensor of one dimension."""
+    """The memory of a storage as a 1-d tensor."""
     if whole.numel() == 0:
         return b""
     return bytes(whole.cpu().view(pellucid.uint8)._buffer(False))

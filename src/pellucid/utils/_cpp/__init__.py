@@ -1,1 +1,1 @@
-"""What ``torch.utils.cpp_extension`` is made of: headers, compilers, loading."""
+"""The implementation of ``torch.utils.cpp_extension``: headers, compiler, loading."""

@@ -1,7 +1,7 @@
-"""Compiling extensions: flags, the folder of builds, and what makes a build stale.
+"""Compiles extensions: flags, build folders, and detection of stale builds.
 
-There is nothing to link: a library finds Pellucid's functions by a table when it is
-loaded, and Python's in the process.
+Nothing is linked: a library gets Pellucid's functions from a table when it is loaded,
+and Python's from the process.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STANDARD = "-std=c++17"
 
 
 def include_folders() -> list[str]:
-    """Where ``torch/extension.h`` and what it includes are."""
+    """The include folders of ``torch/extension.h``."""
     shipped = Path(pellucid.__file__).parent / "include"
     return [str(shipped), str(generated())]
 
@@ -42,8 +42,8 @@ def compiler() -> str:
 
 
 def build_folder(name: str, given: str | None, verbose: bool) -> Path:
-    """Where an extension is built: ``given``, else one below ``TORCH_EXTENSIONS_DIR``
-    or the user's cache."""
+    """The build folder: ``given``, else a folder in ``TORCH_EXTENSIONS_DIR`` or the
+    user's cache."""
     if given is not None:
         if not os.path.isdir(given):
             raise RuntimeError(f"the build_directory {given} does not exist")
@@ -82,7 +82,7 @@ def command(
 
 
 def _contents(paths: Sequence[str], folders: Sequence[str]) -> bytes:
-    """What a build depends on beside its command."""
+    """The files on which a build depends."""
     digest = hashlib.sha256()
     headers = [str(p) for folder in folders for p in sorted(Path(folder).rglob("*.h"))]
     for path in (*paths, *headers):
@@ -99,10 +99,10 @@ def built(
     includes: Sequence[str] = (),
     verbose: bool = False,
 ) -> Path:
-    """The library of these sources, compiled unless it is there already.
+    """The library of these sources, compiled unless it is up to date.
 
-    Its name holds a digest of what it is made of, so that a changed source is another
-    library in the process. RuntimeError with the compiler's words where it fails.
+    Its name contains a digest of its inputs, so that a changed source is a new library
+    in the process. RuntimeError with the compiler's output if compilation fails.
     """
     for path in sources:
         if not os.path.isfile(path):

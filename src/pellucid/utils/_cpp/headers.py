@@ -1,8 +1,8 @@
-"""The headers that are generated: dtypes, and every op as a method and a function.
+"""Generates headers: dtypes, and every op as a method and a function.
 
-They follow from the op table, and are written once per table into a folder of the
-user's cache. An overload whose schema has a type that C++ does not get here (names of
-dimensions, generators, complex numbers) is left out. Read next: ``include/pellucid``.
+They are derived from the op table, and written once per table into a folder of the
+user's cache. Overloads whose schemas have a type without a C++ form here (names of
+dimensions, generators, complex numbers) are omitted. Read next: ``include/pellucid``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CTYPES = {
     "float64": "double",
     "bool": "bool",
 }
-# Types of arguments by schema: the C++ type, and how it is packed.
+# Argument types by schema type: the C++ type, and how it is packed.
 _TYPES = {
     "Tensor": "const Tensor&",
     "Tensor?": "const optional<Tensor>&",
@@ -67,7 +67,7 @@ _OPTIONS = ("dtype", "layout", "device", "pin_memory")
 _RESERVED = frozenset(
     ("and", "or", "xor", "not", "new", "delete", "union", "switch", "default", "bool")
 )
-# What Tensor has by itself (pellucid/torch/tensor.h).
+# Tensor's own methods (pellucid/torch/tensor.h).
 _OWN = frozenset(
     (
         *("data", "device", "dim", "dtype", "element_size", "grad", "is_contiguous"),
@@ -78,7 +78,7 @@ _OWN = frozenset(
 
 
 class Parameter(NamedTuple):
-    """A C++ parameter, and the expressions that it gives the op's arguments."""
+    """A C++ parameter, and the expressions of the op's arguments."""
 
     declaration: str
     default: str
@@ -86,7 +86,7 @@ class Parameter(NamedTuple):
 
 
 class Function(NamedTuple):
-    """An overload as C++ declares it."""
+    """The C++ declaration of an overload."""
 
     op: str
     name: str
@@ -118,7 +118,7 @@ def _type(text: str) -> str | None:
 
 
 def _default(text: str, ctype: str, value: Any, size: int) -> str | None:
-    """The default as C++; None where it cannot be said."""
+    """The default in C++; None if it has no C++ form."""
     if value is None:
         return "{}" if "optional" in ctype.lower() else None
     if isinstance(value, bool):
@@ -142,7 +142,7 @@ def _default(text: str, ctype: str, value: Any, size: int) -> str | None:
 
 
 def _parameters(arguments: list[Any]) -> list[Parameter] | None:
-    """The parameters of a schema, None where a type has no C++ form."""
+    """The parameters of a schema, or None if a type has no C++ form."""
     names = [a[0] for a in arguments]
     folds = all(name in names for name in _OPTIONS)
     found: list[Parameter] = []
@@ -172,7 +172,7 @@ def _parameters(arguments: list[Any]) -> list[Parameter] | None:
 
 
 def _ordered(found: list[Parameter]) -> list[Parameter] | None:
-    """The parameters, if none without a default follows one with a default."""
+    """The parameters, unless one without a default follows one with a default."""
     seen = False
     for k, parameter in enumerate(found):
         if seen and not parameter.default:
@@ -251,7 +251,7 @@ def _dtypes() -> str:
 
 @cache
 def generated() -> Path:
-    """The folder of the generated headers, written where it is missing."""
+    """The folder of the generated headers, created if missing."""
     made = list(functions())
     methods = [f.text(method=True) for f in made if f.takes_self and f.name not in _OWN]
     free = [f.text(method=False) for f in made]

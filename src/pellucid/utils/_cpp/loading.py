@@ -1,4 +1,4 @@
-"""Loading libraries of C++: what fails in their static initializers is raised here."""
+"""Loads C++ libraries, and raises errors of their static initializers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _loaded: dict[str, ctypes.CDLL] = {}
 
 
 def note_failure(error: BaseException) -> None:
-    """Called by a library whose registration fails: it cannot raise there."""
+    """Called by a library whose registration fails, since it cannot raise."""
     _failures.append(error)
 
 
 def raise_failure() -> None:
-    """Raises what was noted since the last call."""
+    """Raises the errors recorded since the last call."""
     if _failures:
         error = _failures[0]
         _failures.clear()
@@ -25,8 +25,8 @@ def raise_failure() -> None:
 
 
 def load_library(path: str) -> None:
-    """Loads a library, whose static initializers register ops; OSError where there is
-    none."""
+    """Loads a library, whose static initializers register ops; OSError if it does not
+    exist."""
     real = os.path.realpath(path)
     if real in _loaded:
         return

@@ -1,4 +1,4 @@
-"""``torch.utils._pytree``: nested containers taken apart into leaves and put together.
+"""``torch.utils._pytree``: flattens nested containers into leaves, and unflattens them.
 
 tuple, list, dict, OrderedDict, defaultdict, deque, named tuples and results of ops are
 nodes, everything else is a leaf; ``register_pytree_node`` adds types. ``_nodes.py`` has

@@ -1,4 +1,4 @@
-"""Types of containers: how each is taken apart, put together, and named.
+"""Container types: how each is flattened, unflattened and named.
 
 ``SUPPORTED_NODES`` has an entry for each; ``register_pytree_node`` adds one.
 """
@@ -24,7 +24,7 @@ FromDumpableContextFn = Callable[[DumpableContext], Context]
 
 @dataclasses.dataclass(frozen=True)
 class SequenceKey:
-    """The way from a sequence to one of its elements."""
+    """A path step from a sequence to an element."""
 
     idx: int
 
@@ -37,7 +37,7 @@ class SequenceKey:
 
 @dataclasses.dataclass(frozen=True)
 class MappingKey:
-    """The way from a mapping to one of its values."""
+    """A path step from a mapping to a value."""
 
     key: Any
 
@@ -50,7 +50,7 @@ class MappingKey:
 
 @dataclasses.dataclass(frozen=True)
 class GetAttrKey:
-    """The way from an object to one of its attributes."""
+    """A path step from an object to an attribute."""
 
     name: str
 
@@ -67,7 +67,7 @@ FlattenWithKeysFn = Callable[[PyTree], tuple[list[tuple[KeyEntry, Any]], Context
 
 
 class NodeDef(NamedTuple):
-    """How a container type is taken apart and put together."""
+    """How a container type is flattened and unflattened."""
 
     type: Any
     flatten_fn: FlattenFn
@@ -76,7 +76,7 @@ class NodeDef(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """The name that a type has in text, and how its context is written and read."""
+    """A type's serialized name, and how its context is written and read."""
 
     serialized_type_name: str
     to_dumpable_context: ToDumpableContextFn | None
@@ -99,10 +99,10 @@ def register_pytree_node(
     from_dumpable_context: FromDumpableContextFn | None = None,
     flatten_with_keys_fn: FlattenWithKeysFn | None = None,
 ) -> None:
-    """Makes instances of ``cls`` nodes.
+    """Registers ``cls``, whose instances become nodes.
 
-    ``flatten_fn(node)`` gives the children and a context, from which
-    ``unflatten_fn(children, context)`` makes a node again; ``flatten_with_keys_fn``
+    ``flatten_fn(node)`` returns the children and a context, from which
+    ``unflatten_fn(children, context)`` rebuilds a node; ``flatten_with_keys_fn``
     gives each child with its key, for paths. The name and the two functions of the
     context are for ``treespec_dumps``. Raises ValueError if ``cls`` is registered.
     """
@@ -136,7 +136,7 @@ def _name(cls: Any, stored: Stored) -> None:
 
 
 def _register_namedtuple(cls: type[Any], *, serialized_type_name: str) -> None:
-    """Gives a named tuple the name that it has in text; it is a node anyway."""
+    """Sets a named tuple's serialized name; it is a node anyway."""
     _name(cls, Stored(serialized_type_name, None, None))
 
 
@@ -378,7 +378,7 @@ def _structseq_node(cls: Any) -> NodeDef:
 
 
 def node_of(tree: PyTree) -> NodeDef | None:
-    """How a value is taken apart; None for a leaf."""
+    """The node definition of a value; None for a leaf."""
     cls: Any = type(tree)
     node = SUPPORTED_NODES.get(cls)
     if node is None and isinstance(tree, tuple):
@@ -390,7 +390,7 @@ def node_of(tree: PyTree) -> NodeDef | None:
 
 
 def _get_node_type(tree: PyTree) -> Any:
-    """What ``SUPPORTED_NODES`` knows the type of ``tree`` by, or the type itself."""
+    """The key of ``tree``'s type in ``SUPPORTED_NODES``, or the type itself."""
     node = node_of(tree)
     return type(tree) if node is None else node.type
 
@@ -405,10 +405,10 @@ def register_dataclass(
     drop_field_names: list[str] | None = None,
     serialized_type_name: str | None = None,
 ) -> None:
-    """Makes a dataclass a node, whose children are its fields that are not None.
+    """Registers a dataclass as a node, whose children are its fields other than None.
 
-    ``field_names``: the fields, which another class than a dataclass must name;
-    ``drop_field_names``: those that are left out, which have defaults then.
+    ``field_names``: the fields, required for other classes than dataclasses;
+    ``drop_field_names``: fields with defaults that are omitted.
 
     Example::
 
@@ -470,7 +470,8 @@ class ConstantNode(NamedTuple):
 
 
 def register_constant(cls: type[Any]) -> None:
-    """Makes instances of ``cls`` parts of the structure instead of leaves.
+    """Registers ``cls``, whose instances become part of the structure instead of
+    leaves.
 
     The class defines ``__eq__`` and ``__hash__``; TypeError otherwise.
     """
@@ -490,5 +491,5 @@ def register_constant(cls: type[Any]) -> None:
 
 
 def is_constant_class(cls: type[Any]) -> bool:
-    """Whether ``register_constant`` knows it."""
+    """Whether it was registered by ``register_constant``."""
     return isinstance(cls, type) and cls in CONSTANT_NODES

@@ -1,4 +1,4 @@
-"""Leaves with the path that leads to each of them."""
+"""Leaves with their paths."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pellucid.utils._pytree._trees import (
 
 
 def keystr(kp: KeyPath) -> str:
-    """The path as it would be written in Python: ``['a'][0].x``."""
+    """The path as Python source: ``['a'][0].x``."""
     return "".join(map(str, kp))
 
 
 def key_get(obj: Any, kp: KeyPath) -> Any:
-    """What is at the end of a path."""
+    """The value at a path."""
     for key in kp:
         obj = key.get(obj)
     return obj
@@ -29,14 +29,14 @@ def key_get(obj: Any, kp: KeyPath) -> Any:
 def tree_flatten_with_path(
     tree: PyTree, is_leaf: IsLeaf | None = None
 ) -> tuple[list[tuple[KeyPath, Any]], TreeSpec]:
-    """The leaves from left to right, each behind its path, and the structure."""
+    """(path, leaf) pairs from left to right, and the structure."""
     return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
 
 
 def tree_leaves_with_path(
     tree: PyTree, is_leaf: IsLeaf | None = None
 ) -> list[tuple[KeyPath, Any]]:
-    """The leaves from left to right, each behind its path."""
+    """(path, leaf) pairs from left to right."""
     return list(_paths((), tree, is_leaf))
 
 
@@ -66,7 +66,7 @@ def tree_map_with_path(
     *rests: PyTree,
     is_leaf: IsLeaf | None = None,
 ) -> PyTree:
-    """``tree_map`` of a function that takes each leaf's path first."""
+    """``tree_map`` of a function that takes the path and the leaf."""
     pairs, spec = tree_flatten_with_path(tree, is_leaf)
     others = [spec.flatten_up_to(rest) for rest in rests]
     calls = zip(pairs, *others, strict=True)

@@ -1,4 +1,4 @@
-"""Structures as text: JSON with the protocol's number in front."""
+"""Serializes structures: JSON with the protocol's number first."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Sizes as expressions: what export and symbolic tracing know of shapes."""
+"""Symbolic sizes, for export and symbolic tracing."""

@@ -1,6 +1,4 @@
-"""``ShapeEnv``: the symbols of a trace, their ranges, and the conditions under which
-the trace holds.
-"""
+"""``ShapeEnv``: the symbols of a trace, their ranges, and the guards of the trace."""
 
 from __future__ import annotations
 
@@ -22,14 +20,16 @@ INFINITY = sys.maxsize - 1  # the greatest size that a range without a maximum a
 
 @dataclass(eq=False)
 class Symbol:
-    """An unknown size: the example's number, where it is from, what it may be."""
+    """An unknown size: the example's value, its source, its range."""
 
     name: str
     hint: int
     source: str
     lower: int = 0
     upper: int = INFINITY
-    is_optional: bool = False  # becomes a number where the program needs one size
+    is_optional: bool = (
+        False  # becomes a number if the program is specialised to one size
+    )
 
     @property
     def expr(self) -> Expr:
@@ -38,7 +38,7 @@ class Symbol:
 
     @property
     def root(self) -> Symbol:
-        """Itself: see ``DerivedSize``."""
+        """The symbol itself: see ``DerivedSize``."""
         return self
 
 
@@ -52,7 +52,7 @@ class DerivedSize:
 
     @property
     def name(self) -> str:
-        """The root's."""
+        """The range of the root."""
         return self.root.name
 
     @property
@@ -68,7 +68,7 @@ class DerivedSize:
 
 @dataclass
 class Guard:
-    """A condition that the program's path relies on, and where it was asked."""
+    """A guard: a condition on which the program's path depends, and its source line."""
 
     left: Expr
     sign: str
@@ -98,24 +98,26 @@ class Guard:
 
 
 class ShapeEnv:
-    """Makes symbols and notes conditions on them."""
+    """Creates symbols and records guards on them."""
 
     def __init__(self, **settings: Any) -> None:
         self.symbols: dict[str, Symbol] = {}
         self.guards: list[Guard] = []
-        self.plain_uses: list[str] = []  # where the program took a size as a number
+        self.plain_uses: list[
+            str
+        ] = []  # where the program converted a size to a number
         self._seen: set[str] = set()
         self._is_noting = True
         self.settings = settings
 
     @property
     def var_to_val(self) -> dict[str, int]:
-        """The example's number of each symbol."""
+        """The example's value of each symbol."""
         return {name: symbol.hint for name, symbol in self.symbols.items()}
 
     @property
     def var_to_range(self) -> dict[str, tuple[int, int]]:
-        """What each symbol may be."""
+        """The range of each symbol."""
         return {name: (s.lower, s.upper) for name, s in self.symbols.items()}
 
     def new_symbol(
@@ -126,7 +128,7 @@ class ShapeEnv:
         upper: int = INFINITY,
         name: str | None = None,
     ) -> Symbol:
-        """Another symbol, ``s0``, ``s1``, ... or of this name."""
+        """A new symbol, ``s0``, ``s1``, ... or of this name."""
         name = name or f"s{len(self.symbols)}"
         made = self.symbols[name] = Symbol(name, hint, source, lower, upper)
         return made
@@ -147,7 +149,7 @@ class ShapeEnv:
         return make(expr, self, expr.value(self.var_to_val))
 
     def note(self, left: Expr, sign: str, right: Any, answer: bool) -> None:
-        """Note what a comparison gave; called by SymInt."""
+        """Records the result of a comparison as a guard; called by SymInt."""
         if not self._is_noting:
             return
         sign = sign if answer else _OPPOSITE[sign]
@@ -159,7 +161,7 @@ class ShapeEnv:
         self.guards.append(guard)
 
     def note_plain(self, frame: FrameType) -> None:
-        """Note that the program takes a size as a plain number; called by SymInt."""
+        """Records that the program uses a size as a plain number; called by SymInt."""
         path, number = frame.f_code.co_filename, frame.f_lineno
         line = linecache.getline(path, number).strip()
         place = f"{path}:{number} in {frame.f_code.co_name}: {line}"
@@ -168,12 +170,12 @@ class ShapeEnv:
 
     @contextmanager
     def ignore_fresh_unbacked_symbols(self) -> Iterator[None]:
-        """As PyTorch's; there are no such symbols."""
+        """For compatibility with PyTorch; there are no such symbols."""
         yield
 
     @contextmanager
     def suppress_guards(self) -> Iterator[None]:
-        """Comparisons within it are not noted."""
+        """A scope in which comparisons record no guards."""
         before, self._is_noting = self._is_noting, False
         try:
             yield
@@ -185,7 +187,7 @@ class ShapeEnv:
         return int(value) if isinstance(value, SymInt) else value
 
     def format_guards(self, verbose: bool = False) -> str:
-        """The conditions, one a line."""
+        """The guards, one per line."""
         return "\n".join(
             f" - {guard}" + (f" at {guard.place}" if verbose else "")
             for guard in self.guards
@@ -193,7 +195,7 @@ class ShapeEnv:
 
 
 def where() -> tuple[str, list[str]]:
-    """The user's line: the innermost that is not a part of this package."""
+    """The user's line: the innermost frame outside this package."""
     stack = [f for f in traceback.extract_stack() if "/_symbolic/" not in f.filename]
     own = [f for f in stack if "/pellucid/" not in f.filename and f.filename[0] != "<"]
     frame = (own or stack)[-1]

@@ -1,9 +1,9 @@
-"""Expressions from examples: how a number depends on sizes, seen at several of them.
+"""Fits expressions to examples: how a number depends on sizes, from several traces.
 
-The runtime computes shapes of concrete sizes only, so a program is traced at a base and
-at other sizes of each symbol. A number of the trace (a size, an argument) is the
-expression that gives all its values; there is none where the program does something
-else than sums, products and floor divisions, and the caller says so. ``Points`` chooses
+The runtime only computes concrete shapes, so a program is traced at a base and at other
+sizes of each symbol. A number of the trace (a size, an argument) becomes the expression
+that fits all its values. If the program uses other operations than sums, products and
+floor divisions there is none, and the caller reports it. ``Points`` chooses
 the sizes; ``fit`` finds the expression.
 """
 
@@ -18,18 +18,18 @@ from typing import Any, NamedTuple
 from pellucid.utils._symbolic.environment import INFINITY, Symbol
 from pellucid.utils._symbolic.expressions import Expr
 
-# Steps from the example's size: uneven, so that floor divisions show, and a large one,
-# where slices end and tables are too short.
+# Steps from the example's size: uneven, to detect floor divisions, and a large one, to
+# exceed slices and tables.
 _STEPS = (1, 2, 5, 31, 4099)
-_MANY = 16  # sizes all over a range
-_ALL = 64  # a range of so few sizes is traced at each
-_MOST = 1 << 14  # of a size that is traced; tensors have no memory then
+_MANY = 16  # sizes across a range
+_ALL = 64  # ranges with so few sizes are traced at each size
+_MOST = 1 << 14  # limit of traced sizes; tensors have no memory then
 
 
 class Points:
     """The sizes at which a program is traced: the base, ``len(_STEPS)`` others of each
-    symbol, and one where all differ. ``thorough``: also sizes all over the ranges, at
-    which what is found is checked.
+    symbol, and one where all differ. ``thorough``: also sizes across the ranges, to
+    verify the fitted expressions.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Points:
 
 
 def _others(symbol: Symbol, divisor: int) -> list[int]:
-    """Other sizes in its range, near the example's and at the range's ends."""
+    """Other sizes in the range, near the example's and at the range's ends."""
     lower, upper = _range(symbol)
     candidates = [symbol.hint + step * divisor for step in _STEPS]
     candidates += [symbol.hint - step * divisor for step in _STEPS]
@@ -73,15 +73,15 @@ def _others(symbol: Symbol, divisor: int) -> list[int]:
 
 def _range(symbol: Symbol) -> tuple[int, int]:
     """The sizes at which the symbol may be traced."""
-    if symbol.is_optional:  # a size too small for a kernel must not make it a number
+    if (
+        symbol.is_optional
+    ):  # a size too small for a kernel must not specialise the symbol
         return symbol.hint, min(symbol.upper, _MOST, symbol.hint + _STEPS[-2])
     return max(symbol.lower, 2), min(symbol.upper, _MOST)
 
 
 def _all_over(symbol: Symbol) -> list[int]:
-    """Sizes of its range, each greater than the last by the same factor; of a small
-    range all.
-    """
+    """Geometrically spaced sizes of the range; all sizes of a small range."""
     lower, upper = _range(symbol)
     if upper <= lower:
         return []
@@ -110,7 +110,7 @@ def fit(values: Sequence[int], points: Points) -> Expr | None:
 
 
 class Real(NamedTuple):
-    """A float: ``operator`` of two operands, of which expressions are."""
+    """A float: ``operator`` of two operands, which may be expressions."""
 
     operator: str
     left: Expr | float
@@ -122,9 +122,8 @@ _PARTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 32, 64, 100, 128, 255, 256, 1000)
 
 
 def fit_real(values: Sequence[float], points: Points) -> Real | None:
-    """What computes these floats at ``points.all``, to the last bit: an expression over
-    a number, a number over one, a root, or ``n / (n - 1)``. None where it is none of
-    these.
+    """The formula with these floats at ``points.all``, bit by bit: an expression over a
+    number, a number over an expression, a root, or ``n / (n - 1)``; None otherwise.
     """
     for inverse, form in _REAL_FORMS:
         try:
@@ -166,13 +165,13 @@ _REAL_FORMS: list[_Form] = [
     *map(_root, _ROOTS),
     (lambda v: v / (v - 1), lambda n: Real("truediv", n, _less_one(n))),
 ]
-"""For a float the integer that it is computed of, and how."""
+"""For a float: the integer from which it is computed, and the operator."""
 
 
 def _candidates(
     base: int, active: dict[str, list[tuple[int, int]]], points: Points
 ) -> list[Expr]:
-    """Forms that agree with the values along each symbol alone."""
+    """Candidates that agree with the values along each single symbol."""
     lines = {
         name: _along(Expr.symbol(name), [(points.base[name], base), *samples])
         for name, samples in active.items()
@@ -249,7 +248,7 @@ def _parabola(symbol: Expr, samples: list[tuple[int, int]]) -> Expr | None:
 
 
 def _floor(symbol: Expr, samples: list[tuple[int, int]]) -> Expr | None:
-    """``k * ((s + b) // c) + d`` for small numbers, as strides and paddings make it."""
+    """``k * ((s + b) // c) + d`` for small numbers, as with strides and paddings."""
     for divisor in range(2, 65):
         for offset in range(divisor):
             found = _floor_of(symbol, samples, divisor, offset)

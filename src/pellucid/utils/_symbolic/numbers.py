@@ -1,8 +1,8 @@
-"""``SymInt``: a size that knows its expression.
+"""``SymInt``: a size with its expression.
 
-It is an int, the size of the example; arithmetic with it gives SymInts, and a
-comparison that a program makes is noted with the program's line, as a condition under
-which the trace holds (``environment.py``).
+It is an int, the size of the example. Arithmetic with it gives SymInts, and a
+comparison in the program is recorded with its source line as a guard of the trace
+(``environment.py``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class SymNode:
-    """What a SymInt knows: its expression, the example's number, its environment."""
+    """The data of a SymInt: its expression, the example's value, its environment."""
 
     def __init__(self, expr: Expr, shape_env: ShapeEnv, hint: int) -> None:
         self.expr, self.shape_env, self.hint = expr, shape_env, hint
@@ -86,7 +86,8 @@ class SymInt(int):
         return int.__rtruediv__(self, other)
 
     def _note_plain(self) -> None:
-        """What the program decides by the plain number is not noted; that it may is."""
+        """Converts to a plain number: decisions based on it are not recorded, the
+        conversion is."""
         asking = sys._getframe(2)
         if "/pellucid/" not in asking.f_code.co_filename:
             self.node.shape_env.note_plain(asking)
@@ -168,9 +169,9 @@ for _name, _sign in _SIGNS.items():
 
 @offered.value
 class SymFloat:
-    """A number that a trace does not know: numbers are floats here."""
+    """For compatibility: floats are plain numbers here."""
 
 
 @offered.value
 class SymBool:
-    """A condition that a trace does not know: conditions are bools here."""
+    """For compatibility: conditions are plain bools here."""

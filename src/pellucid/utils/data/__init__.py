@@ -58,7 +58,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Pipes, imported when one is first named."""
+    """Imports pipes at first use."""
     from importlib import import_module
 
     if name.startswith("__"):

@@ -1,7 +1,7 @@
-"""Turning a list of samples into a batch.
+"""Collates a list of samples into a batch.
 
-NumPy values are recognised by their module's name: if there are none, NumPy is not
-imported.
+NumPy values are recognised by their module's name, so that NumPy is only imported if
+there are any.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ default_collate_fn_map: _Map = {
 def default_collate(batch: Sequence[Any]) -> Any:
     """Stacks tensors, arrays and numbers, and batches inside tuples and mappings.
 
-    Strings stay as they are; a tuple of samples becomes a list of batches.
+    Strings are unchanged; a tuple of samples becomes a list of batches.
     """
     return collate(batch, collate_fn_map=default_collate_fn_map)
 
 
 def collate(batch: Sequence[Any], *, collate_fn_map: _Map | None = None) -> Any:
-    """As :func:`default_collate`, with a function per type of sample."""
+    """Like :func:`default_collate`, with a function per type of sample."""
     first = batch[0]
     functions = collate_fn_map or {}
     function = functions.get(type(first))
@@ -125,7 +125,7 @@ def _like_sequence(template: Sequence[Any], values: list[Any]) -> Any:
 
 
 def default_convert(data: Any) -> Any:
-    """Turns the NumPy values in one sample into tensors."""
+    """Converts the NumPy values in one sample to tensors."""
     kind = type(data)
     if isinstance(data, (Tensor, str, bytes)):
         return data

@@ -1,8 +1,8 @@
-"""Batches from one process to another: tensors through shared memory, the rest pickled.
+"""Sends batches between processes: tensors through shared memory, the rest pickled.
 
 The plain tensors of a batch are copied to one block of shared memory, whose descriptor
-travels with the message. Those that are shared already, and others than plain ones, go
-as ``pellucid/multiprocessing/reductions.py`` sends them. Used by ``_workers.py``.
+is sent with the message. Tensors already in shared memory, and tensors that are not
+plain, are sent by ``pellucid/multiprocessing/reductions.py``. Used by ``_workers.py``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ALIGNMENT = 64
 
 
 def _places(tensors: list[Tensor]) -> tuple[list[int], int]:
-    """(where each tensor starts, the bytes of all)."""
+    """(the offset of each tensor, the bytes of all)."""
     starts, end = [], 0
     for tensor in tensors:
         starts.append(end)
@@ -34,7 +34,7 @@ def _places(tensors: list[Tensor]) -> tuple[list[int], int]:
 
 
 def _is_plain(tensor: Tensor) -> bool:
-    """Whether a copy of the numbers is all there is to send."""
+    """Whether a tensor is plain: sending a copy of its values suffices."""
     if tensor.requires_grad or tensor.__dict__ or kind_of(tensor) is not None:
         return False
     return tensor.device.type == "cpu" and not tensor.is_shared()
@@ -56,7 +56,7 @@ class _Packer(ForkingPickler):
 
 
 class _Unpacker(pickle.Unpickler):
-    """Puts the collected tensors back."""
+    """Restores the collected tensors."""
 
     def __init__(self, file: io.BytesIO, tensors: list[Tensor]) -> None:
         super().__init__(file)
@@ -87,7 +87,7 @@ def send(connection: Connection, obj: Any) -> None:
 
 
 def receive(connection: Connection) -> Any:
-    """What ``send`` sent; raises EOFError when the other end is closed."""
+    """Receives what ``send`` sent; raises EOFError if the other end is closed."""
     text, described, size = pickle.loads(connection.recv_bytes())
     memory = UntypedStorage()
     if size:
@@ -103,8 +103,8 @@ def receive(connection: Connection) -> Any:
 def _view(
     memory: UntypedStorage, start: int, dtype: Any, shape: tuple[int, ...]
 ) -> Tensor:
-    """A tensor over its part of the memory, which is a storage of its own: what is
-    written to one tensor of a batch is not counted as a change of the others.
+    """A tensor over its part of the memory, as a separate storage: a write to one
+    tensor of a batch does not bump the versions of the others.
     """
     count = math.prod(shape)
     part = memory[start : start + count * dtype.itemsize]

@@ -1,9 +1,9 @@
 """Worker processes of a DataLoader: each fetches batches and sends them back.
 
-A worker gets (number, indices) over its connection and answers (number, batch). Batches
-are handed out in turn, ``prefetch_factor`` ahead, and given to the user in order.
-``WorkerPool`` is the side of the main process, ``_work`` that of a worker; tensors
-travel as ``_transfer.py`` says. Called by ``dataloader.py``.
+A worker receives (number, indices) over its connection and replies (number, batch).
+Batches are assigned round-robin, ``prefetch_factor`` ahead, and returned to the user in
+order. ``WorkerPool`` is the side of the main process, ``_work`` that of a worker;
+``_transfer.py`` sends tensors. Called by ``dataloader.py``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STOP = None
 
 
 class WorkerInfo(NamedTuple):
-    """Which worker this process is; see ``get_worker_info``."""
+    """Information about this worker; see ``get_worker_info``."""
 
     id: int
     num_workers: int
@@ -44,7 +44,7 @@ def get_worker_info() -> WorkerInfo | None:
 
 
 class Job(NamedTuple):
-    """What a worker needs to know: the loader's options, without its connections."""
+    """A worker's options: those of the loader, without its connections."""
 
     dataset: Any
     collate_fn: Callable[[Any], Any]
@@ -55,7 +55,7 @@ class Job(NamedTuple):
 
 
 class _Ended(NamedTuple):
-    """An IterableDataset has no more samples."""
+    """Sent when an IterableDataset has no more samples."""
 
 
 # In the worker
@@ -108,10 +108,9 @@ class _Fetcher:
 
 
 def _failure(error: Exception, worker: int) -> ExceptionWrapper:
-    """The exception, to be raised in the main process as the same type.
+    """Wraps the exception, to be raised in the main process with the same type.
 
-    A type that cannot be sent, since it has no name to import it by, becomes its
-    nearest base that can.
+    A type that cannot be pickled is replaced by its nearest base that can.
     """
     info = type(error), error, error.__traceback__
     wrapper = ExceptionWrapper(info, f"in DataLoader worker process {worker}")
@@ -126,7 +125,7 @@ def _failure(error: Exception, worker: int) -> ExceptionWrapper:
 
 
 def _start(job: Job, worker: int, seed: int) -> None:
-    """Prepares a worker's random streams and what it knows of itself."""
+    """Sets a worker's random seeds and worker info."""
     global _info
     _seed_everything(seed, worker)
     _info = WorkerInfo(worker, job.num_workers, seed + worker, job.dataset)
@@ -137,7 +136,7 @@ def _start(job: Job, worker: int, seed: int) -> None:
 def _work(
     job: Job, worker: int, connection: Connection, inherited: list[Connection]
 ) -> None:
-    """A worker's life: answers until the connection closes or says stop."""
+    """A worker's main loop: replies until the connection closes or a stop message."""
     for other in inherited:
         other.close()
     pellucid.set_num_threads(1)
@@ -191,7 +190,7 @@ class WorkerPool:
         for worker in range(job.num_workers):
             mine, theirs = context.Pipe()
             self.connections.append(mine)
-            # A fork inherits this side's ends, and would keep them open.
+            # A fork inherits this side's connections, and would keep them open.
             inherited = list(self.connections) if forks else []
             process = context.Process(
                 target=_work, args=(job, worker, theirs, inherited), daemon=True
@@ -206,8 +205,8 @@ class WorkerPool:
         seeds: tuple[int | None, int | None],
         in_order: bool,
     ) -> Iterator[Any]:
-        """One pass: the batches of ``indices``. The seeds are the workers', to which
-        they add their number (None: they resume), and that of pipes, the same for all.
+        """One pass: the batches of ``indices``. The seeds are the base of the workers'
+        seeds, to which each adds its number (None: they resume), and the seed of pipes.
         """
         self.running = True
         for connection in self.connections:
@@ -220,7 +219,7 @@ class WorkerPool:
             self.running = False
 
     def close(self, patience: float = 5.0) -> None:
-        """Stops the workers; those that do not end in time are terminated."""
+        """Stops the workers; terminates those that do not end in time."""
         for connection in self.connections:
             with contextlib.suppress(OSError):
                 connection.send(_STOP)
@@ -238,7 +237,7 @@ class WorkerPool:
 
 
 class _Pass:
-    """The hand-out of batches of one pass."""
+    """The assignment of batches to workers in one pass."""
 
     def __init__(
         self, pool: WorkerPool, indices: Iterator[Any], in_order: bool
@@ -271,7 +270,7 @@ class _Pass:
             yield batch
 
     def _ready(self) -> int | None:
-        """The number of the batch to give next, if it has arrived."""
+        """The number of the next batch, if it has arrived."""
         if not self.in_order:
             return next(iter(self.arrived), None)
         first = min((*self.waiting, *self.arrived))
@@ -292,7 +291,7 @@ class _Pass:
         self.sent += 1
 
     def _receive(self) -> None:
-        """Waits for one batch of any worker."""
+        """Waits for one batch from any worker."""
         pool = self.pool
         ready: list[Any] = wait(pool.connections, pool.timeout)
         if not ready:
@@ -316,7 +315,7 @@ class _Pass:
                 self.active.remove(worker)
 
     def drain(self) -> None:
-        """Takes what is still on its way, so that the next pass starts clean."""
+        """Receives pending batches, so that the next pass starts clean."""
         self.active = []
         try:
             while self.waiting:

@@ -1,9 +1,9 @@
 """``DataLoader``: batches of a dataset, loaded in this process or by workers.
 
-A pass draws a seed, then takes indices from the sampler, samples from the dataset and
-a batch from ``collate_fn``. The seed is for workers; without them it is drawn as well,
-which keeps the random numbers after it PyTorch's. Read ``_workers.py`` next, which is
-imported when a loader with workers is iterated first.
+A pass draws a seed, then takes indices from the sampler, samples from the dataset and a
+batch from ``collate_fn``. The seed is for workers; it is also drawn without workers, so
+that later random numbers equal PyTorch's. Read ``_workers.py`` next, which is imported
+at the first iteration with workers.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 _T_co = TypeVar("_T_co", covariant=True)
 
 
-# What ``iter(loader)`` gives.
+# The type of ``iter(loader)``.
 _BaseDataLoaderIter: TypeAlias = Iterator[Any]
 
 
 class _MultiProcessingDataLoaderIter:
-    """What libraries ask an iterator for; here it is a generator in all cases."""
+    """PyTorch's iterator class, for ``isinstance``; iterators are generators here."""
 
 
 class _InfiniteConstantSampler(Sampler[None]):
-    """Placeholder for the order of an IterableDataset, which has no indices."""
+    """The sampler of an IterableDataset, which has no indices."""
 
     def __iter__(self) -> Iterator[None]:
         return repeat(None)
@@ -146,7 +146,7 @@ class DataLoader(Generic[_T_co]):
 
     @property
     def multiprocessing_context(self) -> Any:
-        """How workers are started: a context, the name of one, or None."""
+        """The multiprocessing context of workers: a context, its name, or None."""
         return self._context
 
     @multiprocessing_context.setter
@@ -186,7 +186,7 @@ class DataLoader(Generic[_T_co]):
         return _timed(self._batches(indices), "SingleProcess")
 
     def _resumes(self) -> bool:
-        """Whether a pass goes on with the workers of the one before."""
+        """Whether a pass reuses the previous pass's workers."""
         pool = self._pool
         return pool is not None and not pool.running and bool(pool.processes)
 
@@ -310,7 +310,7 @@ def _check_workers(
 
 
 def _is_pipe(dataset: Any) -> bool:
-    """Whether it is a pipe: there is none before their module has been imported."""
+    """Whether it is a pipe; False if their module has not been imported."""
     pipes = sys.modules.get("pellucid.utils.data.datapipes.datapipe")
     return pipes is not None and isinstance(
         dataset, (pipes.IterDataPipe, pipes.MapDataPipe)

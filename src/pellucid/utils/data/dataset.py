@@ -72,7 +72,7 @@ class StackDataset(Dataset[Any]):
         return tuple(dataset[index] for dataset in self.datasets)
 
     def __getitems__(self, indices: list[int]) -> list[Any]:
-        """The samples at ``indices``, fetched at once where a dataset can."""
+        """The samples at ``indices``, fetched together if a dataset supports it."""
         if isinstance(self.datasets, dict):
             fetched = [_fetch(data, indices) for data in self.datasets.values()]
             names = tuple(self.datasets)
@@ -102,7 +102,7 @@ def _fetch(dataset: Any, indices: list[int]) -> list[Any]:
 def _fetch_batch(dataset: Any, indices: list[int]) -> list[Tensor] | None:
     """The batch that ``default_collate`` makes of the samples at ``indices``, or None.
 
-    Rows of a TensorDataset are gathered at once, which gives what stacking them gives.
+    Rows of a TensorDataset are gathered in one op, equivalent to stacking them.
     """
     if type(dataset) is not TensorDataset or not all(map(_is_int, indices)):
         return None
@@ -110,7 +110,7 @@ def _fetch_batch(dataset: Any, indices: list[int]) -> list[Tensor] | None:
     for tensor in dataset.tensors:
         length = tensor.size(0)
         if not all(-length <= i < length for i in indices) or tensor.requires_grad:
-            return None  # as one by one: the error, or what autograd records
+            return None  # one by one: for the same errors, or recording
     rows = rows % max(len(dataset), 1)
     return [tensor.index_select(0, rows) for tensor in dataset.tensors]
 
@@ -120,7 +120,7 @@ def _is_int(index: Any) -> bool:
 
 
 class ConcatDataset(Dataset[_T_co]):
-    """Datasets one after the other."""
+    """The concatenation of datasets."""
 
     def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
         self.datasets: list[Any] = list(datasets)
@@ -128,13 +128,13 @@ class ConcatDataset(Dataset[_T_co]):
             raise AssertionError("give at least one dataset")
         if any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
             raise AssertionError(
-                "an IterableDataset has no indices; join those with ChainDataset"
+                "an IterableDataset has no indices; use ChainDataset for those"
             )
         self.cumulative_sizes = self.cumsum(self.datasets)
 
     @staticmethod
     def cumsum(sequence: Iterable[Any]) -> list[int]:
-        """The running totals of the lengths."""
+        """The cumulative sums of the lengths."""
         return list(accumulate(len(dataset) for dataset in sequence))
 
     def __len__(self) -> int:
@@ -153,7 +153,7 @@ class ConcatDataset(Dataset[_T_co]):
 
 
 class ChainDataset(IterableDataset[Any]):
-    """Iterable datasets one after the other."""
+    """The concatenation of iterable datasets."""
 
     def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
         self.datasets = datasets
@@ -162,7 +162,7 @@ class ChainDataset(IterableDataset[Any]):
         for dataset in self.datasets:
             if not isinstance(dataset, IterableDataset):
                 raise AssertionError(
-                    f"ChainDataset joins IterableDatasets, not {type(dataset).__name__}"
+                    f"ChainDataset needs IterableDatasets, not {type(dataset).__name__}"
                 )
             yield dataset
 
@@ -197,7 +197,7 @@ class Subset(Dataset[_T_co]):
         return self.dataset[self.indices[idx]]
 
     def __getitems__(self, indices: list[int]) -> list[Any]:
-        """The samples at ``indices``, fetched at once where the dataset can."""
+        """The samples at ``indices``, fetched together if the dataset supports it."""
         return _fetch(self.dataset, [self.indices[i] for i in indices])
 
     def __len__(self) -> int:
@@ -209,7 +209,7 @@ def random_split(
 ) -> list[Subset[Any]]:
     """Disjoint random subsets of the given lengths, or of fractions that sum to 1.
 
-    What fractions leave over goes to the first subsets, one sample each.
+    Samples left over by fractions are added to the first subsets, one each.
     """
     total = sum(lengths)
     counts: list[Any] = list(lengths)

@@ -1,4 +1,4 @@
-"""The part of a dataset that one of several processes takes."""
+"""``DistributedSampler``: the part of a dataset for one of several processes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["DistributedSampler"]
 
 class DistributedSampler(Sampler[int]):
     """Every ``num_replicas``-th index from ``rank`` on, shuffled by the seed and the
-    epoch, which ``set_epoch`` tells.
+    epoch (``set_epoch``).
 
-    All replicas take equally many: the order starts over for those that would lack one,
-    or its end is dropped with ``drop_last``. Raises RuntimeError without
+    All replicas get equally many indices: the order is padded from its start, or cut at
+    its end with ``drop_last``. Raises RuntimeError without
     ``num_replicas`` and ``rank``, since there is no group of processes to ask, and
     ValueError for a rank that is none of the replicas'.
     """
@@ -62,7 +62,7 @@ class DistributedSampler(Sampler[int]):
         return self.num_samples
 
     def set_epoch(self, epoch: int) -> None:
-        """Shuffle otherwise: call it before each epoch with the same number in all
+        """Changes the order: call it before each epoch with the same number in all
         replicas.
         """
         self.epoch = epoch

@@ -1,4 +1,4 @@
-"""Which pipes a pipe reads."""
+"""The graph of pipes: which pipes a pipe reads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def traverse_dps(datapipe: Any) -> DataPipeGraph:
 
 
 def traverse(datapipe: Any, only_datapipe: bool | None = None) -> DataPipeGraph:
-    """``traverse_dps``, under its older name."""
+    """``traverse_dps``, under its former name."""
     return traverse_dps(datapipe)
 
 

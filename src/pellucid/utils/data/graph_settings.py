@@ -1,4 +1,4 @@
-"""What is said to all pipes behind one: seeds, shuffling, sharding."""
+"""Applies seeds, shuffling and sharding to all pipes of a graph."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
 
 
 def get_all_graph_pipes(graph: DataPipeGraph) -> list[Any]:
-    """The pipes of what ``traverse_dps`` gave, each once."""
+    """The pipes of a graph of ``traverse_dps``, each once."""
     found: dict[int, Any] = {}
 
     def visit(part: DataPipeGraph) -> None:
@@ -38,7 +38,7 @@ def apply_sharding(
     instance_id: int,
     sharding_group: SHARDING_PRIORITIES = SHARDING_PRIORITIES.DEFAULT,
 ) -> Any:
-    """Tells every pipe that can be sharded which of the readers this one is."""
+    """Applies sharding to every pipe that supports it."""
 
     def apply(graph: DataPipeGraph, above: Any) -> None:
         for pipe, below in graph.values():
@@ -63,8 +63,8 @@ def _is_shuffler(pipe: Any) -> bool:
 
 
 def apply_shuffle_settings(datapipe: Any, shuffle: bool | None = None) -> Any:
-    """Switches the shuffling pipes on or off; adds one where there is none and
-    ``shuffle`` is True. None changes nothing.
+    """Switches the shuffling pipes on or off; adds one if there is none and ``shuffle``
+    is True. None changes nothing.
     """
     if shuffle is None:
         return datapipe
@@ -86,7 +86,7 @@ def apply_shuffle_settings(datapipe: Any, shuffle: bool | None = None) -> Any:
 
 
 def apply_shuffle_seed(datapipe: Any, rng: Any) -> Any:
-    """``apply_random_seed``, under its older name."""
+    """``apply_random_seed``, under its former name."""
     return apply_random_seed(datapipe, rng)
 
 
@@ -104,8 +104,8 @@ def apply_random_seed(datapipe: Any, rng: Any) -> Any:
 def start_pass(
     datapipe: Any, seed: int | None, worker: tuple[int, int] | None = None
 ) -> None:
-    """Divides the samples among ranks and ``worker`` (how many, which), and seeds the
-    random pipes if there is a seed. The DataLoader calls it before each pass.
+    """Shards the samples over ranks and ``worker`` (count, index), and seeds the random
+    pipes if there is a seed. The DataLoader calls it before each pass.
     """
     from pellucid import distributed as dist
 

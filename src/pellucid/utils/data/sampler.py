@@ -59,7 +59,7 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """How many indices one pass gives; a dataset may grow between passes."""
+        """The number of indices per pass; a dataset may grow between passes."""
         if self._num_samples is None:
             return len(self.data_source)
         return self._num_samples

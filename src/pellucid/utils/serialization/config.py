@@ -1,9 +1,9 @@
-"""What ``save`` and ``load`` do where their arguments leave it open.
+"""Defaults of ``save`` and ``load``.
 
 ``config.load`` and ``config.save`` hold the settings under PyTorch's names;
-``serialization`` reads them. Only ``load.mmap`` and ``load.endianness`` change what is
-done here: files are read into memory of their own, checksums are always written, and
-storages are packed without alignment.
+``serialization`` reads them. Only ``load.mmap`` and ``load.endianness`` have an effect:
+files are read into memory of their own, checksums are always written, and storages are
+packed without alignment.
 """
 
 from __future__ import annotations

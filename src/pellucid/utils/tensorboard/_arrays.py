@@ -1,4 +1,4 @@
-"""NumPy arrays of the numbers, arrays and tensors that users log."""
+"""Converts logged numbers, arrays and tensors to NumPy arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pellucid
 
 
 def as_array(x: Any) -> np.ndarray[Any, Any]:
-    """The values as an array; of one Python number, one of shape (1,).
+    """The values as an array; a Python number becomes shape (1,).
 
     Types that NumPy lacks (bfloat16, float8) become float32, which holds them exactly.
     Raises NotImplementedError for anything else, and for tensors on "meta".

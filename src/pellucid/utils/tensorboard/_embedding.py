@@ -1,4 +1,4 @@
-"""The files that TensorBoard's projector reads: vectors, labels, a sprite of images."""
+"""Writes files for TensorBoard's projector: vectors, labels, a sprite of images."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 class Embeddings:
     """The vectors that were logged into one directory, with the file that lists them.
 
-    The list is rewritten with each: not every file system can append.
+    The list is rewritten each time: not every file system can append.
     """
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ def _check(vectors: Array, metadata: Any, images: Array | None) -> None:
 
 
 def _file_name(tag: str) -> str:
-    """The tag without separators of paths, as in an address."""
+    """The tag with path separators escaped."""
     for letter in "%/\\":  # the escape itself first
         tag = tag.replace(letter, f"%{ord(letter):02x}")
     return tag
@@ -108,7 +108,7 @@ def _labels(metadata: Sequence[Any], header: Sequence[str] | None) -> bytes:
 
 
 def _sprite(images: Array) -> bytes:
-    """All images in one that is square as far as they are, as PNG."""
+    """All images as one sprite, as square as possible, as PNG."""
     from PIL import Image
 
     grid = make_grid(images, ceil(sqrt(len(images)))).transpose(1, 2, 0)

@@ -1,4 +1,4 @@
-"""Events in a file of their directory, by the package tensorboard."""
+"""``FileWriter``: writes events to a file, by the package tensorboard."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 
 class FileWriter:
-    """An event file in ``log_dir``, written by a thread of its own.
+    """An event file in ``log_dir``, written by a background thread.
 
-    After ``max_queue`` events that wait, a call waits for the file; every
-    ``flush_secs`` seconds what waits is written. ``filename_suffix`` ends the name.
+    A call blocks while ``max_queue`` events are queued; the queue is flushed every
+    ``flush_secs`` seconds. ``filename_suffix`` ends the name.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class FileWriter:
     def add_event(
         self, event: Event, step: Any = None, walltime: float | None = None
     ) -> None:
-        """Write an event, at a step if given, now or at ``walltime``."""
+        """Writes an event, at a step if given, now or at ``walltime``."""
         event.wall_time = time.time() if walltime is None else walltime
         if step is not None:
             event.step = int(step)  # of a tensor or a NumPy number, too
@@ -62,13 +62,13 @@ class FileWriter:
         self.add_event(event, None, walltime)
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Flushes queued events."""
         self.event_writer.flush()
 
     def close(self) -> None:
-        """Write what waits and close the file."""
+        """Flushes queued events and closes the file."""
         self.event_writer.close()
 
     def reopen(self) -> None:
-        """Begin another file in the directory, if this one is closed."""
+        """Starts another file in the directory, if this one is closed."""
         self.event_writer.reopen()

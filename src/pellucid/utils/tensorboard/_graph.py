@@ -1,6 +1,6 @@
-"""One run of a model as a graph: its ops in the scopes of the modules that called them.
+"""Records one run of a model as a graph: its ops in the scopes of their modules.
 
-The run is followed below autograd, so the nodes are the ops that were carried out.
+The run is recorded below autograd, so the nodes are the executed ops.
 Names are paths, as in PyTorch: ``Net/Linear[fc]/addmm_2`` for an op,
 ``Net/Linear[fc]/weight`` for a parameter, ``input/x``, ``output/output.1``.
 """
@@ -25,7 +25,7 @@ from pellucid.utils._python_dispatch import TorchDispatchMode
 from pellucid.utils._pytree import tree_leaves
 from pellucid.utils.tensorboard._numbers import shape_message
 
-_PRODUCER = 22  # the version of graphs that TensorBoard's files of PyTorch name
+_PRODUCER = 22  # the version of graphs in PyTorch's TensorBoard files
 
 
 def graph(model: Any, args: Any, verbose: bool = False) -> tuple[GraphDef, RunMetadata]:
@@ -51,13 +51,13 @@ def graph(model: Any, args: Any, verbose: bool = False) -> tuple[GraphDef, RunMe
 
 
 class _Nodes:
-    """The nodes so far, which of them each tensor is from, the scope of the next."""
+    """The nodes so far, the node of each tensor, the current scope."""
 
     def __init__(self, model: Any) -> None:
         self.made: list[NodeDef] = []
         self.scopes = [type(model).__name__]  # of the modules that run
         self.scope_of = dict(_scopes_of(model))
-        # Tensors are held, so that no other takes the identity of one.
+        # Tensors are kept alive, so that ids stay unique.
         self._sources: dict[int, tuple[str, Any]] = {}
         self._unused = dict(_named_tensors(model, self.scope_of))
 
@@ -93,7 +93,7 @@ class _Nodes:
             self.add(name, "IO Node", of, tensor.shape, "")
 
     def _source(self, tensor: Any) -> str:
-        """The node that a tensor is from; parameters and constants get one now."""
+        """The node of a tensor; created now for parameters and constants."""
         if id(tensor) not in self._sources:
             constant = f"{self.scopes[-1]}/constant_{len(self.made)}"
             name = self._unused.pop(id(tensor), "")
@@ -104,7 +104,7 @@ class _Nodes:
 
 
 class _Scopes(ModuleScope):
-    """Tells the nodes which module runs."""
+    """Tracks the running module for the nodes."""
 
     def __init__(self, nodes: _Nodes) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ class _Scopes(ModuleScope):
 
 
 class _Ops(TorchDispatchMode):
-    """Makes a node of each op that runs."""
+    """Makes a node for each op that runs."""
 
     def __init__(self, nodes: _Nodes) -> None:
         super().__init__()
@@ -166,7 +166,7 @@ def _settings(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
 
 @contextmanager
 def _evaluation(model: Any) -> Iterator[None]:
-    """Evaluation mode; every module gets back the mode that it had."""
+    """A scope in evaluation mode; restores every module's mode."""
     before = [(module, module.training) for module in model.modules()]
     model.eval()
     try:

@@ -1,4 +1,4 @@
-"""Images of any layout as height, width, channels; several images as one grid."""
+"""Converts images of any layout to height, width, channels; several to a grid."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def convert_to_HWC(tensor: Array, input_format: str) -> Array:
 
 
 def make_grid(images: Array, ncols: int) -> Array:
-    """Images of shape (N, 1 or 3, H, W) beside each other in rows of ``ncols``, as one
-    of shape (3, H * rows, W * columns); what is left of the last row is black.
+    """Images of shape (N, 1 or 3, H, W) in a grid with ``ncols`` columns, as one image
+    of shape (3, H * rows, W * columns); the rest of the last row is black.
     """
     if images.ndim != 4 or images.shape[1] not in (1, 3):
         raise AssertionError(
@@ -57,8 +57,8 @@ def make_grid(images: Array, ncols: int) -> Array:
 
 
 def as_bytes(image: Array) -> Array:
-    """Brightness as uint8: of uint8 itself, of other types 255 times the values, which
-    should be from 0 to 1, cut to the range.
+    """Converts brightness to uint8: other dtypes are multiplied by 255, from 0 to 1,
+    and clipped.
     """
     scale = 1 if image.dtype == np.uint8 else 255
     scaled: Array = (image.astype(np.float32) * scale).clip(0, 255)

@@ -1,4 +1,4 @@
-"""The methods of `SummaryWriter` for what is seen or heard."""
+"""The methods of `SummaryWriter` for images, video and sound."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ Array = np.ndarray[Any, Any]
 
 _MOST_BYTES = 1 << 31  # of one message
 _MOST_THRESHOLDS = 127
-_LEAST_COUNT = 1e-7  # of what precision and recall divide by
-# Each dtype with its name in messages and the field that holds its values.
+_LEAST_COUNT = 1e-7  # lower bound of the denominators of precision and recall
+# Each dtype with its name in messages and the field of its values.
 _STORED = {
     "float16": ("DT_HALF", "half_val"),
     "bfloat16": ("DT_BFLOAT16", "half_val"),
@@ -40,7 +40,7 @@ _STORED = {
 
 
 def of_plugin(name: str, content: bytes = b"") -> SummaryMetadata:
-    """The metadata that says which part of TensorBoard shows a value."""
+    """The metadata that selects the TensorBoard plugin for a value."""
     data = SummaryMetadata.PluginData(plugin_name=name, content=content)
     return SummaryMetadata(plugin_data=data)
 
@@ -110,7 +110,7 @@ def histogram_raw(
     bucket_limits: Any,
     bucket_counts: Any,
 ) -> Summary:
-    """A histogram that is already counted."""
+    """A precomputed histogram."""
     counted = HistogramProto(
         min=min,
         max=max,
@@ -153,8 +153,8 @@ def buckets(
     values: Array, bins: Any, max_bins: int | None
 ) -> tuple[list[float], list[float]]:
     """Upper limits and counts from the first bucket with values to the last, after an
-    empty bucket whose limit is the lower one of the first: readers know upper limits
-    alone. Neighbours are joined to have about ``max_bins``.
+    empty bucket whose limit is the lower limit of the first: readers only use upper
+    limits. Adjacent buckets are merged to about ``max_bins``.
     """
     counts, limits = np.histogram(values, bins=bins)
     if max_bins is not None and len(counts) > max_bins:
@@ -192,7 +192,7 @@ def pr_curve_raw(
     num_thresholds: int = 127,
     weights: Any = None,
 ) -> Summary:
-    """A precision-recall curve that is already counted."""
+    """A precomputed precision-recall curve."""
     curve = np.stack([as_array(row) for row in (tp, fp, tn, fn, precision, recall)])
     return _curve_message(tag, curve, min(num_thresholds, _MOST_THRESHOLDS))
 
@@ -210,7 +210,7 @@ def compute_curve(
     truth = labels.astype(np.float64)
 
     def at_least(amounts: Array) -> Array:
-        """The sum of what is predicted at or above each threshold."""
+        """Cumulative sums of predictions at or above each threshold."""
         counts = np.bincount(
             place[inside].astype(np.int64), amounts.reshape(-1)[inside], num_thresholds
         )

@@ -17,7 +17,7 @@ _FILE_VERSION = "brain.Event:2"
 
 
 def _default_bins() -> list[float]:
-    """Limits of histograms from -1e20 to 1e20, each 1.1 times the one before."""
+    """Limits of histograms from -1e20 to 1e20, growing by a factor of 1.1."""
     limits, limit = [], 1e-12
     while limit < 1e20:
         limits.append(limit)
@@ -26,8 +26,8 @@ def _default_bins() -> list[float]:
 
 
 class RunFiles:
-    """What `SummaryWriter` writes to; opened when first needed, and reopened
-    after ``close()``.
+    """The files of a `SummaryWriter`; opened at first use, and reopened after
+    ``close()``.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class RunFiles:
         self._get_file_writer()
 
     def _get_file_writer(self) -> FileWriter:
-        """The writer of ``log_dir``; after ``close()`` another, of another file."""
+        """The writer for ``log_dir``; a new one, with a new file, after ``close()``."""
         if self.file_writer is None:
             self.file_writer = self._open(self.log_dir)
             self.all_writers = {self.file_writer.get_logdir(): self.file_writer}
@@ -81,12 +81,12 @@ class RunFiles:
         self._get_file_writer().add_summary(message, global_step, walltime)
 
     def flush(self) -> None:
-        """Write what waits to the files."""
+        """Flushes queued events to the files."""
         for writer in (self.all_writers or {}).values():
             writer.flush()
 
     def close(self) -> None:
-        """Close the files. Another call of a method begins new ones."""
+        """Closes the files. A later call opens new ones."""
         for writer in (self.all_writers or {}).values():
             writer.flush()
             writer.close()

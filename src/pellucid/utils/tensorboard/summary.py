@@ -1,4 +1,4 @@
-"""The functions that make messages, under the names that PyTorch has them."""
+"""The functions that make messages, under PyTorch's names."""
 
 from pellucid.utils.tensorboard._arrays import as_array as make_np
 from pellucid.utils.tensorboard._layouts import convert_to_HWC

@@ -1,4 +1,4 @@
-"""``SummaryWriter``: what a training run logs for TensorBoard, by kind."""
+"""``SummaryWriter``: logs a training run for TensorBoard."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["FileWriter", "SummaryWriter"]
 
 
 class SummaryWriter(Media):
-    """Writes event files into ``log_dir``, from where TensorBoard shows them.
+    """Writes event files into ``log_dir`` for TensorBoard.
 
-    Without ``log_dir`` the directory is ``runs/``, the time, the name of the machine
-    and ``comment``. ``purge_step`` hides what an earlier run wrote there from that step
-    on. The other arguments are those of ``FileWriter``. In all methods ``global_step``
-    is the step that a value belongs to, ``walltime`` replaces the present time, and
-    arrays of NumPy do where tensors do.
+    The default ``log_dir`` is in ``runs/``, named by the time, the machine and
+    ``comment``. ``purge_step`` hides events of an earlier run from that step on. The
+    other arguments are those of ``FileWriter``. In all methods ``global_step`` is the
+    step of a value, ``walltime`` replaces the current time, and NumPy arrays are
+    accepted like tensors.
 
     Example::
 
@@ -40,8 +40,8 @@ class SummaryWriter(Media):
         run_name: str | None = None,
         global_step: Any = None,
     ) -> None:
-        """Hyperparameters and the metrics that they led to, as a run of its own in the
-        directory ``run_name`` (the time, if not given) of ``log_dir``.
+        """Hyperparameters and the resulting metrics, as a separate run in the directory
+        ``run_name`` (by default the time) of ``log_dir``.
 
         Values are bools, ints, floats, strings, tensors of one element or None; of
         ``hparam_domain_discrete`` lists of all possible ones.
@@ -131,7 +131,7 @@ class SummaryWriter(Media):
         global_step: Any = None,
         walltime: float | None = None,
     ) -> None:
-        """A counted distribution: the upper limit of each bucket, and its number."""
+        """A precomputed distribution: the upper limit and count of each bucket."""
         if len(bucket_limits) != len(bucket_counts):
             raise ValueError(
                 "each bucket needs a limit and a count, given "
@@ -164,11 +164,11 @@ class SummaryWriter(Media):
         verbose: bool = False,
         use_strict_trace: bool = True,
     ) -> None:
-        """The ops of ``model`` in the scopes of its modules, seen in one run on
+        """The ops of ``model`` in the scopes of its modules, recorded in one run on
         ``input_to_model`` (a tensor or a tuple of arguments) in evaluation mode.
 
-        ``verbose`` prints them. Containers need no other rules than the run itself:
-        ``use_strict_trace`` changes nothing.
+        ``verbose`` prints them. ``use_strict_trace`` has no effect: containers need no
+        special handling.
         """
         self._get_file_writer().add_graph(graph(model, input_to_model, verbose))
 
@@ -201,7 +201,7 @@ class SummaryWriter(Media):
         weights: Any = None,
         walltime: float | None = None,
     ) -> None:
-        """A curve of precision and recall that is already counted."""
+        """A precomputed curve of precision and recall."""
         message = summary.pr_curve_raw(
             *(tag, true_positive_counts, false_positive_counts),
             *(true_negative_counts, false_negative_counts),

@@ -1,1 +1,1 @@
-"""Modules whose activations are computed again, or wait in the CPU's memory."""
+"""Wrappers for modules whose activations are recomputed or offloaded."""

@@ -1,6 +1,6 @@
-"""Modules in wrappers that checkpoint them, or offload what they save.
+"""Module wrappers that checkpoint activations or offload saved tensors.
 
-The names of parameters and of the state dict are those of the module inside.
+The names of parameters and of the state dict are those of the wrapped module.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _PREFIX = f"{_WRAPPED_MODULE}."
 
 
 class CheckpointImpl(enum.Enum):
-    """How a checkpoint recomputes: by a backward pass of its own, or by hooks."""
+    """How a checkpoint recomputes: by a re-entrant backward pass, or by hooks."""
 
     REENTRANT = enum.auto()
     NO_REENTRANT = enum.auto()
 
 
 class ActivationWrapper(nn.Module):
-    """A module in another one that shows its attributes, parameters and state."""
+    """A wrapper that forwards the attributes, parameters and state of a module."""
 
     def __init__(self, mod: nn.Module) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class ActivationWrapper(nn.Module):
     def named_parameters(
         self, *args: Any, **kwargs: Any
     ) -> Iterator[tuple[str, nn.Parameter]]:
-        """The parameters, under their names in the module inside."""
+        """The parameters, under their names in the wrapped module."""
         for name, parameter in super().named_parameters(*args, **kwargs):
             yield name.replace(_PREFIX, ""), parameter
 
@@ -76,7 +76,7 @@ def _rename(state: dict[str, Any], old: str, new: str) -> None:
 
 
 class OffloadWrapper(ActivationWrapper):
-    """What the module saves for backward waits in the CPU's memory."""
+    """Stores the module's saved tensors in the CPU's memory."""
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         with save_on_cpu():
@@ -84,7 +84,7 @@ class OffloadWrapper(ActivationWrapper):
 
 
 class CheckpointWrapper(ActivationWrapper):
-    """The module's forward pass is run again in backward."""
+    """Recomputes the module's forward pass in backward."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class CheckpointWrapper(ActivationWrapper):
 
 
 def offload_wrapper(module: nn.Module) -> nn.Module:
-    """``module``, whose saved activations wait in the CPU's memory."""
+    """``module`` with saved activations stored in the CPU's memory."""
     return OffloadWrapper(module)
 
 
@@ -126,7 +126,7 @@ def checkpoint_wrapper(
     checkpoint_fn: Callable[..., Any] | None = None,
     **checkpoint_fn_kwargs: Any,
 ) -> nn.Module:
-    """``module``, whose activations are computed again in backward.
+    """``module`` with activations recomputed in backward.
 
     The keywords are those of `checkpoint_fn`, by default ``utils.checkpoint``.
 
@@ -143,7 +143,7 @@ def apply_activation_checkpointing(
     check_fn: Callable[[nn.Module], bool] = lambda _: True,
     auto_wrap_policy: Callable[[nn.Module, bool, int], bool] | None = None,
 ) -> None:
-    """Wrap, in place, the submodules that the policy or `check_fn` chooses; inner ones
+    """Wraps, in place, the submodules selected by the policy or `check_fn`; inner ones
     first, and not the model itself.
     """
     if auto_wrap_policy is None:

@@ -25,7 +25,7 @@ def _register_low_rank(hook: Any, rank: int, model: Any, state: Any) -> None:
 
 
 class DDPCommHookType(Enum):
-    """The hooks by name; each value registers its hook at a model."""
+    """The hooks by name; each value registers its hook with a model."""
 
     ALLREDUCE = (partial(_register_plain, default_hooks.allreduce_hook),)
     FP16_COMPRESS = (partial(_register_plain, default_hooks.fp16_compress_hook),)

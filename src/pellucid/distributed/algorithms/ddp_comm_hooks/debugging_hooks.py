@@ -1,4 +1,4 @@
-"""A hook that leaves communication out, for measuring what it takes."""
+"""A hook without communication, for measuring the cost of communication."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["noop_hook"]
 
 
 def noop_hook(_: Any, bucket: Any) -> Future:
-    """Gradients stay each rank's own: parameters drift apart."""
+    """Keeps each rank's own gradients, so that parameters diverge."""
     future = Future()
     future.set_result(bucket.buffer())
     return future

@@ -27,7 +27,7 @@ def averaged(tensor: Any, group: Any) -> Any:
 
 
 def allreduce_hook(process_group: Any, bucket: Any) -> Any:
-    """What is done without a hook."""
+    """The default behaviour without a hook."""
     return averaged(bucket.buffer(), process_group)
 
 

@@ -1,5 +1,5 @@
-"""Gradients averaged over all ranks at first, then over those of a subgroup, beside
-``PostLocalSGDOptimizer``, which averages parameters now and then (Lin et al., "Don't
+"""Averages gradients over all ranks at first, then over a subgroup; used with
+``PostLocalSGDOptimizer``, which averages parameters periodically (Lin et al., "Don't
 use large mini-batches, use local SGD", 2020).
 """
 
@@ -39,7 +39,7 @@ class PostLocalSGDState:
 
 
 def post_localSGD_hook(state: PostLocalSGDState, bucket: Any) -> Any:
-    """Averages over the group that the step is for."""
+    """Averages over the group of the current step."""
     is_local = state.iter >= state.start_localSGD_iter
     state.maybe_increase_iter(bucket)
     if not is_local:

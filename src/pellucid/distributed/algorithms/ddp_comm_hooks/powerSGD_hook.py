@@ -1,9 +1,9 @@
-"""Gradients as products of two thin matrices (Vogels et al., "PowerSGD: practical
+"""Low-rank compression of gradients (Vogels et al., "PowerSGD: practical
 low-rank gradient compression for distributed optimization", 2019).
 
 A gradient M of (n, m) becomes P Q^T: P = M Q is summed over the ranks and made
-orthonormal, Q = M^T P is averaged. What is lost is added to the next step's gradient.
-Both collectives of a bucket end within its hook: every rank calls them in one order.
+orthonormal, Q = M^T P is averaged. The error is added to the next step's gradient. Both
+collectives of a bucket complete within its hook: all ranks call them in the same order.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ __all__ = ["PowerSGDState", "batched_powerSGD_hook", "powerSGD_hook"]
 
 
 class PowerSGDState:
-    """Options, and what is kept from step to step.
+    """Options, and state between steps.
 
-    ``matrix_approximation_rank``: columns of P and Q. Until ``start_powerSGD_iter``
-    steps are done gradients are averaged as they are; so are those whose P and Q would
-    not be ``min_compression_rate`` times smaller. ``warm_start``: Q begins as it was in
+    ``matrix_approximation_rank``: columns of P and Q. Gradients are averaged
+    uncompressed in the first ``start_powerSGD_iter`` steps, and if P and Q would not be
+    ``min_compression_rate`` times smaller. ``warm_start``: Q starts from its value in
     the last step.
     """
 
@@ -84,7 +84,7 @@ class PowerSGDState:
 
 
 def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Future:
-    """Compresses gradients of at least two dims; others are averaged as they are."""
+    """Compresses gradients of at least two dims; averages others uncompressed."""
     return _compressed(state, bucket, _matrices_of)
 
 
@@ -186,7 +186,7 @@ def _random(state: PowerSGDState, stack: Any, rank: int) -> Any:
 
 
 def _orthonormal(state: PowerSGDState, stack: Any) -> Any:
-    """Orthonormal columns that span what a stack's do."""
+    """Orthonormal bases of the column spaces of a stack of matrices."""
     wide = stack.float() if stack.dtype in (torch.float16, torch.bfloat16) else stack
     epsilon = state.orthogonalization_epsilon
     if epsilon == 0:

@@ -1,4 +1,4 @@
-"""When parameters are averaged over the ranks."""
+"""Averagers: average parameters over the ranks at intervals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ModelAverager(ABC):
 
     @abstractmethod
     def average_parameters(self, params: Iterable[Any]) -> None:
-        """Of parameters or parameter groups, after each step."""
+        """Called with parameters or parameter groups after each step."""
 
 
 class PeriodicModelAverager(ModelAverager):
@@ -38,7 +38,7 @@ class PeriodicModelAverager(ModelAverager):
         self.period, self.warmup_steps = period, warmup_steps
 
     def average_parameters(self, params: Iterable[Any]) -> None:
-        """Averages where it is due, and counts a step."""
+        """Averages if it is due, and counts a step."""
         is_due = self.step >= self.warmup_steps
         if is_due and (self.step - self.warmup_steps) % self.period == 0:
             flat = [

@@ -1,4 +1,4 @@
-"""``RemoteModule``: a module on another worker, called as one of this process."""
+"""``RemoteModule``: a module on another worker, called like a local one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pellucid.distributed import rpc
 from pellucid.distributed.rpc.references import RRef
 from pellucid.futures import Future
 
-# What a module here could do and a reference to one cannot.
+# Methods of local modules that remote modules do not support.
 _NOT_REMOTE = (
     "register_buffer", "register_parameter", "add_module", "apply", "cuda", "ipu",
     "xpu", "cpu", "type", "float", "double", "half", "bfloat16", "to",
@@ -39,10 +39,10 @@ def _set_training(module: RRef, mode: bool) -> None:
 
 
 class RemoteModule(nn.Module):
-    """A ``module_cls(*args, **kwargs)`` that lives on the worker and device named by
+    """A ``module_cls(*args, **kwargs)`` on the worker and device named by
     `remote_device` (``"worker1"``, ``"worker1/cpu"``, ``"rank:1/cpu"``).
 
-    ``forward`` runs there; inside of a context of ``torch.distributed.autograd`` its
+    ``forward`` runs there; inside a context of ``torch.distributed.autograd`` its
     gradients are computed there too.
 
     Example: ``RemoteModule("worker1", nn.Linear, args=(20, 30))(torch.ones(8, 20))``.
@@ -72,7 +72,7 @@ class RemoteModule(nn.Module):
             self.__dict__[name] = _refusal(name)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """The module's result, waited for."""
+        """Calls the module and waits for its result."""
         given = self.module_rref, args, kwargs
         return rpc.rpc_sync(self.module_rref.owner(), _forward, args=given)
 
@@ -93,7 +93,7 @@ class RemoteModule(nn.Module):
         return self.module_rref
 
     def train(self, mode: bool = True) -> RemoteModule:
-        """Sets the module's mode there."""
+        """Sets the remote module's mode."""
         given = self.module_rref, mode
         rpc.rpc_sync(self.module_rref.owner(), _set_training, args=given)
         self.training = mode

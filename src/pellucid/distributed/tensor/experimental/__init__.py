@@ -1,5 +1,5 @@
 """``torch.distributed.tensor.experimental``: context parallelism, and plain tensors
-beside DTensors.
+among DTensors.
 
 ``_attention.py`` shards a sequence over processes, ``_ring.py`` computes attention over
 it.

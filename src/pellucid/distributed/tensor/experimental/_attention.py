@@ -1,9 +1,9 @@
 """``context_parallel``: tensors sharded along their sequence dim, and attention over
 the whole sequence.
 
-With load balancing, which is the default, a sequence is cut into twice as many chunks
+With load balancing, which is the default, a sequence is split into twice as many chunks
 as there are processes, and process r of n has the chunks r and 2 * n - 1 - r: under a
-causal mask all have as much to do.
+causal mask all have equal work.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _cp_options = _ContextParallelOptions()
 
 
 def set_rotate_method(rotate_method: str) -> None:
-    """How processes get the keys and values of others: "allgather", the default, has
-    all of them at once; "alltoall" passes them around, so that a process holds those of
-    one other at a time and sends while it computes.
+    """Sets how processes get the keys and values of others: "allgather", the default,
+    gathers all of them; "alltoall" passes them around a ring, so that a process holds
+    those of one other at a time and sends while it computes.
     """
     methods = {
         "allgather": _RotateMethod.ALL_GATHER,
@@ -56,14 +56,16 @@ def set_rotate_method(rotate_method: str) -> None:
 
 
 def _chunks_of(rank: int, size: int) -> list[int]:
-    """The numbers of the sequence's chunks that a process has."""
+    """The indices of a process's chunks of the sequence."""
     if _cp_options.enable_load_balance:
         return [rank, 2 * size - 1 - rank]
     return [rank]
 
 
 class _RingAttention(TorchFunctionMode):
-    """Calls of ``scaled_dot_product_attention`` see the whole sequence."""
+    """A mode in which ``scaled_dot_product_attention`` attends to the whole
+    sequence.
+    """
 
     def __init__(self, mesh: DeviceMesh) -> None:
         super().__init__()
@@ -88,12 +90,12 @@ def context_parallel(
     buffer_seq_dims: Sequence[int] | None = None,
     no_restore_buffers: Collection[Any] | None = None,
 ) -> Iterator[None]:
-    """Inside of the ``with`` block the ``buffers`` have this process's part of their
-    sequence dim, and ``scaled_dot_product_attention`` of (batch, heads, sequence,
-    features) attends to the sequence of all processes, forward and backward.
+    """A scope in which the ``buffers`` hold this process's shard of their sequence dim,
+    and ``scaled_dot_product_attention`` of (batch, heads, sequence, features) attends
+    to the sequence of all processes, forward and backward.
 
-    All processes call it with equal buffers. They are whole again behind the block, but
-    for those in ``no_restore_buffers``. Example::
+    All processes call it with equal buffers. They are restored after the block, except
+    those in ``no_restore_buffers``. Example::
 
         with context_parallel(mesh, buffers=[tokens, targets], buffer_seq_dims=[1, 1]):
             loss = F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten())
@@ -124,7 +126,7 @@ def context_parallel(
 
 
 def _part(buffer: Any, dim: int, mesh: DeviceMesh) -> Any:
-    """This process's part of a whole tensor."""
+    """This process's shard of a full tensor."""
     own = _chunks_of(mesh.get_local_rank(), mesh.size())
     count, length = mesh.size() * len(own), buffer.shape[dim]
     if length % count:
@@ -139,8 +141,8 @@ def _part(buffer: Any, dim: int, mesh: DeviceMesh) -> Any:
 def context_parallel_unshard(
     mesh: DeviceMesh, buffers: Sequence[Any], seq_dims: Sequence[int]
 ) -> list[Any]:
-    """The whole of tensors of which each process has its part, in the order that the
-    sequence had. No gradient passes through it.
+    """Gathers sharded tensors in the original order of the sequence. No gradient passes
+    through it.
     """
     with torch.no_grad():
         return [_whole(b, d, mesh) for b, d in zip(buffers, seq_dims, strict=True)]

@@ -1,9 +1,9 @@
 """Attention over a sequence whose chunks are on several processes (Liu et al., "Ring
 attention with blockwise transformers for near-infinite context", 2023).
 
-Every process has the queries of its chunks and sees the keys and values of all. Results
-over different keys are joined by their rows' log-sum-exp. Scores are computed for a
-tile of queries at a time and kept nowhere: backward computes them again.
+Every process has the queries of its chunks and attends to the keys and values of all.
+Results over different keys are merged by their rows' log-sum-exps. Scores are computed
+for a tile of queries at a time and not stored: backward recomputes them.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _TILE_ELEMENTS = 1 << 20  # of scores
 
 
 class Ring(NamedTuple):
-    """The processes, in order; the numbers of the sequence's chunks that each has; and
-    whether keys and values are passed around, or gathered.
+    """The processes, in order; the indices of each one's chunks; and whether keys and
+    values are passed around, or gathered.
     """
 
     group: Any
@@ -110,11 +110,11 @@ class _Attention(Function):
         return (None, None, None, *(g.to(q.dtype) for g in grads))
 
 
-# How keys and values, and their gradients, get to all processes
+# Communication of keys and values, and of their gradients
 
 
 def _visits(ring: Ring, k: Any, v: Any) -> Iterator[tuple[int, Any, Any]]:
-    """Keys and values of each process and who has them, this one's own first."""
+    """Keys and values of each process with its index, this process's own first."""
     if not ring.rotates:
         keys, values = _gathered(ring, k), _gathered(ring, v)
         for step in range(ring.size):
@@ -138,7 +138,7 @@ def _gathered(ring: Ring, x: Any) -> Any:
 
 
 def _passing(ring: Ring, tensors: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Starts to send to the process behind and to receive from the one before."""
+    """Starts sending to the next process and receiving from the previous one."""
     after, before = (ring.rank + 1) % ring.size, (ring.rank - 1) % ring.size
     coming = [torch.empty_like(tensor) for tensor in tensors]
     works = []
@@ -150,7 +150,7 @@ def _passing(ring: Ring, tensors: list[Any]) -> tuple[list[Any], list[Any]]:
 
 class _Sums:
     """Gradients of keys and values: those of all processes, to be reduced; or those of
-    whom this one's turn it is, which go around with them.
+    the current process, which travel around the ring.
     """
 
     def __init__(self, ring: Ring, dtype: Any, k: Any, v: Any) -> None:
@@ -159,12 +159,12 @@ class _Sums:
         self._sums = [k.new_zeros((count, *x.shape), dtype=dtype) for x in (k, v)]
 
     def of(self, owner: int) -> list[Any]:
-        """Those of a process, to be added to."""
+        """The gradients of a process, to accumulate into."""
         place = 0 if self._ring.rotates else owner
         return [sums[place] for sums in self._sums]
 
     def pass_on(self) -> None:
-        """After each process; the last time they come to their owner."""
+        """Passes the gradients on; after the last step they are at their owner."""
         if self._ring.rotates and self._ring.size > 1:
             self._sums, works = _passing(self._ring, self._sums)
             for work in works:
@@ -180,7 +180,7 @@ class _Sums:
         return found
 
 
-# What a process computes
+# The local computation
 
 
 class _Tiles:
@@ -197,19 +197,19 @@ class _Tiles:
         self.queries = self.split(q)
 
     def split(self, x: Any) -> Any:
-        """The groups of heads apart."""
+        """Splits heads into groups."""
         return x.to(self.dtype).unflatten(1, (self._groups, -1))
 
     def joined(self, x: Any) -> Any:
-        """All heads as the dim that they were."""
+        """Merges groups of heads."""
         return x.flatten(1, 2)
 
     def empty(self, features: int) -> Any:
-        """For results of each query."""
+        """An empty tensor for results per query."""
         return self.queries.new_empty((*self.queries.shape[:-1], features))
 
     def over(self, owner: int, keys: Any, values: Any) -> Iterator[_Tile]:
-        """Tiles that cover what the queries see of a process's keys."""
+        """Tiles that cover the unmasked scores of a process's keys."""
         own, theirs = self._ring.chunks[self._ring.rank], self._ring.chunks[owner]
         rows, columns = self.queries.shape[3] // len(own), keys.shape[2] // len(theirs)
         keys, values = keys.to(self.dtype), values.to(self.dtype)
@@ -228,7 +228,9 @@ class _Tiles:
     def _rows(
         self, first: int, end: int, place: slice, k: Any, v: Any, diagonal: int | None
     ) -> Iterator[_Tile]:
-        """``diagonal``: the row that sees the first key alone, the next one two, ..."""
+        """``diagonal``: the row that attends to only the first key; the next to two,
+        ...
+        """
         heads = self.queries[:, :, :, 0, 0].numel()
         columns = k[:, :, place].shape[2]
         count = max(_TILE_ELEMENTS // max(heads * columns, 1), 16)
@@ -248,7 +250,7 @@ class _Tile(NamedTuple):
     diagonal: int | None
 
     def _flat(self, x: Any) -> Any:
-        """A tile of what each query has, the heads of a group below each other."""
+        """A tile of a tensor over queries, with the heads of a group stacked."""
         return x[:, :, :, self.rows].flatten(2, 3)
 
     def _apart(self, x: Any) -> Any:
@@ -265,7 +267,7 @@ class _Tile(NamedTuple):
         return self._apart(scores).masked_fill_(ahead, -math.inf).flatten(2, 3)
 
     def attend(self, out: Any, lse: Any) -> None:
-        """Joins the result over these keys into those over others."""
+        """Merges the result over these keys into the results over others."""
         scores = self._scores(self._flat(self.tiles.queries) * self.tiles.scale)
         top = scores.amax(-1, keepdim=True)
         weights = scores.sub_(top).exp_()

@@ -1,4 +1,4 @@
-"""``torch.distributed.tensor.parallel``: modules whose parameters processes share."""
+"""``torch.distributed.tensor.parallel``: tensor parallelism."""
 
 from pellucid.distributed.tensor.parallel.api import parallelize_module
 from pellucid.distributed.tensor.parallel.loss import loss_parallel

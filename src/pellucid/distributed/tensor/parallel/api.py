@@ -1,4 +1,4 @@
-"""``parallelize_module``: styles for the submodules of a module, by their names."""
+"""``parallelize_module``: applies styles to submodules, by name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def parallelize_module(
     *,
     src_data_rank: int | None = 0,
 ) -> Module:
-    """Applies a style to a module, or to submodules by name: a plan.
+    """Applies a style to a module, or a plan: styles of submodules by name.
 
     Names may be patterns: ``"layers.*.attention.wq"``. The mesh has one dim.
 

@@ -1,4 +1,4 @@
-"""``loss_parallel``: losses of logits that are split by classes."""
+"""``loss_parallel``: losses of logits that are sharded by classes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["loss_parallel"]
 
 @contextmanager
 def loss_parallel() -> Iterator[None]:
-    """Inside of the ``with`` block a cross entropy of split logits takes targets that
-    are plain tensors, equal on all processes. No more is needed: the rule of the loss
-    follows from its declaration.
+    """A scope in which a cross entropy of sharded logits accepts plain tensors as
+    targets, equal on all processes. The sharding rule of the loss follows from its
+    declaration.
     """
     with implicit_replication():
         yield

@@ -1,4 +1,4 @@
-"""How one module's parameters, inputs and outputs are placed."""
+"""Styles: placements of one module's parameters, inputs and outputs."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pellucid.distributed.tensor.placement_types import Placement, Replicate, Sh
 
 
 class ParallelStyle(ABC):
-    """How a module is shared; ``parallelize_module`` applies it."""
+    """How a module is parallelised; applied by ``parallelize_module``."""
 
     src_data_rank: int | None = 0
 
     @abstractmethod
     def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:
-        """Changes the module, and returns it."""
+        """Parallelises the module, and returns it."""
 
 
 def _as_dtensor(x: Any, mesh: DeviceMesh, placement: Placement) -> Any:
@@ -40,7 +40,7 @@ def _given(x: Any, use_local: bool) -> Any:
 
 
 class _OfWeights(ParallelStyle):
-    """A style that shares a module's weights."""
+    """A style that shards a module's weights."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class _OfWeights(ParallelStyle):
 
     @abstractmethod
     def _wanted(self, module: nn.Module) -> Placement:
-        """What the input is made."""
+        """The placement required of the input."""
 
     def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:
         for name, placement in self._weights(module).items():
@@ -97,10 +97,10 @@ def _refuse(style: str, module: nn.Module) -> None:
 
 
 class ColwiseParallel(_OfWeights):
-    """Splits the output features of a Linear, or the columns of an Embedding.
+    """Shards the output features of a Linear, or the columns of an Embedding.
 
-    The input is replicated; the output is split along its last dim, and by default this
-    process's part of it, a plain tensor.
+    The input is replicated; the output is sharded along its last dim, and by default
+    returned as this process's shard, a plain tensor.
     """
 
     def __init__(
@@ -125,10 +125,10 @@ class ColwiseParallel(_OfWeights):
 
 
 class RowwiseParallel(_OfWeights):
-    """Splits the input features of a Linear, or the rows of an Embedding.
+    """Shards the input features of a Linear, or the rows of an Embedding.
 
-    The input of a Linear is split along its last dim; the output is the sum, replicated
-    by default.
+    The input of a Linear is sharded along its last dim; the output is the sum,
+    replicated by default.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class RowwiseParallel(_OfWeights):
 
 
 class SequenceParallel(_OfWeights):
-    """Splits the input of a norm or of dropout along a dim, 1 by default."""
+    """Shards the input of a norm or of dropout along a dim, 1 by default."""
 
     def __init__(
         self, *, sequence_dim: int = 1, use_local_output: bool = False

@@ -1,1 +1,1 @@
-"""``torch.fx.passes.infra``: passes as objects, in an order, by partitions."""
+"""``torch.fx.passes.infra``: pass objects, the pass manager, the partitioner."""

@@ -1,4 +1,4 @@
-"""``torch.fx.passes.infra.partitioner``: the parts of a graph for a backend."""
+"""``torch.fx.passes.infra.partitioner``: partitions a graph for a backend."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ class Partition:
         self.nodes[node] = None
 
     def remove_node(self, node: Node) -> None:
-        """Takes a node out."""
+        """Removes a node."""
         del self.nodes[node]
 
     def size(self) -> int:
-        """How many nodes it has."""
+        """The number of nodes."""
         return len(self.nodes)
 
 
 class CapabilityBasedPartitioner:
-    """Groups the nodes that ``operator_support`` supports into few modules.
+    """Groups the nodes that ``operator_support`` accepts into few modules.
 
-    No group reads what a node outside computes of its own results. Groups of one node
+    Groups form no cycles with nodes outside. Groups of one node
     are dropped unless ``allows_single_node_partition``; nodes whose targets' names are
     in ``non_compute_ops`` do not count. Example::
 
@@ -68,7 +68,9 @@ class CapabilityBasedPartitioner:
         )
 
     def propose_partitions(self) -> list[Partition]:
-        """The groups, the last of the graph first. Items of results are with them."""
+        """The groups, last of the graph first. A ``getitem`` is grouped with its
+        operand.
+        """
         growing = _Growing()
         modules = dict(self.graph_module.named_modules())
         for node in reversed(self.graph_module.graph.nodes):
@@ -106,7 +108,7 @@ class CapabilityBasedPartitioner:
         return fuse_by_partitions(self.graph_module, groups, prefix=prefix)
 
     def remove_bookend_non_compute_ops(self, partitions: list[Partition]) -> None:
-        """Takes nodes that compute nothing from the ends of each group."""
+        """Removes nodes that compute nothing from the ends of each group."""
         for partition in partitions:
             while ends := [n for n in partition.nodes if self._is_end(n, partition)]:
                 for node in ends:
@@ -124,19 +126,21 @@ class CapabilityBasedPartitioner:
 
 
 class _Growing:
-    """Groups, while nodes come from the last to the first.
+    """Builds groups while visiting nodes from last to first.
 
-    Sets of groups are bits of ints: those that read what a node computes, and so on.
+    Sets of groups are bit sets in ints, such as the groups downstream of a node.
     """
 
     def __init__(self) -> None:
         self.partitions: list[Partition] = []
         self.found: dict[Node, int] = {}  # node → its group
-        self._readers: dict[Node, int] = {}  # node → groups behind it
+        self._readers: dict[Node, int] = {}  # node → groups downstream of it
         self._readers_of_group: list[int] = []
 
     def join(self, node: Node) -> None:
-        """Puts the node into the first group without a cycle then, or a new one."""
+        """Adds the node to the first group where it causes no cycle, or to a new
+        one.
+        """
         for number in range(len(self.partitions)):
             if not self._all_behind(self._outside(node, number)) >> number & 1:
                 return self.put(node, number)
@@ -145,7 +149,7 @@ class _Growing:
         self.put(node, len(self.partitions) - 1)
 
     def put(self, node: Node, number: int | None) -> None:
-        """Puts the node into a group, or none."""
+        """Assigns the node to a group, or to none."""
         readers = 0
         for user in node.users:
             readers |= self._readers[user] | self._bit(user)
@@ -159,7 +163,7 @@ class _Growing:
         return 1 << self.found[node] if node in self.found else 0
 
     def _outside(self, node: Node, number: int) -> int:
-        """The groups that would read from a group by the node, but for itself."""
+        """The other groups downstream of a group if it contained the node."""
         readers = 0
         for user in node.users:
             if self.found.get(user) != number:
@@ -167,7 +171,7 @@ class _Growing:
         return readers
 
     def _all_behind(self, groups: int) -> int:
-        """With those behind them."""
+        """The groups and all groups downstream of them."""
         while True:
             wider = groups
             for number, readers in enumerate(self._readers_of_group):

@@ -1,4 +1,4 @@
-"""``torch.fx.passes.infra.pass_base``: a pass as an object."""
+"""``torch.fx.passes.infra.pass_base``: the base class of passes."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class PassBase(abc.ABC):
 
     @abc.abstractmethod
     def call(self, graph_module: GraphModule) -> PassResult | None:
-        """Change the module; returns it and whether it changed."""
+        """Transforms the module; returns it and whether it changed."""
 
     def requires(self, graph_module: GraphModule) -> None:  # noqa: B027 (optional)
-        """Raise if the module is not fit for the pass."""
+        """Raises if the module does not meet the pass's preconditions."""
 
     def ensures(self, graph_module: GraphModule) -> None:  # noqa: B027 (optional)
-        """Raise if the pass did not do what it promises."""
+        """Raises if the module does not meet the pass's postconditions."""

@@ -1,4 +1,4 @@
-"""``torch.fx.passes.infra.pass_manager``: passes in an order that constraints fix."""
+"""``torch.fx.passes.infra.pass_manager``: runs passes in an order with constraints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Constraint = Callable[[Pass, Pass], bool]
 
 
 def pass_result_wrapper(fn: Pass) -> Pass:
-    """A pass that changes its argument in place, as one that gives a PassResult."""
+    """Wraps an in-place pass, so that it returns a PassResult."""
     annotation = inspect.signature(fn).return_annotation
     if annotation is PassResult or annotation == "PassResult":
         return fn
@@ -111,17 +111,17 @@ class PassManager:
         self.suppress_check_failures = suppress_check_failures
 
     def add_pass(self, _pass: Pass) -> None:
-        """Add one at the end."""
+        """Appends a pass."""
         self.passes.append(_pass)
         self._validated = False
 
     def add_constraint(self, constraint: Constraint) -> None:
-        """Add a constraint ``(first, second) -> bool``."""
+        """Adds a constraint ``(first, second) -> bool``."""
         self.constraints.append(constraint)
         self._validated = False
 
     def validate_constraints(self) -> None:
-        """Raise RuntimeError if the order breaks a constraint."""
+        """Raises RuntimeError if the order violates a constraint."""
         if not self._validated:
             for constraint in self.constraints:
                 _validate_pass_schedule_constraint(constraint, self.passes)
@@ -141,7 +141,7 @@ class PassManager:
         self.check = check  # type: ignore[method-assign]
 
     def check(self, module: Module) -> None:
-        """Raise if the module is broken; users replace it by ``add_checks``."""
+        """Raises if the module is invalid; users replace it by ``add_checks``."""
 
     def __call__(self, module: Module) -> PassResult:
         if not self._validated:

@@ -1,4 +1,4 @@
-"""``torch.fx.passes.utils``: finding and replacing parts of graphs."""
+"""``torch.fx.passes.utils``: matching and replacing subgraphs."""
 
 from pellucid.fx.passes.utils.common import compare_graphs as compare_graphs
 from pellucid.fx.passes.utils.common import (

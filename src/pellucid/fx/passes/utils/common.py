@@ -1,4 +1,4 @@
-"""``torch.fx.passes.utils.common``: graphs compared, and parts of them as modules."""
+"""``torch.fx.passes.utils.common``: compares graphs, lifts subgraphs into modules."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def lift_subgraph_as_module(
     comp_name: str = "",
     class_name: str = "GraphModule",
 ) -> tuple[GraphModule, dict[str, str]]:
-    """A GraphModule of ``subgraph`` with the parts of ``gm`` that it names; and by the
-    name of each in ``gm``, its name below ``comp_name``.
+    """A GraphModule of ``subgraph`` with the submodules of ``gm`` that it uses; and a
+    dict from their names in ``gm`` to their names below ``comp_name``.
     """
     holder = HolderModule({})
     names: dict[str, str] = {}
@@ -38,7 +38,7 @@ def lift_subgraph_as_module(
 
 
 def compare_graphs(left: Graph, right: Graph) -> bool:
-    """Whether they are the same calls, and return the same."""
+    """Whether the graphs make the same calls and return the same values."""
     from pellucid.fx.passes.utils.matcher_utils import SubgraphMatcher
 
     matcher = SubgraphMatcher(left, match_output=True, match_placeholder=True)

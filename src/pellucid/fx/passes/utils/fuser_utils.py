@@ -1,4 +1,4 @@
-"""``torch.fx.passes.utils.fuser_utils``: replace groups of nodes by one module each."""
+"""``torch.fx.passes.utils.fuser_utils``: replaces groups of nodes by modules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NodeList = list[Node]
 
 
 def topo_sort(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes so that each comes behind those that it reads."""
+    """The nodes in topological order."""
     degree = {node: 0 for node in nodes}
     for node in nodes:
         degree[node] = sum(read in degree for read in node.all_input_nodes)
@@ -37,7 +37,9 @@ def topo_sort(nodes: Sequence[Node]) -> list[Node]:
 
 
 def validate_partition(partition: Sequence[Node]) -> bool:
-    """Whether one module can take the nodes' place: no path leaves them and returns."""
+    """Whether one module can replace the nodes: no path leaves the group and
+    returns.
+    """
     if not partition:
         return True
     own = set(partition)
@@ -63,7 +65,7 @@ def fuse_as_graphmodule(
     *,
     always_return_tuple: bool = False,
 ) -> tuple[GraphModule, tuple[Node, ...], tuple[Node, ...]]:
-    """A module of these nodes, the nodes that it reads and those that it gives."""
+    """A module of these nodes, its input nodes and its output nodes."""
     for node in nodes:
         if node.graph.owning_module is not gm:
             raise AssertionError(f"{node} doesn't belong to passed in graph module")
@@ -101,7 +103,7 @@ def insert_subgm(
     orig_inputs: tuple[Node, ...],
     orig_outputs: tuple[Node, ...],
 ) -> GraphModule:
-    """Call ``sub_gm`` in the place of the nodes that it was made of."""
+    """Inserts a call of ``sub_gm``, which replaces its nodes."""
     name = sub_gm.__class__.__name__
     gm.add_submodule(name, sub_gm)
     behind = max(orig_outputs) if orig_outputs else gm.graph.output_node().prev
@@ -121,7 +123,7 @@ def insert_subgm(
 
 
 def erase_nodes(gm: GraphModule, nodes: Sequence[Node]) -> None:
-    """Erase nodes that read each other, last first."""
+    """Erases the nodes, last first."""
     for node in reversed(nodes):
         gm.graph.erase_node(node)
 
@@ -132,7 +134,7 @@ def fuse_by_partitions(
     prefix: str = "fused_",
     always_return_tuple: bool = False,
 ) -> GraphModule:
-    """Replace each group of nodes by a module ``fused_0``, ``fused_1``, ..."""
+    """Replaces each group of nodes by a module ``fused_0``, ``fused_1``, ..."""
     for index, partition in enumerate(partitions):
         nodes = topo_sort(list(partition))
         sub_gm, inputs, outputs = fuse_as_graphmodule(
@@ -145,7 +147,7 @@ def fuse_by_partitions(
 
 
 def legalize_graph(gm: GraphModule) -> GraphModule:
-    """Order the nodes so that each comes behind those that it reads."""
+    """Sorts the nodes topologically."""
     from pellucid.fx.passes.tools_common import legalize_graph as legalize
 
     return legalize(gm)

@@ -1,7 +1,8 @@
-"""``torch.fx.passes.utils.matcher_utils``: where a pattern occurs in a graph.
+"""``torch.fx.passes.utils.matcher_utils``: finds occurrences of a pattern in a graph.
 
-The last nodes of the pattern are its anchors: each node of the graph that could be one
-starts a match, which follows arguments backwards. Used by ``subgraph_rewriter.py``.
+The last nodes of the pattern are its anchors: a match starts at each node of the graph
+that could be an anchor and follows arguments backwards. Used by
+``subgraph_rewriter.py``.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ logger.setLevel(os.environ.get("PYTORCH_MATCHER_LOGLEVEL", "WARNING").upper())
 
 @dataclass
 class InternalMatch:
-    """One occurrence: which node of the graph matches which of the pattern."""
+    """One occurrence: the mapping from pattern nodes to graph nodes."""
 
     anchors: list[Node]
     nodes_map: dict[Node, Node] = field(default_factory=dict)
@@ -53,8 +54,8 @@ def _attribute(node: Node) -> Any:
 class SubgraphMatcher:
     """Finds a pattern, a Graph whose placeholders match anything.
 
-    ``match_output`` and ``match_placeholder`` ask for an output or input there too;
-    ``ignore_literals`` lets numbers and strings differ.
+    ``match_output`` and ``match_placeholder`` require an output or input in the graph
+    too; ``ignore_literals`` ignores differences of numbers and strings.
     """
 
     def __init__(
@@ -91,9 +92,7 @@ class SubgraphMatcher:
             ]
 
     def match(self, graph: Graph, node_name_match: str = "") -> list[InternalMatch]:
-        """The occurrences that do not overlap and whose inner results nobody else
-        reads.
-        """
+        """The non-overlapping occurrences whose inner results have no other users."""
         candidates: dict[Node, list[Node]] = defaultdict(list)
         for anchor in self.pattern_anchors:
             for node in graph.nodes:

@@ -1,1 +1,1 @@
-"""``torch.utils.data._utils``: the places where libraries look for parts of loading."""
+"""``torch.utils.data._utils``: internals of data loading that libraries import."""

@@ -10,8 +10,8 @@ import pellucid
 
 
 def pin_memory(data: Any, device: Any = None) -> Any:
-    """``data`` with the tensors inside tuples, lists and mappings pinned; whatever has
-    a method ``pin_memory`` is asked itself.
+    """``data`` with the tensors inside tuples, lists and mappings pinned; for objects
+    with a method ``pin_memory`` it calls that.
 
     RuntimeError, as for ``Tensor.pin_memory``, where there is no accelerator.
     """
@@ -31,7 +31,7 @@ def pin_memory(data: Any, device: Any = None) -> Any:
 
 
 def _like(container: Any, values: Any) -> Any:
-    """``values`` in a container of the same type, or as they are."""
+    """``values`` in a container of the same type, or unchanged."""
     try:
         if isinstance(container, MutableMapping | MutableSequence):
             made = copy.copy(container)
@@ -41,5 +41,5 @@ def _like(container: Any, values: Any) -> Any:
                 made[:] = values
             return made
         return type(container)(values)
-    except TypeError:  # of a constructor that takes something else
+    except TypeError:  # from a constructor with other parameters
         return values

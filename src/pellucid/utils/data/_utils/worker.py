@@ -1,4 +1,4 @@
-"""What worker processes know; see ``utils/data/_workers.py``."""
+"""Information about worker processes; see ``utils/data/_workers.py``."""
 
 from pellucid.utils.data._workers import WorkerInfo as WorkerInfo
 from pellucid.utils.data._workers import _generate_state as _generate_state

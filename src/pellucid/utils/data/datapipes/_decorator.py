@@ -1,4 +1,4 @@
-"""Decorators of pipes: their names as methods, and what they promise."""
+"""Decorators of pipes: registration as methods, and determinism."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ _is_deterministic = [False]
 
 
 class functional_datapipe:
-    """Makes a class of pipes a method of all pipes: ``@functional_datapipe("map")``."""
+    """Registers a pipe class as a method of all pipes:
+    ``@functional_datapipe("map")``.
+    """
 
     def __init__(self, name: str, enable_df_api_tracing: bool = False) -> None:
         self.name = name
@@ -37,15 +39,15 @@ class guaranteed_datapipes_determinism:
         _is_deterministic[0] = True
 
     def __enter__(self) -> None:
-        """Entered when it was made."""
+        """Does nothing: the context is entered by its constructor."""
 
     def __exit__(self, *error: object) -> None:
         _is_deterministic[0] = self._before
 
 
 class non_deterministic:
-    """Marks a class of pipes whose order may differ from run to run, always or when a
-    function of the arguments says so.
+    """Marks a pipe class whose order may differ from run to run, always or if a
+    function of the arguments returns True.
     """
 
     def __init__(self, arg: type | Callable[..., bool]) -> None:

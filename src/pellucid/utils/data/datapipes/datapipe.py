@@ -1,4 +1,4 @@
-"""The two kinds of pipes: by iteration, and by index."""
+"""The base classes of pipes: iterable and indexed."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class DataChunk(list[Any]):
         return f"{indent}[{', '.join(map(str, self))}]"
 
     def raw_iterator(self) -> Iterator[Any]:
-        """The samples, as the list has them."""
+        """An iterator over the list's samples."""
         yield from self.items
 
 
 class _Pipe:
-    """What both kinds share: functions that are called as methods, and pickling."""
+    """The common base: registered functions as methods, and pickling."""
 
     functions: ClassVar[dict[str, Callable[..., Any]]]
     reduce_ex_hook: ClassVar[Callable[..., Any] | None] = None
@@ -64,14 +64,14 @@ class _Pipe:
 
     @classmethod
     def set_reduce_ex_hook(cls, hook_fn: Any) -> None:
-        """A function that replaces pickling, for whoever walks over pipes."""
+        """Sets a function that replaces pickling, for traversals of pipes."""
         if cls.reduce_ex_hook is not None and hook_fn is not None:
             raise RuntimeError("Attempt to override existing reduce_ex_hook")
         cls.reduce_ex_hook = hook_fn
 
     @classmethod
     def set_getstate_hook(cls, hook_fn: Any) -> None:
-        """A function of what is pickled of a pipe, which replaces it."""
+        """Sets a function that transforms the pickled state of pipes."""
         if cls.getstate_hook is not None and hook_fn is not None:
             raise RuntimeError("Attempt to override existing getstate_hook")
         cls.getstate_hook = hook_fn
@@ -101,7 +101,7 @@ class _Pipe:
 class IterDataPipe(_Pipe, IterableDataset[_T_co]):
     """A pipe that is iterated: subclasses define ``__iter__``.
 
-    A new iterator starts from the beginning and makes the one before it invalid.
+    A new iterator starts from the beginning and invalidates the previous one.
 
     Example::
 
@@ -120,10 +120,10 @@ class IterDataPipe(_Pipe, IterableDataset[_T_co]):
             cls.__iter__ = _with_one_iterator(made)  # type: ignore[method-assign]
 
     def reset(self) -> None:
-        """Called before each new iterator; subclasses forget their place here."""
+        """Called before each new iterator; subclasses reset their state here."""
 
     def _claim_iterator(self) -> int:
-        """The number of a new iterator; it makes those before it invalid."""
+        """The number of a new iterator; invalidates the previous ones."""
         number = (self._valid_iterator_id or 0) + 1
         self._valid_iterator_id = number
         self.reset()
@@ -131,7 +131,7 @@ class IterDataPipe(_Pipe, IterableDataset[_T_co]):
 
 
 def _with_one_iterator(make: Callable[[Any], Iterator[Any]]) -> Any:
-    """``__iter__`` whose iterators end when another one is made."""
+    """Wraps ``__iter__``, so that a new iterator invalidates the previous one."""
 
     @wraps(make)
     def __iter__(self: Any) -> Iterator[Any]:
@@ -174,7 +174,7 @@ class MapDataPipe(_Pipe, Dataset[_T_co]):
 
 
 class _DataPipeSerializationWrapper:
-    """A pipe that travels to another process as bytes."""
+    """A wrapper that is pickled by dill."""
 
     def __init__(self, datapipe: Any) -> None:
         self._datapipe = datapipe

@@ -16,7 +16,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class ChildFailedError(Exception):
-    """A rank has failed; ``failures``: how, by rank, the first first."""
+    """Raised if ranks have failed; ``failures`` by rank, in order of time."""
 
     def __init__(self, name: str, failures: dict[int, Any]) -> None:
         self.name, self.failures = name, failures
@@ -42,8 +42,8 @@ class ChildFailedError(Exception):
 
 
 def record(fn: _F, error_handler: Any = None) -> _F:
-    """Decorates a program's main function: what it raises goes to the launcher's
-    report, and on.
+    """Decorates a program's main function: its exceptions are added to the launcher's
+    report and re-raised.
     """
 
     @functools.wraps(fn)

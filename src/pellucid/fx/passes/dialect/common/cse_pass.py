@@ -1,4 +1,4 @@
-"""Common subexpressions: calls of ops with the same arguments become one."""
+"""Common subexpression elimination: calls of ops with the same arguments become one."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["CSEPass", "get_CSE_banned_ops"]
 
 
 def get_CSE_banned_ops() -> set[Any]:
-    """Ops of which two calls with the same arguments differ: those that draw random
-    numbers, by the tags of their declarations.
+    """Ops that draw random numbers, by the tags of their declarations: two calls with
+    the same arguments differ.
     """
     names = (name for name, *_ in _C._list_ops())
     drawing = (name for name in names if _draws(_C._op_facts(name)[1].split()))
@@ -32,11 +32,11 @@ def _draws(tags: list[str]) -> bool:
 
 
 class CSEPass(PassBase):
-    """Leaves the first of equal calls in a graph of ``torch.ops`` calls.
+    """Replaces equal calls in a graph of ``torch.ops`` calls by the first one.
 
-    Calls stay that draw random numbers, that write an argument, whose result is written
-    later, or of ``banned_ops``, packets of overloads. ``CSEPass()(module)`` gives a
-    PassResult with the new module.
+    It keeps calls that draw random numbers, that write to an argument, whose result is
+    written later, and of ``banned_ops``, which are op packets. ``CSEPass()(module)``
+    returns a PassResult with the new module.
     """
 
     def __init__(self, banned_ops: set[Any] | None = None) -> None:
@@ -57,7 +57,7 @@ class CSEPass(PassBase):
                     continue
                 env[node] = graph.node_copy(node, lambda n: env[n])
                 if node.op == "call_function" and _writes(node):
-                    seen.clear()  # what was read before has other values now
+                    seen.clear()  # values read before have changed
                 continue
             args, kwargs = _mapped((node.args, node.kwargs), env)
             leaves, spec = pytree.tree_flatten((args, kwargs))
@@ -90,7 +90,7 @@ def _hashable(value: Any) -> Any:
 
 
 def _written(nodes: Iterable[Node]) -> set[Node]:
-    """The nodes whose memory some call writes: itself, or through a view."""
+    """The nodes whose memory some call writes, directly or through a view."""
     found: set[Node] = set()
     for node in reversed(list(nodes)):
         target: Any = node.target

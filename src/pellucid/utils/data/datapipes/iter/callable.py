@@ -17,9 +17,10 @@ __all__ = ["CollatorIterDataPipe", "MapperIterDataPipe"]
 class MapperIterDataPipe(IterDataPipe[Any]):
     """``fn(sample)`` of every sample.
 
-    ``input_col`` gives ``fn`` a column, or several, of samples that are tuples, lists
-    or dicts. ``output_col`` says which column the result replaces, -1 behind the last
-    one; without it that is the (first) input column, and other input columns go.
+    With ``input_col``, ``fn`` takes one or several columns of samples that are tuples,
+    lists or dicts. ``output_col`` is the column that the result replaces; -1 appends a
+    column. By default it is the (first) input column, and other input columns are
+    removed.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class MapperIterDataPipe(IterDataPipe[Any]):
 
 @functional_datapipe("collate")
 class CollatorIterDataPipe(MapperIterDataPipe):
-    """Batches as tensors: ``default_collate``, or ``collate_fn``, of every sample."""
+    """Collates every sample by ``default_collate`` or ``collate_fn``."""
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ __all__ = ["SamplerIterDataPipe", "ShufflerIterDataPipe"]
 
 
 class SamplerIterDataPipe(IterDataPipe[Any]):
-    """What a sampler of the pipe gives."""
+    """The samples in the order of a sampler of the pipe."""
 
     def __init__(
         self,
@@ -66,12 +66,12 @@ class ShufflerIterDataPipe(IterDataPipe[Any]):
         self._rng = random.Random()
 
     def set_shuffle(self, shuffle: bool = True) -> ShufflerIterDataPipe:
-        """Switches it on or off."""
+        """Switches shuffling on or off."""
         self._enabled = shuffle
         return self
 
     def set_seed(self, seed: int) -> ShufflerIterDataPipe:
-        """The seed of the next pass."""
+        """Sets the seed of the next pass."""
         self._seed = seed
         return self
 

@@ -1,4 +1,4 @@
-"""Pipes of several pipes, and several pipes of one."""
+"""Pipes that combine several pipes or split one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Joining(IterDataPipe[Any]):
 
 @functional_datapipe("concat")
 class ConcaterIterDataPipe(_Joining):
-    """The samples of all pipes, one pipe after the other."""
+    """Concatenates the samples of all pipes."""
 
     def __iter__(self) -> Iterator[Any]:
         for pipe in self.datapipes:
@@ -67,8 +67,8 @@ class MultiplexerIterDataPipe(_Joining):
 
 
 class _Divided:
-    """The reader of a pipe that several children read: what one has read and others
-    have not waits in a buffer for each.
+    """Reads a pipe for several children: samples that one child has read and others
+    have not are buffered.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class _Divided:
         self.restart()
 
     def restart(self) -> None:
-        """Forgets what was read."""
+        """Clears the buffers."""
         self.round += 1
         self.source: Iterator[Any] | None = None
         self.started: set[int] = set()
@@ -93,7 +93,7 @@ class _Divided:
         self.buffers: list[deque[Any]] = [deque() for _ in range(self.num_instances)]
 
     def begin(self, child: int) -> int:
-        """A child starts to read; if it has read before, all children do so again."""
+        """Starts a child's pass; if it was reading already, restarts all children."""
         if child in self.started:
             if len(self.ended) < self.num_instances:
                 warnings.warn(
@@ -162,7 +162,7 @@ class _ChildDataPipe(IterDataPipe[Any]):
 
 
 class _All:
-    """Every sample goes to every child."""
+    """Passes every sample to every child."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -172,7 +172,7 @@ class _All:
 
 
 class _One:
-    """A sample goes to the child that a function gives; None may be dropped."""
+    """Passes a sample to the child chosen by a function; None may be dropped."""
 
     def __init__(self, count: int, classify: Any, drop_none: bool) -> None:
         self.count, self.classify, self.drop_none = count, classify, drop_none
@@ -221,9 +221,8 @@ def _divided(
 
 @functional_datapipe("fork")
 class ForkerIterDataPipe(IterDataPipe[Any]):
-    """``num_instances`` pipes with the samples of this one. What one has read is
-    buffered for the others, at most ``buffer_size`` samples; ``copy`` is "shallow",
-    "deep" or None.
+    """``num_instances`` pipes with the samples of this one. At most ``buffer_size``
+    samples are buffered for slower readers; ``copy`` is "shallow", "deep" or None.
     """
 
     def __new__(  # type: ignore[misc]
@@ -241,8 +240,8 @@ class ForkerIterDataPipe(IterDataPipe[Any]):
 
 @functional_datapipe("demux")
 class DemultiplexerIterDataPipe(IterDataPipe[Any]):
-    """``num_instances`` pipes: a sample is in the one whose number ``classifier_fn``
-    gives for it. Samples with None are dropped, if ``drop_none`` says so.
+    """``num_instances`` pipes: ``classifier_fn`` returns the number of the pipe for
+    each sample. With ``drop_none``, samples for which it returns None are dropped.
     """
 
     def __new__(  # type: ignore[misc]

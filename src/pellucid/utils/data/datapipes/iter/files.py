@@ -28,7 +28,7 @@ def _length(pipe: Any) -> int:
 
 @functional_datapipe("list_files")
 class FileListerIterDataPipe(IterDataPipe[str]):
-    """The paths of the files in folders, whose names fit one of ``masks``."""
+    """The paths of the files in folders, whose names match one of ``masks``."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class FileOpenerIterDataPipe(IterDataPipe[tuple[str, IO[Any]]]):
 
 @functional_datapipe("read_from_stream")
 class StreamReaderIterDataPipe(IterDataPipe[tuple[str, Any]]):
-    """Pairs of a path and what its file holds, in pieces of ``chunk`` bytes."""
+    """Pairs of a path and its file's contents, in chunks of ``chunk`` bytes."""
 
     def __init__(
         self, datapipe: IterDataPipe[tuple[str, IO[Any]]], chunk: int | None = None

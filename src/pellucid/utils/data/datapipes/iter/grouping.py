@@ -1,4 +1,4 @@
-"""Pipes that put samples together, and take them apart."""
+"""Pipes that group samples, and ungroup them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["BatcherIterDataPipe", "GrouperIterDataPipe", "UnBatcherIterDataPipe"
 
 @functional_datapipe("batch")
 class BatcherIterDataPipe(IterDataPipe[Any]):
-    """Chunks of ``batch_size`` samples; the last one has what is left."""
+    """Batches of ``batch_size`` samples; the last one may be shorter."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class BatcherIterDataPipe(IterDataPipe[Any]):
 
 @functional_datapipe("unbatch")
 class UnBatcherIterDataPipe(IterDataPipe[Any]):
-    """The samples of batches, ``unbatch_level`` levels deep, or -1 for all."""
+    """Flattens batches by ``unbatch_level`` levels, or -1 for all."""
 
     def __init__(self, datapipe: IterDataPipe[Any], unbatch_level: int = 1) -> None:
         self.datapipe, self.unbatch_level = datapipe, unbatch_level
@@ -75,9 +75,9 @@ class UnBatcherIterDataPipe(IterDataPipe[Any]):
 class GrouperIterDataPipe(IterDataPipe[Any]):
     """Chunks of samples with the same ``group_key_fn(sample)``.
 
-    At most ``buffer_size`` samples wait; a group goes on when it has ``group_size``
-    samples, or when the buffer is full and it is the largest. The rest comes at the
-    end, in the order of the keys, unless ``drop_remaining``.
+    At most ``buffer_size`` samples are buffered; a group is emitted when it has
+    ``group_size`` samples, or when the buffer is full and it is the largest. The rest
+    is emitted at the end, in the order of the keys, unless ``drop_remaining``.
     """
 
     def __init__(
@@ -114,7 +114,9 @@ class GrouperIterDataPipe(IterDataPipe[Any]):
         return (key, chunk) if self.keep_key else chunk
 
     def _pop_largest(self, groups: dict[Any, list[Any]]) -> tuple[Any, list[Any]]:
-        """The group that makes room; a group below its guaranteed size is not given."""
+        """Removes the largest group to make room; emitted if it has the guaranteed
+        size.
+        """
         key = max(groups, key=lambda k: len(groups[k]))
         group = groups.pop(key)
         least = self.guaranteed_group_size

@@ -1,4 +1,4 @@
-"""The pipe that leaves samples out."""
+"""The pipe that filters samples."""
 
 from __future__ import annotations
 

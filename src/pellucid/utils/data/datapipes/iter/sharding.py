@@ -1,4 +1,4 @@
-"""The pipe of which each worker or rank reads its part."""
+"""The pipe of which each worker or rank reads a shard."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["SHARDING_PRIORITIES", "ShardingFilterIterDataPipe"]
 
 
 class SHARDING_PRIORITIES(IntEnum):
-    """Who divides the samples first: ranks, then workers."""
+    """The priority of sharding: ranks first, then workers."""
 
     DEFAULT = 1
     DISTRIBUTED = 2
@@ -23,7 +23,7 @@ class SHARDING_PRIORITIES(IntEnum):
 
 @functional_datapipe("sharding_filter")
 class ShardingFilterIterDataPipe(IterDataPipe[Any]):
-    """Every n-th sample, as ``apply_sharding`` says; all of them before."""
+    """Every n-th sample after ``apply_sharding``; all samples before it."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class ShardingFilterIterDataPipe(IterDataPipe[Any]):
         instance_id: int,
         sharding_group: SHARDING_PRIORITIES = SHARDING_PRIORITIES.DEFAULT,
     ) -> None:
-        """This reader is number ``instance_id`` of ``num_of_instances``."""
+        """Makes this the reader ``instance_id`` of ``num_of_instances``."""
         if instance_id >= num_of_instances:
             raise ValueError(
                 f"instance_id({instance_id}) should be smaller than "

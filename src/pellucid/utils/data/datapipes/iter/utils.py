@@ -13,8 +13,8 @@ __all__ = ["IterableWrapperIterDataPipe"]
 
 
 class IterableWrapperIterDataPipe(IterDataPipe[Any]):
-    """The samples of an iterable, of which each pass reads a deep copy: what the pass
-    changes is as before in the next one. ``deepcopy=False`` reads the iterable itself.
+    """The samples of an iterable. Each pass reads a deep copy, so that in-place changes
+    do not affect later passes. ``deepcopy=False`` reads the iterable itself.
     """
 
     def __init__(self, iterable: Iterable[Any], deepcopy: bool = True) -> None:

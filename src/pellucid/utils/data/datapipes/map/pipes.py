@@ -1,4 +1,4 @@
-"""The pipes that are indexed."""
+"""Indexed pipes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _same(item: Any) -> Any:
 
 @functional_datapipe("map")
 class MapperMapDataPipe(MapDataPipe[Any]):
-    """``fn(item)`` of the item at an index."""
+    """Applies ``fn`` to the item at an index."""
 
     def __init__(self, datapipe: Any, fn: Callable[[Any], Any] = _same) -> None:
         _check_unpickable_fn(fn)
@@ -59,7 +59,7 @@ class MapperMapDataPipe(MapDataPipe[Any]):
 
 @functional_datapipe("batch")
 class BatcherMapDataPipe(MapDataPipe[DataChunk]):
-    """Chunks of ``batch_size`` items; the last one has what is left."""
+    """Batches of ``batch_size`` items; the last one may be shorter."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class _Joining(MapDataPipe[Any]):
 
 @functional_datapipe("concat")
 class ConcaterMapDataPipe(_Joining):
-    """The items of all pipes, one pipe after the other."""
+    """Concatenates the items of all pipes."""
 
     def __getitem__(self, index: int) -> Any:
         left = index
@@ -132,12 +132,12 @@ class ShufflerIterDataPipe(IterDataPipe[Any]):
         self._rng = random.Random()
 
     def set_shuffle(self, shuffle: bool = True) -> ShufflerIterDataPipe:
-        """Switches it on or off."""
+        """Switches shuffling on or off."""
         self._enabled = shuffle
         return self
 
     def set_seed(self, seed: int) -> ShufflerIterDataPipe:
-        """The seed of the next pass."""
+        """Sets the seed of the next pass."""
         self._seed = seed
         return self
 
@@ -148,7 +148,7 @@ class ShufflerIterDataPipe(IterDataPipe[Any]):
                 self._seed = int(pellucid.empty((), dtype=pellucid.int64).random_())
             self._rng.seed(self._seed)
             self._seed = None
-            # From the end, as PyTorch takes them: the same order for a seed.
+            # From the end, as PyTorch does: equal seeds give equal orders.
             order = reversed(self._rng.sample(self.indices, len(self.indices)))
         for index in order:
             yield self.datapipe[index]

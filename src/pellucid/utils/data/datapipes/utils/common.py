@@ -1,4 +1,4 @@
-"""What pipes share: checks of functions, files of folders."""
+"""Helpers of pipes: checks of functions, files of folders."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["get_file_binaries_from_pathnames", "get_file_pathnames_from_root"]
 
 
 def _check_unpickable_fn(fn: Callable[..., Any]) -> None:
-    """Warns of a lambda: workers that are spawned could not be sent it."""
+    """Warns about a lambda, which cannot be pickled for spawned workers."""
     if not callable(fn):
         raise TypeError(f"A callable function is expected, but got {type(fn)}")
     if getattr(fn, "__name__", "") == "<lambda>":
@@ -31,7 +31,7 @@ def _check_unpickable_fn(fn: Callable[..., Any]) -> None:
 
 
 def match_masks(name: str, masks: str | list[str]) -> bool:
-    """Whether a name fits one of the patterns; any fits none of them."""
+    """Whether a name matches one of the patterns, or there are no patterns."""
     if not masks:
         return True
     given = [masks] if isinstance(masks, str) else masks
@@ -45,7 +45,7 @@ def get_file_pathnames_from_root(
     abspath: bool = False,
     non_deterministic: bool = False,
 ) -> Iterator[str]:
-    """The files of a folder whose names fit; in order, unless told otherwise."""
+    """The files of a folder whose names match, sorted by default."""
     if os.path.isfile(root):
         path = os.path.abspath(root) if abspath else root
         if match_masks(os.path.basename(path), masks):
@@ -71,5 +71,5 @@ def get_file_binaries_from_pathnames(
     for path in pathnames:
         if not isinstance(path, str):
             raise TypeError(f"Expected string type for pathname, but got {type(path)}")
-        # Whoever reads the pair closes the file.
+        # The reader of the pair closes the file.
         yield path, open(path, mode, encoding=encoding)  # noqa: SIM115
