@@ -428,6 +428,56 @@ def test_the_table_of_the_engine_says_the_same():
     assert stated == {name: uses - {name} for name, uses in tops.items()}
 
 
+STATED = re.compile(r"^May import: (nothing|[^.]+)\.\n\Z", re.MULTILINE)
+READMES = [
+    (package, readme.parent.relative_to(SOURCES / package).as_posix(), readme)
+    for package in RULES
+    for readme in sorted((SOURCES / package).rglob("README.md"))
+]
+# No folder of these has modules of its own that a rule is about.
+WITHOUT_RULES = {".", "include/pellucid/torch"}
+
+
+def stated_imports(text):
+    """The names of the last line of a README, ``May import``; None without it."""
+    stated = STATED.search(text)
+    if stated is None:
+        return None
+    listed = " ".join(stated[1].split())
+    names = set() if listed == "nothing" else set(listed.split(", "))
+    bare = {name.strip("`") for name in names if re.fullmatch("`[^`]+`", name)}
+    engine = {"pellucid_compiler"} if "the engine" in names else set()
+    assert len(bare) + len(engine) == len(names), stated[0]
+    return bare | engine
+
+
+def shortened(uses, stated):
+    """The folders of a rule, those below ``a`` as ``a/*`` where the README says so."""
+    short = [name.removesuffix("*") for name in stated if name.endswith("/*")]
+    return {next((f"{s}*" for s in short if use.startswith(s)), use) for use in uses}
+
+
+@pytest.mark.parametrize(
+    ("package", "folder", "readme"), READMES, ids=lambda value: str(value)[-40:]
+)
+def test_a_readme_says_what_its_folder_may_import(package, folder, readme):
+    stated = stated_imports(readme.read_text())
+    if folder in WITHOUT_RULES:
+        assert stated is None
+    else:
+        assert stated == shortened(RULES[package][folder], stated)
+
+
+def test_a_line_of_a_readme_is_read_whole():
+    text = "# a\n\nMay import: `b`, `nn/*`,\nthe engine.\n"
+    assert stated_imports(text) == {"b", "nn/*", "pellucid_compiler"}
+    uses = {"b", "nn/utils", "nn/modules", "nn"}
+    assert shortened(uses, {"b", "nn/*"}) == {"b", "nn/*", "nn"}
+    assert stated_imports("May import: `b`.\nMore.\n") is None
+    with pytest.raises(AssertionError):
+        stated_imports("May import: `b` and `c`.\n")
+
+
 @pytest.mark.parametrize("name", sorted(BASE))
 def test_what_everything_uses_uses_nothing_above(name):
     assert uses_of_rooms("pellucid")[name] <= BASE
