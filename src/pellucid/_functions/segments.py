@@ -1,4 +1,5 @@
-"""``segment_reduce`` by the name that libraries call.
+"""``segment_reduce`` by the name that libraries call. It is no alias of the declaration
+(``composites/segments.py``), since PyTorch has no op of the name, only the function.
 
 Imported lazily.
 """

@@ -1,4 +1,6 @@
-"""Questions about tensors that programs ask rarely; for none of them is there an op.
+"""Questions about tensors that programs ask rarely. Where ``torch.ops`` has an op of
+the name (``composites/queries.py``), the function does not dispatch: it reads the
+tensor.
 
 Imported lazily.
 """
