@@ -1,6 +1,6 @@
-"""``torch._C._functorch``: questions about the tensors of function transforms.
+"""``torch._C._functorch``: queries about tensors of function transforms.
 
-Libraries ask them while a transform runs. Read ``func/_levels.py``.
+Called by libraries while a transform runs. Read ``func/_levels.py``.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def maybe_get_bdim(tensor: Any) -> int:
 
 
 def get_unwrapped(tensor: Tensor) -> Tensor:
-    """What the outermost wrapper holds; RuntimeError for a plain tensor."""
+    """The tensor inside the outermost wrapper; RuntimeError for a plain tensor."""
     found = unwrap(tensor)
     if found is None:
         raise RuntimeError("get_unwrapped: the tensor belongs to no transform")

@@ -1,8 +1,8 @@
-"""What PyTorch's composites and their derivatives are made of: ``linear`` is ``addmm``.
+"""Decompositions of PyTorch's composites and derivatives: ``linear`` is ``addmm``.
 
-Where ``__torch_dispatch__`` watches, composites run as these ops, above autograd, and
-derivatives as the ops that PyTorch computes them by: policies and counters name those.
-Elsewhere nothing of this runs. Which ops they are the declarations say
+Under ``__torch_dispatch__``, composites run as these ops, above autograd, and
+derivatives as PyTorch's ops for them, which policies and counters refer to. Otherwise
+none of this runs. The declarations define the ops
 (``pellucid_compiler/declare/seen.py``). The runtime
 (``runtime/python/dispatch_protocol.cpp``) imports this before the first tensor or mode
 is watched. Read next: registry.py, derivatives.py.

@@ -1,13 +1,13 @@
 """Core ATen: PyTorch's small set of ops, which other compilers implement, and the table
-that brings programs there.
+of decompositions into it.
 
-Which ops are of the set their declarations say (``core=``). The others are what they
-are declared as: a pointwise op the scalar ops that its traced function consists of
-(``emitted.py``), an op of loops what its Graph says (``graphs.py``), a composite its
-body, an overload of the same arguments (``where.ScalarOther``) the op that it calls.
-Where that would be long or nothing is traced, a declaration gives a body (``core_as``).
-A recurrent layer runs step by step, where its length is a number. Other scans, scatters
-and library routines stay.
+Declarations mark the ops of the set (``core=``). Others are decomposed by their
+declarations: a pointwise op into the scalar ops of its traced function
+(``emitted.py``), an op of loops by its Graph (``graphs.py``), a composite into its
+body, an overload of the same arguments (``where.ScalarOther``) into the op that it
+calls. If that would be long or nothing is traced, the declaration has a body
+(``core_as``). A recurrent layer runs step by step, where its length is a number. Other
+scans, scatters and library routines stay.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _Rule = Callable[..., Any]
 
 
 class _Trace(threading.local):
-    """The ops that this thread is taking apart."""
+    """The ops that this thread is decomposing."""
 
     def __init__(self) -> None:
         self.running: set[OpOverload] = set()

@@ -78,7 +78,7 @@ _settings = {"deterministic": False, "warn_only": False, "precision": "highest"}
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Remembers the wish; every algorithm is deterministic anyway."""
+    """Stores the setting; every algorithm is deterministic anyway."""
     _settings.update(deterministic=mode, warn_only=warn_only)
 
 
@@ -93,7 +93,7 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Remembers the wish; float32 products are always computed in float32."""
+    """Stores the setting; float32 products are always computed in float32."""
     if precision not in ("highest", "high", "medium"):
         raise RuntimeError(
             f"unknown precision {precision!r}: expected 'highest', 'high' or 'medium'"
@@ -102,16 +102,16 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """What `set_float32_matmul_precision` was told."""
+    """The setting of `set_float32_matmul_precision`."""
     return str(_settings["precision"])
 
 
 def get_num_interop_threads() -> int:
-    """1: ops do not run beside each other."""
+    """1: ops do not run concurrently."""
     return 1
 
 
 def set_num_interop_threads(count: int) -> None:
-    """Accepts any positive number; ops do not run beside each other."""
+    """Accepts any positive number; ops do not run concurrently."""
     if count < 1:
         raise RuntimeError(f"expected a positive number of threads, not {count}")

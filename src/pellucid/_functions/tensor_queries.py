@@ -1,6 +1,5 @@
-"""Questions about tensors that programs ask rarely. Where ``torch.ops`` has an op of
-the name (``composites/queries.py``), the function does not dispatch: it reads the
-tensor.
+"""Rarely used queries about tensors. ``torch.ops`` has ops of some of the names
+(``composites/queries.py``); these functions do not dispatch to them.
 
 Imported lazily.
 """
@@ -38,11 +37,11 @@ def is_distributed(input: Tensor) -> bool:
 
 @offered.runtime_value
 def _get_default_device() -> str:
-    """What libraries ask ``torch._C``: the type of the device that factories use."""
+    """For libraries, in ``torch._C``: the type of the default device of factories."""
     return str(pellucid.get_default_device().type)
 
 
 @offered.runtime_value
 def _is_alias_of(first: Tensor, second: Tensor) -> bool:
-    """What libraries ask ``torch._C``: whether two tensors have one storage."""
+    """For libraries, in ``torch._C``: whether two tensors share a storage."""
     return first.untyped_storage()._cdata == second.untyped_storage()._cdata

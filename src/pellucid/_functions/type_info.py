@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 
 def _row_of(dtype: Any) -> Any:
-    """What the table of dtypes says of ``dtype``; None for what is not a dtype."""
-    # Read at the first question: importing the table takes longer than asking it.
+    """The row of ``dtype`` in the table of dtypes; None if it is not a dtype."""
+    # Imported at first use: importing the table is slow.
     from pellucid_compiler.abi.dtypes import BY_NAME
 
     if not isinstance(dtype, _C.dtype):

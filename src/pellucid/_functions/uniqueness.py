@@ -1,4 +1,4 @@
-"""Sets of values: unique. Which results there are depends on what a call asks."""
+"""``unique`` and ``unique_consecutive``, whose results depend on the arguments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """The different elements in order; which of them each is, and how often it occurs.
+    """The distinct elements in order; the index of each element among them, and counts.
 
     Along ``dim`` whole slices are compared.
     """
@@ -44,7 +44,7 @@ def unique_consecutive(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """``input`` without elements (slices along ``dim``) that equal the one before."""
+    """``input`` without elements (slices along ``dim``) that equal the previous one."""
     op = _C._op_named("unique_consecutive")
     found = op(input, return_inverse, return_counts, dim)
     parts = found[: 1 + return_inverse]

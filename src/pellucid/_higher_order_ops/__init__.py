@@ -12,4 +12,4 @@ __all__ = ["associative_scan", "cond", "map", "scan", "while_loop"]
 
 @offered.into("_ops.higher_order")
 def register_library() -> None:
-    """Nothing more: the modules that are imported above register their ops."""
+    """Does nothing: the modules imported above register their ops."""

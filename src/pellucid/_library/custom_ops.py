@@ -98,7 +98,7 @@ class CustomOpDef:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._opoverload(*args, **kwargs)
 
-    # ---------------------------------------------------------------- what more is said
+    # ---------------------------------------------------------------- registrations
 
     def register_autograd(
         self, backward: _Kernel, /, *, setup_context: _Kernel | None = None

@@ -1,4 +1,4 @@
-"""What a function given to ``register_fake`` may use while it runs: ``get_ctx``.
+"""``get_ctx``: the context of functions given to ``register_fake``.
 
 Whoever runs ops on tensors without data and knows symbolic sizes (a FakeTensorMode)
 sets the context by ``use_context``. Used by ``custom_ops.py`` and ``register.py``.
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 
 class FakeContext(Protocol):
-    """What ``get_ctx`` gives."""
+    """The interface of ``get_ctx``'s result."""
 
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> Any:
         """A size that only the data tells, within the given range."""

@@ -1,4 +1,4 @@
-"""``Library``: what adds ops and kernels to the dispatcher, and takes them back.
+"""``Library``: adds ops and kernels to the dispatcher, and removes them.
 
 Public through ``library.py``; ``custom_ops.py`` builds on it.
 """
@@ -68,7 +68,7 @@ _WAITING: defaultdict[str, list[_Kernel]] = defaultdict(list)
 
 @dataclass
 class _Holdings:
-    """What a library added; given back when it ends."""
+    """The registrations of a library, removed at its end."""
 
     kernels: list[_Kernel] = field(default_factory=list)
     ops: list[str] = field(default_factory=list)
@@ -227,7 +227,7 @@ class Library:
         self._held.kernels.append(kernel)
 
     def _destroy(self) -> None:
-        """Takes back the ops and kernels that the library added."""
+        """Removes the ops and kernels that the library added."""
         self._held.release()
 
 

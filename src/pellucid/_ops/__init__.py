@@ -61,7 +61,7 @@ class OpOverload(_C._OpOverloadBase):
 
     @property
     def op(self) -> Callable[..., Any]:
-        """What a call runs: the overload itself."""
+        """The callable of the op: the overload itself."""
         return self
 
     @cached_property
@@ -77,7 +77,7 @@ class OpOverload(_C._OpOverloadBase):
 
     @property
     def tags(self) -> list[Tag]:
-        """What is known of the op."""
+        """The tags of the op."""
         if self._full_name in TAGS_OF_LIBRARIES:
             return list(TAGS_OF_LIBRARIES[self._full_name])
         _, declared = _C._op_facts(self._full_name)
@@ -139,7 +139,7 @@ def _named_overload(full_name: str) -> Any:
 
 @documented_by_declarations
 class OpOverloadPacket:
-    """The overloads of one op name, as attributes; a call takes the first that fits."""
+    """The overloads of one op name, as attributes; a call selects the first match."""
 
     def __init__(self, name: str, overloads: dict[str, Any]) -> None:
         self._qualified_op_name = name

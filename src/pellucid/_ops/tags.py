@@ -1,4 +1,4 @@
-"""``torch.Tag``: what is known of ops without running them.
+"""``torch.Tag``: properties of ops.
 
 Used by ``_ops/__init__.py``.
 """

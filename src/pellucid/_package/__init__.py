@@ -1,1 +1,1 @@
-"""How the package is put together: names, lazy imports, what its parts share."""
+"""The assembly of the package: op callables, lazy imports, shared helpers."""

@@ -1,7 +1,7 @@
-"""What the module of an accelerator answers where the machine has none of its kind.
+"""The module of an accelerator that the machine does not have.
 
-Questions are answered, what only frees or seeds does nothing, and what needs a device
-raises. ``cuda``, ``xpu`` and ``mtia`` are made of it.
+Queries return empty values, functions that free or seed do nothing, and functions that
+need a device raise. ``cuda``, ``xpu`` and ``mtia`` are built from it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Puts the op callables where Python looks for them.
+"""Binds the op callables to modules and the Tensor class.
 
 The runtime makes one callable per public name from the op table; the table says which
 module each belongs to. Called once by ``pellucid/__init__.py``.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class AcceleratorError(RuntimeError):
-    """What a device reports; no device does here."""
+    """An error reported by a device; never raised here."""
 
 
 class OutOfMemoryError(RuntimeError):

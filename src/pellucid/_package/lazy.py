@@ -1,11 +1,11 @@
-"""Submodules and functions that are imported when they are first used.
+"""Submodules and functions that are imported at first use.
 
 They are in the package's dict from the start. A module-level ``__getattr__`` would do
 the same with less, but the interpreter then reads every attribute of the package the
 slow way: 50 ns of each ``torch.add(...)``.
 
-A lazy module is the module itself, not executed yet: whoever holds it, by
-``from pellucid import nn`` for one, holds what ``import pellucid.nn`` gives. The import
+A lazy module is the module object itself, not executed yet: ``from pellucid import nn``
+returns the same object as ``import pellucid.nn``. The import
 system executes it, with its locks; the finder only makes it use the object that is
 there. A lazy value takes the place of a function or class until its module is imported.
 Called by ``lazy_exports.py``, which names what is lazy.
@@ -103,7 +103,7 @@ class _LazyFinder:
 
 
 class LazyValue:
-    """Takes the place of ``name`` of a submodule until it is used."""
+    """A placeholder for ``name`` of a submodule until it is used."""
 
     def __init__(
         self, namespace: dict[str, Any], module: str, name: str, is_overridable: bool

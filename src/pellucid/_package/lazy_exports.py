@@ -1,4 +1,4 @@
-"""Binds the names of the package that are imported when they are first used.
+"""Binds the names of the package that are imported at first use.
 
 ``pellucid/__init__.py`` calls ``bind_lazy``; importing the modules with the package
 would take longer than the package itself. Which names there are is read off the modules

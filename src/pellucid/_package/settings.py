@@ -1,4 +1,4 @@
-"""Switches of the package that few programs set, and what it is built with.
+"""Rarely used settings of the package, and facts about the build.
 
 Imported lazily (``pellucid/__init__.py``).
 """
@@ -15,7 +15,7 @@ import pellucid
 from pellucid import _C
 from pellucid._package.calls import offered
 
-# What the runtime brings itself: linear algebra, products, threads, transforms.
+# Libraries that the runtime replaces: linear algebra, products, threads, transforms.
 has_lapack = has_openmp = has_spectral = offered.value(True)
 has_mkl = offered.value(False)
 
@@ -62,7 +62,7 @@ def get_device_module(device: Any = None) -> Any:
 
 @offered.function
 def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
-    """Switch ``autograd.detect_anomaly`` on or off for good."""
+    """Switches anomaly mode on or off permanently."""
     _C._set_anomaly(mode, check_nan)
 
 
@@ -85,8 +85,8 @@ _warns_always = False
 
 @offered.function
 def set_flush_denormal(mode: bool) -> bool:
-    """Let numbers too small for a normal exponent count as 0, on this thread and on
-    those that work for it; whether the processor can.
+    """Flushes denormal numbers to 0, on this thread and its workers; returns whether
+    the processor supports it.
 
     Where values fade, as in decaying states, arithmetic on them may take twenty times
     as long. Example: ``torch.set_flush_denormal(True)``.
@@ -96,7 +96,7 @@ def set_flush_denormal(mode: bool) -> bool:
 
 @offered.function
 def init_num_threads() -> None:
-    """Nothing: the threads are there when they are needed."""
+    """Does nothing: threads are started on demand."""
 
 
 @offered.function

@@ -119,16 +119,16 @@ class Stream:
         return False
 
     def synchronize(self) -> None:
-        """Returns when its work is done, and raises what failed."""
+        """Waits until its work is done, and raises errors."""
         if self._queues:
             self.record_event().synchronize()
 
     def wait_event(self, event: Event) -> None:
-        """What the stream gets from now on follows the event."""
+        """Makes later work of the stream wait for the event."""
         event.wait(self)
 
     def wait_stream(self, other: Stream) -> None:
-        """What the stream gets from now on follows all of the other one's work."""
+        """Makes later work of the stream wait for the other stream."""
         if other._queues:
             self.wait_event(other.record_event())
 
@@ -170,10 +170,10 @@ class Stream:
 
 @offered.value
 class Event:
-    """A mark in a stream of ``device``; two of them measure the time between.
+    """An event in a stream of ``device``; two events measure the time between them.
 
-    The CPU has no such marks: ``record`` raises RuntimeError there, and ``query``,
-    ``wait`` and ``synchronize`` answer that nothing is left to be done.
+    The CPU has no events: ``record`` raises RuntimeError there, and for ``query``,
+    ``wait`` and ``synchronize`` all work is done.
     """
 
     def __init__(
@@ -192,7 +192,7 @@ class Event:
         self._queues = self.device.type not in _HOST and _C._has_streams(self.device)
 
     def record(self, stream: Stream | None = None) -> None:
-        """Marks the present end of the stream."""
+        """Records the event at the current end of the stream."""
         from time import perf_counter_ns
 
         _refuse_events(self.device)
@@ -217,11 +217,11 @@ class Event:
         return self._queues and self._recorded_at is not None
 
     def query(self) -> bool:
-        """Whether what the event marks is done."""
+        """Whether the work before the event is done."""
         return not self._is_marked() or _C._event_is_done(self.device, self.event_id)
 
     def wait(self, stream: Stream | None = None) -> None:
-        """What ``stream``, or the current one, gets from now on follows the event."""
+        """Makes later work of ``stream``, or of the current one, wait for the event."""
         if self._is_marked():
             place, number = self._stream_of(stream)
             if place != self.device:
@@ -230,7 +230,7 @@ class Event:
         return None
 
     def synchronize(self) -> None:
-        """Returns when what the event marks is done, and raises what failed."""
+        """Waits for the work before the event, and raises its errors."""
         if self._is_marked():
             _C._finish_event(self.device, self.event_id)
 

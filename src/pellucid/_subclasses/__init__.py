@@ -1,4 +1,4 @@
-"""``torch._subclasses``: tensors without data that traces run programs with."""
+"""``torch._subclasses``: fake tensors, for tracing."""
 
 from __future__ import annotations
 

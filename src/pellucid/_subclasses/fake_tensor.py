@@ -29,21 +29,21 @@ __all__ = [
 
 
 class UnsupportedFakeTensorException(RuntimeError):
-    """A kind of tensor that has no fake form."""
+    """Raised for a kind of tensor that has no fake form."""
 
 
 class DynamicOutputShapeException(RuntimeError):
-    """The op's result has a shape that depends on values."""
+    """Raised if the shape of an op's result depends on values."""
 
     def __init__(self, func: Any) -> None:
         super().__init__(
-            f"{func} gives a shape that depends on values, which fake tensors lack"
+            f"{func} has a shape that depends on values, which fake tensors lack"
         )
         self.func = func
 
 
 class DataDependentOutputException(RuntimeError):
-    """The op gives a number that depends on values."""
+    """Raised if an op returns a number that depends on values."""
 
     def __init__(self, func: Any) -> None:
         super().__init__(
@@ -84,7 +84,7 @@ class FakeTensor(Tensor):
 
     @property
     def fake_device(self) -> Any:
-        """The device that it says it is on."""
+        """The device of the real tensor."""
         return self.device
 
     @property  # type: ignore[misc]
@@ -233,7 +233,7 @@ class FakeTensorMode(TorchDispatchMode):
     def dispatch(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        """Run an op on the meta tensors of its arguments."""
+        """Runs an op on the meta tensors of its arguments."""
         kwargs = dict(kwargs or {})
         found: dict[int, FakeTensor] = {}
         devices: list[Any] = []

@@ -1,1 +1,3 @@
-"""What makes ``import torch`` find Pellucid: a finder, and a distribution of torch."""
+"""Makes ``import torch`` find Pellucid: an import finder, and a distribution of
+torch.
+"""

@@ -1,4 +1,4 @@
-"""The alias in an environment: its files copied in, listed in RECORD, and taken away.
+"""Installs and removes the alias in an environment: its files, listed in RECORD.
 
 Called by ``__main__.py``.
 """
@@ -23,11 +23,11 @@ _INFO = f"torch-{api}.dist-info"
 
 
 class Refused(Exception):
-    """Why nothing was done."""
+    """The reason why nothing was done."""
 
 
 def place() -> Path:
-    """Where the environment's own packages are."""
+    """The site-packages folder of the environment."""
     return Path(sysconfig.get_paths()["purelib"])
 
 
@@ -45,7 +45,7 @@ def torch_distributions() -> list[Distribution]:
 
 
 def real_torch() -> str | None:
-    """Where PyTorch itself is, if it is here."""
+    """The folder of PyTorch itself, if it is installed."""
     places = [entry for entry in sys.path if entry and Path(entry) != SITE]
     for found in torch_distributions():
         if not is_alias(found):

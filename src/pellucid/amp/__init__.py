@@ -1,7 +1,7 @@
 """Mixed precision: regions that compute products in half precision, loss scaling.
 
-``with torch.autocast("cpu"):`` computes products in bfloat16 and what is delicate in
-float32. Read next: autocast_mode.py, grad_scaler.py.
+``with torch.autocast("cpu"):`` computes products in bfloat16 and numerically sensitive
+ops in float32. Read next: autocast_mode.py, grad_scaler.py.
 """
 
 from pellucid.amp.autocast_mode import autocast as autocast

@@ -1,7 +1,7 @@
-"""``autocast`` regions: products in half precision, delicate ops in float32.
+"""``autocast`` regions: products in half precision, sensitive ops in float32.
 
-Which ops cast their operands their declarations say (``autocast=``), by PyTorch's rules
-for the CPU; the runtime does it, above function transforms and autograd, so that
+The declarations of ops define which cast their operands (``autocast=``), by PyTorch's
+rules for the CPU. The runtime casts above function transforms and autograd, so that
 gradients pass through the casts (``runtime/composite/autocast.h``). A loss that is
 composed of other ops, such as ``triplet_margin_loss``, stays in the dtype of its
 operands.
@@ -100,10 +100,10 @@ class autocast:
         return inside  # type: ignore[return-value]
 
 
-# What a region does, for libraries that do it themselves
+# The parts of a region, for libraries that call them directly
 
 _thread = threading.local()
-# What a region of a device that is not there would compute in.
+# The default dtype of regions of unavailable devices.
 _dtypes_of_absent_devices: dict[str, DType] = {}
 
 
@@ -145,7 +145,7 @@ def get_autocast_dtype(device_type: str) -> DType:
 
 @offered.value
 def set_autocast_dtype(device_type: str, dtype: DType) -> None:
-    """What ``get_autocast_dtype`` gives and regions without a dtype compute in."""
+    """Sets the default dtype of regions, which ``get_autocast_dtype`` returns."""
     if device_type == "cpu":
         enabled, _, caches_casts = _C._autocast_state()
         _C._set_autocast(enabled, dtype, caches_casts)
@@ -173,14 +173,14 @@ def clear_autocast_cache() -> None:
 
 @offered.value
 def autocast_increment_nesting() -> int:
-    """Count a region that begins; how many there are then."""
+    """Enters a region; returns the nesting depth."""
     _thread.depth = getattr(_thread, "depth", 0) + 1
     return int(_thread.depth)
 
 
 @offered.value
 def autocast_decrement_nesting() -> int:
-    """Count a region that ends; how many are left."""
+    """Leaves a region; returns the nesting depth."""
     _thread.depth -= 1
     return int(_thread.depth)
 

@@ -1,4 +1,4 @@
-"""``GradScaler``: losses multiplied, so that gradients of half floats do not vanish."""
+"""``GradScaler``: scales losses, so that half-precision gradients do not underflow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pellucid._package.calls import offered
 
 
 class OptState(Enum):
-    """What was done with an optimizer's gradients since the last ``update``."""
+    """The state of an optimizer's gradients since the last ``update``."""
 
     READY = 0
     UNSCALED = 1
@@ -126,7 +126,7 @@ class GradScaler:
         return optimizer.step(*args, **kwargs)
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
-        """Adapt the scale to what the steps since the last call met, or set it."""
+        """Adapts the scale to overflow in the steps since the last call, or sets it."""
         if not self._enabled:
             return
         if new_scale is not None:
@@ -160,27 +160,27 @@ class GradScaler:
         return self._enabled
 
     def get_growth_factor(self) -> float:
-        """What the scale grows by."""
+        """The growth factor of the scale."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
-        """Set what the scale grows by."""
+        """Sets the growth factor of the scale."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
-        """What the scale shrinks by."""
+        """The backoff factor of the scale."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
-        """Set what the scale shrinks by."""
+        """Sets the backoff factor of the scale."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
-        """After how many steps without overflow the scale grows."""
+        """The number of steps without overflow after which the scale grows."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
-        """Set after how many steps without overflow the scale grows."""
+        """Sets the number of steps without overflow after which the scale grows."""
         self._growth_interval = new_interval
 
     def state_dict(self) -> dict[str, Any]:

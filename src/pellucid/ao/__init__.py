@@ -9,7 +9,7 @@ __all__ = ["nn", "quantization"]
 
 
 def __getattr__(name: str) -> ModuleType:
-    """A submodule, imported when it is first used: ops need ``_quantized`` alone."""
+    """Imports a submodule at first use: ops only need ``_quantized``."""
     if name in __all__:
         return import_module(f"pellucid.ao.{name}")
     raise AttributeError(f"module 'pellucid.ao' has no attribute {name!r}")

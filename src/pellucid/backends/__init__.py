@@ -1,4 +1,4 @@
-"""What the machine's libraries can do, for programs that ask before they choose."""
+"""Queries and settings of backend libraries."""
 
 from pellucid.backends import (
     cpu,

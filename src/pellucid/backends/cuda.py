@@ -1,4 +1,4 @@
-"""CUDA: not built. Its switches can be set and read; nothing looks at them."""
+"""CUDA: not built. Its switches can be set and read; they have no effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""cuDNN: absent. Its switches can be set and read; nothing looks at them."""
+"""cuDNN: absent. Its switches can be set and read; they have no effect."""
 
 from __future__ import annotations
 

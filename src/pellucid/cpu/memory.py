@@ -1,8 +1,8 @@
-"""``torch.cpu.memory``: the questions of ``torch.cuda.memory`` about the CPU's memory.
+"""``torch.cpu.memory``: the functions of ``torch.cuda.memory`` for the CPU's memory.
 
-Answers are those of the caching allocator: bytes of live blocks, rounded to their size
-classes, and what it took from the system. A program that asks
-``torch.get_device_module(device)`` gets the same names for every device.
+Values are those of the caching allocator: bytes of live blocks, rounded to their size
+classes, and memory reserved from the system. ``torch.get_device_module(device)`` has
+the same names for every device.
 """
 
 from __future__ import annotations
@@ -151,15 +151,15 @@ def _dump_snapshot(filename: str = "dump_snapshot.pickle") -> None:
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Let peaks begin again at what is live now."""
+    """Resets peaks to the live memory."""
     _C._reset_memory_peaks()
 
 
 def reset_accumulated_memory_stats(device: Any = None) -> None:
-    """Let the counts of blocks taken and given begin again at 0."""
+    """Resets the counts of allocated and freed blocks to 0."""
     _before.update(_C._memory_statistics())
 
 
 def empty_cache() -> None:
-    """Give free memory that is cached back to the system."""
+    """Returns cached free memory to the system."""
     _C._empty_cache()

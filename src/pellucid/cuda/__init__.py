@@ -29,9 +29,9 @@ class DeferredCudaCallError(Exception):
     """An error of a call that waited for the device."""
 
 
-Event = _absent.type_that_refuses("Event", "A mark in the work of a device.")
-Stream = _absent.type_that_refuses("Stream", "A queue of a device.")
-ExternalStream = _absent.type_that_refuses("ExternalStream", "A queue of another's.")
+Event = _absent.type_that_refuses("Event", "An event in a device's queue.")
+Stream = _absent.type_that_refuses("Stream", "A device's queue of work.")
+ExternalStream = _absent.type_that_refuses("ExternalStream", "An external queue.")
 CUDAGraph = _absent.type_that_refuses("CUDAGraph", "Recorded work of a device.")
 graph = _absent.type_that_refuses("graph", "The recording of work.")
 MemPool = _absent.type_that_refuses("MemPool", "Memory apart from the allocator's.")

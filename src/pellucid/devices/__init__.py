@@ -1,7 +1,7 @@
-"""Backends: devices written in Python, and the twin, which finds stray reads.
+"""Device backends written in Python, and the twin, which detects stray accesses.
 
-A backend has memory; what it does not launch runs on the CPU over copies of its
-operands. ``docs/devices.md`` has an example that runs.
+A backend provides memory; kernels that it does not launch run on the CPU over copies of
+the operands. ``docs/devices.md`` has an example that runs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _POOLS = ("none", "best_fit", "first_fit", "size_classes")
 
 
 class Backend:
-    """What a kind of devices is: subclass it, and pass an object to :func:`register`.
+    """A type of devices: subclass it, and pass an object to :func:`register`.
 
     ``name`` is the type in ``torch.device(name)``; ``count`` the number of devices. An
     address is any positive int; the runtime adds offsets to it and never reads there.
@@ -75,7 +75,7 @@ class Backend:
         raise NotImplementedError(f"{type(self).__name__} has no allocate()")
 
     def release(self, device: int, address: int, nbytes: int) -> None:
-        """Takes back what ``allocate`` gave. Not called while the process ends."""
+        """Frees memory from ``allocate``. Not called while the process ends."""
         raise NotImplementedError(f"{type(self).__name__} has no release()")
 
     def to_host(self, device: int, address: int, into: memoryview) -> None:
@@ -95,26 +95,26 @@ class Backend:
         return NotImplemented
 
     def synchronize(self, device: int) -> None:
-        """Waits until all that was started on the device is done."""
+        """Waits until all work on the device is done."""
 
     def new_stream(self, device: int) -> int:
-        """The number of a new stream, above 0, which every device has."""
+        """The number of a new stream; 0 is every device's default stream."""
         raise NotImplementedError(f"{type(self).__name__} has no new_stream()")
 
     def record(self, device: int, stream: int) -> int:
-        """An event, any number from 0, at the present end of the stream."""
+        """Records an event, any number from 0, at the current end of the stream."""
         raise NotImplementedError(f"{type(self).__name__} has no record()")
 
     def wait(self, device: int, stream: int, event: int) -> None:
-        """What the stream gets from now on follows the event."""
+        """Makes later work of the stream wait for the event."""
         raise NotImplementedError(f"{type(self).__name__} has no wait()")
 
     def is_done(self, device: int, event: int) -> bool:
-        """Whether all before the event is done."""
+        """Whether all work before the event is done."""
         raise NotImplementedError(f"{type(self).__name__} has no is_done()")
 
     def finish(self, device: int, event: int) -> None:
-        """Returns when all before the event is done; raises what failed."""
+        """Waits until all work before the event is done; raises its errors."""
         raise NotImplementedError(f"{type(self).__name__} has no finish()")
 
     def elapsed(self, device: int, first: int, second: int) -> float:
@@ -226,5 +226,5 @@ def trace() -> Iterator[list[Event]]:
 
 
 def synchronize(device: Any) -> None:
-    """Waits until all that was started on the device is done."""
+    """Waits until all work on the device is done."""
     _C._synchronize_device(device)

@@ -1,4 +1,4 @@
-"""A device that does its work later: any backend behind queues, with random delays.
+"""An asynchronous device for tests: any backend behind queues, with random delays.
 
 ``Late(inner)`` gives a backend streams. Copies and launches are tasks of a thread per
 stream, and each may be delayed; freed memory is filled with NaN. A program, or a
@@ -93,7 +93,7 @@ class Late(Backend):
             self.finish(device, self.record(device, stream))
 
     def _raise_failure(self) -> None:
-        """The first failure since the last; the device goes on."""
+        """The first failure since the last call; the device continues."""
         if self._failures:
             failure = self._failures[0]
             self._failures.clear()

@@ -1,4 +1,4 @@
-"""Launches as a Python backend receives them: kernels by their definitions, a log.
+"""Passes launches to a Python backend: kernels by their definitions, with a log.
 
 The runtime calls ``receive`` for every step that a backend may run
 (``runtime/python/backend.cpp``). Definitions are those that ship beside the kernel pack
@@ -34,7 +34,7 @@ class Event(NamedTuple):
 
 
 LOGS: list[list[Event]] = []
-"""Of the traces that are open."""
+"""The logs of active traces."""
 
 
 @cache
@@ -56,8 +56,8 @@ def receive(
     params: tuple[int, ...],
     stream: int,
 ) -> int | None:
-    """Hands a launch to the backend, for the kernel's status; None where the CPU is to
-    run it."""
+    """Passes a launch to the backend; returns the kernel's status, or None if the CPU
+    must run it."""
     kernel = definition(kernel_id)
     if kernel is None:
         _refuse("no definition")

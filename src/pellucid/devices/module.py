@@ -1,4 +1,4 @@
-"""``torch.<name>``: what programs ask of a type of devices, its streams and its memory.
+"""``torch.<name>``: the module of a device type, with its streams and memory.
 
 The names are those of ``torch.cuda``. A device is an index, a device, its name, or None
 for the current one.
@@ -17,7 +17,7 @@ _PEAK, _TOTAL = 1, ("current", "peak", "allocated", "freed")
 
 
 class DeviceModule(ModuleType):
-    """``torch.<name>``: what programs ask of a type of device."""
+    """``torch.<name>``: the module of a device type."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"pellucid.{name}", f"Devices of the type {name}.")
@@ -63,7 +63,7 @@ class DeviceModule(ModuleType):
         return _CurrentDevice(self, device)
 
     def synchronize(self, device: Any = None) -> None:
-        """Waits for what was started on the device, and raises what failed there."""
+        """Waits for all work on the device, and raises its errors."""
         _C._synchronize_device(self._device(device))
 
     def _is_in_bad_fork(self) -> bool:
@@ -106,7 +106,7 @@ class DeviceModule(ModuleType):
         return self._count("allocated_bytes", device)
 
     def max_memory_allocated(self, device: Any = None) -> int:
-        """The most since the last ``reset_peak_memory_stats``."""
+        """The maximum since the last ``reset_peak_memory_stats``."""
         return self._count("allocated_bytes", device, _PEAK)
 
     def memory_reserved(self, device: Any = None) -> int:
@@ -114,7 +114,7 @@ class DeviceModule(ModuleType):
         return self._count("reserved_bytes", device)
 
     def max_memory_reserved(self, device: Any = None) -> int:
-        """The most since the last ``reset_peak_memory_stats``."""
+        """The maximum since the last ``reset_peak_memory_stats``."""
         return self._count("reserved_bytes", device, _PEAK)
 
     def _count(self, name: str, device: Any, part: int = 0) -> int:
@@ -180,16 +180,16 @@ class DeviceModule(ModuleType):
         return "\n".join(lines)
 
     def empty_cache(self) -> None:
-        """Gives memory that no tensor has back to the backend, on all devices."""
+        """Returns unused cached memory to the backend, on all devices."""
         for index in range(self.device_count()):
             _C._empty_device_cache(self._device(index))
 
     def reset_peak_memory_stats(self, device: Any = None) -> None:
-        """Peaks become what is current."""
+        """Resets peaks to the current values."""
         _C._reset_device_peaks(self._device(device))
 
     def reset_accumulated_memory_stats(self, device: Any = None) -> None:
-        """Sums of what was allocated and freed become 0."""
+        """Resets the totals of allocated and freed memory to 0."""
         _C._reset_device_sums(self._device(device))
 
 

@@ -1,7 +1,7 @@
-"""Queues: what a device with streams is made of, for backends in Python.
+"""Queues for Python backends with streams.
 
 A :class:`Queue` is a thread that runs tasks in order; a :class:`Mark` is a point in it.
-What a task raises is noted and raised where the program waits; the tasks behind it run.
+A task's exception is stored and raised where the program waits; later tasks run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where time and memory went, what bounds a program, and what would fix it.
+"""Diagnoses a program: where time and memory go, what bounds it, and measured fixes.
 
     python -m pellucid.diagnose train.py      # verdict, fixes measured in pairs
     print(pellucid.diagnose(step))            # of a function, in this process
@@ -7,9 +7,9 @@
         train()
     print(d.report)
 
-Shares of the wall time sum to 1; findings name a line, the evidence and a fix. Gains
-are measured: by the command in child processes that run the program as it is and
-patched, of a function in this process. A context runs once and measures none.
+Shares of the wall time sum to 1; findings have a line, the evidence and a fix. Gains
+are measured: by the command in child processes that run the original and the patched
+program, for a function in this process. A context runs once and measures no gains.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Diagnosis", "Finding", "Machine", "Patch", "Report", "diagnose", "ma
 
 
 class Diagnosis:
-    """A context; ``report`` after it is the verdict of what ran inside."""
+    """A context; afterwards ``report`` is the verdict on the code inside."""
 
     def __init__(self) -> None:
         self.report: Report | None = None
@@ -53,9 +53,9 @@ class Diagnosis:
 
 
 def diagnose(fn: Callable[..., Any] | None = None, *args: Any, **kwargs: Any) -> Any:
-    """The report of ``fn(*args, **kwargs)``, which runs once unrecorded, then for a
-    tenth of a second or ten times, and for each fix in it some more, as it is and
-    patched; without a function a context.
+    """The report of ``fn(*args, **kwargs)``. The function runs once unrecorded, then
+    for a tenth of a second or ten times, then for each fix, original and patched.
+    Without a function, a context.
 
     Example: ``print(pellucid.diagnose(step))``.
     """
@@ -79,7 +79,7 @@ def diagnose(fn: Callable[..., Any] | None = None, *args: Any, **kwargs: Any) ->
 
 
 class _Callable(ModuleType):
-    """``pellucid.diagnose`` is this package and, called, its one function."""
+    """Makes the package callable: ``pellucid.diagnose(fn)``."""
 
     def __call__(
         self, fn: Callable[..., Any] | None = None, *args: Any, **kwargs: Any

@@ -12,7 +12,9 @@ from pellucid.diagnose.findings import Report
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run, say the verdict, measure the fixes; the exit status."""
+    """Runs the script, prints the verdict, measures the fixes; returns the exit
+    status.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m pellucid.diagnose", description=__doc__
     )
@@ -50,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _write(report: Report) -> None:
-    """Apply the fix with the greatest measured gain."""
+    """Applies the fix with the greatest measured gain."""
     worth = [f for f in report.findings if f.patch is not None and f.measured_gain]
     if not worth:
         print("nothing was written: no fix was measured to gain")

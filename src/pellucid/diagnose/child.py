@@ -1,4 +1,4 @@
-"""The child process of experiments: runs a script, as it is or patched, and reports.
+"""The child process of experiments: runs a script, original or patched, and reports.
 
 ``python -m pellucid.diagnose.child MODE RESULT PATCHED SCRIPT ...``: MODE "record"
 gives a verdict, "time" seconds and the peak of memory. ``import torch`` is this
@@ -18,7 +18,7 @@ from typing import Any
 
 
 def _use(patched: dict[str, str]) -> None:
-    """Modules whose files are patched are read from these texts."""
+    """Imports modules with patched files from the patched texts."""
     loader: Any = importlib.machinery.SourceFileLoader
     original = loader.get_code
 
@@ -52,8 +52,8 @@ def _execute(code: CodeType, module: ModuleType) -> None:
 
 
 def timed(code: CodeType, module: ModuleType) -> str:
-    """Seconds and the peak of memory of a run, as JSON. The seconds that the thread
-    was ready without a core are other programs' doing and are not counted.
+    """Seconds and the memory peak of a run, as JSON. Time in which the thread was ready
+    without a core is caused by other programs and not counted.
     """
     from pellucid import _C
     from pellucid.diagnose.run_delay import run_delay

@@ -1,4 +1,4 @@
-"""Changes to a program's source: what rules patch, found by its syntax tree."""
+"""Edits of a program's source for patches, found by its syntax tree."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ def tree_of(file: str) -> ast.Module | None:
 
 @lru_cache(maxsize=64)
 def _parsed(file: str, changed: int) -> ast.Module:
-    """Of a file as it was when it changed last."""
+    """The cached tree of a file at its last modification."""
     with open(file, encoding="utf-8") as source:
         return ast.parse(source.read())
 
 
 def text_of(file: str, line: int) -> str:
-    """A line without its end."""
+    """A line without its newline."""
     return linecache.getline(file, line).rstrip("\n")
 
 
 def replaced(file: str, line: int, pattern: str, by: str) -> Patch | None:
-    """The patch that replaces a pattern in a line; None where it is not there."""
+    """The patch that replaces a pattern in a line; None without a match."""
     text = text_of(file, line)
     new = re.sub(pattern, by, text)
     return Patch(file, ((line, line, (new,)),)) if new != text else None
 
 
 def replaced_anywhere(file: str, pattern: str, by: str) -> Patch | None:
-    """As `replaced`, in every line of a file."""
+    """Like `replaced`, in every line of a file."""
     edits = []
     for number, text in enumerate(linecache.getlines(file), 1):
         new = re.sub(pattern, by, text.rstrip("\n"))
@@ -98,8 +98,8 @@ def wrapped(file: str, node: ast.stmt, head: str) -> Patch:
 
 
 def every_tenth(file: str, line: int) -> Patch | None:
-    """The statement at a line for every tenth round of the loop around it alone; None
-    where the loop does not count.
+    """The statement at a line guarded to run in every tenth round of its loop; None if
+    the loop has no counter.
     """
     statement = statement_at(file, line)
     loops = enclosing(file, line, is_loop)

@@ -1,7 +1,7 @@
-"""What a patch gains: the program as it is and patched, in turn, in child processes.
+"""Measures a patch's gain: original and patched program alternate in child processes.
 
-Every run is a process of its own that executes the script with some files' text
-replaced; nothing is written back. A gain is the median ratio of pairs; it counts if the
+Every run is a separate process that executes the script with the text of some files
+replaced; no file is changed. A gain is the median ratio of pairs; it counts if the
 lower end of its interval is above 1.05, or if the peak of memory falls by a twentieth.
 """
 
@@ -61,11 +61,11 @@ class Program:
 
 
 def measure(program: Program, report: Report, begin: float) -> None:
-    """Fill in the gains of a report's findings, and drop what gains nothing.
+    """Fills in the gains of a report's findings, and drops findings without a gain.
 
-    Since ``begin`` at most three times the program's time and 4 s may pass, without
-    the seconds in which children had no core: what weighs most is measured first, and
-    what there was no time for is not measured.
+    Stops after three times the program's time plus 4 s since ``begin``, not counting
+    time in which children had no core. The most important findings are measured first;
+    the rest stays unmeasured.
     """
     every = [*report.findings, *report.options]
     wanted = sorted((f for f in every if f.patch is not None), key=lambda f: -f.share)
@@ -96,7 +96,7 @@ def measure(program: Program, report: Report, begin: float) -> None:
     replay([f for f in every if f.replay is not None and f.patch is None])
     for finding in report.findings:
         if finding.pairs == 1 and not is_worth(finding):
-            finding.measured_gain = None  # one pair may be other programs' doing
+            finding.measured_gain = None  # one pair may be disturbed by other programs
     tried = [f for f in wanted if f.measured_gain is not None or id(f) in failed]
     useless = {id(f) for f in tried if not is_worth(f)}
     useless |= {id(f) for f in every if f.replayed_gain and f.replayed_gain[1] <= _GAIN}
@@ -122,12 +122,12 @@ def _patched(
 def judge(
     finding: Finding, plain: list[dict[str, Any]], patched: list[dict[str, Any]]
 ) -> None:
-    """Fill in what pairs of runs show: dicts of seconds, peak and output."""
+    """Fills in the result of pairs of runs: dicts of seconds, peak and output."""
     pairs = list(zip(plain, patched, strict=False))
     if not pairs:
         return
     ratios = sorted(a["seconds"] / b["seconds"] for a, b in pairs)
-    cut = len(ratios) // 5  # the ends of many pairs are other programs' doing
+    cut = len(ratios) // 5  # extremes of many pairs are caused by other programs
     low, high = ratios[cut], ratios[len(ratios) - 1 - cut]
     finding.measured_gain = ratios[len(ratios) // 2], low, high
     finding.pairs = len(pairs)
@@ -140,8 +140,8 @@ def judge(
 
 
 def best_of_each_line(findings: list[Finding]) -> list[Finding]:
-    """Of several fixes of one line's time, or of its memory, the one that was measured
-    to gain most.
+    """Keeps the fix with the greatest measured gain among several for one line's time
+    or memory.
     """
 
     def place(finding: Finding) -> tuple[str, int, bool]:
@@ -158,7 +158,7 @@ def best_of_each_line(findings: list[Finding]) -> list[Finding]:
 
 
 def not_mended(findings: list[Finding]) -> list[Finding]:
-    """Without what was not measured and is at a line that a measured fix changes."""
+    """Drops unmeasured findings at lines that a measured fix changes."""
     changed = {
         (finding.patch.file, number)
         for finding in findings
@@ -174,7 +174,7 @@ def not_mended(findings: list[Finding]) -> list[Finding]:
 
 
 def replay(findings: list[Finding]) -> None:
-    """Fill in what better forms of lines gain, in one child process."""
+    """Fills in the gains of replacement expressions, in one child process."""
     if not findings:
         return
     wanted = [asdict(f.replay) for f in findings if f.replay is not None]
@@ -189,8 +189,8 @@ def replay(findings: list[Finding]) -> None:
 
 
 def is_worth(finding: Finding) -> bool:
-    """Whether what was measured is a gain: of time; of memory where memory is what the
-    finding is about, or where no time is lost.
+    """Whether a measurement is a gain: of time, or of memory if the finding is about
+    memory or no time is lost.
     """
     gain = finding.measured_gain
     if gain is None:

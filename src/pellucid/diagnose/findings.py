@@ -1,4 +1,4 @@
-"""What diagnose says: findings, patches, reports."""
+"""The results of diagnose: findings, patches, reports."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class Patch:
 
 @dataclass(frozen=True)
 class Replay:
-    """What a line computes and a better form of it, as expressions over tensors that
-    ``setup`` makes, of the sizes and strides that were recorded. It is measured where
-    the source does not show how to change the program.
+    """A line's computation and a replacement, as expressions over tensors that
+    ``setup`` creates with the recorded sizes and strides. Measured if the source does
+    not show how to patch the program.
     """
 
     setup: str
@@ -65,10 +65,10 @@ class Replay:
 
 @dataclass
 class Finding:
-    """A fault: where, the evidence, what to do. ``share`` of the time it has;
-    ``bound``: the best speed-up that removing all of it could give. ``measured_gain``
+    """A finding: the line, the evidence, the fix. ``share``: its part of the time;
+    ``bound``: the speed-up if it were removed completely. ``measured_gain``
     is (speed-up, low, high) of the whole program, None if it was not measured. An
-    option (``is_option``) is sound code that might gain.
+    option (``is_option``) is an optional optimisation of sound code.
     """
 
     kind: str
@@ -223,7 +223,7 @@ class Report:
 
     @staticmethod
     def unpickled(text: str) -> Report:
-        """The report that a child process sent."""
+        """Loads the report that a child process sent."""
         import base64
         import pickle
 

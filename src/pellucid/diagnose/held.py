@@ -1,5 +1,5 @@
-"""What a program still holds when its recording ends: storages by the line that made
-them, with the names of their holders, and graphs that reach back over several steps.
+"""What is still referenced when a recording ends: storages by the line that created
+them, with the names of their holders, and graphs that span several steps.
 
 Called while the program's variables still exist; rules read the result.
 """
@@ -37,12 +37,12 @@ class Held:
 
     @property
     def containers(self) -> set[str]:
-        """The variables and attributes that hold them directly."""
+        """The variables and attributes that reference them directly."""
         return {container_of(path) for path in self.holders if _GRAPH not in path}
 
     @property
     def graph_roots(self) -> set[str]:
-        """Those that hold them through a graph."""
+        """The holders that reference them through a graph."""
         return {container_of(path) for path in self.holders if _GRAPH in path}
 
 
@@ -83,8 +83,8 @@ def _bytes(storages: Storages, places: Array) -> int:
 
 
 def _accumulates(is_held: Array) -> bool:
-    """Whether storages that one line made in turn were held from the first rounds on
-    and evenly: not the last few alone, which are in use.
+    """Whether storages from one line accumulated evenly since the first rounds, as
+    opposed to only the last few, which are in use.
     """
     places = np.flatnonzero(is_held)
     if len(places) < _ROUNDS:
@@ -125,5 +125,5 @@ def old_graphs(log: Log) -> dict[str, str]:
 
 
 def _number(node: Any) -> int | None:
-    """When a node was made, among nodes; leaves' own have no turn."""
+    """The sequence number of a node; leaves' nodes have none."""
     return int(node._sequence_nr()) if node.next_functions else None

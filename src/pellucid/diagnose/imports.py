@@ -1,4 +1,4 @@
-"""When modules were imported while a program ran: time that a program needs once.
+"""Records imports while a program runs: one-time cost.
 
 The interpreter and ``importlib.import_module`` both load modules that are not loaded
 yet by one function, which is wrapped while a recording runs.
@@ -27,7 +27,7 @@ class Imports:
         self._spans: list[tuple[int, int]] = []
 
     def start(self) -> None:
-        """Note imports from now on."""
+        """Starts recording imports."""
         original = self._original
         if original is None:
             return
@@ -48,12 +48,12 @@ class Imports:
         setattr(_bootstrap, _FUNCTION, load)
 
     def stop(self) -> None:
-        """Note no more."""
+        """Stops recording."""
         if self._original is not None:
             setattr(_bootstrap, _FUNCTION, self._original)
 
     def within(self, begin: Array, end: Array) -> Array:
-        """Of stretches of time the nanoseconds that were spent in imports."""
+        """The nanoseconds of given intervals that were spent in imports."""
         spans = np.array(self._spans, float).reshape(-1, 2)
         times = np.concatenate([[0.0], spans.ravel()])
         spent = np.repeat(np.append(0, (spans[:, 1] - spans[:, 0]).cumsum()), 2)[:-1]

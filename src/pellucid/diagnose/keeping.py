@@ -1,5 +1,5 @@
-"""Statements that keep a value beyond the round that made it, by the name of what
-keeps it: ``total += x``, ``total = 0.9 * total + x``, ``self.seen.append(x)``,
+"""Statements that retain a value beyond its loop iteration, by the name of the variable
+or container: ``total += x``, ``total = 0.9 * total + x``, ``self.seen.append(x)``,
 ``cache[key] = x``. Used by rules.
 """
 
@@ -18,7 +18,7 @@ _NUMBERS = ("detach", "item", "tolist", "numpy", "float", "int")
 
 @dataclass(frozen=True)
 class Keeping:
-    """A statement, and the expression in it whose value it keeps."""
+    """A statement, and the expression whose value it retains."""
 
     file: str
     statement: ast.stmt
@@ -31,13 +31,13 @@ class Keeping:
 
     @property
     def is_detached(self) -> bool:
-        """Whether what it keeps is numbers, or has no graph."""
+        """Whether it retains only numbers, or tensors without a graph."""
         called = [n.func for n in ast.walk(self.value) if isinstance(n, ast.Call)]
         names = [ast.unparse(function).rpartition(".")[2] for function in called]
         return any(name in _NUMBERS for name in names)
 
     def detached(self) -> Patch | None:
-        """The statement with ``.detach()`` behind the value; None over more lines."""
+        """The statement with ``.detach()`` after the value; None if it spans lines."""
         value = self.value
         if value.end_lineno != value.lineno or value.end_col_offset is None:
             return None
@@ -83,7 +83,7 @@ def _kept(node: ast.stmt, name: str) -> Iterator[ast.expr]:
 
 
 def _container(function: ast.expr) -> ast.expr:
-    """What a method puts something into: ``history`` of ``history["loss"].append``."""
+    """The container of a method call: ``history`` of ``history["loss"].append``."""
     assert isinstance(function, ast.Attribute)
     value = function.value
     while isinstance(value, ast.Subscript):

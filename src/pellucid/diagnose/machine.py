@@ -1,4 +1,4 @@
-"""What this machine can do at most, measured with our own kernels.
+"""The machine's peak rates, measured with our own kernels.
 
 ``machine()`` gives the rates that kernels reached: matrix products by dtype, divisions
 and elementary functions in the L1 cache, bytes at working sets of each cache level and
@@ -105,8 +105,8 @@ def machine(refresh: bool = False) -> Machine:
 
 
 def raise_roof(found: Machine, kind: str, name: str, rate: float) -> Machine:
-    """The machine that a kernel faster than its best shows it to be; ``kind``:
-    "products" of a dtype or "bandwidth" of a level.
+    """Raises a rate if a kernel was faster than it; ``kind``: "products" of a dtype or
+    "bandwidth" of a level.
     """
     rates: dict[str, float] = getattr(found, kind)
     if rate <= rates.get(name, float("inf")):

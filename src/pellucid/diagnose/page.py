@@ -1,7 +1,7 @@
 """The page of a recorded run: one HTML file, its data, one style sheet, one script.
 
-page.js draws time by line, the flame, the timeline, memory and rooflines; page.css is
-how they look. The file refers to nothing outside of itself.
+page.js draws time by line, the flame graph, the timeline, memory and rooflines;
+page.css styles them. The file is self-contained.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Page:
         self.log, self.roofline, self.text = log, roofline, text
 
     def data(self) -> dict[str, Any]:
-        """What the page draws, as JSON types."""
+        """The data of the page, as JSON types."""
         found: dict[str, Any] = {}
         if self.text:
             found["text"] = self.text

@@ -1,4 +1,4 @@
-"""What the page of a recorded run draws, as JSON types: lines, flame, timeline, memory.
+"""The data of a recorded run's page, as JSON types: lines, flame, timeline, memory.
 
 Everything is aggregated here, so that a page of 100,000 events has less than 2 MB.
 Called by page.py.
@@ -15,7 +15,7 @@ from pellucid.profiler._timeline.log import Event, Kind, Log, Thread
 from pellucid.profiler._timeline.shares import is_timed, main_thread, shares
 from pellucid.profiler._timeline.storages import ROLES
 
-_MOST_EVENTS = 20_000  # that are drawn one by one
+_MOST_EVENTS = 20_000  # events that are drawn individually
 _MOST_POINTS = 1500  # of the memory's curve
 _PYTHON = "Python between calls"
 

@@ -1,9 +1,9 @@
 """Runs of a program under the timeline, and its computations.
 
-``record_runs`` runs a function until the figures are steady; `computations` keeps, for
-each of its calls, the least time of several runs. Calls that no other computation
-contains are counted, equal ones as one `Computation`, whose cost is computed once.
-Used by roofline.py, page.py and verdict.py.
+``record_runs`` runs a function until timings are stable; `computations` has, for each
+of its calls, the minimum time over several runs. Calls that no other computation
+contains are counted, equal ones as one `Computation`, whose cost is computed once. Used
+by roofline.py, page.py and verdict.py.
 """
 
 from __future__ import annotations

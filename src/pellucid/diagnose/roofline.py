@@ -1,4 +1,4 @@
-"""``pellucid.roofline(fn, *args)``: how far each computation is from the machine's
+"""``pellucid.roofline(fn, *args)``: how close each computation is to the machine's
 roofs, and which roof bounds it.
 
     >>> print(pellucid.roofline(model, x))

@@ -6,7 +6,8 @@ import threading
 
 
 def run_delay() -> float:
-    """Seconds, of the calling thread since it began; 0.0 where the system tells none.
+    """The seconds since the calling thread began; 0.0 if the system does not report
+    them.
 
     Wall time without CPU time is either this, when other programs had the cores, or
     sleep, when the thread waited for something.

@@ -1,7 +1,8 @@
-"""What fixes gain a function, in this process: `diagnose(fn)`.
+"""Measures the gains of fixes for a function, in this process: `diagnose(fn)`.
 
-The function runs as it is and changed, in turn. A patch changes its code object,
-compiled from its patched file; a setting changes how it runs: all cores, torch.compile.
+The original and the changed function run alternately. A patch replaces its code object
+by one compiled from the patched file; a setting changes how it runs: all cores,
+torch.compile.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ def _pairs(
     """Runs both in turn; nothing is filled in if the changed one raises."""
     try:
         expected, again, found = plain(), plain(), changed()
-    except Exception:  # a patched program may fail in any way: it gains nothing
+    except Exception:  # a patched program may fail in any way: no gain
         return
     repeats = _repeats(plain)
     is_same = _same(expected, found) if _same(expected, again) else None

@@ -44,7 +44,7 @@ _SHORT = 5e-6  # a call of unknown cost that is overhead, in seconds
 
 @dataclass
 class LineTime:
-    """What one line of the program did; seconds by category."""
+    """The work of one line of the program; seconds by category."""
 
     line: Line
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
@@ -57,13 +57,13 @@ class LineTime:
         return sum(self.seconds.values())
 
     def calls_of(self) -> int:
-        """How many computations there are."""
+        """The number of computations."""
         return sum(item.calls for item in self.items)
 
 
 @dataclass
 class Facts:
-    """What rules look at."""
+    """The facts that rules read."""
 
     log: Log
     wall: float
@@ -153,7 +153,7 @@ class Recording:
         self._training = Training()
 
     def start(self) -> None:
-        """Record from now on."""
+        """Starts recording."""
         self._made = self._compilations.__enter__()
         self._cpu, self._delay = time.thread_time(), run_delay()
         self._imports.start()
@@ -341,7 +341,7 @@ _KIND_OF = {"python": "overhead"}
 
 
 def report_of(facts: Facts) -> Report:
-    """The verdict with the findings of all rules, none of them measured yet."""
+    """The verdict with the findings of all rules, not measured yet."""
     from pellucid.diagnose.rules import all_rules
 
     findings: list[Finding] = []

@@ -1,4 +1,4 @@
-"""What happens in a call, from its arguments to machine code.
+"""Explains a call, from its arguments to machine code.
 
 ``explain(fn, *args)`` runs the call, records what was dispatched, and shows for every
 op: schema, dispatch keys, specialisation key, handler, Graph, passes
@@ -63,7 +63,8 @@ def backward(target: Any) -> Explanation:
 
 
 def view(tensor: Any) -> str:
-    """Whose memory a tensor shares, who holds it, and whether flattening copies.
+    """Which memory a tensor shares, which variables refer to it, and whether flattening
+    copies.
 
     Example: ``print(pellucid.explain.view(x.t()))``.
     """
@@ -93,7 +94,7 @@ def dtype(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
 
 
 def saved(target: Any) -> str:
-    """What waits for the backward pass of a tensor, by kind of node.
+    """What is saved for the backward pass of a tensor, by kind of node.
 
     Example: ``print(pellucid.explain.saved(loss))``.
     """
@@ -123,7 +124,7 @@ def repeated(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
 
 
 def slow(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
-    """What took time in ``fn(*args, **kwargs)`` besides computing, and settings.
+    """The overheads of ``fn(*args, **kwargs)`` besides computation, and settings.
 
     Example: ``print(pellucid.explain.slow(model, x))``.
     """
@@ -143,7 +144,7 @@ def directions(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
 
 
 def strides(tensor: Any) -> str:
-    """What a tensor's layout costs a pass over it, and when a copy pays; measured.
+    """The measured cost of a tensor's layout for one pass, and when a copy is faster.
 
     Example: ``print(pellucid.explain.strides(x.t()))``.
     """
@@ -174,7 +175,7 @@ def device(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
 
 
 def declaration(op: Any, dtype: str = "float32") -> Explanation:
-    """What a declared op of one's own becomes for small tensors of ``dtype``.
+    """Explains a user-defined op, for small tensors of ``dtype``.
 
     Example: ``print(pellucid.explain.declaration(my_op).assembly())``.
     """
@@ -184,7 +185,7 @@ def declaration(op: Any, dtype: str = "float32") -> Explanation:
 
 
 class _Callable(ModuleType):
-    """``pellucid.explain`` is this package and, called, its one function."""
+    """Makes the package callable: ``pellucid.explain(fn)``."""
 
     def __call__(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return explain(fn, *args, **kwargs)

@@ -2,7 +2,7 @@
 
 ``explain.view(t)``: what memory it shares. ``explain.gradient(w, loss)``: why ``.grad``
 is None. ``explain.dtype(fn, *args)``: which line widened the result.
-``explain.saved(loss)``: what waits for the backward pass. Read viz/collect.py for
+``explain.saved(loss)``: what is saved for the backward pass. Read viz/collect.py for
 graphs, ``profiler/_timeline/log.py`` for calls.
 """
 
@@ -83,7 +83,7 @@ def explain_gradient(tensor: Tensor, output: Tensor) -> str:
 
 
 def _path_to(root: Any, target: Tensor) -> list[str] | None:
-    """Names of nodes from the root to a tensor's node; None where there is no way."""
+    """Names of nodes from the root to a tensor's node; None if there is no path."""
     goal = target.grad_fn
     before: dict[Any, Any] = {root: None}
     waiting = [root]

@@ -1,4 +1,4 @@
-"""A backward pass node by node: what each was given, what it saved, what it ran.
+"""A backward pass node by node: each one's gradients, saved tensors and ops.
 
 ``explain.backward(loss)`` runs the pass once for the gradients alone; no ``.grad``
 changes and the graph stays usable. Called by ``explain`` too when it is given a

@@ -1,8 +1,8 @@
 """Questions about the values of runs, answered from every op's bits.
 
-``explain.compare(a, b)``: where two runs part. ``explain.repeated(fn, *args)``: what
-was computed again from the same values. A mode sees each op below autograd and keeps a
-digest of its results; the runs are slower, and their values are what they are without.
+``explain.compare(a, b)``: where two runs diverge. ``explain.repeated(fn, *args)``: what
+was recomputed from the same values. A mode intercepts each op below autograd and stores
+a digest of its results; the runs are slower, with unchanged values.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Ran(NamedTuple):
 
 
 class _Watch(TorchDispatchMode):
-    """Keeps every op; values only while they are few."""
+    """Records every op; stores values only up to a limit."""
 
     def __init__(self) -> None:
         super().__init__()

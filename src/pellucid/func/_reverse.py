@@ -6,10 +6,9 @@ levels. ``pull`` removes those wrappers, runs the engine on the plain tensors an
 the results again:
 
 - at a batch level the gradients of the examples are one gradient over all examples,
-  since
-  no example's result depends on another's input. Tensors that the examples share are
-  batched for it, but *uniform* (``runtime/transforms/wrapper.h``), so that their values
-  can be read;
+  since no example's result depends on another's input. Tensors that the examples share
+  are batched for it, but *uniform* (``runtime/transforms/wrapper.h``), so that their
+  values can be read;
 - at a forward level, with outputs ``(y, dy)`` and cotangents ``(v, dv)``, the gradient
   is ``J^T v`` and its tangent the gradient of ``<y, dv> + <dy, v>``.
 

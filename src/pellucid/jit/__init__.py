@@ -1,4 +1,4 @@
-"""TorchScript's names, as PyTorch runs them with ``PYTORCH_JIT=0``: all stays Python.
+"""TorchScript's names, as in PyTorch with ``PYTORCH_JIT=0``: everything runs as Python.
 
 Libraries decorate functions with ``torch.jit.script`` and ask ``jit.is_scripting()``
 on import. Here a scripted or traced function is the function itself, which
@@ -53,7 +53,7 @@ __all__ = [
 
 
 class TracerWarning(Warning):
-    """Of a trace that lost what Python decided; none is recorded here."""
+    """The warning of traces with data-dependent Python code; never emitted here."""
 
 
 @offered.value

@@ -1,7 +1,7 @@
-"""``masked``: reductions and normalizations of those elements that a mask names.
+"""``masked``: reductions and normalizations over the elements selected by a mask.
 
-A mask is a tensor of bools that broadcasts to the input; elements where it is false
-are replaced by what leaves the result alone. ``MaskedTensor`` carries its mask along.
+A mask is a tensor of bools that broadcasts to the input; elements where it is false are
+replaced by the reduction's identity. ``MaskedTensor`` stores a mask with its data.
 Imported lazily.
 """
 

@@ -14,7 +14,7 @@ __all__ = ["log_softmax", "normalize", "softmax", "softmin"]
 def softmax(
     input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The softmax along ``dim`` of the elements that the mask names; 0 elsewhere."""
+    """The softmax along ``dim`` over the elements in the mask; 0 elsewhere."""
     return filled(as_dtype(input, dtype), mask, -math.inf, "softmax").softmax(dim)
 
 
@@ -42,7 +42,7 @@ def normalize(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The elements that the mask names over their norm, taken as >= ``eps``."""
+    """The elements in the mask divided by their norm, clamped to at least ``eps``."""
     values = filled(as_dtype(input, dtype), mask, 0, "normalize")
     length = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
     return values / length.clamp(min=eps)

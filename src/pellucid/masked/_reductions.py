@@ -43,7 +43,7 @@ def filled(input: Tensor, mask: Tensor | None, fill: Any, name: str) -> Tensor:
 
 
 def all_dims(dim: Any, rank: int) -> list[int]:
-    """``dim`` as a list of dims counted from the front; None and () name all."""
+    """``dim`` as a list of nonnegative dims; None and () mean all."""
     if dim is None or (not isinstance(dim, int) and not len(dim)):
         return list(range(rank))
     given = [dim] if isinstance(dim, int) else list(dim)
@@ -53,7 +53,7 @@ def all_dims(dim: Any, rank: int) -> list[int]:
             raise IndexError(f"dim {d} is out of range for a tensor of {rank} dims")
     found = [d % span for d in given]
     if len(set(found)) != len(found):
-        raise RuntimeError(f"dim {given} names a dimension twice")
+        raise RuntimeError(f"dim {given} contains a dimension twice")
     return sorted(found) if rank else []
 
 
@@ -85,7 +85,7 @@ def sum(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The sum of the elements that the mask names, over ``dim``."""
+    """The sum of the elements in the mask, over ``dim``."""
     values = filled(as_dtype(input, dtype, widen=True), mask, 0, "sum")
     return values.sum(all_dims(dim, input.dim()), keepdim=bool(keepdim))
 
@@ -98,7 +98,7 @@ def prod(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The product of the elements that the mask names, over ``dim``."""
+    """The product of the elements in the mask, over ``dim``."""
     values = filled(as_dtype(input, dtype, widen=True), mask, 1, "prod")
     for d in reversed(all_dims(dim, input.dim())):
         values = values.prod(d, keepdim=bool(keepdim))
@@ -129,7 +129,7 @@ def amax(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The greatest element that the mask names, over ``dim``."""
+    """The maximum of the elements in the mask, over ``dim``."""
     values = as_dtype(input, dtype)
     values = filled(values, mask, _least(values.dtype), "amax")
     return values.amax(all_dims(dim, input.dim()), keepdim=bool(keepdim))
@@ -143,7 +143,7 @@ def amin(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The least element that the mask names, over ``dim``."""
+    """The minimum of the elements in the mask, over ``dim``."""
     values = as_dtype(input, dtype)
     values = filled(values, mask, _greatest(values.dtype), "amin")
     return values.amin(all_dims(dim, input.dim()), keepdim=bool(keepdim))
@@ -157,7 +157,7 @@ def argmax(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The place of the greatest element that the mask names, in the input's dtype."""
+    """The index of the maximum of the elements in the mask, in the input's dtype."""
     values = as_dtype(input, dtype)
     values = filled(values, mask, _least(values.dtype), "argmax")
     return values.argmax(dim, keepdim=bool(keepdim)).to(values.dtype)
@@ -171,14 +171,14 @@ def argmin(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The place of the least element that the mask names, in the input's dtype."""
+    """The index of the minimum of the elements in the mask, in the input's dtype."""
     values = as_dtype(input, dtype)
     values = filled(values, mask, _greatest(values.dtype), "argmin")
     return values.argmin(dim, keepdim=bool(keepdim)).to(values.dtype)
 
 
 def _count(input: Tensor, mask: Tensor | None, dims: list[int], keepdim: bool) -> Any:
-    """How many elements the mask names."""
+    """The number of elements in the mask."""
     named = pellucid.ones(input.shape, dtype=pellucid.int64, device=input.device)
     return filled(named, mask, 0, "mean").sum(dims, keepdim=keepdim)
 
@@ -191,7 +191,7 @@ def mean(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The mean of the elements that the mask names; NaN where there are none."""
+    """The mean of the elements in the mask; NaN where there are none."""
     values = as_dtype(input, dtype)
     if not (values.is_floating_point() or values.is_complex()):
         raise ValueError(f"masked.mean takes floats, not {values.dtype}; give dtype")
@@ -208,7 +208,7 @@ def median(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The lower median of the elements that the mask names, along ``dim``."""
+    """The lower median of the elements in the mask, along ``dim``."""
     values = as_dtype(input, dtype)
     if input.dim() == 0:
         dim = 0
@@ -230,8 +230,8 @@ def logsumexp(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """``log(sum(exp))`` of the elements that the mask names, over ``dim``; the result
-    has the dtype of what is summed.
+    """``log(sum(exp))`` of the elements in the mask, over ``dim``; the result
+    has the dtype of the summands.
     """
     values = as_dtype(input, dtype)
     if mask is not None:
@@ -254,7 +254,7 @@ def logaddexp(
     input_mask: Tensor | None = None,
     other_mask: Tensor | None = None,
 ) -> Tensor:
-    """``log(exp(input) + exp(other))``; what a mask leaves out adds nothing."""
+    """``log(exp(input) + exp(other))``; elements outside a mask add nothing."""
     left = filled(as_dtype(input, dtype), input_mask, -math.inf, "logaddexp")
     right = filled(as_dtype(other, dtype), other_mask, -math.inf, "logaddexp")
     return pellucid.logaddexp(left, right)
@@ -269,7 +269,7 @@ def norm(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The norm of order ``ord`` of the elements that the mask names."""
+    """The norm of order ``ord`` of the elements in the mask."""
     fill = math.inf if ord < 0 else 0
     values = filled(as_dtype(input, dtype), mask, fill, "norm")
     dims = all_dims(dim, input.dim())
@@ -286,7 +286,7 @@ def var(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The variance of the elements that the mask names, over ``dim``."""
+    """The variance of the elements in the mask, over ``dim``."""
     if unbiased is not None and correction is not None:
         raise RuntimeError("masked.var: give either unbiased or correction")
     less = 1.0 if correction is None else correction

@@ -1,4 +1,4 @@
-"""Where memory goes: counters, the peak to the byte, who holds what, leaks, the lab.
+"""Memory analysis: counters, exact peaks, holders of tensors, leaks, allocator lab.
 
     print(pellucid.memory.summary())
     print(pellucid.memory.peak(step))        # every byte to a line, op, phase and role
@@ -60,7 +60,7 @@ __all__ = [
 
 def stats() -> dict[str, int]:
     """The allocator's counters: live (``allocated_bytes``, rounded to size classes) and
-    ``reserved_bytes``, their peaks (of all threads' sums), calls.
+    ``reserved_bytes``, their peaks (sums over threads), numbers of calls.
 
     Example: ``pellucid.memory.stats()["allocated_bytes"]``.
     """
@@ -68,7 +68,7 @@ def stats() -> dict[str, int]:
 
 
 def empty_cache() -> None:
-    """Give free memory that is cached back to the system."""
+    """Returns cached free memory to the system."""
     _C._empty_cache()
 
 

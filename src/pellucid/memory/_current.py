@@ -1,4 +1,4 @@
-"""``Current``: a model of the allocator that runs here (``runtime/core/allocator.h``),
+"""``Current``: a model of the runtime's allocator (``runtime/core/allocator.h``),
 whose counters equal the real ones for a trace of one thread.
 
 Blocks up to 256 KiB go to the thread's lists, a bounded number of each class; up to
@@ -47,7 +47,7 @@ class _Large:
         return part.starts_segment and self.following(part) is None
 
     def split(self, part: Part, nbytes: int) -> int:
-        """Take the beginning of a part; how much of it was touched."""
+        """Allocates the beginning of a part; returns how much of it was touched."""
         reused = min(part.resident, nbytes)
         rest = part.nbytes - nbytes
         if rest:
@@ -58,7 +58,7 @@ class _Large:
         return reused
 
     def give(self, address: int) -> int:
-        """Free a part and merge it; its bytes."""
+        """Frees and merges a part; returns its bytes."""
         part = self.parts[address]
         nbytes = part.nbytes
         part.is_free, part.resident = True, nbytes
@@ -91,7 +91,7 @@ class Current(Policy):
         self.cached = 0
 
     def begin(self, parts: Sequence[tuple[int, int, int, bool, bool]]) -> None:
-        """Begin with the segments that are there; lists are empty."""
+        """Starts from existing segments, with empty lists."""
         for part in parts:
             made = self.large.parts[part[0]] = Part(*part)
             self.cached += made.resident if made.is_free else 0
@@ -147,5 +147,5 @@ class Current(Policy):
 
 
 def _cap(nbytes: int) -> int:
-    """How many blocks of a class a thread's list holds."""
+    """The capacity of a thread's list for a size class."""
     return min(max((2 << 20) // nbytes, 16), 1024)

@@ -1,9 +1,9 @@
-"""The text of a refused allocation: what was requested, what is live, who holds most.
+"""The error text of a failed allocation: the request, live memory, the largest holders.
 
-Called by runtime/python/errors.cpp. Small requests fail only in tests, which walk
-through every allocation: they get the plain text. Of one that is much larger than all
-that is live it does not matter who holds what; finding the holders walks through all
-objects of the program, for as long as a user may be let wait.
+Called by runtime/python/errors.cpp. Small requests only fail in tests that inject
+failures into every allocation: they get the plain text. For a request much larger than
+all live memory the holders are irrelevant. Finding holders visits all objects of the
+program, with a time limit.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import time
 from pellucid import _C
 
 _LEAST = 1 << 20
-_PAUSE = 10.0  # seconds: a program that tries again and again reads it once
+_PAUSE = 10.0  # seconds: a program that retries gets the full text once
 _last = float("-inf")
 _SHOWN = 4
-_PATIENCE = 2.0  # seconds after which no further name is looked for
+_PATIENCE = 2.0  # seconds after which the search for names stops
 
 
 def explain(text: str) -> str:

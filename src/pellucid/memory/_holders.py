@@ -1,4 +1,4 @@
-"""``holders(tensor)``: what keeps its memory alive."""
+"""``holders(tensor)``: the references that keep its memory alive."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def holders(tensor: Tensor) -> list[str]:
 
 
 def paths_to(storage: LiveStorage) -> list[str]:
-    """As `holders`, of a storage that was found."""
+    """Like `holders`, for a given storage."""
     found: list[str] = []
     for tensor in storage.tensors:
         found += names_of(tensor)

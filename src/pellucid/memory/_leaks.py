@@ -1,4 +1,4 @@
-"""``leaks(fn, *args)``: memory that every call leaves, with what holds it."""
+"""``leaks(fn, *args)``: memory that every call leaks, with its holders."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pellucid.profiler._timeline.storages import Storages, line_of, op_of
 
 @dataclass(frozen=True)
 class Leak:
-    """What one line leaves at every call: bytes a call, the op, who holds it."""
+    """The leak of one line: bytes per call, the op, the holders."""
 
     line: str
     op: str
@@ -44,7 +44,7 @@ def leaks(
         for leak in pellucid.memory.leaks(step):
             print(leak)
     """
-    fn(*args, **kwargs)  # what a first call makes once is not a leak
+    fn(*args, **kwargs)  # one-time allocations of a first call are not leaks
     session = Session(Watch.MEMORY | Watch.LINES)
     session.start()
     ends = []

@@ -1,7 +1,7 @@
-"""The storages that live now, by what keeps them: tensors of Python, nodes of graphs.
+"""The live storages, by their holders: Python tensors and graph nodes.
 
-Used by holders, leaks and the error of a refused allocation. Storages that only C++
-holds otherwise are not found.
+Used by holders, leaks and the error of a failed allocation. Storages that are only
+referenced by other C++ objects are not found.
 """
 
 from __future__ import annotations

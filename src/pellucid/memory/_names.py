@@ -1,4 +1,4 @@
-"""What Python calls an object: the variable, attribute or list that refers to it."""
+"""Names of objects: the variable, attribute or list that refers to them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DEPTH = 3
 
 
 def names_of(target: Any, depth: int = _DEPTH) -> list[str]:
-    """``self.running (train.py:24)``, ``losses[3]``: how the program reaches it."""
+    """How the program refers to it: ``self.running (train.py:24)``, ``losses[3]``."""
     found = [*_in_frames(target), *_in_objects(target, depth)]
     return list(dict.fromkeys(found))
 

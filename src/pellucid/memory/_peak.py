@@ -44,8 +44,8 @@ class Held:
 
 
 class Peak:
-    """What was held when the most was. ``nbytes`` is the sum of ``rows``; ``at`` the
-    line that took the last block.
+    """The live memory at the peak. ``nbytes`` is the sum of ``rows``; ``at`` is the
+    line that allocated the last block.
     """
 
     def __init__(self, rows: list[Held], nbytes: int, at: str) -> None:
@@ -63,7 +63,7 @@ class Peak:
         return dict(sorted(sums.items(), key=lambda item: -item[1]))
 
     def table(self, limit: int = 12) -> str:
-        """The lines and roles that held most."""
+        """The largest lines and roles, as text."""
         lines = [f"peak {readable(self.nbytes)} at {self.at or 'an unknown line'}"]
         for what in ("role", "line"):
             lines.append(f"by {what}")
@@ -86,7 +86,7 @@ def readable(nbytes: int) -> str:
 
 
 def peak(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Peak:
-    """Runs ``fn(*args, **kwargs)`` once; what its peak was made of.
+    """Runs ``fn(*args, **kwargs)`` once; returns the contents of its memory peak.
 
     Example: ``print(pellucid.memory.peak(step))``.
     """
@@ -140,7 +140,7 @@ def peak_of(log: Log, start: int, before: dict[str, int]) -> Peak:
 
 
 def _left_of_before(log: Log, start: int, until: Event) -> int:
-    """How much of what was there at the beginning was not given back."""
+    """How much of the initial memory was not freed."""
     taken: set[int] = set()
     for event in log.events_of(Kind.TAKE_BLOCK, Kind.GIVE_BLOCK):
         if event.kind is Kind.TAKE_BLOCK:

@@ -1,4 +1,4 @@
-"""Policies for the allocator lab: what serves a request from memory that is free.
+"""Policies for the allocator lab: how requests are served from free memory.
 
 All are models: addresses are numbers. ``grow`` requests memory from the system, which
 counts a call; memory is resident from when it is first part of a block.
@@ -15,8 +15,8 @@ SEGMENT = 256 << 20
 
 
 class Policy:
-    """``take`` gives the address of a block, ``give`` takes it back. A policy of one's
-    own overrides the two, and uses `grow` and `shrink`.
+    """``take`` allocates a block and returns its address, ``give`` frees it. A user's
+    policy overrides the two, and uses `grow` and `shrink`.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Policy:
         raise NotImplementedError(f"{type(self).__name__} needs take(nbytes)")
 
     def give(self, address: int, nbytes: int) -> None:
-        """The block is free."""
+        """Frees the block."""
         raise NotImplementedError(f"{type(self).__name__} needs give(address, nbytes)")
 
     def begin(self, parts: Sequence[tuple[int, int, int, bool, bool]]) -> None:
@@ -41,7 +41,9 @@ class Policy:
         """A block that was taken before the trace began is free: it is left alone."""
 
     def grow(self, nbytes: int, touched: bool = True) -> int:
-        """Memory of the system; resident at once unless it is not ``touched`` yet."""
+        """Requests memory from the system; resident immediately unless not yet
+        ``touched``.
+        """
         address = self._end
         self._end += nbytes + (1 << 20)  # segments are not adjacent
         self.base_calls += 1
@@ -49,7 +51,7 @@ class Policy:
         return address
 
     def shrink(self, address: int, nbytes: int) -> None:
-        """Give memory back to the system."""
+        """Returns memory to the system."""
         self.resident -= nbytes
 
 

@@ -22,7 +22,7 @@ from pellucid.profiler._timeline.log import Kind, Session, Watch
 
 
 class Entry(NamedTuple):
-    """A block of ``nbytes``, rounded to its size class, taken or given back."""
+    """A block of ``nbytes``, rounded to its size class, allocated or freed."""
 
     block: int
     nbytes: int
@@ -67,9 +67,9 @@ def record_trace(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Trace:
 
 @dataclass
 class Replay:
-    """What a policy made of a trace. ``resident``: bytes of memory that were touched
-    and not given back; ``base_calls``: requests to the system; ``curve``: live and
-    resident bytes after each entry.
+    """The result of a trace under a policy. ``resident``: bytes of memory that were
+    touched and not given back; ``base_calls``: requests to the system; ``curve``: live
+    and resident bytes after each entry.
     """
 
     policy: str
@@ -112,8 +112,8 @@ class Replay:
 
 
 def replay(trace: Trace | Sequence[Entry], policy: Policy) -> Replay:
-    """What ``policy`` makes of the trace. Blocks that were there before the trace began
-    are given to it as they come.
+    """Replays the trace under ``policy``. Blocks from before the trace are passed to it
+    when they are freed.
 
     Example::
 

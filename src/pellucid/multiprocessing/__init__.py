@@ -1,9 +1,9 @@
 """``torch.multiprocessing``: Python's multiprocessing, between whose processes tensors
 share memory; and ``spawn``.
 
-What a queue, a pipe, a pool or a process gets is pickled by ``reductions.py``: the
-memory of its tensors moves to where all processes can map it and is not copied again.
-Imported lazily.
+Objects sent to a queue, a pipe, a pool or a process are pickled by ``reductions.py``:
+the memory of tensors is moved to shared memory once and not copied again. Imported
+lazily.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def get_all_sharing_strategies() -> set[str]:
 
 
 def get_sharing_strategy() -> str:
-    """What was set, "file_descriptor" at first."""
+    """The current strategy, by default "file_descriptor"."""
     return sharing_strategy[-1]
 
 

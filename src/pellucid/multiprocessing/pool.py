@@ -1,4 +1,4 @@
-"""``torch.multiprocessing.pool``: Python's pool, which sends tensors as they are."""
+"""``torch.multiprocessing.pool``: Python's pool, with tensors in shared memory."""
 
 from multiprocessing.pool import Pool as Pool
 

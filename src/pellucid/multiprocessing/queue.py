@@ -1,4 +1,4 @@
-"""``torch.multiprocessing.queue``: Python's queues, which send tensors as they are."""
+"""``torch.multiprocessing.queue``: Python's queues, with tensors in shared memory."""
 
 from multiprocessing.queues import Queue as Queue
 from multiprocessing.queues import SimpleQueue as SimpleQueue

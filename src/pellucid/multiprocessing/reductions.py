@@ -1,7 +1,7 @@
-"""How tensors travel between processes: their memory is shared, not copied.
+"""Pickles tensors for other processes: their memory is shared, not copied.
 
-``multiprocessing`` pickles what its queues, pipes, pools and processes send with
-``ForkingPickler``; ``init_reductions`` tells that how to take storages apart: into a
+``multiprocessing`` pickles objects for its queues, pipes, pools and processes by
+``ForkingPickler``; ``init_reductions`` registers how it reduces storages: into a
 descriptor of shared memory, or its name (``set_sharing_strategy``). The rest of a
 tensor is pickled as always (``_tensor/copying.py``), so views of one storage stay
 views of one, and components of sparse, nested and quantized tensors are shared too.

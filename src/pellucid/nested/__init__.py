@@ -1,7 +1,8 @@
-"""Nested tensors: batches whose examples have sizes of their own.
+"""Nested tensors: batches of examples with different sizes.
 
-The jagged layout has one ragged dim and holds all rows contiguously; in the strided one
-the examples may differ in every dim. ``docs/nested.md`` tells how ops work on them.
+The jagged layout has one ragged dim and stores all rows contiguously; in the strided
+layout the examples may differ in every dim. ``docs/nested.md`` describes how ops work
+on them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``torch.onnx``: there is no export; programs may ask whether one is running.
+"""``torch.onnx``: no export is available; ``is_in_onnx_export`` is False.
 
 Libraries note how their own ops would be written; nothing reads it yet.
 """

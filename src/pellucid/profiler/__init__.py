@@ -1,9 +1,9 @@
 """``torch.profiler``: which ops ran, how often, for how long and with what memory.
 
-What is recorded is what runs without a profiler: the same kernels, prepared calls and
-bits. The runtime writes events of 64 bytes (``runtime/timeline``); names, stacks and
-tables are made at first use. Imported lazily. Read next:
-``_profile.py``, ``_build.py``, ``_table.py``.
+A recorded program runs as without a profiler: the same kernels, calls and bits. The
+runtime writes events of 64 bytes (``runtime/timeline``); names, stacks and tables are
+made at first use. Imported lazily. Read next: ``_profile.py``, ``_build.py``,
+``_table.py``.
 """
 
 from pellucid.profiler import itt as itt

@@ -1,4 +1,4 @@
-"""What a profiler watches, and what it does in each step."""
+"""A profiler's activities, and its action in each step."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from enum import Enum
 
 
 class DeviceType(Enum):
-    """Where an event ran."""
+    """The device of an event."""
 
     CPU = 0
     CUDA = 1
 
 
 class ProfilerActivity(Enum):
-    """Where work is done."""
+    """The kinds of activities."""
 
     CPU = 0
     XPU = 1
@@ -25,7 +25,7 @@ class ProfilerActivity(Enum):
 
 
 class ProfilerAction(Enum):
-    """What a profiler does in one step."""
+    """A profiler's action in one step."""
 
     NONE = 0
     WARMUP = 1
@@ -34,7 +34,7 @@ class ProfilerAction(Enum):
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """The CPU's."""
+    """The activities of the CPU."""
     return {ProfilerActivity.CPU}
 
 

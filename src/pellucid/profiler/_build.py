@@ -1,4 +1,6 @@
-"""From the timeline's log to a profiler's events, with PyTorch's names and numbers."""
+"""Converts the timeline's log to a profiler's events, with PyTorch's names and
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ _DERIVED = re.compile("(?<=_(?:vjp|jvp))_[0-9a-f]{16}$")
 
 @lru_cache(maxsize=4096)
 def shown_name(kind: Kind, name: str) -> str:
-    """An event's name as PyTorch has it."""
+    """An event's name in PyTorch."""
     if kind is Kind.PREPARE:
         return f"pellucid::{name}"
     if kind is Kind.CALL:
@@ -146,7 +148,9 @@ class Builder:
         self._events.append(inner)
 
     def _connect(self) -> None:
-        """Give nodes the call that made them, and its stack to what they run."""
+        """Links nodes to the calls that made them, and passes stacks on to the nodes'
+        ops.
+        """
         nodes = [event for event in self._events if event.scope == 1]
         for node in nodes:
             call = self._forward.get((node.thread, node.sequence_nr))

@@ -1,4 +1,4 @@
-"""What a profiler has recorded, one object an event, and their averages.
+"""The events of a profiler, one object per event, and their averages.
 
 Times are in microseconds since the profiler began, as PyTorch's.
 """
@@ -149,11 +149,11 @@ class FunctionEvent(FormattedTimesMixin):
         return self.name
 
     def append_cpu_child(self, child: FunctionEvent) -> None:
-        """Note an event that ran inside this one."""
+        """Adds an event that ran inside this one."""
         self.cpu_children.append(child)
 
     def set_cpu_parent(self, parent: FunctionEvent) -> None:
-        """Note the event that this one ran inside of."""
+        """Sets the event that contains this one."""
         self.cpu_parent = parent
 
     @property
@@ -163,15 +163,13 @@ class FunctionEvent(FormattedTimesMixin):
 
     @property
     def self_cpu_time_total(self) -> float:  # type: ignore[override]
-        """Its time without that of what ran inside it."""
+        """Its time without the time of nested events."""
         inside = sum(child.cpu_time_total for child in self.cpu_children)
         return self.cpu_time_total - inside
 
     @property
     def self_cpu_memory_usage(self) -> int:
-        """The bytes that it allocated less those that it freed, without those of what
-        ran inside it.
-        """
+        """The bytes that it allocated minus those freed, without nested events."""
         inside = sum(child.cpu_memory_usage for child in self.cpu_children)
         return self.cpu_memory_usage - inside
 

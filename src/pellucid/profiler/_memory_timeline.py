@@ -1,4 +1,4 @@
-"""Bytes in use by what they are for, as they change."""
+"""Bytes in use by role, over time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The profiler: sessions of the timeline by steps, and what is made of their logs."""
+"""The profiler: sessions of the timeline by steps, and the analysis of their logs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def tensorboard_trace_handler(
 
 
 class profile:
-    """Records what runs while it is on, on every thread.
+    """Records what runs while it is active, on every thread.
 
     ``schedule`` says for each step, which ``step()`` ends, whether to record;
     ``on_trace_ready`` is called with the profiler when a cycle of it is complete, and
@@ -132,13 +132,13 @@ class profile:
         return what
 
     def start(self) -> None:
-        """Begin with the first step."""
+        """Starts the first step."""
         if self.execution_trace_observer is not None:
             self.execution_trace_observer.start()
         self._begin_step()
 
     def stop(self) -> None:
-        """End; what was recorded since the last complete cycle is ready."""
+        """Stops; the recording since the last complete cycle is available."""
         self._end_step_range()
         was_recording = self._session is not None
         self._end_recording()
@@ -148,7 +148,7 @@ class profile:
             self._ready()
 
     def step(self) -> None:
-        """The next step begins."""
+        """Starts the next step."""
         self._end_step_range()
         ended = self.current_action
         self.step_num += 1
@@ -210,7 +210,7 @@ class profile:
         if self._log is None:
             raise AssertionError(
                 "the profiler has recorded nothing yet: enter it, or call start(), "
-                "and read it behind stop()"
+                "and read it after stop()"
             )
         return self._log
 
@@ -299,30 +299,30 @@ class profile:
         return uuid.uuid4().hex.upper()
 
     def get_trace_id(self) -> str | None:
-        """What the trace that is or was recorded last is called."""
+        """The name of the current or last trace."""
         return self._trace_id or None
 
     def set_custom_trace_id_callback(self, callback: Callable[[], str]) -> None:
-        """Name later traces by what ``callback`` gives."""
+        """Names later traces by the result of ``callback``."""
         self.custom_trace_id_callback = callback
 
     # The halves of `start` and `stop`, for programs that call them.
 
     def prepare_trace(self) -> None:
-        """Nothing is left to prepare."""
+        """Does nothing: no preparation is needed."""
 
     def start_trace(self) -> None:
-        """Begin to record."""
+        """Starts recording."""
         self._begin_step()
 
     def stop_trace(self) -> None:
-        """Record no more."""
+        """Stops recording."""
         self._end_recording()
 
     def toggle_collection_dynamic(
         self, enable: bool, activities: Iterable[ProfilerActivity]
     ) -> None:
-        """Pause or go on; without effect for activities that are not recorded."""
+        """Pauses or resumes; no effect for activities that are not recorded."""
         raise NotImplementedError(
             "toggle_collection_dynamic: a session records from start to stop; give a "
             "schedule, which leaves steps out"

@@ -12,7 +12,7 @@ _FLOP_UNITS = ("", "K", "M", "G", "T", "P")
 
 
 class Options(NamedTuple):
-    """How wide columns may be, and what is above them."""
+    """The maximum widths of columns, and the header."""
 
     name_width: int
     source_width: int

@@ -1,4 +1,6 @@
-"""``torch.profiler.itt``: marks for Intel's VTune, whose library is not linked."""
+"""``torch.profiler.itt``: annotations for Intel's VTune, whose library is not
+linked.
+"""
 
 from __future__ import annotations
 

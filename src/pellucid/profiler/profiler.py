@@ -1,4 +1,4 @@
-"""``torch.profiler.profiler``: the profiler where libraries import it."""
+"""``torch.profiler.profiler``: the module from which libraries import the profiler."""
 
 from pellucid.profiler._actions import ProfilerAction as ProfilerAction
 from pellucid.profiler._actions import ProfilerActivity as ProfilerActivity

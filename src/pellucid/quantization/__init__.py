@@ -1,4 +1,4 @@
-"""``torch.quantization``: the older name of ``torch.ao.quantization``."""
+"""``torch.quantization``: the former name of ``torch.ao.quantization``."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """The flow of graphs, imported when it is first used."""
+    """Imports the graph mode flow at first use."""
     if name in ("fx", "quantize_fx"):
         from importlib import import_module
 

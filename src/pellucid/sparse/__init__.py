@@ -1,4 +1,4 @@
-"""``torch.sparse``: functions of sparse tensors. See docs/sparse.md."""
+"""``torch.sparse``: functions on sparse tensors. See docs/sparse.md."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def addmm(
 
 
 def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
-    """The sum over ``dim``: sparse while a sparse dim is left, else dense."""
+    """The sum over ``dim``: sparse if a sparse dim remains, else dense."""
     _require("sum", input)
     return reductions.sum_(input, dim, dtype=dtype)
 
@@ -94,7 +94,7 @@ def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 def spdiags(
     diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None
 ) -> Tensor:
-    """A matrix with the rows of ``diagonals`` at the diagonals ``offsets``.
+    """A matrix whose diagonals at ``offsets`` are the rows of ``diagonals``.
 
     Element j of a row is in column j; offset 0 is the main diagonal, 1 the one above.
     """
@@ -119,9 +119,9 @@ def spdiags(
 
 
 class check_sparse_tensor_invariants:
-    """Whether constructors check where indices point: a context, and a switch.
+    """Enables checks of indices in constructors: a context manager, and a switch.
 
-    Constructors called with ``check_invariants=None`` follow it.
+    It is the default of the constructors' ``check_invariants``.
     """
 
     def __init__(self, enable: bool = True) -> None:
@@ -130,17 +130,17 @@ class check_sparse_tensor_invariants:
 
     @staticmethod
     def is_enabled() -> bool:
-        """The present state."""
+        """Whether checks are enabled."""
         return invariants.is_checked(None)
 
     @staticmethod
     def enable() -> None:
-        """Checks from now on."""
+        """Enables checks."""
         invariants.set_checked(True)
 
     @staticmethod
     def disable() -> None:
-        """Does not check from now on."""
+        """Disables checks."""
         invariants.set_checked(False)
 
     def __enter__(self) -> None:

@@ -1,9 +1,9 @@
-"""Matrices in CUTLASS's semi-structured format, and back.
+"""Conversions to and from CUTLASS's semi-structured format.
 
-The format, which PyTorch's tensors have too: a matrix of the kept elements, and words
-of four bits per group of four, whose halves say where the two are. Of float32 one of
-two elements is kept, and the bits speak of halves of elements. The words are reordered
-as the tensor cores of a GPU read them.
+The format, which is also PyTorch's: a matrix of the stored elements, and metadata words
+with four bits per group of four elements, two bits for each of the two positions. For
+float32 one of two elements is stored, and the bits refer to halves of elements. The
+words are reordered for the tensor cores of a GPU.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import pellucid
 from pellucid import Tensor
 
-# By dtype of the matrix: that of the words, and the groups whose bits one word has.
+# By dtype of the matrix: the dtype of the words, and the groups per word.
 _WORDS = {
     pellucid.int8: (pellucid.int32, 8),
     pellucid.float16: (pellucid.int16, 4),
@@ -21,10 +21,10 @@ _WORDS = {
 
 
 def sparse_semi_structured_from_dense_cutlass(dense: Tensor) -> tuple[Tensor, Tensor]:
-    """(the kept elements, the words that say where they were).
+    """(the stored elements, the words with their positions).
 
-    Of four elements in a row two are kept: the first two that are not 0 as a rule,
-    never more; of float32 one of two.
+    Of four consecutive elements two are stored, normally the first two nonzero ones;
+    for float32 one of two.
     """
     if dense.dim() != 2:
         raise RuntimeError(f"a matrix is expected, not a tensor of {dense.dim()} dims")
@@ -56,8 +56,8 @@ def sparse_semi_structured_from_dense_cutlass(dense: Tensor) -> tuple[Tensor, Te
 
 
 def _kept_places(dense: Tensor) -> tuple[Tensor, Tensor]:
-    """Of each group of four, where the two are that are kept; two halves of an element
-    of float32.
+    """For each group of four, the positions of the two stored elements; for float32,
+    the two halves of an element.
     """
     rows, _ = dense.shape
     if dense.dtype == pellucid.float32:
@@ -70,8 +70,8 @@ def _kept_places(dense: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _places_of_words(words: Tensor) -> Tensor:
-    """Where each word is stored, row by row: rows are interleaved within blocks, 2 x 2
-    words turned, columns in pairs.
+    """The storage index of each word, row by row: rows are interleaved within blocks, 2
+    x 2 words transposed, columns in pairs.
     """
     rows, columns = words.shape
     block, interleaved = (32, 4) if words.dtype == pellucid.int16 else (16, 2)
@@ -85,7 +85,7 @@ def _places_of_words(words: Tensor) -> Tensor:
 def sparse_semi_structured_to_dense_cutlass(
     sparse: Tensor, meta_reordered: Tensor
 ) -> Tensor:
-    """The matrix of kept elements and words; what was not kept is 0."""
+    """The matrix from stored elements and words; other elements are 0."""
     _check_parts(sparse, meta_reordered)
     words, groups = _WORDS[sparse.dtype]
     rows, kept = sparse.shape
@@ -103,7 +103,7 @@ def sparse_semi_structured_to_dense_cutlass(
 
 
 def _check_parts(kept: Tensor, words: Tensor) -> None:
-    """RuntimeError unless the two belong together."""
+    """RuntimeError unless elements and words are consistent."""
     if kept.dim() != 2 or words.dim() != 2 or kept.dtype not in _WORDS:
         raise RuntimeError(
             "kept elements of int8, float16, bfloat16 or float32 and words are "

@@ -1,9 +1,9 @@
-"""Semi-structured weights: of four elements in a row two are stored, of float32 one of
-two. See docs/sparse.md.
+"""Semi-structured weights: of four consecutive elements two are stored, for float32 one
+of two. See docs/sparse.md.
 
-A tensor is a subclass with its parts as attributes, as PyTorch's: ``packed``, the kept
-elements, and ``meta``, where they are. Products decode it and multiply: what is saved
-is memory, not time.
+A tensor is a subclass with its components as attributes, as in PyTorch: ``packed``, the
+stored elements, and ``meta``, their positions. Products decode it and multiply: this
+saves memory, not time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class _Sizes(NamedTuple):
-    """What the sizes of a dtype's matrices are multiples of."""
+    """The sizes of a dtype's matrices must be multiples of these."""
 
     sparse_min_rows: int
     sparse_min_cols: int
@@ -39,9 +39,9 @@ class _Sizes(NamedTuple):
 
 
 class SparseSemiStructuredTensor(Tensor):
-    """A matrix of which a fixed part of every group of elements is stored.
+    """A matrix that stores a fixed number of elements of every group.
 
-    The base of the two formats that PyTorch knows; ``from_dense`` of one makes it.
+    The base of PyTorch's two formats; made by ``from_dense`` of one of them.
     """
 
     _DEFAULT_ALG_ID: ClassVar[int] = 0
@@ -135,7 +135,7 @@ class SparseSemiStructuredTensor(Tensor):
 
     @classmethod
     def _load_dispatch_table(cls, custom_dispatch_table: Any = None) -> None:
-        """Makes the table of ops once, with the caller's own ones."""
+        """Builds the table of ops once, including the caller's own ops."""
         if getattr(cls, "SPARSE_DISPATCH", None) is None:
             table = {getattr(pellucid.ops.aten, name): r for name, r in _RULES.items()}
             cls.SPARSE_DISPATCH = table | (custom_dispatch_table or {})
@@ -151,7 +151,7 @@ class SparseSemiStructuredTensor(Tensor):
         raise NotImplementedError(f"{type(self).__name__} has no product")
 
     def to_dense(self, *args: Any, **kwargs: Any) -> Tensor:
-        """The matrix, with 0 for what is not stored."""
+        """The matrix, with 0 for elements that are not stored."""
         if self.requires_grad and pellucid.is_grad_enabled():
             identity = pellucid.eye(self.shape[-1], dtype=self.dtype)
             product: Tensor = pellucid.mm(self, identity)
@@ -159,11 +159,11 @@ class SparseSemiStructuredTensor(Tensor):
         return self._whole()
 
     def values(self) -> Tensor:
-        """The kept elements."""
+        """The stored elements."""
         return self._stored("packed").detach()
 
     def indices(self) -> Tensor:
-        """The words that say where the kept elements are."""
+        """The words with the positions of the stored elements."""
         return self._stored("meta")
 
     def _stored(self, name: str) -> Tensor:
@@ -183,13 +183,13 @@ class SparseSemiStructuredTensor(Tensor):
         return self.fuse_transpose_cusparselt, self.alg_id_cusparselt
 
     def _facts(self) -> tuple[Any, ...]:
-        """What a tensor like this is made of, but for its gradient."""
+        """The components for a new tensor like this one, without its gradient."""
         parts = (getattr(self, name) for name in self._PARTS)
         return (pellucid.Size(self.shape), *parts, *self._settings())
 
     @classmethod
     def _validate_device_dim_dtype_shape(cls, original_tensor: Tensor) -> None:
-        """RuntimeError for what has no such format."""
+        """RuntimeError for a matrix that the format does not support."""
         x = original_tensor
         if x.device.type != "cpu":
             raise RuntimeError(f"a matrix on the CPU is expected, not on {x.device}")
@@ -210,7 +210,7 @@ class SparseSemiStructuredTensor(Tensor):
 
 
 class SparseSemiStructuredTensorCUTLASS(SparseSemiStructuredTensor):
-    """CUTLASS's format: kept elements and words in tensors of their own."""
+    """CUTLASS's format: stored elements and words in separate tensors."""
 
     BACKEND = "cutlass"
     _DTYPE_SHAPE_CONSTRAINTS: ClassVar[dict[Any, _Sizes]] = {
@@ -267,7 +267,7 @@ class SparseSemiStructuredTensorCUTLASS(SparseSemiStructuredTensor):
 
 
 class SparseSemiStructuredTensorCUSPARSELT(SparseSemiStructuredTensor):
-    """The format of cuSPARSELt, which only that library for GPUs makes and reads."""
+    """The format of cuSPARSELt, which only that GPU library supports."""
 
     BACKEND = "cusparselt"
     _DTYPE_SHAPE_CONSTRAINTS: ClassVar[dict[Any, _Sizes]] = {
@@ -300,7 +300,7 @@ def to_sparse_semi_structured(
 
     In CUTLASS's format, unless the program clears
     ``SparseSemiStructuredTensor._FORCE_CUTLASS``. RuntimeError for a dtype or sizes
-    that the format does not have. What is not 0 beyond the kept elements is lost.
+    that the format does not support. Other nonzero elements are lost.
     Example::
 
         >>> import pellucid as torch
@@ -321,11 +321,11 @@ def to_sparse_semi_structured(
 
 
 def _rebuilt(kind: Any, *facts: Any) -> Any:
-    """What pickles call."""
+    """Called by pickles."""
     return kind(*facts)
 
 
-# What ops do: (op, types, arguments, named arguments).
+# The implementations of ops: (op, types, arguments, named arguments).
 
 
 def _detach(func: Any, types: Any, args: Any, kwargs: Any) -> Any:

@@ -7,7 +7,7 @@
 The picture shows the ops that made ``loss``, what each computed and what it saved for
 backward, grouped by module; the page folds and unfolds groups, searches, and shows the
 backward graph as well. Nothing is loaded from a network. The parts, in order: record.py
-(what is noted during forward), collect.py (the autograd graph as data), tree.py
+(what is recorded during forward), collect.py (the autograd graph as data), tree.py
 (groups), layers.py (placement), svg.py and page.py (the picture).
 """
 

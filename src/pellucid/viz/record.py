@@ -1,4 +1,4 @@
-"""What a picture wants to know of forward: the module and the line of each op.
+"""Records the module and the source line of each op during forward.
 
 A `TorchFunctionMode` sees every call and writes into the ``metadata`` of the autograd
 nodes that it made. Called by users around a forward pass; collect.py reads the notes.
@@ -69,7 +69,7 @@ def is_leaf(node: Any) -> bool:
 
 
 def _mark(node: Any, note: dict[str, str]) -> None:
-    """Notes it on the nodes that a call added: those not noted before."""
+    """Records it on the nodes that a call added: those without a record."""
     waiting = [node]
     while waiting:
         node = waiting.pop()

@@ -1,1 +1,1 @@
-"""What the C++ runtime calls in Python."""
+"""Python functions that the C++ runtime calls."""

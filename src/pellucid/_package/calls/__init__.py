@@ -1,1 +1,1 @@
-"""What functions that are written in Python share around a call."""
+"""Helpers for functions written in Python."""

@@ -1,8 +1,8 @@
-"""Checks of arguments that functions in Python share.
+"""Shared checks of arguments for functions in Python.
 
-Under ``vmap`` a tensor has no truth of its own; here it counts for all examples. Called
-by the draws, ``linalg`` and ``distributions`` before they raise. The gate of ops is
-``catalogue/real_only.py``.
+Under ``vmap`` a tensor has no single truth value; these checks cover all examples.
+Called by random functions, ``linalg`` and ``distributions`` before they raise. Ops are
+checked in ``catalogue/real_only.py``.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ def require_tensors(name: str, *values: object) -> None:
 
 
 def unwrapped(tensor: Tensor) -> Tensor:
-    """What the wrappers of running transforms hold: all examples, or the primal."""
+    """The tensor inside the wrappers of running transforms: all examples, or the
+    primal.
+    """
     while (found := _C._unwrap(tensor)) is not None:
         tensor = found[1]
     return tensor

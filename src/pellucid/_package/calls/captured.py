@@ -1,7 +1,7 @@
-"""Functions that call ops where a mode of capture sees calls, and less elsewhere.
+"""Functions that call an op if a capture mode is active, else its body directly.
 
-A function may run what a composite consists of, without a call of the op, which costs
-more. A mode at PreDispatch is to see the op. Such a function names its other form::
+A function may run a composite's body directly, which is cheaper than calling the op. A
+mode at PreDispatch must see the op. Such a function names its other form::
 
     def _normalized_by_op(x, eps):
         return pellucid.batch_norm(x, eps, True)
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     _F = TypeVar("_F", bound=Callable[..., Any])
 
-_others: dict[FunctionType, CodeType] = {}  # the code that each function has not now
+_others: dict[FunctionType, CodeType] = {}  # the inactive code of each function
 _lock = Lock()
 _captures = 0
 

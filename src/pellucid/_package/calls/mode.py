@@ -1,4 +1,4 @@
-"""``Mode``: what the modes of ``overrides`` and ``utils._python_dispatch`` share."""
+"""``Mode``: the base of the modes of ``overrides`` and ``utils._python_dispatch``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any, ClassVar, Self
 
 
 class Mode:
-    """A scope that sees calls while it is on one of the thread's stacks of modes."""
+    """A scope that intercepts calls while it is on one of the thread's stacks of
+    modes.
+    """
 
     _push: ClassVar[staticmethod[[Any], None]]
     _pop: ClassVar[staticmethod[[], Any]]

@@ -1,4 +1,4 @@
-"""What a module written in Python offers to the package, declared where it is defined.
+"""Marks of a module's names for lazy export, next to their definitions.
 
 ``tools/write_offers.py`` reads these marks in the sources while the package is built
 and writes ``_package/offers.py``, from which ``lazy_exports.py`` binds the names; so
@@ -10,7 +10,7 @@ what is assigned::
 
     qscheme = offered.method(_needs("quantized", "qscheme"))
 
-At run time a mark changes nothing.
+At run time a mark has no effect.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def method(offer: T) -> T:
 
 
 def runtime_value(offer: T) -> T:
-    """What libraries find in ``torch._C`` as NAME."""
+    """Exported as ``torch._C.NAME``, for libraries."""
     return offer
 
 

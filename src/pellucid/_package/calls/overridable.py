@@ -1,4 +1,4 @@
-"""Functions written in Python that ``__torch_function__`` sees, as it sees ops.
+"""Makes Python functions overridable by ``__torch_function__``, like ops.
 
 A module says at its end which of its functions are; the callable that takes their place
 asks modes and arguments (``runtime/python/overridable.cpp``). Used by the package, by

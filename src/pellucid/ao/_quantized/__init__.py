@@ -1,4 +1,4 @@
-"""Tensors of integers with a scale; see README.md."""
+"""Quantized tensors: integers with a scale; see README.md."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What the dispatcher asks for an op with a quantized argument: ``answer``.
+"""The dispatcher's entry point for ops with quantized arguments: ``answer``.
 
-The rule of an op is looked up by its name: those that compute work on numbers or on
-integers of one scale (``arithmetic.py``). What only moves elements does so with the
-integers (``moves.py``). NotImplemented leaves the op to the dispatcher: a composite
-runs as the ops it calls, any other is refused.
+The rule of an op is looked up by its name: rules of arithmetic work on the dequantized
+numbers or on integers of one scale (``arithmetic.py``). Ops that only move elements are
+applied to the integers (``moves.py``). With NotImplemented the dispatcher decomposes a
+composite and refuses any other op.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Rules of ops that compute with quantized tensors.
 
-Comparisons are of the numbers. What only compares integers of one scale works on the
-integers (relu, max_pool); the others are the op on the numbers, quantized with the
-scale of the operand, or with the fixed scale of a bounded function.
+Comparisons compare the numbers. Ops that only compare integers of one scale work on the
+integers (relu, max_pool); others are the op on the numbers, requantized with the scale
+of the operand, or with the fixed scale of a bounded function.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ def _floats(value: Any) -> Any:
 
 
 def compare(op: Any, *operands: Any) -> Any:
-    """Of the numbers: a plain bool tensor."""
+    """Compares the numbers: a plain bool tensor."""
     return op(*map(_floats, operands))
 
 
 def relu(op: Any, tensor: Tensor) -> Tensor:
-    """Nothing below the zero point."""
+    """Clamps to the zero point."""
     parts = _of_one_scale(op, tensor)
     return parts.with_integers(parts.integers.clamp(min=parts.zero_point))
 
 
 def pool_of_greatest(op: Any, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
-    """``max_pool``: in floats, which hold the integers exactly and have its kernels."""
+    """``max_pool`` in floats, which represent the integers exactly and have kernels."""
     parts = _of_one_scale(op, tensor)
     made = op(parts.integers.float(), *args, **kwargs)
     return parts.with_integers(made.to(parts.integers.dtype))
@@ -51,7 +51,7 @@ def on_numbers(op: Any, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
 
 
 def average(op: Any, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
-    """Means of integers less the zero point: their rounding is that of the result."""
+    """Means of integers minus the zero point, rounded once."""
     parts = _of_one_scale(op, tensor)
     centred = parts.integers.float() - parts.zero_point
     made = (op(centred, *args, **kwargs) + parts.zero_point).round()
@@ -69,7 +69,7 @@ def _with_fixed_scale(scale: float, of_unsigned: int, of_signed: int) -> Any:
 
 
 def equal(op: Any, first: Tensor, second: Tensor) -> bool:
-    """Whether both have the same integers and scales."""
+    """Whether both have equal integers and scales."""
     if not (is_quantized(first) and is_quantized(second)):
         return False
     a, b = split(first), split(second)
@@ -90,7 +90,7 @@ def item(op: Any, tensor: Tensor) -> Any:
 
 
 def extreme(op: Any, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
-    """``max``, ``min``: of all elements a quantized scalar."""
+    """``max``, ``min`` over all elements: a quantized scalar."""
     parts = _of_one_scale(op, tensor)
     made = op(parts.integers, *args, **kwargs)
     if isinstance(made, tuple | list):
@@ -99,7 +99,7 @@ def extreme(op: Any, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
 
 
 def sort(op: Any, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
-    """By the integers."""
+    """Sorts by the integers."""
     parts = _of_one_scale(op, tensor)
     values, indices = op(parts.integers, *args, **kwargs)
     return parts.with_integers(values), indices

@@ -22,11 +22,11 @@ from pellucid.ao._quantized.ranges import choose
 @offered.function
 def quantize_per_tensor(
     input: Any, scale: Any, zero_point: Any, dtype: Any
-) -> Any:  # a list of tensors for a list
+) -> Any:  # a list of tensors gives a list
     """The float32 tensor as integers of one scale: ``round(x / scale + zero_point)``.
 
     ``dtype`` is ``qint8``, ``quint8`` or ``qint32``; ``scale`` and ``zero_point`` are
-    numbers or tensors of one element. Of a list of tensors they are vectors.
+    numbers or tensors of one element; vectors for a list of tensors.
 
     >>> torch.quantize_per_tensor(torch.tensor([0.5, 1.0]), 0.5, 2, torch.quint8)
     tensor([0.5000, 1.0000], size=(2,), dtype=torch.quint8,
@@ -48,8 +48,8 @@ def _quantized(x: Tensor, scale: float, zero_point: int, dtype: Any) -> Tensor:
 def quantize_per_tensor_dynamic(
     input: Tensor, dtype: Any, reduce_range: bool
 ) -> Tensor:
-    """The float32 tensor as ``qint8`` or ``quint8``, its scale by its least and
-    greatest element; ``reduce_range`` leaves one bit unused.
+    """The float32 tensor as ``qint8`` or ``quint8``, with the scale from its minimum
+    and maximum; ``reduce_range`` leaves one bit unused.
     """
     _check(input, dtype, "quantize_per_tensor_dynamic")
     if dtype is pellucid.qint32:
@@ -110,7 +110,7 @@ def _empty_affine_quantized(
     memory_format: Any = pellucid.contiguous_format,
     **options: Any,
 ) -> Tensor:
-    """A quantized tensor of this size, not filled."""
+    """An uninitialised quantized tensor of this size."""
     integers, _, _ = INTEGERS[_checked_dtype(dtype)]
     sizes = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
     made = pellucid.empty(
@@ -130,7 +130,7 @@ def _empty_per_channel_affine_quantized(
     memory_format: Any = pellucid.contiguous_format,
     **options: Any,
 ) -> Tensor:
-    """A tensor of this size with a scale per channel, not filled."""
+    """An uninitialised tensor of this size with a scale per channel."""
     integers, _, _ = INTEGERS[_checked_dtype(dtype)]
     sizes = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
     made = pellucid.empty(
@@ -142,7 +142,7 @@ def _empty_per_channel_affine_quantized(
 
 @offered.function
 def dequantize(input: Any) -> Any:
-    """The numbers that a quantized tensor represents, float32; of each of a list."""
+    """The numbers that a quantized tensor represents, float32; also for a list."""
     if isinstance(input, list | tuple):
         return [each.dequantize() for each in input]
     return input.dequantize()
@@ -206,7 +206,7 @@ def _quantized_dtype(integers: Tensor) -> Any:
     dtype = QUANTIZED.get(integers.dtype)
     if dtype is None:
         raise RuntimeError(
-            "a quantized tensor is made of int8, uint8 or int32, not of "
+            "a quantized tensor is made from int8, uint8 or int32, not from "
             f"{integers.dtype}; for floats: torch.quantize_per_tensor"
         )
     return dtype

@@ -1,7 +1,7 @@
-"""Fake quantization: numbers rounded to those that integers would represent.
+"""Fake quantization: rounds numbers to values that integers can represent.
 
-The gradient passes where the integer is in range and is 0 elsewhere; scales and zero
-points get gradients where they are learned (Esser 2020).
+The gradient passes where the integer is in range and is 0 elsewhere; learned scales and
+zero points get gradients (Esser 2020).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _fake_quantize_learnable_per_tensor_affine(
     quant_max: int,
     grad_factor: float = 1.0,
 ) -> Tensor:
-    """With gradients of ``scale`` and ``zero_point``, times ``grad_factor``."""
+    """Also has gradients of ``scale`` and ``zero_point``, times ``grad_factor``."""
     made: Tensor = _Learned.apply(
         input, scale, zero_point, quant_min, quant_max, grad_factor
     )
@@ -93,7 +93,7 @@ def _fake_quantize_learnable_per_channel_affine(
     quant_max: int,
     grad_factor: float = 1.0,
 ) -> Tensor:
-    """With gradients of the scales and zero points of the channels."""
+    """Also has gradients of the scales and zero points of the channels."""
     _check_channels(input, scale, zero_point, axis)
     shape = _channel_shape(input, axis)
     made: Tensor = _Learned.apply(
@@ -156,7 +156,7 @@ def _extremes(x: Tensor, axis: int, per_row: bool) -> tuple[Tensor, Tensor]:
 
 
 def _follow(running: Tensor, seen: Tensor, rate: float) -> None:
-    """The first value as it is, later ones by the moving average."""
+    """The moving average, which starts with the first value."""
     if running.numel() != seen.numel():
         running.resize_(seen.shape).fill_(float("inf"))
     seen = seen.reshape(running.shape)
@@ -204,7 +204,7 @@ def _check_channels(x: Tensor, scale: Tensor, zero_point: Tensor, axis: int) -> 
 
 
 class _Rounded(Function):
-    """What integers within bounds represent."""
+    """Autograd function: rounds to values of integers within bounds."""
 
     @staticmethod
     def forward(

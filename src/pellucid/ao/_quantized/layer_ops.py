@@ -1,4 +1,4 @@
-"""``torch.ops.quantized``: activations and norms, with the scale of their result."""
+"""``torch.ops.quantized``: activations and norms, with a given output scale."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def leaky_relu(
 def prelu(
     qx: Tensor, weight: Tensor, output_scale: float, output_zero_point: int
 ) -> Tensor:
-    """``prelu(qx, weight)``; the weight is quantized, too."""
+    """``prelu(qx, weight)`` with a quantized weight."""
     slopes = split(weight).floats()
     return _on_numbers(
         *(qx, output_scale, output_zero_point),
@@ -123,7 +123,7 @@ def dropout(
     p: float = 0.5,
     training: bool = False,
 ) -> Tensor:
-    """``self``: quantized models are not trained."""
+    """Returns ``self``: quantized models are not trained."""
     return self
 
 
@@ -170,7 +170,7 @@ def instance_norm(
     output_scale: float,
     output_zero_point: int,
 ) -> Tensor:
-    """``instance_norm`` of each example's own moments."""
+    """``instance_norm`` by each example's own moments."""
     return group_norm(
         *(input, input.shape[1], weight, bias, eps, output_scale, output_zero_point)
     )
@@ -187,7 +187,7 @@ def _batch_norm(relu: bool) -> Any:
         output_scale: float,
         output_zero_point: int,
     ) -> Tensor:
-        """``batch_norm`` by recorded moments."""
+        """``batch_norm`` by running statistics."""
 
         def norm(floats: Tensor) -> Any:
             given = (weight, bias, mean, var, False, 0.0, eps, False)

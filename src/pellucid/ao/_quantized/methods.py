@@ -12,7 +12,7 @@ from pellucid.ao._quantized.parts import Parts, is_quantized, split
 
 @offered.method
 def dequantize(self: Tensor) -> Tensor:
-    """The numbers that a quantized tensor represents, float32; of others ``float()``.
+    """The numbers that a quantized tensor represents, float32; ``float()`` for others.
 
     >>> torch.quantize_per_tensor(torch.ones(2), 0.5, 2, torch.quint8).dequantize()
     tensor([1., 1.])
@@ -34,13 +34,13 @@ def qscheme(self: Tensor) -> Any:
 
 @offered.method
 def q_scale(self: Tensor) -> float:
-    """The scale of a tensor of one."""
+    """The scale of a tensor with one scale."""
     return _of_one_scale(self, "q_scale").scale
 
 
 @offered.method
 def q_zero_point(self: Tensor) -> int:
-    """The zero point of a tensor of one."""
+    """The zero point of a tensor with one scale."""
     return _of_one_scale(self, "q_zero_point").zero_point
 
 
@@ -58,7 +58,7 @@ def q_per_channel_zero_points(self: Tensor) -> Tensor:
 
 @offered.method
 def q_per_channel_axis(self: Tensor) -> int:
-    """The dim that the channels are of."""
+    """The dim of the channels."""
     axis = _of_channels(self, "q_per_channel_axis").axis
     assert axis is not None
     return axis

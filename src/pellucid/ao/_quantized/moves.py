@@ -1,9 +1,9 @@
-"""Rules of ops that move elements: they do the same with the integers.
+"""Rules of ops that move elements: the op is applied to the integers.
 
-Which ops these are their declarations say: a view, or a Graph that computes nothing.
-Views of a quantized tensor share its integers. Where a tensor has a scale per channel,
-the op moves the numbers of the channels, too: they tell which dim is the channels' now,
-or that scales would mix, which is refused.
+These ops are identified by their declarations: a view, or a Graph without arithmetic.
+Views of a quantized tensor share its integers. For a tensor with a scale per channel,
+the op is also applied to a tensor of channel numbers, which shows the new channel dim.
+If scales would be mixed, the op is refused.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _moves_elements(op: Any, integers: Tensor, args: Any, kwargs: Any) -> bool:
 
     try:
         declaration = declared(op.name().removeprefix("aten::"))
-    except KeyError:  # a composite: the ops that it calls are asked
+    except KeyError:  # a composite: its ops are dispatched
         return False
     if any(argument.mutated for argument in declaration.schema.arguments):
         return False
@@ -60,7 +60,7 @@ def _moves_elements(op: Any, integers: Tensor, args: Any, kwargs: Any) -> bool:
 def _with_channels(
     op: Any, parts: Parts, moved: Any, args: Any, kwargs: Any
 ) -> Iterator[Tensor]:
-    """The results with the axis that the channels have in each."""
+    """The results with their channel axes."""
     shape = [1] * parts.integers.dim()
     shape[parts.axis or 0] = -1
     count = parts.scales.numel()
@@ -74,15 +74,15 @@ def _with_channels(
         if axis is None:
             raise RuntimeError(
                 f"{op._schema.name.partition('::')[2]} of a tensor with a scale per "
-                "channel is not offered: setting strides is possible only on "
+                "channel is not supported: setting strides is possible only on "
                 "uniformly quantized tensor; use dequantize()"
             )
         yield parts._replace(axis=axis).with_integers(integers)
 
 
 def _axis_of(channels: Tensor, count: int, before: int) -> int | None:
-    """The dim along which the numbers of all channels are in order: where several may
-    be, the one that it was.
+    """The dim along which the channel numbers are in order; if several are possible,
+    the previous one.
     """
     dims = [d for d, size in enumerate(channels.shape) if size == count]
     for dim in sorted(dims, key=lambda d: abs(d - before)):
@@ -94,13 +94,13 @@ def _axis_of(channels: Tensor, count: int, before: int) -> int | None:
 
 
 def clone(op: Any, tensor: Tensor, **kwargs: Any) -> Any:
-    """A copy of the integers; the scales are shared, for nothing writes them."""
+    """A copy of the integers; the scales are shared, since they are never written."""
     parts = split(tensor)
     return parts.with_integers(op(parts.integers, **kwargs))
 
 
 def contiguous(op: Any, tensor: Tensor, **kwargs: Any) -> Any:
-    """The tensor itself where it is contiguous."""
+    """The tensor itself if it is contiguous."""
     parts = split(tensor)
     made = op(parts.integers, **kwargs)
     return tensor if made is parts.integers else parts.with_integers(made)
@@ -128,7 +128,7 @@ def empty_like(op: Any, tensor: Tensor, *, dtype: Any = None, **kwargs: Any) -> 
 
 
 def cat(op: Any, tensors: Any, dim: int = 0) -> Any:
-    """Joined in the scale of the first; the others are quantized again."""
+    """Concatenates in the scale of the first; the others are requantized."""
     if not all(map(is_quantized, tensors)):
         raise RuntimeError("cat: tensors must all be quantized, or none of them")
     parts = [split(each) for each in tensors]

@@ -1,7 +1,7 @@
 """``torch.ops.quantized``: ops of quantized tensors and of packed weights.
 
 Products are in ``products.py``; all others are the op on the numbers, rounded once to
-the scale that is given. ``by_name`` finds an op; ``torch.ops`` asks it.
+the given scale. ``torch.ops`` looks ops up by ``by_name``.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def linear_tanh(X: Tensor, W_prepack: Any, scale: float, zero_point: int) -> Ten
 
 @op("linear_dynamic")
 def linear_dynamic(X: Tensor, W_prepack: Any, reduce_range: bool = False) -> Tensor:
-    """``X @ W.T + b`` of floats, which are quantized by their range."""
+    """``X @ W.T + b`` for floats, which are quantized dynamically."""
     return dynamic(X, W_prepack, -1, reduce_range)
 
 
@@ -161,7 +161,7 @@ def _define_convolutions(dims: int) -> None:
         return static(qx, packed_weight, 1, output_scale, output_zero_point, True)
 
     def of_floats(qx: Tensor, packed_weight: Any, reduce_range: bool = False) -> Tensor:
-        """The convolution of floats, which are quantized by their range."""
+        """The convolution for floats, which are quantized dynamically."""
         return dynamic(qx, packed_weight, 1, reduce_range)
 
     op(f"conv{dims}d_prepack", *(["conv_prepack"] if dims == 2 else []))(prepack)
@@ -176,7 +176,7 @@ def _define_convolutions(dims: int) -> None:
 
 def _fact(name: str) -> Any:
     def get(packed_weights: Any) -> Any:
-        """What the packed weight says of its geometry."""
+        """Returns the packed weight's geometry."""
         return getattr(packed_weights, name)()
 
     return get
@@ -219,7 +219,7 @@ def _two(function: Any, of_number: Any, relu: bool) -> Any:
     def call(
         qa: Any, qb: Any, scale: float | None = None, zero_point: int | None = None
     ) -> Tensor:
-        """Of two quantized tensors with the scale given, or of one and a number."""
+        """For two quantized tensors with a given scale, or a tensor and a number."""
         if scale is None or zero_point is None:
             tensor, number = (qa, qb) if isinstance(qa, Tensor) else (qb, qa)
             made: Tensor = of_number(split(tensor), float(number))
@@ -232,7 +232,7 @@ def _two(function: Any, of_number: Any, relu: bool) -> Any:
 
 
 def _add_number(parts: Any, number: float) -> Tensor:
-    """The zero point moves; where it would leave the integers, the scale grows."""
+    """Moves the zero point; if it would leave the integers' range, the scale grows."""
     _, least, most = INTEGERS[parts.dtype]
     scale, point = parts.scale, parts.zero_point
     moved = point - round(number / scale)
@@ -245,7 +245,7 @@ def _add_number(parts: Any, number: float) -> Tensor:
 
 
 def _multiply_number(parts: Any, number: float) -> Tensor:
-    """The scale is multiplied; integers are mirrored if the number is negative."""
+    """Multiplies the scale; mirrors the integers if the number is negative."""
     integers, least, most = INTEGERS[parts.dtype]
     if number == 0:
         return per_tensor(pellucid.zeros_like(parts.integers), 1.0, 0, parts.dtype)
@@ -279,7 +279,7 @@ def matmul(qa: Tensor, qb: Tensor, scale: float, zero_point: int) -> Tensor:
 def cat(
     qx: Any, dim: int, scale: float | None = None, zero_point: int | None = None
 ) -> Tensor:
-    """The tensors joined, with the scale given or of the first."""
+    """The tensors concatenated, with the given scale or that of the first."""
     first = split(qx[0])
     scale = first.scale if scale is None else scale
     zero_point = first.zero_point if zero_point is None else zero_point
@@ -325,7 +325,7 @@ def embedding_bag_byte(
     compressed_indices_mapping: Tensor | None = None,
     include_last_offset: bool = False,
 ) -> Tensor:
-    """Sums of rows, float; those of a bag are multiplied by ``per_sample_weights``."""
+    """Sums of rows per bag, float, weighted by ``per_sample_weights``."""
     if indices.dim() == 2:
         count, length = indices.shape
         offsets = pellucid.arange(0, count * length, max(length, 1))[:count]

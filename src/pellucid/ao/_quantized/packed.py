@@ -1,7 +1,7 @@
-"""Packed weights: a quantized weight with its bias, and what products need of them.
+"""Packed weights: a quantized weight with its bias, prepared for products.
 
-The objects that ``torch.ops.quantized.linear_prepack`` and its kin give. They pickle as
-the weight, the bias and the geometry. Read ``products.py`` next.
+The objects returned by ``torch.ops.quantized.linear_prepack`` and similar ops. They
+pickle as the weight, the bias and the geometry. Read ``products.py`` next.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _MOST_TERMS = 65_000  # 255 * 128 * 65_000 < 2**31
 
 
 class Packed:
-    """A qint8 weight, a float bias, and the weight's integers less their zero points.
+    """A qint8 weight, a float bias, and the weight's integers minus their zero points.
 
-    The integers are float32 while every partial sum of a product with eight-bit inputs
-    is exact in it, else float64: both hold the integer sum itself.
+    The integers are stored as float32 if every partial sum of a product with eight-bit
+    inputs is exact in it, else as float64: either represents the integer sum exactly.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None, channel: int = 0) -> None:
@@ -49,11 +49,11 @@ class Packed:
         self.scales = parts.scales.float()
 
     def product(self, x: Tensor) -> Tensor:
-        """The sums of products of integers, of the layer that the weight is of."""
+        """The integer sums of products of the weight's layer."""
         raise NotImplementedError
 
     def sums(self, places: Tensor, zero_point: int) -> Tensor:
-        """``product`` of eight-bit numbers (of any dtype) less their zero point: the
+        """``product`` of eight-bit numbers (of any dtype) minus their zero point: the
         integer sums, rounded to float32."""
         return self.product(places.to(self.dtype) - zero_point).float()
 
@@ -82,7 +82,7 @@ class Packed:
 class LinearPackedParams(Packed):
     """The weight ``[outputs, inputs]`` of a linear layer.
 
-    A weight whose zero points are 0 stays int8, and so are its products' inputs.
+    A weight whose zero points are 0 is stored as int8, as are its products' inputs.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
@@ -122,7 +122,7 @@ class LinearPackedParams(Packed):
 
 
 def _as_int8(places: Tensor) -> Tensor:
-    """int8 numbers, or ones from 0 to 255 less 128."""
+    """int8 numbers, or numbers from 0 to 255 minus 128."""
     if places.dtype is pellucid.int8:
         return places
     if places.dtype is pellucid.uint8:
@@ -131,7 +131,7 @@ def _as_int8(places: Tensor) -> Tensor:
 
 
 class LinearPackedParamsFloat16:
-    """The weight of a linear layer, rounded to float16, which is summed in float32."""
+    """The weight of a linear layer, rounded to float16; sums are in float32."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         most = pellucid.finfo(pellucid.float16).max
@@ -155,7 +155,7 @@ class LinearPackedParamsFloat16:
 
 
 class ConvPackedParams(Packed):
-    """The weight of a convolution, maybe a transposed one, and its geometry."""
+    """The weight of a convolution or transposed convolution, and its geometry."""
 
     def __init__(
         self,
@@ -201,23 +201,23 @@ class ConvPackedParams(Packed):
         )
 
     def stride(self) -> list[int]:
-        """Steps between windows."""
+        """The stride."""
         return self._stride
 
     def padding(self) -> list[int]:
-        """Added on both sides of each dim."""
+        """The padding on both sides of each dim."""
         return self._padding
 
     def output_padding(self) -> list[int]:
-        """Added to one side of a transposed convolution's result."""
+        """The output padding of a transposed convolution."""
         return self._output_padding
 
     def dilation(self) -> list[int]:
-        """Steps between the elements of a window."""
+        """The dilation."""
         return self._dilation
 
     def groups(self) -> int:
-        """In how many groups channels are separate."""
+        """The number of groups."""
         return self._groups
 
     def transpose(self) -> bool:

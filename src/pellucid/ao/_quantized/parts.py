@@ -1,7 +1,7 @@
-"""A quantized tensor as its parts, and back; the arithmetic of scales.
+"""Splits a quantized tensor into its components, and rebuilds it; arithmetic of scales.
 
-A number is ``(integer - zero_point) * scale``. Every rule of this folder takes a tensor
-apart by ``split`` and makes its results by ``Parts.tensor``. Read ``answer.py`` next.
+A number is ``(integer - zero_point) * scale``. Every rule of this folder splits tensors
+by ``split`` and makes results by ``Parts.tensor``. Read ``answer.py`` next.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 import pellucid
 from pellucid import _C, Tensor
 
-# The dtype of a quantized tensor's integers, and the least and greatest of them.
+# The dtype of a quantized tensor's integers, and their minimum and maximum.
 INTEGERS = {
     pellucid.qint8: (pellucid.int8, -128, 127),
     pellucid.quint8: (pellucid.uint8, 0, 255),
@@ -21,7 +21,7 @@ QUANTIZED = {integers: dtype for dtype, (integers, _, _) in INTEGERS.items()}
 
 
 class Parts(NamedTuple):
-    """``axis`` is None where one scale is for all; then ``scales`` are 0-d."""
+    """``axis`` is None for a single scale; then ``scales`` are 0-d."""
 
     dtype: Any
     integers: Tensor
@@ -60,7 +60,7 @@ class Parts(NamedTuple):
         return pellucid.per_channel_affine
 
     def aligned(self, each: Tensor) -> Tensor:
-        """Scales or zero points, of a shape that broadcasts with the integers."""
+        """Scales or zero points, in a shape that broadcasts with the integers."""
         if self.axis is None:
             return each
         shape = [1] * self.integers.dim()
@@ -78,7 +78,7 @@ class Parts(NamedTuple):
         return (self.integers.to(pellucid.int32) - zero_points.int()).float() * scales
 
     def fused_floats(self) -> Tensor:
-        """``floats()`` rounded once, as PyTorch's kernels that fuse ops have them."""
+        """``floats()`` rounded once, as in PyTorch's fused kernels."""
         scale = pellucid.tensor(self.scale, dtype=pellucid.float32)
         offset = (-self.zero_point * scale).double()
         return (self.integers.double() * scale + offset).float()
@@ -96,7 +96,7 @@ def to_integers(floats: Tensor, scales: Any, zero_points: Any, dtype: Any) -> Te
         places = floats * (1 / scales) + zero_points
     else:
         inverse = 1 / pellucid.as_tensor(scales, dtype=pellucid.float32)
-        # exact product, one rounding: what a fused multiply and add gives
+        # exact product, one rounding, like a fused multiply-add
         places = (floats.double() * inverse + zero_points).float()
     if dtype is pellucid.qint32:
         places = places.double()
@@ -105,8 +105,8 @@ def to_integers(floats: Tensor, scales: Any, zero_points: Any, dtype: Any) -> Te
 
 
 def per_tensor(integers: Tensor, scale: float, zero_point: int, dtype: Any) -> Tensor:
-    """A tensor of one scale, of integers of ``dtype``'s kind. In graphs scales are
-    tensors of one element.
+    """A tensor with one scale, with integers of ``dtype``. In graphs scales are tensors
+    of one element.
     """
     scales = pellucid.tensor(float(scale), dtype=pellucid.float64)
     zero_points = pellucid.tensor(int(zero_point), dtype=pellucid.int64)

@@ -1,4 +1,4 @@
-"""Prints, pickles and files of quantized tensors: their numbers and their scales."""
+"""Prints, pickles and saves quantized tensors: their numbers and their scales."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def contents(tensor: Tensor, indent: int, write: Write) -> str:
-    """The numbers that the integers denote."""
+    """The numbers that the integers represent."""
     return write(tensor.dequantize(), indent)
 
 
 def suffixes(tensor: Tensor) -> list[str]:
-    """What ``repr`` shows after the numbers."""
+    """The fields of ``repr`` after the numbers."""
     scheme, scales, zero_points, *axis = facts_of(tensor)[1]
     return [
         f"size={tuple(tensor.shape)}",
@@ -39,7 +39,7 @@ def facts_of(tensor: Tensor) -> tuple[Tensor, tuple[Any, ...]]:
 
 
 def rebuild(integers: Tensor, facts: Any) -> Tensor:
-    """The tensor of ``facts_of``; it may come from a file, and is checked."""
+    """Rebuilds the tensor of ``facts_of``, with checks: it may come from a file."""
     scheme, scales, zero_points, *axis = facts
     made: Tensor
     if scheme is pellucid.per_tensor_affine:
@@ -52,7 +52,7 @@ def rebuild(integers: Tensor, facts: Any) -> Tensor:
 
 
 def rebuild_leaf(kind: Any, integers: Tensor, facts: Any, state: Any) -> Any:
-    """What pickles call: a tensor of the class ``kind`` with its attributes."""
+    """Called by pickles: a tensor of the class ``kind`` with its attributes."""
     made = rebuild(integers, facts)
     if kind is not Tensor:
         made = made.as_subclass(kind)
@@ -62,7 +62,7 @@ def rebuild_leaf(kind: Any, integers: Tensor, facts: Any, state: Any) -> Any:
 
 
 def reduced(tensor: Tensor) -> Any:
-    """For ``pickle``: a function and its arguments."""
+    """The function and arguments from which ``pickle`` rebuilds the tensor."""
     integers, facts = facts_of(tensor)
     state = tensor.__dict__ or None
     return rebuild_leaf, (type(tensor), integers, facts, state)

@@ -1,9 +1,9 @@
 """Products of quantized tensors: integers summed exactly, scaled, rounded once.
 
-``static`` has the scale of its result; ``dynamic`` quantizes floats by their range and
-gives floats. Numerics are of the engine (``torch.backends.quantized.engine``): fbgemm,
-x86 and onednn add a float bias before the result is rounded, qnnpack rounds the bias to
-the sums' scale first.
+``static`` has a given output scale; ``dynamic`` quantizes floats by their range and
+returns floats. Numerics are those of ``torch.backends.quantized.engine``: fbgemm, x86
+and onednn add a float bias before the result is rounded, qnnpack rounds the bias to the
+scale of the sums first.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _along(scales: Tensor, shape: list[int]) -> Tensor:
 def static(
     x: Tensor, packed: Packed, channel: int, scale: float, zero_point: int, relu: bool
 ) -> Tensor:
-    """The product, quantized; output channels are the result's dim ``channel``."""
+    """The quantized product; output channels are the result's dim ``channel``."""
     made, unit, parts = sums(x, packed, channel)
     return requantized(
         made * (unit / pellucid.tensor(float(scale))),
@@ -78,11 +78,11 @@ def requantized(
 
 
 def dynamic(x: Tensor, packed: Packed, channel: int, reduce_range: bool) -> Tensor:
-    """The product of floats, which are quantized by their range first."""
+    """The product of floats, which are quantized by their range."""
     if is_quantized(x) or x.dtype is not pellucid.float32:
         raise RuntimeError(f"a dynamic product needs a float32 input, not {x.dtype}")
     x = x.detach()
-    # PyTorch's qnnpack takes the whole range, whatever it is asked
+    # PyTorch's qnnpack ignores reduce_range
     reduce_range = reduce_range and _engine() != "qnnpack"
     scale, zero_point = choose(x, pellucid.quint8, reduce_range)
     inverse = 1 / pellucid.tensor(scale)

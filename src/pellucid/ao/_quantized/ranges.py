@@ -1,4 +1,4 @@
-"""Scales and zero points by the least and greatest number that they are to hold."""
+"""Scales and zero points for a range of numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pellucid
 from pellucid import Tensor
 from pellucid.ao._quantized.parts import INTEGERS
 
-# Below it a half-precision scale would be subnormal; ranges are widened to it.
+# Below this a half-precision scale would be subnormal; ranges are widened to it.
 _LEAST_SCALE = float(pellucid.tensor(6.1e-5))
 _LEAST_NORMAL_INVERSE = 2.0**-128
 
@@ -23,9 +23,10 @@ def choose(x: Tensor, dtype: Any, reduce_range: bool) -> tuple[float, int]:
 
 
 def for_range(low: float, high: float, least: int, greatest: int) -> tuple[float, int]:
-    """(scale, zero point) so that ``least`` to ``greatest`` hold ``low`` to ``high``.
+    """(scale, zero point) that map ``low`` .. ``high`` to ``least`` .. ``greatest``.
 
-    0 is always held, exactly. The zero point is rounded from the end that loses less.
+    0 is always represented exactly. The zero point is rounded from the end with the
+    smaller error.
     """
     low, high = min(low, 0.0), max(high, 0.0)
     scale = (high - low) / (greatest - least)
@@ -49,8 +50,8 @@ def for_range(low: float, high: float, least: int, greatest: int) -> tuple[float
 def for_range_tensors(
     low: Tensor, high: Tensor, least: int, greatest: int, is_symmetric: bool
 ) -> tuple[Tensor, Tensor]:
-    """Scales (float32) and zero points (int32) of ranges. Symmetric ones are widened to
-    both sides of 0; a range on one side of it stays as it is.
+    """Scales (float32) and zero points (int32) of ranges. Symmetric schemes widen a
+    range to both sides of 0.
     """
     rows = [
         _for_one(float(a), float(b), least, greatest, is_symmetric)

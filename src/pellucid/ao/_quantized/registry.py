@@ -16,11 +16,11 @@ class QuantizedOp:
     def __init__(self, name: str, call: Callable[..., Any]) -> None:
         self.__name__, self._call, self.__doc__ = name, call, call.__doc__
         self._qualified_op_name = f"quantized::{name}"
-        self.__module__ = "pellucid.ops.quantized"  # where generated code finds it
+        self.__module__ = "pellucid.ops.quantized"  # the module in generated code
 
     @property
     def default(self) -> QuantizedOp:
-        """Itself."""
+        """The op itself."""
         return self
 
     @property

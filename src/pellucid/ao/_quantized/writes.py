@@ -1,4 +1,4 @@
-"""Rules of ops that write a quantized tensor: into its integers."""
+"""Rules of in-place ops on quantized tensors: write to the integers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pellucid.ao._quantized.parts import is_quantized, split
 def copy_(
     op: Any, target: Tensor, source: Tensor, non_blocking: bool = False
 ) -> Tensor:
-    """Floats are quantized; a quantized source of the same dtype gives its scales."""
+    """Quantizes floats; a quantized source of the same dtype replaces the scales."""
     if not is_quantized(target):
         raise RuntimeError(
             "copy_ of a quantized tensor into one that is not: use dequantize()"
@@ -44,7 +44,7 @@ def copy_(
 
 
 def fill_(op: Any, target: Tensor, value: Any) -> Tensor:
-    """Every element the nearest number to ``value``."""
+    """Fills with the nearest representable number to ``value``."""
     parts = split(target)
     number = float(value)
     made = parts.like(pellucid.full(tuple(target.shape), number))
@@ -53,7 +53,7 @@ def fill_(op: Any, target: Tensor, value: Any) -> Tensor:
 
 
 def _writing(rule: Any, name: str) -> Any:
-    """``op_``: what ``op`` gives, written into the integers."""
+    """``op_``: writes the result of ``op`` into the integers."""
 
     def run(op: Any, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         packet = getattr(pellucid.ops.aten, name)

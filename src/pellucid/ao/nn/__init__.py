@@ -9,7 +9,7 @@ __all__ = ["intrinsic", "qat", "quantized"]
 
 
 def __getattr__(name: str) -> ModuleType:
-    """A submodule, imported when it is first used."""
+    """Imports a submodule at first use."""
     if name in __all__:
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,7 +1,6 @@
 """``torch.ao.quantization``: observers, fake quantization, quantized models.
 
-The flow of graphs, ``quantize_fx``, and its tables are imported when they are first
-used.
+The graph mode flow, ``quantize_fx``, and its tables are imported at first use.
 """
 
 from __future__ import annotations
@@ -224,7 +223,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """The flow of graphs, imported when it is first used."""
+    """Imports the graph mode flow at first use."""
     if name in ("backend_config", "fx", "quantize_fx"):
         from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""Fake quantization as modules: an observer, and rounding to what it gives."""
+"""Fake quantization as modules: an observer, and rounding by its scale."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PER_CHANNEL = (
 
 
 class FakeQuantizeBase(Module):
-    """What rounds numbers as a quantized model would; both halves can be disabled."""
+    """Rounds numbers like a quantized model; rounding and observing can be disabled."""
 
     fake_quant_enabled: Tensor
     observer_enabled: Tensor
@@ -45,19 +45,19 @@ class FakeQuantizeBase(Module):
         """(scales, zero points)"""
 
     def enable_fake_quant(self, enabled: bool = True) -> None:
-        """Round from now on."""
+        """Enables or disables rounding."""
         self.fake_quant_enabled[0] = 1 if enabled else 0
 
     def disable_fake_quant(self) -> None:
-        """Give numbers as they are."""
+        """Disables rounding."""
         self.enable_fake_quant(False)
 
     def enable_observer(self, enabled: bool = True) -> None:
-        """Record ranges from now on."""
+        """Enables or disables observation of ranges."""
         self.observer_enabled[0] = 1 if enabled else 0
 
     def disable_observer(self) -> None:
-        """Leave the ranges as they are."""
+        """Disables observation of ranges."""
         self.enable_observer(False)
 
     @classmethod
@@ -212,9 +212,11 @@ def _setting(method: str, doc: str) -> Any:
 
 
 enable_fake_quant = _setting("enable_fake_quant", "For ``model.apply``: round.")
-disable_fake_quant = _setting("disable_fake_quant", "For ``model.apply``: not rounded.")
-enable_observer = _setting("enable_observer", "For ``model.apply``: record ranges.")
-disable_observer = _setting("disable_observer", "For ``model.apply``: ranges stay.")
+disable_fake_quant = _setting(
+    "disable_fake_quant", "For ``model.apply``: stop rounding."
+)
+enable_observer = _setting("enable_observer", "For ``model.apply``: start observing.")
+disable_observer = _setting("disable_observer", "For ``model.apply``: stop observing.")
 
 _ACTIVATIONS = {"quant_min": 0, "quant_max": 255, "dtype": pellucid.quint8}
 _WEIGHTS = {"quant_min": -128, "quant_max": 127, "dtype": pellucid.qint8}

@@ -1,4 +1,4 @@
-"""``fuse_modules``: layers that follow each other become one."""
+"""``fuse_modules``: fuses consecutive layers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pellucid import nn
 from pellucid.ao.nn import intrinsic as nni
 from pellucid.nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
 
-# What layers in this order become, in training where a norm is among them.
+# The fused class of a sequence of layers; for training if it contains a norm.
 FUSED: dict[tuple[Any, ...], Any] = {
     (nn.Linear, nn.ReLU): nni.LinearReLU,
     (nn.Linear, nn.BatchNorm1d): nni.LinearBn1d,
@@ -52,7 +52,7 @@ def fuse_modules_qat(
     fuser_func: Any = None,
     fuse_custom_config_dict: Any = None,
 ) -> Any:
-    """``fuse_modules`` for quantization-aware training: batch norms stay layers."""
+    """``fuse_modules`` for quantization-aware training: batch norms are not folded."""
     return _fuse(model, modules_to_fuse, True, inplace, fuser_func)
 
 
@@ -83,7 +83,7 @@ def fuse_known_modules(mod_list: Any, is_qat: bool, *unused: Any) -> list[Any]:
 
 
 def fuse_layers(is_qat: bool, *layers: Any) -> Any:
-    """One layer that computes what ``layers`` do in order."""
+    """One layer equivalent to ``layers`` in sequence."""
     kinds = tuple(type(layer) for layer in layers)
     if len({layer.training for layer in layers}) > 1:
         raise AssertionError("all layers must be in the same mode: train or eval")
@@ -110,7 +110,7 @@ def _with_norm(layers: tuple[Any, ...], is_qat: bool, fused: Any) -> Any:
     outputs = first.weight.shape[0]
     if norm.num_features != outputs:
         raise AssertionError(
-            f"the layer has {outputs} outputs, the norm behind it {norm.num_features}"
+            f"the layer has {outputs} outputs, the norm after it {norm.num_features}"
         )
     if is_qat:
         if not norm.affine or not norm.track_running_stats:

@@ -1,4 +1,4 @@
-"""The observer that leaves out rare values: a histogram, and a search for its range."""
+"""``HistogramObserver``: a histogram, and a search for the best range."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import pellucid
 from pellucid import Tensor
 from pellucid.ao.quantization.observer import UniformQuantizationObserverBase
 
-_FINER = 16  # bins that one is split into before it is moved to another range
-_STEP = 1e-5  # the share of values that the search cuts at a time
+_FINER = 16  # subdivisions of a bin when the range is widened
+_STEP = 1e-5  # the fraction of values that a search step cuts
 
 
 class HistogramObserver(UniformQuantizationObserverBase):
-    """A histogram of all values; the range is the one with the least squared error.
+    """A histogram of all values; chooses the range with the least squared error.
 
-    The search cuts quantiles from the end that loses more bins, as long as the error
-    of the integers falls (norm minimization).
+    The search cuts quantiles from the end that removes more bins, as long as the
+    quantization error decreases (norm minimization).
     """
 
     histogram: Tensor
@@ -73,7 +73,7 @@ class HistogramObserver(UniformQuantizationObserverBase):
         return pellucid.histc(x, self.bins, min=low.item(), max=high.item())
 
     def _moved(self, low: Tensor, high: Tensor) -> Tensor:
-        """The recorded histogram over the wider range ``low`` to ``high``."""
+        """The histogram rebinned to the wider range ``low`` to ``high``."""
         first, last = self.min_val, self.max_val
         if low == first and high == last:
             return self.histogram
@@ -129,7 +129,9 @@ class HistogramObserver(UniformQuantizationObserverBase):
         return start, end
 
     def _error(self, start: int, end: int) -> float:
-        """The squared error of the integers of these bins: values are even in a bin."""
+        """The squared quantization error of these bins, with uniform values in a
+        bin.
+        """
         width = (self.max_val.item() - self.min_val.item()) / self.bins
         step = width * (end - start + 1) / self.dst_nbins
         if step == 0.0:
@@ -158,7 +160,7 @@ def _cubes(begin: Tensor, end: Tensor) -> Tensor:
 
 
 def _rounded(number: float) -> float:
-    """As a comparison with a float32 tensor rounds it."""
+    """A number rounded as in a comparison with a float32 tensor."""
     return float(pellucid.tensor(number, dtype=pellucid.float32))
 
 

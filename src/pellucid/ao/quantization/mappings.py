@@ -1,4 +1,4 @@
-"""Which layer a float layer becomes: static, trained with rounding, dynamic."""
+"""Mappings from float layers to quantized ones: static, for training, dynamic."""
 
 from __future__ import annotations
 
@@ -75,22 +75,22 @@ DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS: _Mapping = {
 
 
 def get_default_static_quant_module_mappings() -> _Mapping:
-    """Float layer (or one that rounds) to quantized layer."""
+    """Float or fake-quantized layers to quantized layers."""
     return copy.copy(DEFAULT_STATIC_QUANT_MODULE_MAPPINGS)
 
 
 def get_default_qat_module_mappings() -> _Mapping:
-    """Float layer to layer that rounds its weight."""
+    """Float layers to fake-quantized layers."""
     return copy.copy(DEFAULT_QAT_MODULE_MAPPINGS)
 
 
 def get_default_dynamic_quant_module_mappings() -> _Mapping:
-    """Float layer to layer whose inputs are quantized when they come."""
+    """Float layers to dynamically quantized layers."""
     return copy.copy(DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS)
 
 
 def get_embedding_static_quant_module_mappings() -> _Mapping:
-    """The static mapping with embeddings that were trained with rounding."""
+    """The static mapping with fake-quantized embeddings."""
     return {
         **DEFAULT_STATIC_QUANT_MODULE_MAPPINGS,
         qat.EmbeddingBag: quantized.EmbeddingBag,
@@ -115,7 +115,7 @@ def get_static_quant_module_class(
     """The quantized form of a float layer; AssertionError if it has none."""
     if is_reference:
         raise NotImplementedError(
-            "reference modules are not offered: is_reference=False"
+            "reference modules are not supported: is_reference=False"
         )
     return _found(
         DEFAULT_STATIC_QUANT_MODULE_MAPPINGS,
@@ -156,7 +156,7 @@ def get_default_qconfig_propagation_list() -> set[Any]:
 
 
 def observed_types() -> set[Any]:
-    """Those of the list whose results are observed."""
+    """The types of that list whose results are observed."""
     plain = {nn.Sequential, nn.Dropout, DeQuantStub}
     return get_default_qconfig_propagation_list() - plain
 

@@ -1,7 +1,8 @@
-"""Observers: modules that record the range of what passes and give scales for it.
+"""Observers: modules that record the range of their inputs and compute scales.
 
-``calculate_qparams`` gives (scales, zero points). ``with_args`` makes constructors with
-arguments, which a ``QConfig`` holds. The observer of histograms is in ``histogram.py``.
+``calculate_qparams`` returns (scales, zero points). ``with_args`` makes constructors
+with arguments, which a ``QConfig`` holds. The observer of histograms is in
+``histogram.py``.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _BOUNDS = {
 
 
 class Partial:
-    """A constructor with arguments that can be given more: ``with_args``."""
+    """A constructor with bound arguments, to which ``with_args`` adds more."""
 
     def __init__(self, made: Any) -> None:
         self.p = made
@@ -42,11 +43,11 @@ class Partial:
         return f"{self.p!r}{{}}"
 
     def with_args(self, **kwargs: Any) -> Partial:
-        """The same with these arguments, too."""
+        """The same constructor with additional arguments."""
         return Partial(partial(self.p, **kwargs))
 
     def with_callable_args(self, **kwargs: Any) -> Partial:
-        """The same with arguments that are computed at each construction."""
+        """The same constructor with arguments that are computed at each call."""
 
         def construct(*args: Any, **given: Any) -> Any:
             made = {name: call() for name, call in kwargs.items()}
@@ -61,7 +62,7 @@ def with_args_of(cls: Any, **kwargs: Any) -> Partial:
 
 
 class ObserverBase(Module, metaclass=ABCMeta):
-    """What records values; subclasses define ``forward`` and ``calculate_qparams``."""
+    """The base class; subclasses define ``forward`` and ``calculate_qparams``."""
 
     def __init__(self, dtype: Any, is_dynamic: bool = False) -> None:
         super().__init__()
@@ -83,12 +84,12 @@ class ObserverBase(Module, metaclass=ABCMeta):
 
     @classmethod
     def with_callable_args(cls, **kwargs: Any) -> Partial:
-        """A constructor with arguments that are computed at each construction."""
+        """A constructor with arguments that are computed at each call."""
         return Partial(cls).with_callable_args(**kwargs)
 
 
 class UniformQuantizationObserverBase(ObserverBase):
-    """What gives evenly spaced integers for the range ``min_val`` to ``max_val``."""
+    """The base of affine observers, for the range ``min_val`` to ``max_val``."""
 
     _version = 3
 
@@ -148,7 +149,7 @@ class UniformQuantizationObserverBase(ObserverBase):
         return 2**15 if self.dtype is pellucid.uint16 else 0
 
     def reset_min_max_vals(self) -> None:
-        """Forget what was recorded."""
+        """Resets the recorded range."""
         raise NotImplementedError("Cannot reset min/max values in the given observer.")
 
 
@@ -173,7 +174,7 @@ def _is_range(low: Tensor, high: Tensor) -> bool:
 
 
 class MinMaxObserver(UniformQuantizationObserverBase):
-    """The least and the greatest element so far.
+    """Records the minimum and maximum so far.
 
     >>> observer = torch.ao.quantization.MinMaxObserver()
     >>> _ = observer(torch.tensor([0.0, 2.55]))
@@ -215,13 +216,13 @@ class MinMaxObserver(UniformQuantizationObserverBase):
         return f"min_val={self.min_val}, max_val={self.max_val}"
 
     def reset_min_max_vals(self) -> None:
-        """Forget what was recorded."""
+        """Resets the recorded range."""
         self.min_val.fill_(float("inf"))
         self.max_val.fill_(float("-inf"))
 
 
 class MovingAverageMinMaxObserver(MinMaxObserver):
-    """Exponential averages of the least and the greatest element."""
+    """Records exponential averages of the minimum and maximum."""
 
     def __init__(
         self, averaging_constant: float = 0.01, *args: Any, **kwargs: Any
@@ -236,7 +237,7 @@ class MovingAverageMinMaxObserver(MinMaxObserver):
 
 
 class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
-    """The least and the greatest element of each index of dim ``ch_axis``."""
+    """Records the minimum and maximum for each index of dim ``ch_axis``."""
 
     min_val: Tensor
     max_val: Tensor
@@ -282,7 +283,7 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
         return f"min_val={self.min_val}, max_val={self.max_val}"
 
     def reset_min_max_vals(self) -> None:
-        """Forget what was recorded."""
+        """Resets the recorded range."""
         self.min_val, self.max_val = pellucid.rand(0), pellucid.rand(0)
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
@@ -294,7 +295,7 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
 
 
 class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):
-    """Exponential averages of the extremes of each channel."""
+    """Records exponential averages of the minimum and maximum of each channel."""
 
     def __init__(
         self, averaging_constant: float = 0.01, *args: Any, **kwargs: Any
@@ -389,7 +390,9 @@ class NoopObserver(ObserverBase):
 
 
 class ReuseInputObserver(ObserverBase):
-    """Says in a qconfig that a result has the scale of its input: for ``reshape``."""
+    """A placeholder in a qconfig: the result has the scale of its input
+    (``reshape``).
+    """
 
     def __init__(self) -> None:
         super().__init__(pellucid.quint8, is_dynamic=False)
@@ -416,7 +419,7 @@ class RecordingObserver(ObserverBase):
         raise _without_range("RecordingObserver")
 
     def get_tensor_value(self) -> list[Tensor]:
-        """What was recorded."""
+        """The recorded tensors."""
         return self.tensor_val
 
 

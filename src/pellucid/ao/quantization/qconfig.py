@@ -1,4 +1,4 @@
-"""QConfig: which observers (or fake quantizers) activations and weights get."""
+"""QConfig: the observers or fake quantizers of activations and weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Pair(NamedTuple):
 class QConfig(_Pair):
     """Constructors of the observers of a layer's results and of its weight.
 
-    Give classes, or ``Observer.with_args(...)``; an instance would be shared.
+    Pass classes, or ``Observer.with_args(...)``; an instance would be shared.
     """
 
     __slots__ = ()
@@ -116,7 +116,7 @@ def get_default_qconfig(backend: str = "x86", version: int = 0) -> QConfig:
 
 
 def get_default_qat_qconfig(backend: str = "x86", version: int = 1) -> QConfig:
-    """For quantization-aware training; version 1 observes and rounds in one op."""
+    """For quantization-aware training; version 1 fuses observing and rounding."""
     if version not in (0, 1):
         raise AssertionError(f"Version number: {version} is not supported; use 0 or 1")
     backend = _checked(backend)
@@ -144,7 +144,7 @@ def _checked(backend: str) -> str:
 
 
 def qconfig_equals(q1: QConfig | None, q2: QConfig | None) -> bool:
-    """Whether both make the same observers: equal classes with equal arguments."""
+    """Whether both make equal observers: equal classes with equal arguments."""
     if q1 is None or q2 is None:
         return q1 is q2
     return _makes_same(q1.activation, q2.activation) and _makes_same(

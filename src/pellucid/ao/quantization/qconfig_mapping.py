@@ -1,6 +1,6 @@
-"""``QConfigMapping``: which qconfig each module, function and method of a model gets.
+"""``QConfigMapping``: the qconfigs of a model's modules, functions and methods.
 
-The flow of graphs (``quantize_fx``) asks it; the default mappings are made here.
+Used by the graph mode flow (``quantize_fx``); also defines the default mappings.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
     "get_default_qconfig_mapping",
 ]
 
-# The ways to name what a qconfig is for, each stronger than those before it.
+# The kinds of keys of a qconfig, in order of increasing precedence.
 _STYLES = (
     *("global_qconfig", "object_type_qconfigs", "module_name_regex_qconfigs"),
     *("module_name_qconfigs", "module_name_object_type_order_qconfigs"),
@@ -36,9 +36,9 @@ _STYLES = (
 
 
 class QConfigMapping:
-    """Qconfigs by type, by name, by pattern of names; None leaves things float.
+    """Qconfigs by type, by name, by pattern of names; None means unquantized.
 
-    A later line of this list wins over an earlier one: ``set_global``,
+    Later entries of this list take precedence over earlier ones: ``set_global``,
     ``set_object_type`` (a module class, a function, the name of a method),
     ``set_module_name_regex`` (the first that matches), ``set_module_name`` (the nearest
     module), ``set_module_name_object_type_order``.
@@ -59,7 +59,7 @@ class QConfigMapping:
         ] = OrderedDict()
 
     def set_global(self, global_qconfig: QConfig | None) -> QConfigMapping:
-        """For everything that nothing else names."""
+        """The default for everything."""
         self.global_qconfig = global_qconfig
         return self
 
@@ -73,14 +73,14 @@ class QConfigMapping:
     def set_module_name_regex(
         self, module_name_regex: str, qconfig: QConfig | None
     ) -> QConfigMapping:
-        """For modules whose names begin with a match; the first match counts."""
+        """For modules whose names begin with a match; the first match wins."""
         self.module_name_regex_qconfigs[module_name_regex] = qconfig
         return self
 
     def set_module_name(
         self, module_name: str, qconfig: QConfig | None
     ) -> QConfigMapping:
-        """For a module and what is inside it."""
+        """For a module and its submodules."""
         self.module_name_qconfigs[module_name] = qconfig
         return self
 
@@ -120,7 +120,7 @@ class QConfigMapping:
 
     @classmethod
     def from_dict(cls, qconfig_dict: dict[str, Any]) -> QConfigMapping:
-        """Of a dictionary with any of the keys that ``to_dict`` gives."""
+        """Builds it from a dictionary with keys as in ``to_dict``."""
         made = cls()
         made.set_global(qconfig_dict.get(""))
         for key, add in (
@@ -136,7 +136,7 @@ class QConfigMapping:
 
 _UNSIGNED = obs.default_fixed_qparams_range_0to1_observer
 _SIGNED = obs.default_fixed_qparams_range_neg1to1_observer
-# What has the range of a function for its scale, whatever passes.
+# Functions with a fixed range, which determines the scale.
 FIXED_RANGES: dict[Any, Any] = {
     **dict.fromkeys(
         (
@@ -176,7 +176,7 @@ def get_default_qat_qconfig_mapping(
 def _default(
     backend: str, qconfig: QConfig, weight: Any, fixed: Callable[[Any], Any]
 ) -> QConfigMapping:
-    """``qconfig``, but for what has one scale for its weight, none, or a fixed one."""
+    """``qconfig``, adapted for ops with one weight scale, none, or a fixed scale."""
     made = QConfigMapping().set_global(qconfig)
     made.set_object_type("reshape", default_reuse_input_qconfig)
     one_scale = backend in ("fbgemm", "x86")

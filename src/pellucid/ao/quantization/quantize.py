@@ -1,4 +1,4 @@
-"""``prepare``, ``convert`` and what they are made of: observers in, integers out."""
+"""The eager flow: ``prepare`` inserts observers, ``convert`` swaps layers."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from pellucid.nn.utils.parametrize import type_before_parametrizations
 
 
 def propagate_qconfig_(module: Any, qconfig_dict: Any = None) -> None:
-    """Every submodule without a ``qconfig`` gets that of its name or type in a dict, or
-    the one of the module around it. None stays None.
+    """Sets the ``qconfig`` of every submodule without one: by name or type from a dict,
+    or from the parent module. None stays None.
     """
     _propagate(module, qconfig_dict or {}, None, "")
 
@@ -38,7 +38,7 @@ def prepare(
     observer_non_leaf_module_list: Any = None,
     prepare_custom_config_dict: Any = None,
 ) -> Any:
-    """The model with an observer behind each layer that has a ``qconfig``.
+    """The model with an observer after each layer that has a ``qconfig``.
 
     Call the result on representative inputs, then ``convert`` it.
     """
@@ -89,10 +89,10 @@ def convert(
     convert_custom_config_dict: Any = None,
     use_precomputed_fake_quant: bool = False,
 ) -> Any:
-    """The observed model with quantized layers in place of those in ``mapping``."""
+    """The observed model with the layers in ``mapping`` replaced by quantized ones."""
     if is_reference:
         raise NotImplementedError(
-            "reference modules are not offered: is_reference=False"
+            "reference modules are not supported: is_reference=False"
         )
     module = module if inplace else copy.deepcopy(module)
     swap_all(module, mapping or mappings.get_default_static_quant_module_mappings())
@@ -105,7 +105,7 @@ def convert(
 
 
 def swap_all(module: Any, mapping: Any) -> None:
-    """Swap what is inside a module, wherever it is."""
+    """Swaps a module's submodules recursively."""
     for name, child in list(module.named_children()):
         if type(child) not in mapping and not isinstance(child, _FusedModule):
             swap_all(child, mapping)
@@ -113,7 +113,7 @@ def swap_all(module: Any, mapping: Any) -> None:
 
 
 def _forget_observers(module: Any) -> None:
-    """Of layers that were observed and stay as they are."""
+    """Removes observers from layers that are not converted."""
     for each in list(module.modules()):
         observed = "activation_post_process" in each._modules
         if observed and not isinstance(each, FakeQuantizeBase | QFunctional):
@@ -140,7 +140,7 @@ def swap_module(
 
 
 def prepare_qat(model: Any, mapping: Any = None, inplace: bool = False) -> Any:
-    """The model with layers that round their weights, and rounding behind each."""
+    """The model with fake-quantized layers, and fake quantizers after each."""
     if not model.training:
         raise AssertionError("prepare_qat only works on models in training mode")
     model = model if inplace else copy.deepcopy(model)
@@ -177,8 +177,8 @@ def quantize_dynamic(
     mapping: Any = None,
     inplace: bool = False,
 ) -> Any:
-    """The model with int8 weights in its linear and recurrent layers; their inputs are
-    quantized when they are called.
+    """The model with int8 weights in its linear and recurrent layers, whose inputs are
+    quantized dynamically.
     """
     if qconfig_spec is None:
         qconfig_spec = _by_dtype(dtype or pellucid.qint8)
@@ -217,7 +217,7 @@ def _by_dtype(dtype: Any) -> dict[Any, Any]:
 
 
 def add_quant_dequant(module: Any) -> Any:
-    """The module with each layer of its own qconfig between stubs."""
+    """The module with stubs around each layer that has its own qconfig."""
     if not list(module.children()) and getattr(module, "qconfig", None):
         return QuantWrapper(module)
     for name, child in module.named_children():

@@ -1,6 +1,6 @@
 """``prepare_fx``, ``convert_fx``, ...: quantization of traced models.
 
-The model is traced, so its functions are quantized as its layers are, and no stubs are
+The model is traced, so its functions are quantized like its layers, and no stubs are
 needed. ``fx/`` has the steps.
 """
 
@@ -73,7 +73,7 @@ def prepare_fx(
     'LinearReLU'
     """
     if _equalization_config is not None:
-        raise NotImplementedError("equalization of weights and inputs is not offered")
+        raise NotImplementedError("equalization of weights and inputs is not supported")
     given = (prepare_custom_config, backend_config)
     return _prepare(model, qconfig_mapping, False, example_inputs, *given)
 
@@ -85,8 +85,8 @@ def prepare_qat_fx(
     prepare_custom_config: PrepareCustomConfig | dict[str, Any] | None = None,
     backend_config: BackendConfig | dict[str, Any] | None = None,
 ) -> GraphModule:
-    """The model in training mode, traced and fused, with layers that round their
-    weights and fake quantizers. Train the result, then ``convert_fx`` it.
+    """The model in training mode, traced and fused, with fake-quantized layers and fake
+    quantizers. Train the result, then ``convert_fx`` it.
     """
     given = (prepare_custom_config, backend_config)
     return _prepare(model, qconfig_mapping, True, example_inputs, *given)
@@ -125,8 +125,8 @@ _prepare_standalone = partial(_prepare, is_standalone=True)
 def _left_whole(
     config: PrepareCustomConfig, is_standalone: bool
 ) -> tuple[list[str], list[Any]]:
-    """(names, classes) of modules that are one node; those that are quantized apart or
-    swapped are so in the model around them alone.
+    """(names, classes) of leaf modules; standalone and swapped modules only apply to
+    the enclosing model.
     """
     names = list(config.non_traceable_module_names)
     classes: list[Any] = list(config.non_traceable_module_classes)
@@ -138,7 +138,7 @@ def _left_whole(
 
 
 def _swap_functionals(model: Module) -> None:
-    """Traced models observe what FloatFunctionals give as they do any other result."""
+    """Replaces FloatFunctionals: traced models observe their results like any other."""
     for name, child in list(model.named_children()):
         if isinstance(child, FloatFunctional):
             model._modules[name] = FXFloatFunctional()
@@ -151,7 +151,7 @@ def fuse_fx(
     fuse_custom_config: FuseCustomConfig | dict[str, Any] | None = None,
     backend_config: BackendConfig | dict[str, Any] | None = None,
 ) -> GraphModule:
-    """The model in eval mode, traced; convolutions, norms and relu are one layer."""
+    """The model in eval mode, traced, with convolutions, norms and relu fused."""
     config = _read(fuse_custom_config, FuseCustomConfig)
     kept = _attributes(model, config.preserved_attributes)
     made = fuse(symbolic_trace(model), False, _backend(backend_config))
@@ -167,10 +167,10 @@ def convert_fx(
     backend_config: BackendConfig | dict[str, Any] | None = None,
     keep_original_weights: bool = False,
 ) -> GraphModule:
-    """The quantized form of what ``prepare_fx`` or ``prepare_qat_fx`` gave.
+    """The quantized form of a result of ``prepare_fx`` or ``prepare_qat_fx``.
 
-    ``qconfig_mapping`` can say None of things that are to stay float after all; all
-    else it says as ``prepare`` was told.
+    ``qconfig_mapping`` may set None for things that are to stay float; otherwise it
+    must equal the mapping of ``prepare``.
     """
     given = (convert_custom_config, _remove_qconfig, qconfig_mapping, backend_config)
     return _convert(graph_module, False, *given, keep_original_weights)
@@ -183,8 +183,8 @@ def convert_to_reference_fx(
     qconfig_mapping: QConfigMapping | dict[str, Any] | None = None,
     backend_config: BackendConfig | dict[str, Any] | None = None,
 ) -> GraphModule:
-    """The quantized form in floats, for other backends: it quantizes and dequantizes
-    between layers that round their weights (``torch.ao.nn.quantized.reference``).
+    """The reference form in floats, for other backends: it quantizes and dequantizes
+    between reference layers (``torch.ao.nn.quantized.reference``).
     """
     given = (convert_custom_config, _remove_qconfig, qconfig_mapping, backend_config)
     return _convert(graph_module, True, *given)
@@ -216,7 +216,7 @@ def _convert(
 
 
 def _read(given: Any, kind: type[_Config]) -> _Config:
-    """A configuration, or one made of a dictionary."""
+    """A configuration, possibly from a dictionary."""
     if given is None:
         return kind()
     if isinstance(given, dict):
@@ -246,7 +246,7 @@ def _attributes(model: Any, names: list[str]) -> dict[str, Any]:
 def attach_preserved_attrs_to_model(
     model: Any, preserved_attrs: dict[str, Any]
 ) -> None:
-    """Set attributes of a model, and of the copies that are made of it."""
+    """Sets attributes of a model, and of its copies."""
     model.meta[_USER_PRESERVED_ATTRIBUTES_KEY] = copy.copy(preserved_attrs)
     for name, value in preserved_attrs.items():
         setattr(model, name, value)

@@ -1,4 +1,4 @@
-"""Where a model would be given quantized values, and where it would give floats."""
+"""Stubs that mark where a model quantizes and dequantizes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pellucid.nn import Module
 
 
 class QuantStub(Module):
-    """The input as it is; ``convert`` makes it quantize."""
+    """The identity; ``convert`` replaces it by quantization."""
 
     qconfig: Any
 
@@ -24,7 +24,7 @@ class QuantStub(Module):
 
 
 class DeQuantStub(QuantStub):
-    """The input as it is; ``convert`` makes it dequantize."""
+    """The identity; ``convert`` replaces it by dequantization."""
 
 
 class QuantWrapper(Module):

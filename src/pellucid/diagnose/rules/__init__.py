@@ -1,6 +1,6 @@
-"""One rule a file: ``find(facts)`` gives the faults of one cause, with a patch where
-the source shows what to change. A rule's finding is a hypothesis: what is claimed of
-its gain is measured (``experiments.py``), and dropped if it measures nothing.
+"""One rule per file: ``find(facts)`` returns the findings of one cause, with a patch if
+the source shows what to change. A finding is a hypothesis: its gain is measured
+(``experiments.py``), and it is dropped if there is none.
 """
 
 from __future__ import annotations

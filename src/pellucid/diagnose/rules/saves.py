@@ -1,4 +1,4 @@
-"""Checkpoints that a loop writes and waits for."""
+"""Checkpoints that a loop writes synchronously."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Groups over shared memory: the C++ class, and how ranks open its memory.
 
-Rank 0 makes an anonymous file, which the others open as ``/proc/<pid>/fd/<n>``. There
-are no names in /dev/shm, so nothing remains when processes are killed.
+Rank 0 makes an anonymous file, which the others open as ``/proc/<pid>/fd/<n>``. Nothing
+has a name in /dev/shm, so nothing remains when processes are killed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``MaskedTensor``: tensors some of whose elements are declared absent."""
+"""``MaskedTensor``: tensors with absent elements."""
 
 from pellucid.masked.maskedtensor.core import MaskedTensor, is_masked_tensor
 from pellucid.masked.maskedtensor.creation import as_masked_tensor, masked_tensor

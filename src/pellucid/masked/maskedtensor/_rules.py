@@ -1,8 +1,8 @@
-"""What an op on masked tensors is, as ops on data and masks.
+"""Rules of ops on masked tensors, as ops on data and masks.
 
-Which rule an op has follows from its declaration: one that is a function of elements
-keeps the mask, a reduction is that of ``torch.masked``, one that gives a view applies
-to both. The rest is named here.
+The rule of an op follows from its declaration: a pointwise op keeps the mask, a
+reduction is that of ``torch.masked``, a view op applies to both. Other ops are listed
+here.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ _OF_BOTH = (*_OF_PLACES, "concat", "hstack", "vstack", "repeat", "contiguous", "
 
 
 def rule_of(func: Any) -> Rule | None:
-    """The rule of a function, a method, an operator or an overload; None: as it is."""
+    """The rule of a function, a method, an operator or an overload; None if it has
+    none.
+    """
     schema = getattr(func, "_schema", None)
     if schema is not None:
         return _rule(schema.name.partition("::")[2])
@@ -115,7 +117,7 @@ def _elementwise(func: Rule, *args: Any, **kwargs: Any) -> Any:
 
 
 def _in_place(func: Rule, target: Any, *args: Any, **kwargs: Any) -> Any:
-    """Writes into the data of a tensor that records nothing."""
+    """Writes into the data of a tensor that does not require gradients."""
     if not is_masked_tensor(target):
         raise TypeError("a masked tensor is not written into a plain one")
     if pellucid.is_grad_enabled() and target.requires_grad:
@@ -139,7 +141,9 @@ def _both(func: Rule, *args: Any, **kwargs: Any) -> Any:
 
 
 def _is_mixed(args: tuple[Any, ...]) -> bool:
-    """Whether a list of tensors to join has plain ones, which are there as a whole."""
+    """Whether a list of tensors to concatenate has plain ones, without absent
+    elements.
+    """
     lists = [each for each in args if isinstance(each, (list, tuple))]
     return any(len(_masks(each)) != len(each) for each in lists if _masks(each))
 
@@ -176,7 +180,7 @@ def _norm(func: Rule, tensor: Any, p: Any = 2.0, *args: Any, **kwargs: Any) -> A
 
 
 def _any(mask: Tensor, given: dict[str, Any]) -> Tensor:
-    """Where some element is, of those that a reduction combines."""
+    """The mask of a reduction: where any reduced element is present."""
     dim, keepdim = given.get("dim"), given.get("keepdim", False)
     if dim is None or dim == ():
         return mask.any() if not keepdim else mask.any().reshape([1] * mask.dim())

@@ -1,9 +1,9 @@
 """The class MaskedTensor: data and a mask of the same size.
 
 An op on a masked tensor is an op on its data (``_rules.py``). Two autograd functions
-join the two: ``DataOf`` gives the data, with a masked gradient; ``WithMask`` makes a
-masked tensor whose gradient is read without its mask. What happens between them is
-recorded as ordinary ops.
+connect the two: ``DataOf`` returns the data, with a masked gradient; ``WithMask`` makes
+a masked tensor whose gradient is read without its mask. Ops between them are recorded
+as ordinary ops.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def is_masked_tensor(obj: Any, /) -> TypeGuard[MaskedTensor]:
 
 
 class MaskedTensor(Tensor):
-    """``data`` where ``mask`` is true; elsewhere nothing is.
+    """``data`` with elements absent where ``mask`` is false.
 
     Pointwise ops compute on the data, and two masked operands need the same mask;
-    views, joins and indexing apply to data and mask; reductions leave out what is
-    absent, and are absent where all is. Only strided tensors. Made by
+    views, concatenation and indexing apply to data and mask; reductions skip absent
+    elements, and are absent if all elements are. Only strided tensors. Made by
     ``masked_tensor`` and ``as_masked_tensor``.
     """
 
@@ -74,7 +74,7 @@ class MaskedTensor(Tensor):
         return self._masked_mask
 
     def to_tensor(self, value: Any) -> Tensor:
-        """A plain tensor with ``value`` for what is absent."""
+        """A plain tensor with ``value`` for absent elements."""
         return self.get_data().masked_fill(~self.get_mask(), value)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]

@@ -23,6 +23,6 @@ def masked_tensor(
 
 
 def as_masked_tensor(data: Tensor, mask: Tensor) -> MaskedTensor:
-    """As ``masked_tensor``; gradients pass to ``data``."""
+    """Like ``masked_tensor``, but gradients pass to ``data``."""
     made: MaskedTensor = WithMask.apply(data, mask)
     return made

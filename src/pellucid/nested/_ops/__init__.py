@@ -1,4 +1,4 @@
-"""Nested tensors: how they are stored, and what ops on them are."""
+"""Nested tensors: their representation, and rules of ops."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What the dispatcher asks for an op with a nested argument: ``answer``.
+"""The dispatcher's entry point for ops with nested arguments: ``answer``.
 
-The rule of an op is looked up by its name; a reduction is known by its tag; any other
-op is computed on the values (pointwise ops, ops along dims that are not ragged) or on
-each example.
+The rule of an op is looked up by its name; reductions are identified by their tag; any
+other op is computed on the values (pointwise ops, ops along dims that are not ragged)
+or on each example.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Rule = Callable[[Any, _Bound], Any]
 
 
 def _product(op: Any, bound: _Bound) -> Any:
-    """By a matrix for all: of the values, if rows stay rows."""
+    """A product with one matrix for all examples: on the values, if rows stay rows."""
     first, second = list(bound.values())[:2]
     if is_nested(first) and not is_nested(second) and second.dim() <= 2:
         parts = split(first)
@@ -38,7 +38,9 @@ def _product(op: Any, bound: _Bound) -> Any:
 
 
 def _rows(op: Any, bound: _Bound) -> Any:
-    """Normalisation over trailing dims: of the values, if the ragged one is before."""
+    """Normalisation over trailing dims: on the values, if the ragged dim is before
+    them.
+    """
     parts = split(next(v for v in bound.values() if is_nested(v)))
     normalized = len(bound["normalized_shape"])
     if parts.is_jagged and parts.axis < parts.dim - normalized:
@@ -67,7 +69,7 @@ def _written(target: Tensor, found: Tensor) -> Tensor:
     if target.requires_grad and pellucid.is_grad_enabled():
         raise RuntimeError(
             "a nested tensor that records gradients cannot be written in place: use "
-            "the op that gives a new tensor"
+            "the op that returns a new tensor"
         )
     into, source = split(target), split(found)
     pairs = zip(into.pieces(), source.pieces(), strict=True)
@@ -149,7 +151,7 @@ def _refused(op: Any, bound: _Bound) -> Any:
 
 
 def _writing(op: Any, name: str, target: str) -> _Rule:
-    """``op_``: what the functional form gives, written."""
+    """``op_``: writes the functional form's result."""
     if target != op._schema.arguments[0].name or not name.endswith("_"):
         return _refused
     packet = getattr(pellucid.ops.aten, name[:-1], None)

@@ -31,7 +31,7 @@ def nested_tensor(
 
     ``layout``: ``torch.strided`` (the default) or ``torch.jagged``, whose examples
     differ in one dim. TypeError if it is not a list, RuntimeError if examples
-    do not fit.
+    are incompatible.
 
     Example::
 
@@ -55,10 +55,10 @@ def nested_tensor(
 def as_nested_tensor(
     ts: Any, dtype: Any = None, device: Any = None, layout: Any = None
 ) -> Tensor:
-    """A nested tensor of the examples, to which its gradients pass.
+    """A nested tensor of the examples; gradients pass to them.
 
-    A dense tensor is taken as a batch of examples; a nested tensor of the layout is
-    given back.
+    A dense tensor is treated as a batch of examples; a nested tensor of the layout is
+    returned unchanged.
     """
     if is_nested(ts) and layout in (None, ts.layout):
         same: Tensor = ts.to(dtype=dtype or ts.dtype)
@@ -133,10 +133,10 @@ def nested_tensor_from_jagged(
 ) -> Tensor:
     """A jagged tensor over ``values``, without a copy.
 
-    ``offsets`` (B + 1): where the rows of each example start, and the end; with
-    ``lengths`` (B) examples may leave rows out. ``jagged_dim`` is the ragged dim of the
-    result, 1 by default. ``min_seqlen`` and ``max_seqlen`` are accepted: the lengths
-    are read when they are needed.
+    ``offsets`` (B + 1): the first row of each example, and the end; with ``lengths``
+    (B) there may be holes between examples. ``jagged_dim`` is the ragged dim of the
+    result, 1 by default. ``min_seqlen`` and ``max_seqlen`` are accepted and ignored:
+    lengths are read when needed.
     """
     for name, given in (("values", values), ("offsets", offsets), ("lengths", lengths)):
         if not isinstance(given, Tensor) and (given is not None or name == "values"):
@@ -256,7 +256,7 @@ def _nested_tensor_from_tensor_list(
     device: Any = None,
     pin_memory: bool | None = None,
 ) -> Tensor:
-    """``as_nested_tensor`` of a list, as libraries call it."""
+    """``as_nested_tensor`` of a list, for libraries."""
     return as_nested_tensor([*list], dtype, device, layout)
 
 
@@ -264,6 +264,6 @@ def _nested_tensor_from_tensor_list(
 def _nested_view_from_buffer(
     buffer: Tensor, sizes: Tensor, strides: Tensor, starts: Tensor
 ) -> Tensor:
-    """A strided one of examples that may be anywhere in ``buffer``; they are copied."""
+    """A strided nested tensor of examples in ``buffer``, which are copied."""
     places = zip(sizes.tolist(), strides.tolist(), starts.tolist(), strict=True)
     return joined([buffer.as_strided(*place) for place in places], None, -1)

@@ -1,7 +1,7 @@
-"""Any other op on a nested tensor: the op on each example, or on all rows at once.
+"""Ops without a rule on nested tensors: the op on each example, or on all rows at once.
 
-The batch is dim 0, so a dim of an example is one less. An op along dims that are not
-ragged treats each row alone, whatever it does: it is the op on the values.
+The batch is dim 0, so an example's dims are shifted by one. An op along dims that are
+not ragged treats each row independently: it is the op on the values.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def wrapped(dim: int, rank: int) -> int:
 
 
 def _dims(bound: dict[str, Any], rank: int) -> list[int] | None:
-    """The dims that the op names; None if it names none."""
+    """The dims in the op's arguments, or None."""
     found: list[int] | None = None
     for name in _DIMS:
         if names_dims(bound, name):
@@ -117,7 +117,7 @@ def _over_batch(
 
 
 def without_holes(parts: Parts) -> Parts:
-    """The same examples without holes."""
+    """The same examples stored without holes."""
     if not parts.has_holes:
         return parts
     return split(joined(parts.pieces(), None, parts.axis))
@@ -175,7 +175,7 @@ def examples(value: Any, parts: Parts) -> list[Any]:
 
 
 def results(op: Any, bound: dict[str, Any], parts: Parts) -> list[Any]:
-    """What the op gives for each example."""
+    """The op's result for each example."""
     columns = {name: examples(value, parts) for name, value in bound.items()}
     return [
         call(op, {name: column[k] for name, column in columns.items()})
@@ -211,8 +211,8 @@ def _element(made: Callable[[], Any], number: int) -> Any:
 
 
 def _probe(op: Any, bound: dict[str, Any], parts: Parts) -> Any:
-    """What the op gives for stand-ins of the first example and of one longer by one:
-    without elements, or, where sizes depend on them, with elements that all differ.
+    """The op's results for dummies of the first example and of one longer by one:
+    without elements, or with distinct elements if sizes depend on values.
     """
 
     def given(like: Callable[[Any, Any], Tensor], longer: int) -> dict[str, Any]:
@@ -255,7 +255,7 @@ def _distinct_elements(like: Tensor, sizes: list[int]) -> Tensor:
 def gathered(
     pieces: list[Tensor], parts: Parts, reduced: bool, probe: Callable[[], Any]
 ) -> Tensor:
-    """Results of examples in one tensor: dense where the ragged dim is gone."""
+    """The examples' results as one tensor: dense if the ragged dim was removed."""
     if not parts.is_jagged:
         return joined(pieces, None, -1)
     if reduced or pieces[0].dim() == 0:
@@ -267,10 +267,9 @@ def gathered(
 def ragged_dim(
     pieces: list[Tensor], parts: Parts, probe: Callable[[], Any]
 ) -> int | None:
-    """The dim in which results of examples of other lengths differ, None if there is
-    none: that in which they do, or, where all are alike, in which what ``probe`` gives
-    for two lengths does. An op that cannot be probed has it where its operand has, if
-    no other dim is as long.
+    """The ragged dim of the results, or None: the dim in which they differ or, if all
+    sizes are equal, in which the results of ``probe`` for two lengths differ. For an op
+    that cannot be probed it is the operand's ragged dim, if no other dim has its size.
     """
     differing = _differing([piece.shape for piece in pieces])
     if len(differing) > 1:
@@ -311,8 +310,8 @@ def over_all(op: Any, bound: dict[str, Any]) -> Any:
 
 
 def flat(op: Any, bound: dict[str, Any]) -> Any:
-    """An op that treats each element, or each row, alone: the op on the values. What
-    gives its argument back does so here.
+    """An op that treats each element, or each row, independently: the op on the values.
+    An op that returns its argument also does so here.
     """
     nested = next(v for v in bound.values() if is_nested(v))
     parts = split(nested)
@@ -328,5 +327,5 @@ def flat(op: Any, bound: dict[str, Any]) -> Any:
 
 
 def dense(op: Any, bound: dict[str, Any]) -> Any:
-    """An op that reads the dtype and device alone (``new_zeros``)."""
+    """An op that only reads the dtype and device (``new_zeros``)."""
     return call(op, {**bound, "self": split(bound["self"]).values})

@@ -1,4 +1,4 @@
-"""Methods of Tensor that ask nested tensors for their parts."""
+"""Methods of Tensor that return components of nested tensors."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def _jagged(name: str, tensor: Tensor) -> Parts:
 
 @offered.method
 def offsets(self: Tensor) -> Tensor:
-    """Where the rows of each example start in the values, and the end."""
+    """The offset of each example's first row in the values, and the end."""
     found: Tensor = _jagged("offsets", self).structure.offsets
     return found
 
 
 @offered.method
 def lengths(self: Tensor) -> Tensor | None:
-    """The numbers of rows, if examples leave rows out; else None."""
+    """The numbers of rows, if there are holes between examples; else None."""
     found: Tensor | None = _jagged("lengths", self).structure.lengths
     return found
 
@@ -55,7 +55,7 @@ def _nested_tensor_size(self: Tensor) -> Tensor:
 def to_padded_tensor(
     self: Tensor, padding: float, output_size: Sequence[int] | None = None
 ) -> Tensor:
-    """A dense tensor of the examples, filled up with ``padding``.
+    """A dense tensor of the examples, padded with ``padding``.
 
     ``output_size``: its sizes, at least those of the largest example.
     NotImplementedError for a tensor that is not nested.
@@ -66,7 +66,7 @@ def to_padded_tensor(
 def to_padded(
     input: Tensor, padding: float, output_size: Sequence[int] | None = None
 ) -> Tensor:
-    """A dense tensor of the examples, filled up with ``padding``.
+    """A dense tensor of the examples, padded with ``padding``.
 
     Example::
 

@@ -1,9 +1,9 @@
-"""A nested tensor as its parts, and back.
+"""Splits a nested tensor into its components, and rebuilds it.
 
-Jagged tensors hold the rows of all examples in one tensor, ``values``, without the
-batch dim; a ``Ragged`` says which rows are whose. Strided ones hold all elements in one
-row; ``Pieces`` says the sizes of each example. Two autograd functions join a nested
-tensor and its values, whose gradients have its structure.
+Jagged tensors store the rows of all examples in one tensor, ``values``, without the
+batch dim; a ``Ragged`` has the rows of each example. Strided ones store all elements in
+one vector; ``Pieces`` has the sizes of each example. Two autograd functions connect a
+nested tensor and its values, whose gradients have its structure.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _known: WeakValueDictionary[Any, Ragged] = WeakValueDictionary()
 
 
 class Ragged:
-    """Where the rows of each example start and how many there are."""
+    """The first row and the number of rows of each example."""
 
     def __init__(self, offsets: Tensor, lengths: Tensor | None) -> None:
         self.offsets, self.lengths = offsets, lengths
@@ -68,7 +68,7 @@ class Pieces:
 
 
 def ragged_of(offsets: Tensor, lengths: Tensor | None = None) -> Ragged:
-    """The structure of these offsets: one for the same memory."""
+    """The structure of these offsets: one object per offsets' memory."""
     of_lengths = None if lengths is None else lengths.data_ptr()
     key = (offsets.data_ptr(), offsets.numel(), of_lengths)
     found = _known.get(key)
@@ -79,13 +79,13 @@ def ragged_of(offsets: Tensor, lengths: Tensor | None = None) -> Ragged:
 
 
 def ragged_of_counts(counts: Sequence[int], device: Any = None) -> Ragged:
-    """A structure of its own, without holes."""
+    """A new structure, without holes."""
     borders = list(itertools.accumulate(counts, initial=0))
     return ragged_of(pellucid.tensor(borders, dtype=pellucid.int64, device=device))
 
 
 class Parts(NamedTuple):
-    """``axis``: the ragged dim of a jagged tensor, -1 of a strided one."""
+    """``axis``: the ragged dim of a jagged tensor, -1 for a strided one."""
 
     axis: int
     structure: Any
@@ -139,7 +139,7 @@ def is_nested(value: Any) -> bool:
 
 
 def split(tensor: Tensor) -> Parts:
-    """The parts; gradients of the values are gradients of the tensor."""
+    """The components; gradients of the values pass to the tensor."""
     axis, structure, values = _C._nested_kind(tensor)
     if tensor.requires_grad and pellucid.is_grad_enabled():
         values = _Values.apply(tensor)
@@ -147,7 +147,7 @@ def split(tensor: Tensor) -> Parts:
 
 
 def join(parts: Parts) -> Tensor:
-    """The nested tensor of these parts, which fit each other."""
+    """The nested tensor of these components, which must be consistent."""
     if parts.values.requires_grad and pellucid.is_grad_enabled():
         return cast(Tensor, _WithValues.apply(parts.values, parts))
     return _make(parts, parts.values)

@@ -1,4 +1,4 @@
-"""Nested tensors printed, in pickles and in files: the parts, as PyTorch has them."""
+"""Prints, pickles and saves nested tensors: their components, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pellucid import Tensor
 
 
 def text_of(tensor: Tensor, suffixes: list[str]) -> str:
-    """``repr`` of a nested tensor, with what is said of its gradient."""
+    """``repr`` of a nested tensor, with the field of its gradient."""
     if tensor.layout is pellucid.jagged:
         facts = [
             f"size={tuple(tensor.shape)}",
@@ -29,7 +29,7 @@ def _indented(text: str) -> str:
 
 
 def facts_of(tensor: Tensor) -> tuple[Any, ...]:
-    """What ``rebuild_ragged`` or ``_nested_view_from_buffer`` takes."""
+    """The arguments of ``rebuild_ragged`` or ``_nested_view_from_buffer``."""
     plain = tensor.detach()
     axis, *_ = pellucid._C._nested_kind(plain)
     if plain.layout is pellucid.jagged:
@@ -50,7 +50,7 @@ def facts_of(tensor: Tensor) -> tuple[Any, ...]:
 
 
 def rebuild_ragged(facts: Any) -> Tensor:
-    """A jagged tensor of ``facts_of``; it may come from a file, and is checked."""
+    """A jagged tensor of ``facts_of``, with checks: it may come from a file."""
     parts = facts["values"], facts["offsets"], None, facts["lengths"]
     made: Tensor = pellucid._nested_view_from_jagged(*parts, facts["_ragged_idx"])
     made = made.detach()
@@ -59,13 +59,13 @@ def rebuild_ragged(facts: Any) -> Tensor:
 
 
 def rebuild_pieces(*facts: Any) -> Tensor:
-    """A strided one."""
+    """A strided nested tensor."""
     made: Tensor = pellucid._nested_view_from_buffer(*facts)
     return made
 
 
 def rebuilt_leaf(kind: Any, facts: Any, requires_grad: bool, state: Any) -> Any:
-    """What pickles call: a tensor of the class ``kind`` with its attributes."""
+    """Called by pickles: a tensor of the class ``kind`` with its attributes."""
     made = (rebuild_ragged if len(facts) == 1 else rebuild_pieces)(*facts).detach()
     if kind is not Tensor:
         made = pellucid._C.TensorBase._make_subclass(kind, made)
@@ -76,6 +76,6 @@ def rebuilt_leaf(kind: Any, facts: Any, requires_grad: bool, state: Any) -> Any:
 
 
 def reduced(tensor: Tensor) -> Any:
-    """For ``pickle``: a function and its arguments."""
+    """The function and arguments from which ``pickle`` rebuilds the tensor."""
     state = tensor.__dict__ or None
     return rebuilt_leaf, (type(tensor), facts_of(tensor), tensor.requires_grad, state)

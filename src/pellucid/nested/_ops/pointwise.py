@@ -85,7 +85,7 @@ def _is_mixed(bound: dict[str, Any], first: Parts) -> bool:
 
 
 def _aligned(parts: Parts, first: Parts) -> Tensor:
-    """Values whose ragged dim is where that of ``first`` is, counted from the right."""
+    """Checks that the ragged dims are equal, counted from the right."""
     if parts.dim - parts.axis == first.dim - first.axis:
         return parts.values
     if parts.axis == first.axis and parts.dim == first.dim:
@@ -94,7 +94,7 @@ def _aligned(parts: Parts, first: Parts) -> Tensor:
 
 
 def spread(value: Tensor, parts: Parts) -> Tensor:
-    """A dense operand as it meets the values of ``parts``."""
+    """A dense operand in the shape that broadcasts with the values of ``parts``."""
     rank, axis = parts.dim, parts.axis
     if not parts.is_jagged or value.dim() == 0:
         return value
@@ -135,7 +135,7 @@ def _does_not_fit(value: Tensor, parts: Parts) -> RuntimeError:
 
 
 def unpadded(padded: Tensor, like: Parts) -> Tensor:
-    """The rows of a padded tensor that ``like`` has."""
+    """The rows of a padded tensor at the rows of ``like``."""
     axis, counts = max(like.axis, 1), like.structure.counts
     pieces = [
         each.narrow(axis - 1, 0, count)

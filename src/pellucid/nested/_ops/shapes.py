@@ -1,4 +1,4 @@
-"""Rules of ops that move dims of nested tensors, or join and part them."""
+"""Rules of ops that move, merge or split dims of nested tensors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def select(op: Any, bound: _Bound) -> Any:
 
 
 def _order(bound: _Bound, rank: int) -> list[int]:
-    """Which dim comes where, by the arguments of ``permute`` and its like."""
+    """The order of dims, from the arguments of ``permute``, ``transpose``,
+    ``movedim``.
+    """
     given = {name: value for name, value in bound.items() if name != "self"}
     if "dims" in given:
         return [wrapped(d, rank) for d in given["dims"]]
@@ -73,7 +75,7 @@ def reorder(op: Any, bound: _Bound) -> Any:
 
 
 def unsqueeze(op: Any, bound: _Bound) -> Any:
-    """A dim of size 1 beside the others."""
+    """Inserts a dim of size 1."""
     parts = split(bound["self"])
     dim = wrapped(bound["dim"], parts.dim + 1)
     if dim == 0:
@@ -85,7 +87,7 @@ def unsqueeze(op: Any, bound: _Bound) -> Any:
 
 
 def squeeze(op: Any, bound: _Bound) -> Any:
-    """Without a dim of size 1."""
+    """Removes a dim of size 1."""
     parts = split(bound["self"])
     if "dim" not in bound:
         raise RuntimeError("squeeze(): a nested tensor needs a dim to be given")
@@ -122,7 +124,7 @@ def view(op: Any, bound: _Bound) -> Any:
 
 
 def _own(sizes: Sequence[int], piece: Tensor) -> list[int]:
-    """-1 keeps the size of an example where it has such a dim."""
+    """-1 keeps the size of an example's dim, if it has that dim."""
     if sum(size == -1 for size in sizes) < 2:
         return list(sizes)
     return [piece.shape[k] if s == -1 else s for k, s in enumerate(sizes)]
@@ -143,7 +145,7 @@ def _ragged_place(sizes: Sequence[int], parts: Parts) -> int:
 
 
 def expand(op: Any, bound: _Bound) -> Any:
-    """Dims of size 1 made larger; the batch and the ragged dim stay."""
+    """Expands dims of size 1, except the batch and the ragged dim."""
     parts = split(bound["self"])
     sizes = list(bound["size"])
     if len(sizes) != parts.dim or not parts.is_jagged:
@@ -213,7 +215,7 @@ def slice_(op: Any, bound: _Bound) -> Any:
 
 
 def flatten(op: Any, bound: _Bound) -> Any:
-    """Neighbouring dims in one; neither the batch nor the ragged dim."""
+    """Flattens adjacent dims, except the batch and the ragged dim."""
     parts = split(bound["self"])
     start = wrapped(bound.get("start_dim", 0), parts.dim)
     end = wrapped(bound.get("end_dim", -1), parts.dim)
@@ -230,7 +232,7 @@ def flatten(op: Any, bound: _Bound) -> Any:
 
 
 def unflatten(op: Any, bound: _Bound) -> Any:
-    """A dim in several; neither the batch nor the ragged dim."""
+    """Splits a dim, except the batch and the ragged dim."""
     parts = split(bound["self"])
     dim = wrapped(bound["dim"], parts.dim)
     sizes = bound["sizes"]

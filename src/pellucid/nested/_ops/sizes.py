@@ -1,4 +1,4 @@
-"""Sizes of nested tensors: numbers where all examples agree, else a ``NestedInt``.
+"""Sizes of nested tensors: numbers if all examples agree, else a ``NestedInt``.
 
 Called by the runtime for ``size``, ``stride`` and ``is_contiguous``.
 """
@@ -14,7 +14,7 @@ from pellucid.utils._symbolic.numbers import SymInt
 
 
 class NestedInt(SymInt):
-    """The size of a ragged dim: equal to that of tensors of the same structure alone.
+    """The size of a ragged dim: equal only for tensors of the same structure.
 
     As an int it is the number of rows of the longest example, times ``factor``.
     """
@@ -29,7 +29,7 @@ class NestedInt(SymInt):
 
     @property
     def node(self) -> Any:  # type: ignore[override]
-        """Refuses: what arithmetic of other SymInts reads."""
+        """Refuses: read by the arithmetic of other SymInts."""
         raise NotImplementedError(
             f"{self!r} is the size of a ragged dim, one for each example: it can be "
             "compared, multiplied and given as a size. Read "
@@ -123,7 +123,7 @@ def geometry(tensor: Tensor, question: str, dim: Any) -> Any:
 
 
 def _strides(parts: Parts) -> tuple[Any, ...]:
-    """As of one example: the batch has the largest step."""
+    """The strides of a dense tensor: the batch has the largest."""
     inner: list[Any] = list(parts.values.stride())
     place = parts.axis - 1
     rows = parts.values.shape[place]

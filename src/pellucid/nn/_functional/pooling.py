@@ -230,20 +230,20 @@ def _unpooled_size(
     ]
     if output_size is None:
         return usual
-    output_size = list(output_size)
-    if len(output_size) == dims + 2:
-        output_size = output_size[2:]
-    if len(output_size) != dims:
+    sizes = list(output_size)
+    if len(sizes) == dims + 2:
+        sizes = sizes[2:]
+    if len(sizes) != dims:
         raise ValueError(
-            f"output_size has {len(output_size)} numbers; give {dims} or {dims + 2}"
+            f"output_size has {len(sizes)} numbers; give {dims} or {dims + 2}"
         )
-    for d, n in enumerate(output_size):
+    for d, n in enumerate(sizes):
         if not usual[d] - stride[d] < n < usual[d] + stride[d]:
             raise ValueError(
                 f"output_size {n} in dim {d} must be between "
                 f"{usual[d] - stride[d]} and {usual[d] + stride[d]}"
             )
-    return output_size
+    return sizes
 
 
 def _max_unpool(dims: int) -> Callable[..., Tensor]:

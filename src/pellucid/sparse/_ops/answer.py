@@ -1,10 +1,9 @@
-"""What the dispatcher asks for an op with a sparse argument: ``answer``.
+"""The dispatcher's entry point for ops with sparse arguments: ``answer``.
 
-The rule of an op is looked up by its name: one of those that build another pattern
+The rule of an op is looked up by its name: a rule that builds another pattern
 (``shapes``, ``reductions``, ``products``, ``copies``, ``optimizers``), or the rule of
-pointwise ops. In-place and ``out=`` forms write what the functional op gives.
-NotImplemented leaves the op to the dispatcher: a composite runs as the ops it calls,
-any other is refused.
+pointwise ops. In-place and ``out=`` forms write the functional op's result. With
+NotImplemented the dispatcher decomposes a composite and refuses any other op.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def _choose(op: Any) -> _Rule:
 
 
 def _writing(op: Any, name: str, written: list[Any]) -> _Rule:
-    """``op_`` and ``op(out=)``: what the functional form gives, written."""
+    """``op_`` and ``op(out=)``: writes the functional form's result."""
     base = name[:-1] if name.endswith("_") and not name.endswith("__") else name
     functional = RULES.get(base) or _functional(op, base)
     if functional is None or len(written) != 1:
@@ -70,7 +69,7 @@ def _writing(op: Any, name: str, written: list[Any]) -> _Rule:
 
 
 def _functional(op: Any, base: str) -> Any:
-    """The overload that gives what ``op`` writes."""
+    """The functional overload of ``op``."""
     packet = getattr(pellucid.ops.aten, base, None)
     if packet is None:
         return None

@@ -34,9 +34,9 @@ def sparse_coo_tensor(
     """A tensor with ``values[k]`` at ``indices[:, k]`` and 0 elsewhere.
 
     Values with further dims make a hybrid tensor, whose last dims are dense. Duplicate
-    indices add up. Without ``size`` it is the least that holds the indices; with a size
-    alone the tensor is empty. RuntimeError where the parts do not fit each other; with
-    ``check_invariants`` also where an index is out of range.
+    indices are summed. ``size`` defaults to the smallest that contains the indices;
+    with only a size the tensor is empty. RuntimeError for inconsistent components; with
+    ``check_invariants`` also for indices out of range.
 
         >>> torch.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], (2, 2)).to_dense()
         tensor([[0., 1.],
@@ -102,7 +102,7 @@ def _least_size(indices: Tensor, values: Tensor) -> tuple[int, ...]:
 
 
 def _finished(made: Tensor, requires_grad: bool) -> Tensor:
-    """As a constructor gives it: a leaf if it asks for gradients."""
+    """A constructor's result: a leaf if ``requires_grad``."""
     return made.detach().requires_grad_() if requires_grad else made
 
 
@@ -120,9 +120,9 @@ def sparse_compressed_tensor(
     requires_grad: bool = False,
     check_invariants: bool | None = None,
 ) -> Tensor:
-    """A tensor of the ``layout`` CSR, CSC, BSR or BSC: row by row or column by column,
-    ``compressed_indices`` say where each begins among the values, ``plain_indices`` the
-    place of each value. RuntimeError where the parts do not fit each other.
+    """A tensor of the ``layout`` CSR, CSC, BSR or BSC: ``compressed_indices`` are the
+    offsets of rows (or columns) in the values, ``plain_indices`` the column (or row) of
+    each value. RuntimeError for inconsistent components.
     """
     _require_no_pins(pin_memory)
     if layout not in _COMPRESSED:

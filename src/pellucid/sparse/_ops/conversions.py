@@ -1,8 +1,8 @@
-"""Between layouts: every sparse tensor has a *grid*, its elements as COO parts.
+"""Conversions between layouts: every sparse tensor has a *grid*, its elements as COO.
 
-The grid of a compressed tensor has its batch dims and two more, over rows and columns,
-of blocks where the layout has them: blocks are further dims of the values. What works
-on patterns works on grids; ``from_grid`` makes a compressed tensor of one again.
+The grid of a compressed tensor has its batch dims and two more, over rows and columns
+of blocks if the layout has them: blocks are further dims of the values. Functions of
+patterns work on grids; ``from_grid`` converts one back to a compressed tensor.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pellucid.sparse._ops.patterns import (
 
 
 def block_of(parts: Parts) -> tuple[int, int]:
-    """The sizes of a block; (1, 1) where the layout has none."""
+    """The sizes of a block; (1, 1) if the layout has none."""
     if parts.layout not in BLOCK_LAYOUTS:
         return 1, 1
     first = parts.structure[0].dim()
@@ -42,7 +42,7 @@ def block_of(parts: Parts) -> tuple[int, int]:
 
 
 def batch_dims(parts: Parts) -> int:
-    """How many dims of a compressed tensor are in front of the rows."""
+    """The number of a compressed tensor's dims before the rows: its batch dims."""
     return parts.structure[0].dim() - 1
 
 
@@ -75,7 +75,7 @@ def grid_of(parts: Parts) -> Parts:
 
 
 def from_grid(grid: Parts, layout: Any, size: tuple[int, ...]) -> Tensor:
-    """A tensor of ``layout`` and ``size`` of a coalesced grid's elements."""
+    """A tensor of ``layout`` and ``size`` from a coalesced grid."""
     if layout is COO:
         return join(grid)
     batch = grid.sparse_dims - 2
@@ -153,12 +153,12 @@ def convert(tensor: Tensor, layout: Any, block: Any = None) -> Tensor:
 
 
 def grid_batch(parts: Parts) -> int:
-    """The batch dims that a tensor keeps in a compressed layout."""
+    """The number of a tensor's batch dims in a compressed layout."""
     return 0 if parts.layout is COO else batch_dims(parts)
 
 
 def _without_blocks(tensor: Tensor) -> Tensor:
-    """The same as a coalesced COO tensor over single elements."""
+    """Converts to a coalesced COO tensor over single elements."""
     parts, grid = split(tensor), as_grid(tensor)
     (rows, columns), batch = block_of(parts), grid.sparse_dims - 2
     inside = pellucid.arange(rows * columns, device=grid.indices.device)
@@ -172,7 +172,7 @@ def _without_blocks(tensor: Tensor) -> Tensor:
 
 
 def _into_blocks(tensor: Tensor, layout: Any, block: tuple[int, ...]) -> Tensor:
-    """BSR or BSC of a COO tensor with two sparse dims."""
+    """Converts a COO tensor with two sparse dims to BSR or BSC."""
     parts = split(tensor)
     check_blocks(parts.size, parts.sparse_dims - 2, block, layout)
     rows, columns = block

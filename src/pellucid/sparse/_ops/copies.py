@@ -1,4 +1,4 @@
-"""Rules of copies and fills, and of sums with dense tensors."""
+"""Rules of copies, fills and sums, also with dense tensors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _copied(parts: Parts, values: Tensor) -> Tensor:
 
 
 def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
-    """The same elements in memory of their own."""
+    """A copy of the elements."""
     parts = split(self)
     return _copied(parts, parts.values.clone())
 
@@ -45,7 +45,7 @@ def to_copy(
     non_blocking: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """The elements in another dtype, layout or on another device."""
+    """Converts to another dtype, layout or device."""
     parts = split(self)
     device, dtype = device or self.device, dtype or parts.values.dtype
     structure = tuple(each.to(device=device) for each in parts.structure)
@@ -57,13 +57,13 @@ def to_copy(
 
 
 def detach(self: Tensor) -> Tensor:
-    """The same components without history."""
+    """The same components, detached."""
     return _C._share_sparse(self)  # type: ignore[no-any-return]
 
 
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    """Writes ``src`` of the same size and layout; of a sparse one into a dense one, all
-    elements.
+    """Writes ``src`` of the same size and layout; a sparse ``src`` overwrites all
+    elements of a dense tensor.
     """
     if is_sparse(self) and not is_sparse(src):
         raise RuntimeError(
@@ -116,12 +116,12 @@ def new_zeros(
 
 
 def zero_(self: Tensor) -> Tensor:
-    """Takes all elements away."""
+    """Removes all elements."""
     return write(self, empty_like(self), "zero_")  # type: ignore[no-any-return]
 
 
 def _sum(op: Any, self: Any, other: Any, alpha: Any) -> Any:
-    """``self + alpha * other``: of sparse tensors, or of a dense and a sparse one."""
+    """``self + alpha * other`` for sparse tensors, or a dense and a sparse one."""
     if is_sparse(self) and is_sparse(other):
         joined = _joined(self, other, alpha, op)
         if joined is not None:
@@ -137,8 +137,8 @@ def _sum(op: Any, self: Any, other: Any, alpha: Any) -> Any:
 
 
 def _joined(self: Tensor, other: Tensor, alpha: Any, op: Any) -> Any:
-    """The elements of both COO tensors, one behind the other, while that is cheaper
-    than looking for common ones; as gradients are added up. None: find them.
+    """The concatenated elements of both COO tensors, if that is cheaper than finding
+    common ones, as in accumulation of gradients; else None.
     """
     first, second = split(self), split(other)
     if not (first.layout is second.layout is COO) or first.size != second.size:
@@ -210,7 +210,7 @@ def _summing_in_place(functional: Callable[..., Any], sign: int) -> Callable[...
 
 
 def mul(self: Any, other: Any) -> Any:
-    """The products, where both have elements."""
+    """The elementwise product, on the intersection of patterns."""
     if is_sparse(self) and is_sparse(other) and self.layout is not other.layout:
         other = convert(other, self.layout, _blocks(self))
     return pointwise.of(pellucid.ops.aten.mul.Tensor)(self, other)
@@ -222,7 +222,7 @@ def _blocks(tensor: Tensor) -> Any:
 
 
 def div(self: Any, other: Any, **options: Any) -> Any:
-    """The quotients by a number."""
+    """Division by a number."""
     is_number = not isinstance(other, Tensor)
     if not is_sparse(self) or (not is_number and (is_sparse(other) or other.dim())):
         raise RuntimeError(

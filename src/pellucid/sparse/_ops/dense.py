@@ -1,4 +1,4 @@
-"""To and from dense tensors, and the elements of any tensor at a pattern."""
+"""Conversions to and from dense tensors; gathers elements at a pattern."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pellucid.sparse._ops.patterns import (
 
 
 def to_dense(tensor: Tensor) -> Tensor:
-    """All elements, 0 where none is stored; duplicates are summed."""
+    """The dense tensor: 0 at positions that are not stored; duplicates are summed."""
     parts = split(tensor)
     grid = as_grid(tensor)
     keys = keys_of(grid.indices, grid.sparse_size)
@@ -52,7 +52,7 @@ def gather_dense(dense: Tensor, pattern: Parts) -> Tensor:
 
 
 def dense_to_coo(dense: Tensor, sparse_dims: int) -> Tensor:
-    """The elements that are not 0; of hybrids, the slices with one that is not."""
+    """The nonzero elements as COO; for hybrids, slices with a nonzero element."""
     flags = dense.detach() != 0
     if sparse_dims < dense.dim():
         flags = flags.flatten(sparse_dims).any(-1)
@@ -66,7 +66,9 @@ def dense_to_coo(dense: Tensor, sparse_dims: int) -> Tensor:
 def dense_to_compressed(
     dense: Tensor, layout: Any, block: Any = None, dense_dims: int | None = None
 ) -> Tensor:
-    """The elements that are not 0; whole blocks with one that is not."""
+    """The nonzero elements in a compressed layout; whole blocks with a nonzero
+    element.
+    """
     dense_dims = dense_dims or 0
     batch = dense.dim() - 2 - dense_dims
     if batch < 0:
@@ -93,8 +95,8 @@ def dense_to_compressed(
 
 
 def values_at(tensor: Tensor, pattern: Parts) -> Tensor:
-    """The elements of a tensor of the pattern's size at the pattern, shaped as its
-    values; 0 where a sparse tensor has none.
+    """The elements of a tensor of the pattern's size at the pattern, with the shape of
+    its values; 0 for positions that a sparse tensor does not store.
     """
     if not is_sparse(tensor):
         return gather_dense(tensor, pattern)
@@ -117,7 +119,7 @@ def values_at(tensor: Tensor, pattern: Parts) -> Tensor:
 
 
 def _gradient_at(grad: Tensor, pattern: Parts) -> Tensor:
-    """The gradient of a tensor of this pattern by its values."""
+    """The gradient of a tensor's values from the gradient of the tensor."""
     return values_at(coalesced(grad) if is_sparse(grad) else grad, pattern)
 
 

@@ -1,4 +1,4 @@
-"""``F.embedding(sparse=True)``: gradients have the rows that were read, no others."""
+"""``F.embedding(sparse=True)``: gradients only have the rows that were read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pellucid.sparse._ops.parts import coo
 
 
 class _SparseEmbedding(Function):
-    """The rows; the gradient names each row as often as it was read."""
+    """The rows; the gradient stores each row as often as it was read."""
 
     @staticmethod
     def forward(

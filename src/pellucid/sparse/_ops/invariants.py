@@ -1,8 +1,8 @@
-"""What the parts of sparse tensors must satisfy, with PyTorch's errors.
+"""Checks the components of sparse tensors, with PyTorch's errors.
 
-Shapes and dtypes are always checked; where indices point, when ``check_invariants`` is
-requested or the state of ``torch.sparse.check_sparse_tensor_invariants`` says so. The
-ops check the bounds of every access all the same.
+Shapes and dtypes are always checked; index values only with ``check_invariants`` or if
+``torch.sparse.check_sparse_tensor_invariants`` is enabled. Ops check the bounds of
+every access in any case.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _state = [False]
 
 
 def is_checked(given: bool | None) -> bool:
-    """What ``check_invariants=given`` means now."""
+    """The effective value of ``check_invariants=given``."""
     return _state[0] if given is None else given
 
 
 def set_checked(wanted: bool) -> None:
-    """The state that ``check_invariants=None`` reads."""
+    """The default of ``check_invariants``."""
     _state[0] = wanted
 
 
@@ -34,7 +34,7 @@ def require(condition: Any, message: str) -> None:
 
 
 def check_coo_shapes(indices: Tensor, values: Tensor, size: tuple[int, ...]) -> None:
-    """The ranks and sizes of the parts of a COO tensor."""
+    """Checks the ranks and sizes of a COO tensor's components."""
     require(
         indices.dim() == 2,
         f"indices must be sparse_dim x nnz, but got: {tuple(indices.shape)}",
@@ -62,7 +62,7 @@ def check_coo_shapes(indices: Tensor, values: Tensor, size: tuple[int, ...]) -> 
 
 
 def check_coo_indices(indices: Tensor, size: tuple[int, ...]) -> None:
-    """That every index is within its dim."""
+    """Checks that every index is within its dim."""
     if not indices.numel():
         return
     lowest, highest = indices.amin(1).tolist(), indices.amax(1).tolist()
@@ -77,7 +77,7 @@ def check_coo_indices(indices: Tensor, size: tuple[int, ...]) -> None:
 
 
 def check_coalesced(indices: Tensor, size: tuple[int, ...]) -> None:
-    """That the indices are sorted and distinct."""
+    """Checks that the indices are sorted and distinct."""
     keys = keys_of(indices, size[: indices.shape[0]])
     require(
         bool((keys[1:] > keys[:-1]).all()),
@@ -87,7 +87,7 @@ def check_coalesced(indices: Tensor, size: tuple[int, ...]) -> None:
 
 
 def names_of(layout: Any) -> tuple[str, str, str, str]:
-    """The names of the pointers, of the plain indices, of their dims' numbers."""
+    """The names of the pointers, the plain indices and their numbers of dims."""
     if layout in ROW_LAYOUTS:
         return "crow_indices", "col_indices", "rows", "cols"
     return "ccol_indices", "row_indices", "columns", "rows"
@@ -100,7 +100,8 @@ def check_compressed_shapes(
     values: Tensor,
     size: tuple[int, ...],
 ) -> tuple[int, int]:
-    """The ranks and sizes of the parts; (compressed, plain) dims counted in blocks."""
+    """Checks the ranks and sizes of the components; returns the (compressed, plain)
+    dims in blocks."""
     compressed_name, plain_name, _, _ = names_of(layout)
     for name, tensor in ((compressed_name, pointers), (plain_name, plain)):
         require(tensor.dim() >= 1, f"{name} must have dimensionality >= 1 but got 0")
@@ -188,7 +189,8 @@ def _check_lengths(
 def check_compressed_indices(
     layout: Any, pointers: Tensor, plain: Tensor, outer: int, inner: int
 ) -> None:
-    """That pointers divide the elements, and indices are sorted, distinct, in range."""
+    """Checks that pointers partition the elements, and indices are sorted, distinct and
+    in range."""
     compressed_name, plain_name, compressed_dim, plain_dim = names_of(layout)
     count = plain.shape[-1]
 

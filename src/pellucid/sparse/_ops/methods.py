@@ -57,7 +57,7 @@ def is_coalesced(self: Tensor) -> bool:
 
 @offered.method
 def _coalesced_(self: Tensor, coalesced: bool) -> Tensor:
-    """Says of a COO tensor whether its indices are sorted and distinct."""
+    """Marks a COO tensor's indices as sorted and distinct, or not."""
     _require_coo("_coalesced_", self)
     return cast(Tensor, _C._set_coalesced(self, coalesced))
 
@@ -72,7 +72,7 @@ def _not_offered(name: str) -> NotImplementedError:
 
 @offered.method
 def _indices(self: Tensor) -> Tensor:
-    """The indices of a COO tensor as they are stored: (sparse dims, elements)."""
+    """The stored indices of a COO tensor: (sparse dims, elements)."""
     if not self.is_sparse:
         raise _not_offered("_indices")
     return cast(Tensor, _C._sparse_kind(self)[2][0].detach())
@@ -80,7 +80,7 @@ def _indices(self: Tensor) -> Tensor:
 
 @offered.method
 def _values(self: Tensor) -> Tensor:
-    """The values of a COO tensor as they are stored, without history."""
+    """The stored values of a COO tensor, detached."""
     if not self.is_sparse:
         raise _not_offered("_values")
     return cast(Tensor, _C._sparse_kind(self)[2][1].detach())
@@ -141,13 +141,13 @@ row_indices = offered.method(_structure("row_indices", False, 1))
 
 @offered.method
 def sparse_dim(self: Tensor) -> int:
-    """The number of dims that indices are of; 0 if the tensor is strided."""
+    """The number of sparse dims; 0 if the tensor is strided."""
     return int(_C._sparse_kind(self)[0]) if is_sparse(self) else 0
 
 
 @offered.method
 def dense_dim(self: Tensor) -> int:
-    """The number of dims that each stored element has; all, if it is strided."""
+    """The number of dense dims; all if the tensor is strided."""
     if not is_sparse(self):
         return self.dim()
     if self.is_sparse:
@@ -161,7 +161,7 @@ def to_dense(
     self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None
 ) -> Tensor:
     """A strided tensor of all elements. Gradients of a sparse tensor have its pattern;
-    ``masked_grad=False``, which asks for all elements of it, is not offered.
+    ``masked_grad=False``, for dense gradients, is not supported.
     """
     if not is_sparse(self):
         return self if dtype is None else self.to(dtype)
@@ -185,10 +185,10 @@ def to_sparse(
     dense_dim: int | None = None,
     sparseDims: int | None = None,
 ) -> Tensor:
-    """A sparse tensor of the elements that are not 0.
+    """A sparse tensor of the nonzero elements.
 
-    COO unless ``layout`` says otherwise, with ``sparse_dims`` sparse dims (all); other
-    layouts take ``blocksize`` and ``dense_dim``. A sparse tensor changes its layout.
+    COO by default, with ``sparse_dims`` sparse dims (all); other layouts take
+    ``blocksize`` and ``dense_dim``. A sparse tensor is converted to the layout.
     """
     if isinstance(sparse_dims, pellucid.layout):
         layout, sparse_dims = sparse_dims, None
@@ -241,7 +241,7 @@ def _to_compressed(
 
 @offered.method
 def to_sparse_coo(self: Tensor) -> Tensor:
-    """In the layout sparse_coo."""
+    """The tensor in the layout sparse_coo."""
     return to_sparse(self)
 
 
@@ -262,7 +262,7 @@ def _to(kind: str, blocked: bool) -> Callable[..., Tensor]:
 
         made = convert
     made.__name__ = made.__qualname__ = f"to_sparse_{kind}"
-    made.__doc__ = f"In the layout sparse_{kind}."
+    made.__doc__ = f"The tensor in the layout sparse_{kind}."
     return made  # type: ignore[no-any-return]
 
 
@@ -319,7 +319,7 @@ def _resized(
 
 @offered.method
 def sparse_resize_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
-    """Other sizes, which hold all elements, in place."""
+    """Resizes in place, to sizes that contain all elements."""
     return _resized(self, size, sparse_dim, dense_dim, False)
 
 
@@ -327,14 +327,14 @@ def sparse_resize_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> 
 def sparse_resize_and_clear_(
     self: Tensor, size: Any, sparse_dim: int, dense_dim: int
 ) -> Tensor:
-    """Other sizes and no elements, in place."""
+    """Resizes in place, and removes all elements."""
     return _resized(self, size, sparse_dim, dense_dim, True)
 
 
 @offered.function
 @offered.method
 def resize_as_sparse_(self: Tensor, the_template: Tensor) -> Tensor:
-    """The sizes and the sparse dims of another tensor, in place."""
+    """Resizes in place to the sizes and sparse dims of another tensor."""
     _require_coo("resize_as_sparse_", the_template)
     return _resized(
         *(self, the_template.shape, sparse_dim(the_template), dense_dim(the_template)),
@@ -342,13 +342,13 @@ def resize_as_sparse_(self: Tensor, the_template: Tensor) -> Tensor:
     )
 
 
-# ``mm`` of a sparse matrix, by its older names.
+# ``mm`` of a sparse matrix, under its former names.
 spmm = dsmm = offered.function(pellucid.mm)
 
 
 @offered.function
 def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
-    """The product with a dense matrix, as a hybrid tensor of its rows."""
+    """The product with a dense matrix, as a hybrid tensor of rows."""
     _require_coo("hspmm", mat1)
     return to_sparse(mat1.mm(mat2), 1)
 
@@ -366,7 +366,7 @@ def smm(self: Tensor, mat: Tensor) -> Tensor:
 def sspaddmm(
     self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1
 ) -> Tensor:
-    """``beta * self + alpha * (mat1 @ mat2)``, sparse as ``self`` and ``mat1`` are."""
+    """``beta * self + alpha * (mat1 @ mat2)`` for sparse ``self`` and ``mat1``."""
     _require_coo("sspaddmm", self)
     _require_coo("sspaddmm", mat1)
     return cast(Tensor, beta * self + smm(mat1, mat2) * alpha)

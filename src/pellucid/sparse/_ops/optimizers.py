@@ -1,6 +1,6 @@
-"""Rules of optimizers' fused steps that get sparse gradients: SGD's and Adagrad's.
+"""Rules of fused optimizer steps with sparse gradients: SGD and Adagrad.
 
-Each changes the rows that a gradient has; dense gradients of the same step go to the
+Each updates the rows that a gradient stores; dense gradients of the same step go to the
 op. Other optimizers read every element of a gradient and refuse sparse ones.
 """
 
@@ -17,7 +17,7 @@ from pellucid.sparse._ops.patterns import coalesced, keys_of, product_of
 
 
 def rows_of(grad: Tensor, like: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """(numbers of rows, their gradients, ``like`` as these rows): a view of it."""
+    """(row indices, their gradients, a view of ``like`` as rows)."""
     parts = split(coalesced(convert(grad, COO)).detach())
     if not like.is_contiguous():
         raise RuntimeError(
@@ -36,7 +36,7 @@ def _chosen(flags: Sequence[bool], wanted: bool, tensors: Sequence[Any]) -> list
 def _by_density(
     op: str, step: Callable[..., None], lists: Sequence[Sequence[Any]], options: Any
 ) -> None:
-    """Dense gradients to the op, sparse ones to ``step``; ``lists[1]`` has them."""
+    """Runs the op for dense gradients, ``step`` for sparse ones (in ``lists[1]``)."""
     flags = [is_sparse(grad) for grad in lists[1]]
     dense = [_chosen(flags, False, each) for each in lists]
     if dense[0]:

@@ -1,9 +1,9 @@
-"""A sparse tensor as its parts, and back.
+"""Splits a sparse tensor into its components, and rebuilds it.
 
-Two autograd functions join both sides: ``_Values`` gives the values of a sparse tensor,
-with a sparse gradient of the same pattern that has each position once; ``_WithValues``
-makes a sparse tensor whose gradient is read at its pattern. All else that happens to
-values is ordinary ops, so a gradient never has more elements than its tensor.
+Two autograd functions connect both: ``_Values`` returns the values of a sparse tensor,
+whose gradient is a coalesced sparse tensor of the same pattern; ``_WithValues`` makes a
+sparse tensor whose gradient is gathered at its pattern. Values are processed by
+ordinary ops, so a gradient never has more elements than its tensor.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BLOCK_LAYOUTS = (pellucid.sparse_bsr, pellucid.sparse_bsc)
 
 
 class Parts(NamedTuple):
-    """``structure``: of COO the indices, of others pointers and plain indices."""
+    """``structure``: the indices of COO, or pointers and plain indices."""
 
     layout: Any
     size: tuple[int, ...]
@@ -33,7 +33,7 @@ class Parts(NamedTuple):
 
     @property
     def indices(self) -> Tensor:
-        """Of COO: (sparse dims, elements)."""
+        """The indices of COO: (sparse dims, elements)."""
         return self.structure[0]
 
     @property
@@ -60,7 +60,7 @@ def is_sparse(value: Any) -> bool:
 
 
 def split(tensor: Tensor) -> Parts:
-    """The parts of a sparse tensor; gradients of the values are gradients of it."""
+    """The components of a sparse tensor; gradients of the values pass to it."""
     sparse_dims, is_coalesced, components = _C._sparse_kind(tensor)
     values = components[-1]
     if tensor.requires_grad and pellucid.is_grad_enabled():
@@ -76,7 +76,7 @@ def split(tensor: Tensor) -> Parts:
 
 
 def join(parts: Parts) -> Tensor:
-    """The sparse tensor of these parts, which fit each other."""
+    """The sparse tensor of these components, which must be consistent."""
     if parts.values.requires_grad and pellucid.is_grad_enabled():
         return cast(Tensor, _WithValues.apply(parts.values, parts))
     return _make(parts, parts.values)
@@ -85,13 +85,13 @@ def join(parts: Parts) -> Tensor:
 def coo(
     indices: Tensor, values: Tensor, size: tuple[int, ...], is_coalesced: bool
 ) -> Tensor:
-    """A COO tensor of parts that fit each other."""
+    """A COO tensor of consistent components."""
     sparse_dims = indices.shape[0]
     return join(Parts(COO, tuple(size), sparse_dims, is_coalesced, (indices,), values))
 
 
 def same_structure(first: Parts, second: Parts) -> bool:
-    """Whether both are the same memory: equal patterns may be in different memory."""
+    """Whether both share memory: equal patterns may be in different memory."""
     return first.structure is second.structure or (
         first.layout is second.layout
         and first.size == second.size
@@ -116,8 +116,8 @@ def _make(parts: Parts, values: Tensor) -> Tensor:
     return cast(Tensor, made)
 
 
-# What gradients need of patterns: ``patterns.py`` and ``dense.py``, which are built on
-# this module, enter it.
+# Functions of patterns for gradients, registered by ``patterns.py`` and ``dense.py``,
+# which import this module.
 gradient_rules: dict[str, Callable[..., Tensor]] = {}
 
 

@@ -1,9 +1,9 @@
-"""Structure: where elements are stored, as integer tensors.
+"""Sparsity patterns: positions of stored elements, as integer tensors.
 
 An element's *key* is its position in row-major order over the sparse dims. Sorting
-keys, uniting lists of them and counting rows are all that patterns need, and are
-routines of the runtime (``runtime/library/patterns.h``); values then follow by gathers
-and sums, which have derivatives.
+keys, merging lists of keys and counting rows are routines of the runtime
+(``runtime/library/patterns.h``); values follow by gathers and sums, which have
+derivatives.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def keys_of(indices: Tensor, sizes: Sequence[int]) -> Tensor:
 
 
 def _routine(function: Callable[..., Any], *given: Any) -> Any:
-    """What a routine gives of tensors, which it reads and makes in host memory."""
+    """Calls a routine on tensors, whose operands and results are in host memory."""
     device = next(each.device for each in given if isinstance(each, Tensor))
     found = function(
         *(_vector(each) if isinstance(each, Tensor) else each for each in given)
@@ -41,7 +41,7 @@ def _routine(function: Callable[..., Any], *given: Any) -> Any:
 
 
 def _vector(tensor: Tensor) -> Tensor:
-    """As routines take tensors: contiguous int64 of the host."""
+    """A tensor as routines need it: contiguous int64 on the host."""
     if tensor.dtype is pellucid.int64 and tensor.device.type == "cpu":
         return tensor if tensor.is_contiguous() else tensor.contiguous()
     return tensor.to(device="cpu", dtype=pellucid.int64).contiguous()
@@ -54,7 +54,7 @@ def indices_of(keys: Tensor, sizes: Sequence[int]) -> Tensor:
 
 
 def distinct(keys: Tensor) -> tuple[Tensor, Tensor]:
-    """(the distinct keys in order, the number of each element's key among them)."""
+    """(the distinct keys in order, the index of each element's key among them)."""
     if not len(keys):
         return keys, keys
     found: tuple[Tensor, Tensor] = _routine(_C._distinct_keys, keys)
@@ -62,8 +62,8 @@ def distinct(keys: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def united(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """(the union of two lists of sorted distinct keys, the place of each in the first
-    list, in the second one): the list's length where it is not there.
+    """(the union of two lists of sorted distinct keys, the index of each in the first
+    list, in the second list); the list's length if it is absent.
     """
     found: tuple[Tensor, Tensor, Tensor] = _routine(_C._merged_keys, first, second)
     return found
@@ -73,7 +73,7 @@ def united_rows(
     first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor]
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The union of two patterns, each (pointers of rows, sorted columns): (pointers,
-    columns, places in the first, in the second) as ``united`` gives them.
+    columns, indices in the first, in the second) as in ``united``.
     """
     found: tuple[Tensor, Tensor, Tensor, Tensor]
     found = _routine(_C._merged_rows, *first, *second)
@@ -81,7 +81,7 @@ def united_rows(
 
 
 def sum_groups(values: Tensor, numbers: Tensor, count: int) -> Tensor:
-    """The sums of the values with each number, in the order of the values."""
+    """Segment sums of the values by number, in the order of the values."""
     if values.dtype is pellucid.bool:
         whole = sum_groups(values.to(pellucid.uint8), numbers, count)
         return whole != 0
@@ -89,8 +89,8 @@ def sum_groups(values: Tensor, numbers: Tensor, count: int) -> Tensor:
 
 
 def coalesced(tensor: Tensor) -> Tensor:
-    """A COO tensor with sorted, distinct indices: itself, if it has them or is not of
-    that layout.
+    """A COO tensor with sorted, distinct indices; the tensor itself if it has them or
+    has another layout.
     """
     if _C._sparse_kind(tensor)[1]:
         return tensor
@@ -112,8 +112,8 @@ def coalesced_pair(
 
 
 def without_repetitions(parts: Parts) -> Tensor:
-    """The tensor of these parts, whose values are the same wherever one position is
-    stored several times, with each position once: the gradient of a sum by its terms.
+    """The coalesced tensor of these components, whose values are equal for duplicates
+    of a position: the gradient of a sum with respect to its terms.
     """
     if parts.is_coalesced:
         return join(parts)
@@ -128,7 +128,7 @@ gradient_rules["with each position once"] = without_repetitions
 
 
 def find(wanted: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
-    """(where each wanted key is among sorted ``keys``, whether it is there)."""
+    """(the index of each wanted key in sorted ``keys``, whether it is present)."""
     if not len(keys):
         return pellucid.zeros_like(wanted), pellucid.zeros_like(
             wanted, dtype=pellucid.bool
@@ -138,13 +138,13 @@ def find(wanted: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def take_or_zero(values: Tensor, places: Tensor) -> Tensor:
-    """``values[places]``, and 0 at the place behind the last one."""
+    """``values[places]``, and 0 for the index after the last one."""
     zero = values.new_zeros((1, *values.shape[1:]))
     return pellucid.cat([values, zero]).index_select(0, places)
 
 
 def take_where(values: Tensor, places: Tensor, is_there: Tensor) -> Tensor:
-    """``values[places]``, and 0 where nothing is."""
+    """``values[places]``, and 0 for absent elements."""
     if not len(values):
         return values.new_zeros((len(places), *values.shape[1:]))
     shape = (-1, *[1] * (values.dim() - 1))
@@ -153,27 +153,27 @@ def take_where(values: Tensor, places: Tensor, is_there: Tensor) -> Tensor:
 
 
 def row_numbers(pointers: Tensor, count: int) -> Tensor:
-    """The row of each of ``count`` elements, whose rows begin at ``pointers``."""
+    """The row of each of ``count`` elements, from the row offsets ``pointers``."""
     found: Tensor = _routine(_C._row_numbers, pointers, count)
     return found
 
 
 def pointers_of(rows: Tensor, count: int) -> Tensor:
-    """Where each of ``count`` rows begins, and the last one ends, in sorted rows."""
+    """The offsets of ``count`` rows, and the end, from sorted rows."""
     found: Tensor = _routine(_C._row_pointers, rows, count)
     return found
 
 
 def longest_row(pointers: Tensor) -> int:
-    """The most elements of a row."""
+    """The maximum number of elements in a row."""
     return int(_routine(_C._longest_row, pointers))
 
 
 def multiplied(
     first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor], num_columns: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Of the product of two matrices, each (pointers of its rows, columns): (pointers,
-    columns, each term's place in the first, in the second, in the product).
+    """The pattern of the product of two matrices, each (row pointers, columns):
+    (pointers, columns, each term's index in the first, in the second, in the product).
     """
     found: tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
     found = _routine(_C._multiplied_patterns, *first, *second, num_columns)
@@ -181,7 +181,9 @@ def multiplied(
 
 
 def ranges(starts: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """Of ranges one behind the other: (the number of the range, the place) of each."""
+    """For each element of concatenated ranges: (the index of the range, the
+    position).
+    """
     total = int(lengths.sum())
     owners = pellucid.arange(len(lengths), device=lengths.device).repeat_interleave(
         lengths, output_size=total
@@ -192,7 +194,7 @@ def ranges(starts: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def product_of(sizes: Sequence[int]) -> int:
-    """The number of positions, which keys must be able to count."""
+    """The number of positions, which must fit into a key."""
     total = math.prod(sizes)
     if total >= 1 << 63:
         raise RuntimeError(

@@ -1,4 +1,4 @@
-"""Pickles and files of sparse tensors: a layout and the parts, as PyTorch's."""
+"""Pickles and files of sparse tensors: the layout and components, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pellucid import _C, Tensor
 
 
 def facts_of(tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
-    """(layout, (indices..., values, size, and of COO whether it is coalesced))."""
+    """(layout, (indices..., values, size, and for COO whether it is coalesced))."""
     _, is_coalesced, components = _C._sparse_kind(tensor)
     parts = (*(each.detach() for each in components), pellucid.Size(tensor.shape))
     if tensor.layout is pellucid.sparse_coo:
@@ -18,7 +18,7 @@ def facts_of(tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
 
 
 def rebuild(layout: Any, facts: Any) -> Tensor:
-    """The tensor of ``facts_of``; it may come from a file, and is checked."""
+    """Rebuilds the tensor of ``facts_of``, with checks: it may come from a file."""
     if isinstance(layout, str):
         layout = getattr(pellucid, layout.removeprefix("torch."))
     if layout is pellucid.sparse_coo:
@@ -47,7 +47,7 @@ _COMPRESSED = (
 def rebuild_leaf(
     kind: Any, layout: Any, facts: Any, requires_grad: bool, state: Any
 ) -> Any:
-    """What pickles call: a tensor of the class ``kind`` with its attributes."""
+    """Called by pickles: a tensor of the class ``kind`` with its attributes."""
     made = rebuild(layout, facts)
     if kind is not Tensor:
         made = _C.TensorBase._make_subclass(kind, made)
@@ -58,7 +58,7 @@ def rebuild_leaf(
 
 
 def reduced(tensor: Tensor) -> Any:
-    """For ``pickle``: a function and its arguments."""
+    """The function and arguments from which ``pickle`` rebuilds the tensor."""
     facts = facts_of(tensor)
     state = tensor.__dict__ or None
     return rebuild_leaf, (type(tensor), *facts, tensor.requires_grad, state)

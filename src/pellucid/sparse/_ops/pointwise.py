@@ -1,10 +1,10 @@
-"""Pointwise ops on sparse tensors: the engine tells which patterns an op keeps.
+"""Pointwise ops on sparse tensors: the result's pattern follows from the declaration.
 
-An op that is 0 wherever operand k is keeps k's pattern (``mul``: the intersection of
-all such); one that is 0 where all sparse operands are keeps their union (``add``,
-``relu``, ``gelu``); any other would fill the background and is refused. The values are
-then the op on the values, where a dense operand is read at the pattern. No op is named
-here.
+An op that is 0 wherever operand k is 0 preserves k's pattern (``mul``: the intersection
+of all such). An op that is 0 where all sparse operands are 0 has the union of their
+patterns (``add``, ``relu``, ``gelu``). Any other op would make all elements nonzero and
+is refused. The values are the op on the values, with dense operands gathered at the
+pattern. No op is named here.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ def _name(op: Any) -> str:
 
 
 class _Element(NamedTuple):
-    """A tensor operand, of which rules know the dtype that it computes in."""
+    """A tensor operand, represented by its compute dtype."""
 
     dtype: str
 
 
 def _described(value: Any) -> Any:
-    """An operand as a key: numbers of different types are equal, and are not here."""
+    """An operand as a key that distinguishes numbers of different types."""
     if not isinstance(value, Tensor):
         return type(value), value
     if value.is_complex():
@@ -71,8 +71,8 @@ def _described(value: Any) -> Any:
 
 
 class _Rule(NamedTuple):
-    """What an op does to patterns: whether it keeps any, whether it is linear in its
-    only sparse operand, and the operands whose patterns limit that of the result.
+    """An op's effect on patterns: whether it preserves sparsity, whether it is linear
+    in its only sparse operand, and the operands whose patterns limit the result's.
     """
 
     keeps: bool
@@ -82,7 +82,7 @@ class _Rule(NamedTuple):
 
 @functools.lru_cache(1024)
 def _rule(name: str, operands: tuple[Any, ...], sparse: tuple[int, ...]) -> _Rule:
-    """Follows from the body with its numbers."""
+    """Derives it from the body and its numbers."""
     from pellucid_compiler.ir.expr import load
     from pellucid_compiler.transforms.represent import is_background, is_linear
 
@@ -108,7 +108,7 @@ def _rule(name: str, operands: tuple[Any, ...], sparse: tuple[int, ...]) -> _Rul
 
 
 class Pointwise:
-    """The answer to one overload, as ``answer.py`` calls it."""
+    """The rule of one overload, for ``answer.py``."""
 
     def __init__(self, op: Any, name: str) -> None:
         arguments = op._schema.arguments
@@ -117,7 +117,7 @@ class Pointwise:
         self.num_positional = sum(not argument.kwarg_only for argument in arguments)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The op on arguments of which some are sparse; NotImplemented if refused."""
+        """Runs the op on partly sparse arguments; NotImplemented if refused."""
         given = [*args, *(kwargs[name] for name in self.names[len(args) :])]
         tensors = [k for k, value in enumerate(given) if isinstance(value, Tensor)]
         sparse = tuple(k for k in tensors if is_sparse(given[k]))
@@ -157,7 +157,7 @@ class Pointwise:
 
 @functools.cache
 def of(op: Any) -> Pointwise:
-    """The answer to a pointwise overload."""
+    """The rule of a pointwise overload."""
     return Pointwise(op, _name(op))
 
 
@@ -194,7 +194,7 @@ def _with_one_size(
 
 
 def _joined(every: list[Parts], limiting: list[int]) -> tuple[Parts, list[Tensor]]:
-    """The pattern of the result, and the values of each operand at it."""
+    """The result's pattern, and the values of each operand at it."""
     first = every[0]
     if len(every) == 1 or all(same_structure(first, other) for other in every[1:]):
         return first, [parts.values for parts in every]
@@ -221,7 +221,7 @@ def _joined(every: list[Parts], limiting: list[int]) -> tuple[Parts, list[Tensor
         values[0],
     )
     pattern, layout = None, first.layout
-    for k, each in enumerate(values):  # by columns, the order is another one
+    for k, each in enumerate(values):  # column-major order differs
         whole = split(from_grid(made._replace(values=each), layout, first.size))
         pattern, values[k] = pattern or whole, whole.values
     assert pattern is not None
@@ -244,7 +244,7 @@ def _united_by_rows(first: Parts, second: Parts) -> tuple[Parts, list[Tensor]]:
 
 
 def _sorted_grid(parts: Parts) -> Parts:
-    """The elements of a coalesced tensor as COO parts, in the order of their keys."""
+    """The elements of a coalesced tensor as COO, in the order of their keys."""
     grid = grid_of(parts)
     if grid.is_coalesced:
         return grid

@@ -1,4 +1,4 @@
-"""How sparse tensors print: their parts, one below the other, as in PyTorch."""
+"""Prints sparse tensors as PyTorch does: one component per line."""
 
 from __future__ import annotations
 

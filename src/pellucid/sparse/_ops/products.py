@@ -1,6 +1,6 @@
 """Rules of products. A sparse matrix times a dense one is one op over its elements,
-``_sparse_product``, whose gradient by the values is a sampled product; two sparse ones
-are joined along the common index first.
+``_sparse_product``, whose gradient with respect to the values is a sampled product; two
+sparse matrices are joined along the common index first.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from pellucid.sparse._ops.patterns import (
 
 
 def _matrix(tensor: Tensor) -> Parts:
-    """A sparse matrix as COO parts over single elements."""
+    """A sparse matrix as COO over single elements."""
     if tensor.layout in BLOCK_LAYOUTS:
         tensor = convert(tensor, COO)
     parts = as_grid(tensor)
@@ -75,7 +75,7 @@ def mm(self: Tensor, mat2: Tensor) -> Tensor:
 
 
 def _times_dense(matrix: Tensor, dense: Tensor) -> Tensor:
-    """By rows where the elements are in their order, else element by element."""
+    """By rows if the elements are sorted by row, else element by element."""
     rows = _rows(matrix)
     if rows is not None:
         pointers, columns, values = rows
@@ -90,8 +90,8 @@ def _times_dense(matrix: Tensor, dense: Tensor) -> Tensor:
 
 
 def _rows(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
-    """(pointers of rows, columns, values) of a matrix whose elements are ordered by
-    rows; None of another one.
+    """(row pointers, columns, values) of a matrix whose elements are sorted by row,
+    else None.
     """
     parts = split(matrix)
     if parts.layout is CSR and parts.values.dim() == 1:
@@ -105,7 +105,7 @@ def _rows(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
 
 
 def _transposed(matrix: Tensor) -> Tensor:
-    """The transpose; of a matrix by rows its elements, which are not sorted."""
+    """The transpose; its elements are not sorted if the matrix is by rows."""
     if matrix.layout is not CSR:
         return matrix.t()
     parts = _matrix(matrix)
@@ -114,7 +114,7 @@ def _transposed(matrix: Tensor) -> Tensor:
 
 
 def _of_two(first: Tensor, second: Tensor) -> Tensor:
-    """Each element of the first meets those of one row of the second."""
+    """The sparse product: each element of the first times one row of the second."""
     a, b = (_rows(m) or _rows(coalesced(_as_coo(m))) for m in (first, second))
     assert a is not None and b is not None
     size = (first.shape[0], second.shape[1])
@@ -157,7 +157,7 @@ def mv(self: Tensor, vec: Tensor) -> Tensor:
 
 
 def bmm(self: Tensor, mat2: Tensor) -> Tensor:
-    """Products of matrices pair by pair: the first is sparse, with 3 sparse dims."""
+    """Batched products of matrices: the first is sparse, with 3 sparse dims."""
     if not is_sparse(self) or is_sparse(mat2):
         raise NotImplementedError(
             "bmm: the first operand is sparse and the second dense; convert with "
@@ -165,7 +165,7 @@ def bmm(self: Tensor, mat2: Tensor) -> Tensor:
         )
     parts = split(_as_coo(self))
     if parts.sparse_dims != 3 or mat2.dim() != 3 or self.dim() != 3:
-        raise RuntimeError("bmm: batches of matrices are wanted, with 3 (sparse) dims")
+        raise RuntimeError("bmm: expected batches of matrices, with 3 (sparse) dims")
     batch, rows, common = self.shape
     if mat2.shape[:2] != (batch, common):
         raise RuntimeError(
@@ -229,7 +229,7 @@ def sampled_addmm(
 
 
 def reduced_mm(mat1: Tensor, mat2: Tensor, reduce: str) -> Tensor:
-    """The mean, the greatest or the least of each element's terms; 0 without terms."""
+    """The mean, maximum or minimum of each element's terms; 0 without terms."""
     _require_common("mm", mat1, mat2)
     if mat1.layout is not pellucid.sparse_csr or is_sparse(mat2):
         raise RuntimeError(

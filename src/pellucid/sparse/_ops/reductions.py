@@ -1,4 +1,6 @@
-"""Rules of sums and of softmax: over sparse dims, elements of one key are combined."""
+"""Rules of sums and softmax: over sparse dims, elements with equal keys are
+combined.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ def _wrapped(dim: Any, count: int) -> list[int]:
 def sum_(
     self: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
-    """The sum over ``dim``: sparse, while a sparse dim is left."""
+    """The sum over ``dim``: sparse if a sparse dim remains."""
     dims = _wrapped(dim, self.dim())
     if self.layout is not COO:
         return _sum_compressed(self, dims, keepdim, dtype)
@@ -88,7 +90,7 @@ def _sum_compressed(self: Tensor, dims: list[int], keepdim: bool, dtype: Any) ->
 def mean(
     self: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
-    """The mean, of which absent elements are 0."""
+    """The mean, with absent elements as 0."""
     count = 1
     for d in _wrapped(dim, self.dim()):
         count *= self.shape[d]
@@ -112,7 +114,7 @@ def norm(
 def vector_norm(
     self: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, **_: Any
 ) -> Any:
-    """As ``norm``."""
+    """Like ``norm``."""
     return norm(self, ord, dim, keepdim)
 
 
@@ -158,7 +160,7 @@ def log_softmax(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
 
 
 def any_(self: Tensor, *dims: Any, **options: Any) -> Any:
-    """Whether some element is true; along dims it is refused."""
+    """Whether any element is true; refused along dims."""
     if dims or options:
         return NotImplemented
     return split(coalesced(self) if self.layout is COO else self).values.any()

@@ -1,4 +1,4 @@
-"""Rules of ops that move, pick or join elements: indices change, values follow."""
+"""Rules of ops that move, select or concatenate elements: they transform indices."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pellucid.sparse._ops.conversions import batch_dims, convert
 from pellucid.sparse._ops.parts import COO, Parts, coo, is_sparse, join, split
 from pellucid.sparse._ops.patterns import ranges
 
-# What a compressed layout is when rows and columns change places.
+# The compressed layout after transposing rows and columns.
 _FLIPPED = {
     pellucid.sparse_csr: pellucid.sparse_csc,
     pellucid.sparse_csc: pellucid.sparse_csr,
@@ -21,7 +21,7 @@ _FLIPPED = {
 
 
 def wrap(dim: int, count: int) -> int:
-    """A dim from the end as one from the beginning."""
+    """A nonnegative dim."""
     if not -count <= dim < max(count, 1):
         raise IndexError(
             "Dimension out of range (expected to be in range of "
@@ -35,7 +35,7 @@ def _refuse(name: str, what: str, tensor: Tensor) -> Any:
 
 
 def permute(self: Tensor, dims: Sequence[int]) -> Tensor:
-    """The dims in another order; sparse dims stay in front of dense ones."""
+    """Permutes dims; sparse dims stay before dense dims."""
     parts = split(self)
     order = [wrap(d, self.dim()) for d in dims]
     if sorted(order) != list(range(self.dim())):
@@ -70,7 +70,7 @@ def _exchanged(order: list[int], tensor: Tensor) -> list[int]:
 
 
 def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Two dims exchanged; CSR becomes CSC, and BSR becomes BSC."""
+    """Transposes two dims; CSR becomes CSC, and BSR becomes BSC."""
     parts, count = split(self), self.dim()
     first, second = wrap(dim0, count), wrap(dim1, count)
     if parts.layout is COO:
@@ -116,14 +116,14 @@ def _as_coo(self: Tensor) -> Parts:
 
 
 def _as_before(made: Tensor, self: Tensor) -> Tensor:
-    """In the layout of ``self``, if that takes it."""
+    """The result in the layout of ``self``, if possible."""
     if self.layout is COO or not is_sparse(made):
         return made
     return convert(made, self.layout)
 
 
 def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
-    """The slices that ``index`` names, in its order, as often as it names them."""
+    """The slices at ``index``, in its order, with repetitions."""
     if is_sparse(index):
         raise RuntimeError("index_select(): the index is a strided tensor of integers")
     parts = _as_coo(self)
@@ -150,7 +150,7 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 def select(self: Tensor, dim: int, index: int) -> Tensor:
-    """One slice: dense if no sparse dim is left."""
+    """One slice: dense if no sparse dim remains."""
     parts = _as_coo(self)
     dim = wrap(dim, self.dim())
     limit = parts.size[dim]
@@ -199,7 +199,7 @@ def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Sparse tensors one behind the other along a dim."""
+    """Concatenates sparse tensors along a dim."""
     if not all(is_sparse(each) for each in tensors):
         raise RuntimeError(
             "Concatenating sparse tensors, but a dense tensor was found: convert it "
@@ -259,13 +259,13 @@ def _require_fits(first: Parts, other: Parts, dim: int) -> None:
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Sparse tensors along a new dim."""
+    """Stacks sparse tensors along a new dim."""
     dim = wrap(dim, tensors[0].dim() + 1)
     return cat([unsqueeze(each, dim) for each in tensors], dim)
 
 
 def unsqueeze(self: Tensor, dim: int) -> Tensor:
-    """A further dim of size 1: sparse, unless it is behind the sparse dims."""
+    """Inserts a dim of size 1: sparse, unless it is after the sparse dims."""
     parts = _as_coo(self)
     dim = wrap(dim, self.dim() + 1)
     size = (*parts.size[:dim], 1, *parts.size[dim:])
@@ -278,7 +278,7 @@ def unsqueeze(self: Tensor, dim: int) -> Tensor:
 
 
 def squeeze(self: Tensor, dim: Any = None) -> Tensor:
-    """Without the dims of size 1, or those of them that are given."""
+    """Removes dims of size 1, or the given ones."""
     parts = _as_coo(self)
     given = range(self.dim()) if dim is None else [dim] if isinstance(dim, int) else dim
     gone = {d for d in (wrap(d, self.dim()) for d in given) if parts.size[d] == 1}
@@ -291,7 +291,7 @@ def squeeze(self: Tensor, dim: Any = None) -> Tensor:
 
 
 def flip(self: Tensor, dims: Sequence[int]) -> Tensor:
-    """The elements in the opposite order along the dims."""
+    """Reverses the elements along the dims."""
     parts = _as_coo(self)
     indices, values = parts.indices.clone(), parts.values
     for dim in (wrap(d, self.dim()) for d in dims):

@@ -1,4 +1,4 @@
-"""Writes to sparse tensors: their components are replaced."""
+"""In-place writes to sparse tensors: replace their components."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pellucid.sparse._ops.parts import is_sparse
 
 
 def write(target: Any, result: Any, name: str) -> Any:
-    """``target`` with the elements of ``result``."""
+    """Replaces the elements of ``target`` by those of ``result``."""
     if not is_sparse(target):
         return target.copy_(result.to_dense() if is_sparse(result) else result)
     if target.requires_grad and target.is_leaf and pellucid.is_grad_enabled():

@@ -27,9 +27,7 @@ class Symbol:
     source: str
     lower: int = 0
     upper: int = INFINITY
-    is_optional: bool = (
-        False  # becomes a number if the program is specialised to one size
-    )
+    is_optional: bool = False  # becomes a number if specialised
 
     @property
     def expr(self) -> Expr:
@@ -62,7 +60,7 @@ class DerivedSize:
 
     @property
     def hint(self) -> int:
-        """The example's number."""
+        """The example's value."""
         return self.factor * self.root.hint + self.offset
 
 
@@ -103,9 +101,7 @@ class ShapeEnv:
     def __init__(self, **settings: Any) -> None:
         self.symbols: dict[str, Symbol] = {}
         self.guards: list[Guard] = []
-        self.plain_uses: list[
-            str
-        ] = []  # where the program converted a size to a number
+        self.plain_uses: list[str] = []  # where a size became a number
         self._seen: set[str] = set()
         self._is_noting = True
         self.settings = settings
@@ -183,7 +179,7 @@ class ShapeEnv:
             self._is_noting = before
 
     def evaluate_expr(self, value: Any) -> Any:
-        """The example's number."""
+        """The example's value."""
         return int(value) if isinstance(value, SymInt) else value
 
     def format_guards(self, verbose: bool = False) -> str:

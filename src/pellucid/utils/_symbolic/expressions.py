@@ -26,7 +26,7 @@ class Atom:
         return self.name
 
     def value(self, of_symbol: Mapping[str, int]) -> int:
-        """Its number, for numbers of the symbols."""
+        """Its value, for values of the symbols."""
         if self.op == "symbol":
             return of_symbol[self.name]
         assert self.left is not None
@@ -64,7 +64,7 @@ class Expr:
         return {name for m in self.terms for atom in m for name in _symbols(atom)}
 
     def value(self, of_symbol: Mapping[str, int]) -> int:
-        """Its number, for numbers of the symbols."""
+        """Its value, for values of the symbols."""
         total = 0
         for monomial, factor in self.terms.items():
             for atom in monomial:

@@ -73,9 +73,7 @@ def _others(symbol: Symbol, divisor: int) -> list[int]:
 
 def _range(symbol: Symbol) -> tuple[int, int]:
     """The sizes at which the symbol may be traced."""
-    if (
-        symbol.is_optional
-    ):  # a size too small for a kernel must not specialise the symbol
+    if symbol.is_optional:  # too small a size must not specialise it
         return symbol.hint, min(symbol.upper, _MOST, symbol.hint + _STEPS[-2])
     return max(symbol.lower, 2), min(symbol.upper, _MOST)
 

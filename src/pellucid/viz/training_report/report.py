@@ -29,7 +29,7 @@ _MOST_SAMPLES = 12  # of one name; the latest are kept
 
 
 class TrainingReport:
-    """What ``viz.training`` gives; a context manager."""
+    """The result of ``viz.training``; a context manager."""
 
     def __init__(
         self, path: str | Path, model: nn.Module, optimizer: Optimizer, title: str
@@ -100,7 +100,7 @@ class TrainingReport:
         return write_page(self.path, make_page(self.title, self._data()))
 
     def close(self) -> None:
-        """Ends the watching and writes the page."""
+        """Stops recording and writes the page."""
         for handle in self._handles:
             handle.remove()
         self._handles = []

@@ -73,7 +73,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """``qat`` and ``quantized``, imported when they are first used."""
+    """Imports ``qat`` and ``quantized`` at first use."""
     if name in ("qat", "quantized"):
         from importlib import import_module
 

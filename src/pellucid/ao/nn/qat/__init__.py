@@ -1,4 +1,4 @@
-"""``torch.ao.nn.qat``: layers that round their weights as quantized ones would."""
+"""``torch.ao.nn.qat``: layers with fake-quantized weights."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pellucid.nn import functional as F
 
 
 class Rounding:
-    """A float layer whose weight passes a fake quantizer, ``weight_fake_quant``."""
+    """A float layer whose weight is passed through ``weight_fake_quant``."""
 
     _FLOAT_MODULE: Any = None
     _ROOT: Any = None  # the float layer with the weight
-    _WITH_RELU: Any = None  # the float layer with relu behind, for layers that have it
+    _WITH_RELU: Any = None  # the float layer followed by relu, for layers that have it
     qconfig: Any
     weight_fake_quant: Any
 
@@ -42,7 +42,7 @@ class Rounding:
         return made
 
     def to_float(self: Any) -> Any:
-        """The float layer with these parameters; a batch norm is folded in them."""
+        """The float layer with these parameters; a batch norm is folded in."""
         weight, bias = self.folded()
         made = self._plain()
         made.weight = nn.Parameter(weight.detach())
@@ -233,7 +233,7 @@ __all__ = ["Conv1d", "Conv2d", "Conv3d", "Embedding", "EmbeddingBag", "Linear"]
 
 
 def __getattr__(name: str) -> object:
-    """``dynamic``, imported when it is first used."""
+    """Imports ``dynamic`` at first use."""
     if name == "dynamic":
         from importlib import import_module
 

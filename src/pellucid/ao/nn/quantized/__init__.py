@@ -73,7 +73,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """``dynamic``, imported when it is first used."""
+    """Imports ``dynamic`` at first use."""
     if name == "dynamic":
         from importlib import import_module
 

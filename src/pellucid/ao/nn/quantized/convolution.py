@@ -10,7 +10,7 @@ from pellucid.ao._quantized.registry import called
 from pellucid.ao.nn.quantized.scaled import Scaled
 from pellucid.ao.nn.quantized.weights import WithWeight, inner
 
-# What a float convolution works out of its arguments.
+# Attributes that a float convolution derives from its arguments.
 _GEOMETRY = (
     *("in_channels", "out_channels", "kernel_size", "stride", "padding"),
     *("dilation", "transposed", "output_padding", "groups", "padding_mode"),
@@ -52,7 +52,7 @@ class _Convolution(WithWeight, Scaled, nn.Module):
             )
 
     def set_weight_bias(self, w: Tensor, b: Tensor | None) -> None:
-        """Replace both."""
+        """Replaces both."""
         kind = "conv_transpose" if self.transposed else "conv"
         none = [0] * self.DIMS
         padding = self.padding if self.padding_mode == "zeros" else none

@@ -13,7 +13,7 @@ from pellucid.ao.nn.quantized.weights import observed_weight
 
 
 class EmbeddingPackedParams(nn.Module):
-    """Rows of integers, packed; saved unpacked."""
+    """The base: packed rows of integers, saved unpacked."""
 
     def __init__(
         self, num_embeddings: int, embedding_dim: int, dtype: Any = pellucid.quint8
@@ -36,7 +36,7 @@ class EmbeddingPackedParams(nn.Module):
         )
 
     def set_weight(self, weight: Tensor) -> None:
-        """Pack the rows."""
+        """Packs the rows."""
         self._packed_weight = called("embedding_bag_prepack", weight)
 
     def _weight(self) -> Tensor:
@@ -111,7 +111,7 @@ class Embedding(WithoutChildren):
         return self._packed_params._weight()
 
     def set_weight(self, w: Tensor) -> None:
-        """Replace them."""
+        """Replaces the rows."""
         self._packed_params.set_weight(w)
 
     def _get_name(self) -> str:
@@ -126,12 +126,13 @@ class Embedding(WithoutChildren):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """By the observer of the rows: ``float_qparams_weight_only_qconfig``."""
+        """Converts a float layer, by the observer of its rows:
+        ``float_qparams_weight_only_qconfig``."""
         return cls._holding(mod, observed_weight(mod, mod.weight))
 
     @classmethod
     def from_reference(cls, ref_embedding: Any) -> Any:
-        """Of a reference layer."""
+        """Converts a reference layer."""
         return cls._holding(ref_embedding, ref_embedding.get_quantized_weight())
 
     @classmethod
@@ -142,7 +143,7 @@ class Embedding(WithoutChildren):
         return made
 
     def _take(self, mod: Any) -> None:
-        """What else a float layer has."""
+        """Further arguments from a float layer."""
 
 
 class EmbeddingBag(Embedding):
@@ -176,7 +177,7 @@ class EmbeddingBag(Embedding):
     ) -> Any:
         """The sums of the rows of each bag, float."""
         if compressed_indices_mapping is not None:
-            raise NotImplementedError("EmbeddingBag with pruned rows is not offered")
+            raise NotImplementedError("EmbeddingBag with pruned rows is not supported")
         return called(
             "embedding_bag_byte",
             self._packed_params._packed_weight,
@@ -191,5 +192,5 @@ class EmbeddingBag(Embedding):
         self.mode, self.include_last_offset = mod.mode, mod.include_last_offset
         if mod.mode != "sum":
             raise NotImplementedError(
-                f"a quantized EmbeddingBag sums; mode={mod.mode!r} is not offered"
+                f"a quantized EmbeddingBag sums; mode={mod.mode!r} is not supported"
             )

@@ -1,4 +1,4 @@
-"""``torch.ao.nn.quantized.functional``: functions of quantized tensors."""
+"""``torch.ao.nn.quantized.functional``: functions on quantized tensors."""
 
 from __future__ import annotations
 
@@ -73,17 +73,17 @@ conv1d, conv2d, conv3d = map(_convolution, (1, 2, 3))
 
 
 def celu(input: Tensor, scale: float, zero_point: int, alpha: float = 1.0) -> Any:
-    """``celu(input)`` with a scale of its own."""
+    """``celu(input)`` with a given output scale."""
     return called("celu", input, scale, zero_point, alpha)
 
 
 def elu(input: Tensor, scale: float, zero_point: int, alpha: float = 1.0) -> Any:
-    """``elu(input)`` with a scale of its own."""
+    """``elu(input)`` with a given output scale."""
     return called("elu", input, scale, zero_point, alpha)
 
 
 def hardswish(input: Tensor, scale: float, zero_point: int) -> Any:
-    """``hardswish(input)`` with a scale of its own."""
+    """``hardswish(input)`` with a given output scale."""
     return called("hardswish", input, scale, zero_point)
 
 

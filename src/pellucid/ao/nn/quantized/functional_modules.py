@@ -49,7 +49,7 @@ class FloatFunctional(nn.Module):
         return self._seen(pellucid.mul(x, y))
 
     def cat(self, x: Any, dim: int = 0) -> Any:
-        """The tensors, joined along ``dim``."""
+        """The tensors, concatenated along ``dim``."""
         return self._seen(pellucid.cat(x, dim=dim))
 
     def add_relu(self, x: Tensor, y: Tensor) -> Any:
@@ -62,7 +62,7 @@ class FloatFunctional(nn.Module):
 
 
 class FXFloatFunctional(nn.Module):
-    """``FloatFunctional`` that observes nothing: graphs have observers of their own."""
+    """``FloatFunctional`` without observers: graphs have their own."""
 
     forward = FloatFunctional.forward
 
@@ -71,7 +71,7 @@ class FXFloatFunctional(nn.Module):
     matmul = staticmethod(pellucid.matmul)
 
     def cat(self, x: Any, dim: int = 0) -> Any:
-        """The tensors, joined along ``dim``."""
+        """The tensors, concatenated along ``dim``."""
         return pellucid.cat(x, dim=dim)
 
     def add_relu(self, x: Tensor, y: Tensor) -> Any:
@@ -120,7 +120,7 @@ class QFunctional(Scaled, nn.Module):
         return called("mul_scalar", x, y)
 
     def cat(self, x: Any, dim: int = 0) -> Any:
-        """The tensors, joined along ``dim``."""
+        """The tensors, concatenated along ``dim``."""
         made = called("cat", x, dim, self.scale, self.zero_point)
         return self.activation_post_process(made)
 
@@ -136,7 +136,7 @@ class QFunctional(Scaled, nn.Module):
     def from_float(
         cls, mod: Any, use_precomputed_fake_quant: bool = False
     ) -> QFunctional:
-        """That of an observed FloatFunctional."""
+        """Converts an observed FloatFunctional."""
         made = cls()
         made.scale, made.zero_point = result_scale(mod)
         return made

@@ -1,4 +1,4 @@
-"""Stubs that quantize and dequantize; activations with the scale of their result."""
+"""Stubs that quantize and dequantize; activations with an output scale."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pellucid.ao.nn.quantized.weights import WithScale, quantized_weight
 
 
 class Quantize(nn.Module):
-    """Floats to a quantized tensor of a known scale."""
+    """Quantizes floats with a fixed scale."""
 
     scale: Tensor
     zero_point: Tensor
@@ -35,13 +35,13 @@ class Quantize(nn.Module):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Quantize:
-        """By the observer of a stub."""
+        """Converts a stub, by its observer."""
         scale, zero_point = mod.activation_post_process.calculate_qparams()
         return cls(scale.float(), zero_point.long(), mod.activation_post_process.dtype)
 
 
 class DeQuantize(nn.Module):
-    """A quantized tensor to floats."""
+    """Dequantizes to floats."""
 
     def forward(self, Xq: Tensor) -> Any:
         """``Xq`` as floats."""
@@ -51,7 +51,7 @@ class DeQuantize(nn.Module):
     def from_float(
         cls, mod: Any, use_precomputed_fake_quant: bool = False
     ) -> DeQuantize:
-        """In place of a stub."""
+        """Converts a stub."""
         return cls()
 
 
@@ -67,12 +67,12 @@ class ReLU6(nn.ReLU):
 
     @staticmethod
     def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> ReLU6:
-        """In place of ``nn.ReLU6``."""
+        """Converts an ``nn.ReLU6``."""
         return ReLU6(mod.inplace)
 
 
 class Dropout(WithScale, nn.Dropout):
-    """The input: quantized models are not trained."""
+    """The identity: quantized models are not trained."""
 
     def forward(self, input: Tensor) -> Any:
         """``input``"""
@@ -83,7 +83,7 @@ class Dropout(WithScale, nn.Dropout):
 
     @classmethod
     def from_reference(cls, mod: Any, scale: float, zero_point: int) -> Dropout:
-        """In place of ``nn.Dropout``: the result has the scale of the input."""
+        """Converts an ``nn.Dropout``; the result has the scale of the input."""
         return cls(mod.p, mod.inplace)
 
 
@@ -99,7 +99,7 @@ class _Buffers(WithScale):
 
 
 class Hardswish(_Buffers, nn.Hardswish):
-    """``hardswish`` with a scale of its own."""
+    """``hardswish`` with an output scale."""
 
     def __init__(
         self, scale: float, zero_point: int, device: Any = None, dtype: Any = None
@@ -116,12 +116,12 @@ class Hardswish(_Buffers, nn.Hardswish):
 
     @classmethod
     def from_reference(cls, mod: Any, scale: float, zero_point: int) -> Hardswish:
-        """In place of ``nn.Hardswish``."""
+        """Converts an ``nn.Hardswish``."""
         return cls(float(scale), int(zero_point))
 
 
 class LeakyReLU(_Buffers, nn.LeakyReLU):
-    """``leaky_relu`` with a scale of its own."""
+    """``leaky_relu`` with an output scale."""
 
     def __init__(
         self,
@@ -145,12 +145,12 @@ class LeakyReLU(_Buffers, nn.LeakyReLU):
 
     @classmethod
     def from_reference(cls, mod: Any, scale: float, zero_point: int) -> LeakyReLU:
-        """In place of ``nn.LeakyReLU``."""
+        """Converts an ``nn.LeakyReLU``."""
         return cls(float(scale), int(zero_point), mod.negative_slope, mod.inplace)
 
 
 class ELU(WithScale, nn.ELU):
-    """``elu`` with a scale of its own."""
+    """``elu`` with an output scale."""
 
     def __init__(self, scale: float, zero_point: int, alpha: float = 1.0) -> None:
         super().__init__(alpha)
@@ -165,12 +165,12 @@ class ELU(WithScale, nn.ELU):
 
     @classmethod
     def from_reference(cls, mod: Any, scale: float, zero_point: int) -> ELU:
-        """In place of ``nn.ELU``."""
+        """Converts an ``nn.ELU``."""
         return cls(float(scale), int(zero_point), mod.alpha)
 
 
 class Sigmoid(WithScale, nn.Sigmoid):
-    """``sigmoid`` with a scale of its own."""
+    """``sigmoid`` with an output scale."""
 
     def __init__(self, output_scale: float, output_zero_point: int) -> None:
         super().__init__()
@@ -182,12 +182,12 @@ class Sigmoid(WithScale, nn.Sigmoid):
 
     @classmethod
     def from_reference(cls, mod: Any, scale: float, zero_point: int) -> Sigmoid:
-        """In place of ``nn.Sigmoid``."""
+        """Converts an ``nn.Sigmoid``."""
         return cls(float(scale), int(zero_point))
 
 
 class Softmax(WithScale, nn.Softmax):
-    """``softmax`` with a scale of its own."""
+    """``softmax`` with an output scale."""
 
     def __init__(
         self, dim: int | None = None, scale: float = 1.0, zero_point: int = 0
@@ -196,7 +196,7 @@ class Softmax(WithScale, nn.Softmax):
         self.scale, self.zero_point = scale, zero_point
 
     def forward(self, input: Tensor) -> Any:
-        """``softmax(input, dim)``; no dim is dim 1, of 0, 1 and 3 dims dim 0."""
+        """``softmax(input, dim)``; the default dim is 0 for 0, 1 or 3 dims, else 1."""
         dim = self.dim
         if dim is None:
             dim = 0 if input.dim() in (0, 1, 3) else 1
@@ -207,12 +207,12 @@ class Softmax(WithScale, nn.Softmax):
 
     @classmethod
     def from_reference(cls, mod: Any, scale: float, zero_point: int) -> Softmax:
-        """In place of ``nn.Softmax``."""
+        """Converts an ``nn.Softmax``."""
         return cls(mod.dim, float(scale), int(zero_point))
 
 
 class PReLU(WithScale, nn.Module):
-    """``prelu`` with a scale of its own."""
+    """``prelu`` with an output scale."""
 
     def __init__(
         self, output_scale: float, output_zero_point: int, num_parameters: int = 1
@@ -224,7 +224,7 @@ class PReLU(WithScale, nn.Module):
         self.set_weight(slopes)
 
     def set_weight(self, w: Tensor) -> None:
-        """Quantize and set the slopes."""
+        """Quantizes and sets the slopes."""
         scale = float(w.detach().abs().max()) / 255 or 1.0
         point = 255 if float(w.detach().min()) < 0 else 0
         self.weight = pellucid.quantize_per_tensor(
@@ -240,7 +240,7 @@ class PReLU(WithScale, nn.Module):
 
     @classmethod
     def from_reference(cls, mod: Any, scale: float, zero_point: int) -> PReLU:
-        """In place of ``nn.PReLU``, whose qconfig observes the slopes."""
+        """Converts an ``nn.PReLU``, whose qconfig observes the slopes."""
         made = cls(float(scale), int(zero_point), mod.num_parameters)
         observer = mod.qconfig.weight()
         observer(mod.weight.float())

@@ -14,7 +14,7 @@ from pellucid.ao.nn.quantized.weights import WithWeight, inner
 
 
 class LinearPackedParams(nn.Module):
-    """A weight and a bias, packed; saved unpacked."""
+    """A packed weight and bias, saved unpacked."""
 
     def __init__(self, dtype: Any = pellucid.qint8) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class LinearPackedParams(nn.Module):
         self._packed_params: Any = None
 
     def set_weight_bias(self, weight: Tensor, bias: Tensor | None) -> None:
-        """Pack both."""
+        """Packs both."""
         name = "linear_prepack"
         if self.dtype is pellucid.float16:
             name = "linear_prepack_fp16"
@@ -111,7 +111,7 @@ class Linear(WithWeight, Scaled, WithoutChildren):
         return self._packed_params._weight_bias()[1]
 
     def set_weight_bias(self, w: Tensor, b: Tensor | None) -> None:
-        """Replace both."""
+        """Replaces both."""
         self._packed_params.set_weight_bias(w, b)
 
     def _get_name(self) -> str:

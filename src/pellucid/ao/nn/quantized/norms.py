@@ -1,4 +1,4 @@
-"""Norms of quantized tensors, with the scale of their result."""
+"""Norms of quantized tensors, with an output scale."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pellucid.ao.nn.quantized.weights import WithScale, inner
 
 
 class _BatchNorm(WithScale):
-    """Batch norm by recorded moments."""
+    """Batch norm by running statistics."""
 
     _OP = "batch_norm"
 
@@ -29,7 +29,7 @@ class _BatchNorm(WithScale):
 
     @classmethod
     def from_reference(cls: Any, bn: Any, scale: float, zero_point: int) -> Any:
-        """In place of a float norm, or of one that is fused with relu."""
+        """Converts a float norm, possibly fused with relu."""
         layer = inner(bn)
         made = cls(layer.num_features, layer.eps)
         made.weight, made.bias = layer.weight, layer.bias
@@ -76,7 +76,7 @@ class BatchNorm3d(_BatchNorm, nn.BatchNorm3d):
 
 
 class _OwnMoments(WithScale):
-    """Norms by the moments of what they are given."""
+    """Norms by the moments of their input."""
 
     def _take(self: Any, weight: Any, bias: Any, scale: float, zero_point: int) -> None:
         self.weight, self.bias = weight, bias
@@ -115,7 +115,7 @@ class LayerNorm(_OwnMoments, nn.LayerNorm):
 
     @classmethod
     def from_reference(cls, mod: Any, scale: float, zero_point: int) -> Any:
-        """In place of a float norm."""
+        """Converts a float norm."""
         given = (mod.weight, mod.bias, float(scale), int(zero_point))
         return cls(mod.normalized_shape, *given, mod.eps, mod.elementwise_affine)
 
@@ -148,7 +148,7 @@ class GroupNorm(_OwnMoments, nn.GroupNorm):
 
     @classmethod
     def from_reference(cls, mod: Any, scale: float, zero_point: int) -> Any:
-        """In place of a float norm."""
+        """Converts a float norm."""
         given = (mod.weight, mod.bias, float(scale), int(zero_point))
         return cls(mod.num_groups, mod.num_channels, *given, mod.eps, mod.affine)
 
@@ -183,7 +183,7 @@ class _InstanceNorm(_OwnMoments):
 
     @classmethod
     def from_reference(cls: Any, mod: Any, scale: float, zero_point: int) -> Any:
-        """In place of a float norm."""
+        """Converts a float norm."""
         given = (mod.weight, mod.bias, float(scale), int(zero_point))
         return cls(mod.num_features, *given, mod.eps, mod.affine)
 

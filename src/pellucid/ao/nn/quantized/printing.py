@@ -1,4 +1,4 @@
-"""How layers print whose weights are packed: on one line, as float layers do."""
+"""Prints layers with packed weights on one line, like float layers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pellucid import nn
 
 
 class WithoutChildren(nn.Module):
-    """Prints without children: they hold packed weights."""
+    """Prints without children, which are packed weights."""
 
     def __repr__(self) -> str:
         return f"{self._get_name()}({self.extra_repr()})"

@@ -1,4 +1,4 @@
-"""Layers whose results have one scale: what they save and load."""
+"""State dicts of layers whose results have one scale."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 import pellucid
 
-# What a state dict holds in place of numbers.
+# Numbers that a state dict stores as tensors.
 NUMBERS = {"scale": float, "zero_point": int}
 
 
 class Scaled:
-    """For layers with ``scale`` and ``zero_point`` as numbers: a state dict has them as
-    0-d tensors.
+    """A mixin for layers with ``scale`` and ``zero_point`` as numbers, which state
+    dicts store as 0-d tensors.
     """
 
     scale: float

@@ -1,7 +1,7 @@
-"""How quantized layers are made: of observed float layers, or of reference layers.
+"""Makes quantized layers, from observed float layers or reference layers.
 
-``from_float`` asks the observers of a layer (the eager flow); ``from_reference`` is
-given a layer that knows its quantized weight (``reference/``), and the result's scale.
+``from_float`` reads the observers of a layer (the eager flow); ``from_reference`` takes
+a layer with a quantized weight (``reference/``), and the output scale.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pellucid.nn import Sequential
 
 
 def quantized_weight(weight: Tensor, observer: Any) -> Tensor:
-    """``weight`` by the scales of an observer that has seen it."""
+    """Quantizes ``weight`` by the scales of its observer."""
     scales, zero_points = observer.calculate_qparams()
     made: Tensor
     if observer.qscheme in (pellucid.per_tensor_symmetric, pellucid.per_tensor_affine):
@@ -34,7 +34,7 @@ def quantized_weight(weight: Tensor, observer: Any) -> Tensor:
 
 
 def observed_weight(layer: Any, weight: Tensor) -> Tensor:
-    """``weight`` by the fake quantizer of a layer, or by its qconfig's observer."""
+    """Quantizes ``weight`` by a layer's fake quantizer, or its qconfig's observer."""
     observer = getattr(layer, "weight_fake_quant", None)
     if observer is None:
         observer = layer.qconfig.weight()
@@ -43,14 +43,14 @@ def observed_weight(layer: Any, weight: Tensor) -> Tensor:
 
 
 def inner(mod: Any) -> Any:
-    """The layer with the parameters: a fused float module has it as its first."""
+    """The layer with the parameters: the first one of a fused float module."""
     if isinstance(mod, Sequential) and not hasattr(mod, "weight_fake_quant"):
         return mod[0]
     return mod
 
 
 def folded(layer: Any) -> tuple[Tensor, Tensor | None]:
-    """The weight and bias of a layer, with its batch norm in them if it has one."""
+    """The weight and bias of a layer, with its batch norm, if any, folded in."""
     fold = getattr(layer, "folded", None)
     if fold is None:
         return layer.weight, layer.bias
@@ -68,20 +68,20 @@ def result_scale(layer: Any) -> tuple[float, int]:
 
 
 class WithScale:
-    """A layer without a packed weight: ``from_reference`` says all about it."""
+    """A layer without a packed weight: defines only ``from_reference``."""
 
     @classmethod
     def from_float(cls: Any, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """By the observer of a float layer."""
+        """Converts a float layer, by its observer."""
         return cls.from_reference(mod, *result_scale(mod))
 
 
 class WithWeight:
-    """A layer with a packed weight and a scale; ``_like`` makes it without them."""
+    """A layer with a packed weight and a scale; ``_like`` creates it without them."""
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """By the observers of a float layer or of one of ``nn.qat``."""
+        """Converts a float layer, or one of ``nn.qat``, by its observers."""
         weight, bias = folded(inner(mod))
         made = cls._holding(mod, observed_weight(mod, weight), bias)
         made.scale, made.zero_point = result_scale(mod)
@@ -91,7 +91,7 @@ class WithWeight:
     def from_reference(
         cls, ref_qmodule: Any, output_scale: float, output_zero_point: int
     ) -> Any:
-        """Of a reference layer, or one that is fused with what follows it."""
+        """Converts a reference layer, possibly fused with the following one."""
         layer = inner(ref_qmodule)
         made = cls._holding(ref_qmodule, layer.get_quantized_weight(), layer.bias)
         made.scale, made.zero_point = float(output_scale), int(output_zero_point)

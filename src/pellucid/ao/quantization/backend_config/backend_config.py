@@ -1,8 +1,8 @@
-"""The classes that say what a backend can quantize: patterns of calls, and dtypes.
+"""The description of what a backend can quantize: patterns of calls, and dtypes.
 
 A pattern is a module class, a function, the name of a method, or a tuple of two or
-three of them that follow each other. Inside, tuples are nested and begin with the last
-call (``nested``), so that one search serves them and patterns with several inputs.
+three consecutive ones. Internally, tuples are nested and begin with the last call
+(``nested``), so that one search also handles patterns with several inputs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class ObservationType(Enum):
-    """Where a pattern's results get their scale from."""
+    """The source of the scale of a pattern's results."""
 
     OUTPUT_USE_DIFFERENT_OBSERVER_AS_INPUT = 0  # an observer of their own: conv, linear
     OUTPUT_SHARE_OBSERVER_WITH_INPUT = 1  # that of the input: cat, max_pool
@@ -33,7 +33,7 @@ class ObservationType(Enum):
 
 @dataclass
 class DTypeWithConstraints:
-    """A dtype, and which integers and scales of it a backend can have.
+    """A dtype, with a backend's limits on its integers and scales.
 
     ``scale_exact_match`` and ``zero_point_exact_match`` are for functions of a fixed
     range (sigmoid, tanh). ``scale_max_upper_bound`` is recorded only.
@@ -73,22 +73,22 @@ class DTypeConfig:
 
     @property
     def input_dtype(self) -> Any:
-        """Of the first input, None for any."""
+        """The dtype of the first input, None for any."""
         return self.input_dtype_with_constraints.dtype
 
     @property
     def output_dtype(self) -> Any:
-        """Of the result, None for any."""
+        """The dtype of the result, None for any."""
         return self.output_dtype_with_constraints.dtype
 
     @property
     def weight_dtype(self) -> Any:
-        """Of the weight, None for any."""
+        """The dtype of the weight, None for any."""
         return self.weight_dtype_with_constraints.dtype
 
     @classmethod
     def from_dict(cls, dtype_config_dict: dict[str, Any]) -> DTypeConfig:
-        """Of a dictionary of its arguments."""
+        """Builds it from a dictionary of its arguments."""
         for name in ("input_dtype", "output_dtype", "weight_dtype"):
             given = dtype_config_dict.get(name)
             if not isinstance(given, pellucid.dtype | DTypeWithConstraints | None):
@@ -122,8 +122,8 @@ def _constrained(dtype: Any) -> DTypeWithConstraints:
     return DTypeWithConstraints(dtype)
 
 
-# The attributes of a BackendPatternConfig that dictionaries have under their names;
-# those with an underscore have it without.
+# The attributes of a BackendPatternConfig that dictionaries contain under their names,
+# without a leading underscore.
 _PARTS = (
     *("pattern", "observation_type", "root_module", "qat_module"),
     *("reference_quantized_module", "fused_module", "fuser_method"),
@@ -166,12 +166,12 @@ class BackendPatternConfig:
     def set_observation_type(
         self, observation_type: ObservationType
     ) -> BackendPatternConfig:
-        """Where results get their scale from; by default an observer of their own."""
+        """Sets the source of the results' scale; by default their own observer."""
         self.observation_type = observation_type
         return self
 
     def add_dtype_config(self, dtype_config: DTypeConfig) -> BackendPatternConfig:
-        """One more set of dtypes."""
+        """Adds a set of dtypes."""
         self.dtype_configs.append(dtype_config)
         return self
 
@@ -188,19 +188,19 @@ class BackendPatternConfig:
         return self
 
     def set_qat_module(self, qat_module: Any) -> BackendPatternConfig:
-        """The layer that rounds its weight, for training."""
+        """Sets the layer for training, with a fake-quantized weight."""
         self.qat_module = qat_module
         return self
 
     def set_reference_quantized_module(
         self, reference_quantized_module: Any
     ) -> BackendPatternConfig:
-        """What the root module becomes: it computes in floats with a rounded weight."""
+        """Sets the reference layer: it computes in floats with a rounded weight."""
         self.reference_quantized_module = reference_quantized_module
         return self
 
     def set_fused_module(self, fused_module: Any) -> BackendPatternConfig:
-        """The class of what ``fuser_method`` makes."""
+        """Sets the class that ``fuser_method`` returns."""
         self.fused_module = fused_module
         return self
 
@@ -259,7 +259,7 @@ class BackendPatternConfig:
         return first
 
     def fused(self, is_qat: bool, modules: Any) -> Any:
-        """What ``fuser_method`` makes of modules that are nested as the pattern is."""
+        """Applies ``fuser_method`` to modules nested like the pattern."""
         if self.fuser_method is None:
             raise AssertionError(f"no fuser method is set for {self.nested()}")
         if self._pattern_complex_format is not None:
@@ -274,7 +274,7 @@ class BackendPatternConfig:
     def from_dict(
         cls, backend_pattern_config_dict: dict[str, Any]
     ) -> BackendPatternConfig:
-        """Of a dictionary of its parts, as ``to_dict`` gives it."""
+        """Builds it from a dictionary, as returned by ``to_dict``."""
         made = cls()
         for name in _PARTS:
             if backend_pattern_config_dict.get(name.lstrip("_")) is not None:
@@ -324,7 +324,7 @@ class BackendConfig:
         return self
 
     def set_backend_pattern_config(self, config: BackendPatternConfig) -> BackendConfig:
-        """One pattern, in place of what was said of it before."""
+        """Sets one pattern, replacing its previous configuration."""
         self._pattern_complex_format_to_config[config.nested()] = config
         return self
 
@@ -348,7 +348,7 @@ class BackendConfig:
 
     @classmethod
     def from_dict(cls, backend_config_dict: dict[str, Any]) -> BackendConfig:
-        """Of a dictionary with "name" and "configs"."""
+        """Builds it from a dictionary with "name" and "configs"."""
         made = cls(backend_config_dict.get("name", ""))
         for given in backend_config_dict.get("configs", []):
             if not isinstance(given, BackendPatternConfig | dict):

@@ -1,4 +1,4 @@
-"""The backends: which families of patterns each quantizes, with which dtypes."""
+"""The backends, with their families of patterns and dtypes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DYNAMIC_HALF = DTypeConfig(_HALF, _FLOAT, _HALF, _FLOAT, is_dynamic=True)
 _ROWS = DTypeConfig(_FLOAT, _FLOAT, _UNSIGNED)
 _SMALL_ROWS = DTypeConfig(_FLOAT, _FLOAT, pellucid.quint4x2)
 
-# What qnnpack's symmetric products can have.
+# The limits of qnnpack's symmetric products.
 _SYMMETRIC = DTypeWithConstraints(_SIGNED, scale_min_lower_bound=2**-12)
 _SYMMETRIC_WEIGHT = DTypeWithConstraints(_SIGNED, -127, 127, 2**-12)
 _WEIGHTED_SYMMETRIC = DTypeConfig(_SYMMETRIC, _SYMMETRIC, _SYMMETRIC_WEIGHT, _FLOAT)
@@ -61,7 +61,7 @@ def _without(*families: str) -> dict[str, Any]:
 
 
 def get_native_backend_config() -> BackendConfig:
-    """What the layers and ops of this library quantize; the default."""
+    """What this library's layers and ops can quantize; the default."""
     return _backend("native", _FAMILIES)
 
 
@@ -71,7 +71,7 @@ def get_native_backend_config_dict() -> dict[str, Any]:
 
 
 def get_x86_backend_config() -> BackendConfig:
-    """What PyTorch's x86 backend quantizes."""
+    """What PyTorch's x86 backend can quantize."""
     families = _without("layer_norm")
     return _backend(
         "x86", {**families, "binary": [_WEIGHTED], "fixed_range": [_WEIGHTED]}

@@ -1,4 +1,4 @@
-"""Patterns of layers and functions, as functions of the dtypes that a backend offers.
+"""Patterns of layers and functions, as functions of a backend's dtypes.
 
 The layers come from the mappings of the eager flow: what is fused (``fuse_modules``),
 what is trained with rounding (``ao/nn/qat``), what rounds its weight in floats
@@ -38,13 +38,15 @@ def _pattern(pattern: Any, dtypes: Dtypes) -> BackendPatternConfig:
 
 
 def _weighted(layer: Any, root: Any, dtypes: Dtypes) -> BackendPatternConfig:
-    """A layer whose weight is that of a root: the root itself, or what has it inside"""
+    """A layer with the weight of a root: the root itself, or a fused layer that
+    contains it
+    """
     made = _pattern(layer, dtypes).set_root_module(root)
     return made.set_reference_quantized_module(getattr(reference, root.__name__))
 
 
 def _trained(layer: Any, root: Any, trained: Any, dtypes: Dtypes) -> Patterns:
-    """A float layer, and its form that rounds."""
+    """A float layer, and its reference form."""
     return [
         _weighted(layer, root, dtypes).set_qat_module(trained),
         _weighted(trained, root, dtypes),
@@ -58,8 +60,8 @@ def _with_functional_relu(layers: tuple[Any, ...]) -> list[tuple[Any, ...]]:
 
 
 def _fusions(root: Any, dtypes: Dtypes) -> Patterns:
-    """What begins with ``root`` and becomes one layer; that layer, and its trained
-    form.
+    """A sequence that begins with ``root`` and is fused; the fused layer, and its form
+    for training.
     """
     found = []
     for layers, fused in FUSED.items():
@@ -87,12 +89,12 @@ def _product(root: Any, function: Any, dtypes: Dtypes) -> Patterns:
 
 
 def linear(dtypes: Dtypes) -> Patterns:
-    """Linear layers, with relu or batch norm behind."""
+    """Linear layers, optionally followed by relu or batch norm."""
     return _product(nn.Linear, F.linear, dtypes)
 
 
 def convolutions(dtypes: Dtypes) -> Patterns:
-    """Convolutions, with batch norm and relu behind; transposed ones."""
+    """Convolutions, optionally followed by batch norm and relu; transposed ones."""
     found = []
     for dims in (1, 2, 3):
         root = getattr(nn, f"Conv{dims}d")
@@ -110,7 +112,7 @@ def convolutions(dtypes: Dtypes) -> Patterns:
 
 
 def binary(dtypes: Dtypes) -> Patterns:
-    """Sums and products; of a tensor and a number the scale follows the tensor's."""
+    """Sums and products; with a number the scale depends on the tensor's."""
     by_tensors = {0: _OWN, 1: _SHARED, 2: _OWN}
     found = [
         _pattern(pattern, dtypes)._set_num_tensor_args_to_observation_type(by_tensors)
@@ -129,7 +131,7 @@ def concatenation(dtypes: Dtypes) -> Patterns:
 
 
 def activations(dtypes: Dtypes) -> Patterns:
-    """Activations and norms with a scale of their own."""
+    """Activations and norms with their own output scale."""
     layers = (
         *(nn.ELU, nn.LeakyReLU, nn.Hardswish, nn.InstanceNorm1d, nn.InstanceNorm2d),
         *(nn.InstanceNorm3d, nn.Dropout, nn.PReLU),
@@ -155,7 +157,7 @@ def layer_norm(dtypes: Dtypes) -> Patterns:
 
 
 def batch_norm(dtypes: Dtypes) -> Patterns:
-    """Batch norms that are behind no convolution."""
+    """Batch norms that do not follow a convolution."""
     found = []
     for norm in (nn.BatchNorm2d, nn.BatchNorm3d):
         found += [*_fusions(norm, dtypes), _pattern(norm, dtypes)]
@@ -198,7 +200,7 @@ _ON_INTEGERS: tuple[Any, ...] = (
 
 
 def on_integers(dtypes: Dtypes) -> Patterns:
-    """What moves, compares or averages: the result has the scale of the input."""
+    """Ops that move, compare or average: the result has the scale of the input."""
     return [
         _pattern(each, dtypes).set_observation_type(_SHARED) for each in _ON_INTEGERS
     ]
@@ -220,7 +222,7 @@ def recurrent(dtypes: Dtypes) -> Patterns:
 
 
 def embeddings(dtypes: Dtypes) -> Patterns:
-    """Embeddings, of which the rows alone are quantized."""
+    """Embeddings, of which only the rows are quantized."""
     found = []
     for kind in (nn.Embedding, nn.EmbeddingBag):
         found += _trained(kind, kind, getattr(qat, kind.__name__), dtypes)

@@ -1,4 +1,4 @@
-"""Parts of a graph that depend on no input: weights, observed or packed."""
+"""Subgraphs that depend on no input: observed or packed weights."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pellucid.fx import Graph, GraphModule, Node
 
 
 def producers(node: Node) -> list[Node] | None:
-    """The nodes that a node is computed from, in order, and itself; None if an input
+    """The nodes from which a node is computed, in order, and itself; None if an input
     is among them.
     """
     found, waiting = {node}, [node]
@@ -21,7 +21,7 @@ def producers(node: Node) -> list[Node] | None:
 
 
 def constant_of(model: GraphModule, nodes: list[Node]) -> GraphModule:
-    """A model without inputs that gives what the last of ``producers`` does."""
+    """A model without inputs that returns the value of the last of ``producers``."""
     graph = Graph()
     copies: dict[Node, Node] = {}
     for node in nodes:

@@ -1,8 +1,8 @@
-"""An observed graph becomes a quantized one, in two steps.
+"""Converts an observed graph to a quantized one, in two steps.
 
 First observers become pairs that quantize and dequantize, and layers with weights
 become reference layers: the graph computes in floats with rounded values. ``lower.py``
-then replaces what is between dequantizing and quantizing by layers and ops of integers.
+then replaces the ops between dequantizing and quantizing by layers and ops on integers.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def convert(
 
 
 class Conversion:
-    """One run over an observed graph."""
+    """The conversion of one observed graph."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Conversion:
         self.is_reference, self.config = is_reference, config
         self.qconfigs = attributes.node_name_to_qconfig
         self.modules = module_names(model)
-        self._static: set[Node] = set()  # calls of custom modules that give integers
+        self._static: set[Node] = set()  # quantized custom modules
         self._reference = {
             each.root_module: each.reference_quantized_module
             for each in backend.configs
@@ -97,7 +97,9 @@ class Conversion:
         }
 
     def restrict(self, mapping: QConfigMapping) -> None:
-        """Leave float what ``mapping`` says None of; it may say nothing else new."""
+        """Keeps float the nodes with None in ``mapping``, which must not differ
+        otherwise.
+        """
         if self.attributes.is_qat:
             node_qconfigs.for_trained(mapping, self.backend)
         node_qconfigs.for_fused(self.model, self.modules, mapping)
@@ -114,7 +116,7 @@ class Conversion:
         self.qconfigs = found
 
     def run(self) -> None:
-        """Convert the nodes in order."""
+        """Converts the nodes in order."""
         self._observe_weights()
         config = self.attributes.prepare_custom_config
         placeholders = iter(range(len(self.model.graph.find_nodes(op="placeholder"))))
@@ -128,7 +130,7 @@ class Conversion:
                 self._module(node)
 
     def _observe_weights(self) -> None:
-        """Of functions: their weights do not depend on inputs."""
+        """Quantizes the weights of functions, which do not depend on inputs."""
         for node in self.graph.nodes:
             if node.op != "call_function":
                 continue
@@ -225,8 +227,8 @@ class Conversion:
         return self.graph.create_node("get_attr", name)
 
     def _path(self, node: Node) -> str:
-        """The module that a scale is named after: of what is observed, or of its first
-        reader (a linear function before others) where only that is quantized.
+        """The module after which a scale is named: that of the observed node, or of its
+        first reader (preferring linear functions) if only that is quantized.
         """
         scopes = self.attributes.node_name_to_scope
         seen, end = node.args[0], ""
@@ -238,7 +240,7 @@ class Conversion:
         return (found[0] if found else "") + end
 
     def _to_dequantize(self, node: Node) -> None:
-        """In place of the observer of what gives integers."""
+        """Replaces the observer of a node with a quantized result."""
         giver = node.args[0]
         assert isinstance(giver, Node)
         node.replace_all_uses_with(giver)
@@ -261,7 +263,7 @@ class Conversion:
             self._take_quantized(node, result[index] if many else result)
 
     def _take_quantized(self, reader: Node, given: Any) -> None:
-        """Let a node read integers where it reads what was dequantized."""
+        """Makes a node read quantized tensors instead of dequantized ones."""
         if is_dequantize(given):
             reader.replace_input_with(given, given.args[0])
         elif isinstance(given, list | tuple):
@@ -270,7 +272,7 @@ class Conversion:
         elif isinstance(given, dict):
             self._take_quantized(reader, list(given.values()))
         else:
-            warn(f"{given} is not a quantized result: it stays as it is", stacklevel=2)
+            warn(f"{given} is not a quantized result: it is unchanged", stacklevel=2)
 
     # Layers
 
@@ -279,8 +281,8 @@ class Conversion:
         return type_before_parametrizations(module[0] if is_fused else module)
 
     def _weighted(self, node: Node, module: Any) -> None:
-        """A reference layer in place of one that is quantized; a float one in place of
-        one that was trained with rounding and stays float.
+        """Replaces a quantized layer by a reference layer, and a layer trained with
+        rounding that stays float by a float layer.
         """
         qconfig, name = module.qconfig, str(node.target)
         observer = None
@@ -306,7 +308,7 @@ class Conversion:
             self._install(name, made)
 
     def _is_offered(self, kind: Any, qconfig: Any) -> bool:
-        """Whether the backend has the layer with the dtypes of the qconfig."""
+        """Whether the backend supports the layer with the dtypes of the qconfig."""
         activation, is_dynamic = dtype_of(qconfig.activation)
         weight, _ = dtype_of(qconfig.weight)
         if weight not in (
@@ -341,7 +343,7 @@ class Conversion:
         if inner.output_quantized_indexes:
             if inner.output_quantized_indexes[0] != 0:
                 raise AssertionError(
-                    "a standalone module gives one quantized result: its "
+                    "a standalone module returns one quantized result: its "
                     f"output_quantized_idxs are {inner.output_quantized_indexes}"
                 )
             self._dequantize_behind(node)
@@ -372,7 +374,7 @@ class Conversion:
 
 
 def is_dequantize(node: Any) -> bool:
-    """Whether a node gives floats of integers."""
+    """Whether a node dequantizes."""
     return (
         isinstance(node, Node)
         and node.op == "call_method"
@@ -381,7 +383,7 @@ def is_dequantize(node: Any) -> bool:
 
 
 def weight_scales(layer: Any, qconfig: Any, observer: Any) -> dict[str, Any]:
-    """How a layer's weight is quantized; of recurrent layers, each weight by name."""
+    """The quantization of a layer's weight; for recurrent layers, by weight name."""
     if isinstance(layer, nn.RNNBase | nn.RNNCellBase):
         found = {}
         for name, weight in layer.named_parameters():
@@ -396,7 +398,7 @@ def weight_scales(layer: Any, qconfig: Any, observer: Any) -> dict[str, Any]:
 
 
 def scales_of(observer: Any) -> dict[str, Any]:
-    """What an observer of a weight says, by name."""
+    """An observer's quantization parameters for a weight, by name."""
     if isinstance(observer, PlaceholderObserver):
         return {"qscheme": None, "dtype": observer.dtype}
     scheme = observer.qscheme

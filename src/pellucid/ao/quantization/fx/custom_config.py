@@ -1,4 +1,4 @@
-"""What users say of single modules: which are not traced, swapped, quantized apart."""
+"""Users' configuration of single modules: not traced, swapped, or standalone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Swaps = dict[QuantType, dict[type, type]]
 
 @dataclass
 class StandaloneModuleConfigEntry:
-    """How a module that is quantized apart is prepared; None: as what is around it."""
+    """How a standalone module is prepared; None: like its surroundings."""
 
     qconfig_mapping: QConfigMapping | None
     example_inputs: tuple[Any, ...]
@@ -60,7 +60,7 @@ class PrepareCustomConfig(_CustomConfig):
         prepare_custom_config: PrepareCustomConfig | None,
         backend_config: BackendConfig | None,
     ) -> PrepareCustomConfig:
-        """Quantize the module of a name as a unit of its own."""
+        """Quantizes the module of a name as a standalone module."""
         given = (qconfig_mapping, example_inputs, prepare_custom_config, backend_config)
         self.standalone_module_names[module_name] = StandaloneModuleConfigEntry(*given)
         return self
@@ -73,7 +73,7 @@ class PrepareCustomConfig(_CustomConfig):
         prepare_custom_config: PrepareCustomConfig | None,
         backend_config: BackendConfig | None,
     ) -> PrepareCustomConfig:
-        """Quantize each module of a class as a unit of its own."""
+        """Quantizes each module of a class as a standalone module."""
         given = (qconfig_mapping, example_inputs, prepare_custom_config, backend_config)
         entry = StandaloneModuleConfigEntry(*given)
         self.standalone_module_classes[module_class] = entry
@@ -85,7 +85,7 @@ class PrepareCustomConfig(_CustomConfig):
         observed_class: type,
         quant_type: QuantType = QuantType.STATIC,
     ) -> PrepareCustomConfig:
-        """Swap modules of a class by ``observed_class.from_float``."""
+        """Swaps modules of a class by ``observed_class.from_float``."""
         if quant_type != QuantType.STATIC:
             raise ValueError(
                 "set_float_to_observed_mapping is for static quantization only, not "
@@ -98,29 +98,29 @@ class PrepareCustomConfig(_CustomConfig):
     def set_non_traceable_module_names(
         self, module_names: list[str]
     ) -> PrepareCustomConfig:
-        """Modules that are called as they are, by name."""
+        """Modules that are not traced, by name."""
         self.non_traceable_module_names = module_names
         return self
 
     def set_non_traceable_module_classes(
         self, module_classes: list[type]
     ) -> PrepareCustomConfig:
-        """Modules that are called as they are, by class."""
+        """Modules that are not traced, by class."""
         self.non_traceable_module_classes = module_classes
         return self
 
     def set_input_quantized_indexes(self, indexes: list[int]) -> PrepareCustomConfig:
-        """Which inputs are given quantized."""
+        """The inputs that are passed quantized."""
         self.input_quantized_indexes = indexes
         return self
 
     def set_output_quantized_indexes(self, indexes: list[int]) -> PrepareCustomConfig:
-        """Which outputs stay quantized."""
+        """The outputs that are returned quantized."""
         self.output_quantized_indexes = indexes
         return self
 
     def set_preserved_attributes(self, attributes: list[str]) -> PrepareCustomConfig:
-        """Attributes that the graph's module has, too."""
+        """Attributes to copy to the graph's module."""
         self.preserved_attributes = attributes
         return self
 
@@ -128,7 +128,7 @@ class PrepareCustomConfig(_CustomConfig):
     def from_dict(
         cls, prepare_custom_config_dict: dict[str, Any]
     ) -> PrepareCustomConfig:
-        """Of a dictionary, as ``to_dict`` gives it."""
+        """Builds it from a dictionary, as returned by ``to_dict``."""
         given, made = prepare_custom_config_dict, cls()
         for key, add in (
             ("standalone_module_name", made.set_standalone_module_name),
@@ -216,13 +216,13 @@ class ConvertCustomConfig(_CustomConfig):
         quantized_class: type,
         quant_type: QuantType = QuantType.STATIC,
     ) -> ConvertCustomConfig:
-        """Swap observed modules by ``quantized_class.from_observed``."""
+        """Swaps observed modules by ``quantized_class.from_observed``."""
         swaps = self.observed_to_quantized_mapping.setdefault(quant_type, {})
         swaps[observed_class] = quantized_class
         return self
 
     def set_preserved_attributes(self, attributes: list[str]) -> ConvertCustomConfig:
-        """Attributes that the graph's module has, too."""
+        """Attributes to copy to the graph's module."""
         self.preserved_attributes = attributes
         return self
 
@@ -230,7 +230,7 @@ class ConvertCustomConfig(_CustomConfig):
     def from_dict(
         cls, convert_custom_config_dict: dict[str, Any]
     ) -> ConvertCustomConfig:
-        """Of a dictionary, as ``to_dict`` gives it."""
+        """Builds it from a dictionary, as returned by ``to_dict``."""
         given, made = convert_custom_config_dict, cls()
         swaps = given.get("observed_to_quantized_custom_module_class", {})
         for kind, classes in swaps.items():
@@ -259,13 +259,13 @@ class FuseCustomConfig(_CustomConfig):
         self.preserved_attributes: list[str] = []
 
     def set_preserved_attributes(self, attributes: list[str]) -> FuseCustomConfig:
-        """Attributes that the graph's module has, too."""
+        """Attributes to copy to the graph's module."""
         self.preserved_attributes = attributes
         return self
 
     @classmethod
     def from_dict(cls, fuse_custom_config_dict: dict[str, Any]) -> FuseCustomConfig:
-        """Of a dictionary, as ``to_dict`` gives it."""
+        """Builds it from a dictionary, as returned by ``to_dict``."""
         found = fuse_custom_config_dict.get("preserved_attributes", [])
         return cls().set_preserved_attributes(found)
 

@@ -1,4 +1,4 @@
-"""Layers that follow each other in a graph become one layer."""
+"""Fuses consecutive layers of a graph."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def fuse(model: GraphModule, is_qat: bool, backend: BackendConfig) -> GraphModul
 
 
 def _is_operand(node: Node, nodes: Any, pattern: Any) -> bool:
-    """Whether a node of a match is where the pattern allows anything."""
+    """Whether a node of a match corresponds to a wildcard of the pattern."""
     found = zip(leaves(nodes), leaves(pattern), strict=True)
     return any(each is node and part is MatchAllNode for each, part in found)
 
@@ -61,7 +61,7 @@ def _fused_node(
 
 
 def _layers(nodes: Any, pattern: Any, modules: Modules, training: bool) -> Any:
-    """What the nodes call, nested as they are; ``relu`` as a layer."""
+    """The modules of nested nodes; ``relu`` as a layer."""
     if isinstance(nodes, tuple):
         pairs = zip(nodes, pattern, strict=True)
         return tuple(_layers(*pair, modules, training) for pair in pairs)

@@ -1,9 +1,9 @@
-"""What is between dequantizing and quantizing becomes layers and ops of integers.
+"""Lowers ops between dequantizing and quantizing to layers and ops on integers.
 
-Which layer a reference layer becomes is said by the mappings of the eager flow
-(``mappings.py``), which op a function becomes by its name in ``torch.ops.quantized``,
-and what works on integers as it is by the native table (``backend_config``). What none
-of them knows stays as it is, in floats.
+Reference layers are replaced by the mappings of the eager flow (``mappings.py``),
+functions by the ops of their name in ``torch.ops.quantized``; the native table
+(``backend_config``) lists ops that work on integers unchanged. Other ops keep computing
+in floats.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def lower(
     scopes: dict[str, tuple[str, Any]],
     keep_original_weights: bool,
 ) -> GraphModule:
-    """A model of quantized layers and ops, made of a reference model."""
+    """Lowers a reference model to quantized layers and ops."""
     lowering = Lowering(model, qconfigs)
     lowering.run()
     model.graph.eliminate_dead_code()
@@ -55,13 +55,13 @@ def lower(
 
 
 def is_dequantized(node: Any) -> bool:
-    """Whether a node gives floats of integers."""
+    """Whether a node dequantizes."""
     is_call = isinstance(node, Node) and node.op == "call_method"
     return is_call and node.target == "dequantize"
 
 
 class Lowering:
-    """One run over a reference graph."""
+    """The lowering of one reference graph."""
 
     def __init__(self, model: GraphModule, qconfigs: dict[str, Any]) -> None:
         self.model, self.graph, self.qconfigs = model, model.graph, qconfigs
@@ -72,9 +72,8 @@ class Lowering:
         self.dynamic = mappings.get_default_dynamic_quant_module_mappings()
 
     def run(self) -> None:
-        """Static pairs first, then what quantizes its inputs when they come, then what
-        asks for sizes. A layer that is called twice is swapped twice: the last scale
-        counts.
+        """Static patterns first, then dynamic ones, then queries of sizes. A layer that
+        is called twice is swapped twice: the last scale wins.
         """
         for node in list(self.graph.nodes):
             if node.target is pellucid.quantize_per_tensor:
@@ -108,7 +107,7 @@ class Lowering:
             self._other(quantize)
 
     def _without_relu(self, node: Any) -> tuple[Node | None, Node]:
-        """(relu, what it reads), or (None, ``node``)"""
+        """(relu, its input), or (None, ``node``)"""
         if called(node, self.modules)[1] not in (nn.ReLU, F.relu, pellucid.relu):
             return None, node
         inner = node.args[0]
@@ -116,18 +115,20 @@ class Lowering:
         return (node, inner) if is_product else (None, node)
 
     def _reads_integers(self, node: Node, count: int) -> bool:
-        """Whether the first arguments are dequantized, as far as they are nodes."""
+        """Whether those of the first arguments that are nodes are dequantized."""
         given = [each for each in node.args[:count] if isinstance(each, Node)]
         return bool(given) and all(map(is_dequantized, given))
 
     def _reference_in(self, node: Node) -> Any:
-        """The reference layer that a node calls, maybe fused with what follows it."""
+        """The reference layer that a node calls, possibly fused with the following
+        one.
+        """
         module = self.modules[str(node.target)]
         layer = module[0] if isinstance(module, _FusedModule) else module
         return layer if isinstance(layer, RoundedWeights) else None
 
     def _layer(self, quantize: Node, node: Node) -> None:
-        """A quantized layer in place of a reference layer."""
+        """Replaces a reference layer by a quantized layer."""
         made = self._quantized_layer(node, self.static)
         if made is not None:
             scale, zero_point = self._scale_of(quantize)
@@ -155,7 +156,7 @@ class Lowering:
         setattr(self.modules[parent], last, module)
 
     def _bypass(self, quantize: Node, node: Node) -> None:
-        """``node`` reads integers and gives them."""
+        """Makes ``node`` read and return quantized tensors."""
         for argument in node.all_input_nodes:
             if is_dequantized(argument):
                 node.replace_input_with(argument, argument.args[0])
@@ -163,7 +164,7 @@ class Lowering:
         self._erase(quantize)
 
     def _erase(self, quantize: Node) -> None:
-        """Also its scale and zero point, if nothing else reads them."""
+        """Erases it, and its scale and zero point if nothing else reads them."""
         numbers = quantize.args[1:3]
         self.graph.erase_node(quantize)
         for each in numbers:
@@ -201,7 +202,7 @@ class Lowering:
         return self.graph.call_function(op, (weight, *rest), kwargs)  # type: ignore[arg-type]
 
     def _binary(self, quantize: Node, relu: Node | None, node: Node) -> None:
-        """A sum or product; of two tensors it has the scale of ``quantize``."""
+        """A sum or product; for two tensors it has the scale of ``quantize``."""
         of_tensors = sum(map(is_dequantized, node.args)) == 2
         name = node.target.__name__ + ("_relu" if relu else "")  # type: ignore[union-attr]
         op = by_name(name)
@@ -221,7 +222,7 @@ class Lowering:
         self.graph.erase_node(node)
 
     def _other(self, quantize: Node) -> None:
-        """What has one quantized input, or a list of them."""
+        """An op with one quantized input, or a list of them."""
         node = quantize.args[0]
         assert isinstance(node, Node)
         config = self.table.get(called(node, self.modules)[1])
@@ -253,7 +254,7 @@ class Lowering:
         self._bypass(quantize, node)
 
     def _with_scale(self, quantize: Node, node: Node) -> None:
-        """A function whose quantized op is given the scale of its result."""
+        """A function whose quantized op takes an output scale."""
         _, scale, zero_point, _ = quantize.args
         op = mappings.get_quantized_operator(node.target)
         args, kwargs = _spelled_out(node, op)
@@ -266,7 +267,7 @@ class Lowering:
         node.replace_all_uses_with(made)
         self.graph.erase_node(node)
 
-    # Dynamic: inputs are quantized when they come; rows: they are not
+    # Dynamic quantization of inputs; embeddings, whose inputs are not quantized
 
     def _dynamic_layer(self, node: Node) -> None:
         layer = self._reference_in(node)
@@ -308,7 +309,7 @@ _SHARED = ObservationType.OUTPUT_SHARE_OBSERVER_WITH_INPUT
 
 
 def _works_on_integers(config: BackendPatternConfig) -> bool:
-    """What shares its scale, or has a fixed one."""
+    """An op that shares its input's scale, or has a fixed one."""
     fixed = any(
         each.output_dtype_with_constraints.scale_exact_match is not None
         for each in config.dtype_configs
@@ -339,7 +340,7 @@ def _is_quantized_on_call(node: Any) -> bool:
 
 
 def _spelled_out(node: Node, op: Any) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments of a function's call, with defaults, as far as an op has them."""
+    """The arguments of a function's call, with defaults, that an op also has."""
     function: Any = node.target
     bound = inspect.signature(function).bind(*node.args, **node.kwargs)
     bound.apply_defaults()
@@ -353,7 +354,7 @@ def _spelled_out(node: Node, op: Any) -> tuple[list[Any], dict[str, Any]]:
 
 
 def _geometry(name: str, rest: list[Any]) -> list[Any]:
-    """(bias, stride, ...) of a convolution as its packing op takes them."""
+    """(bias, stride, ...) of a convolution, in the order of its packing op."""
     transposed = "transpose" in name
     made = list(rest)
     if name.endswith("1d"):
@@ -372,7 +373,7 @@ def _geometry(name: str, rest: list[Any]) -> list[Any]:
 def fold_weights(
     model: GraphModule, scopes: dict[str, tuple[str, Any]], keep_original_weights: bool
 ) -> GraphModule:
-    """Weights that are packed in the graph become attributes of the model."""
+    """Turns weights that are packed in the graph into attributes of the model."""
     packing = {by_name(name) for name in _prepack_names()}
     folded: set[Node] = set()
     constants: dict[Node, GraphModule] = {}
@@ -401,7 +402,7 @@ def fold_weights(
 
 
 def _largest_first(constant: GraphModule) -> list[Any]:
-    """The tensors that a packed weight is made of; None means no bias."""
+    """The tensors of a packed weight; None means no bias."""
     found = sorted(constant.state_dict().values(), key=lambda each: -each.numel())
     return found if len(found) > 1 else [*found, None]
 

@@ -1,8 +1,8 @@
-"""Which calls of a graph are patterns of a backend's table.
+"""Matches calls of a graph with patterns of a backend's table.
 
 A pattern is nested and begins with its last call, and so are the nodes of a match:
-``(relu, (norm, conv))``. The root is the node that has the weight and the inputs: the
-innermost, unless the table says otherwise.
+``(relu, (norm, conv))``. The root is the node with the weight and the inputs: the
+innermost by default.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Modules = dict[str, Any]
 
 
 class MatchAllNode:
-    """In a pattern: any argument."""
+    """A wildcard of patterns: any argument."""
 
 
 def is_observer(module: Any) -> bool:
-    """Whether a module records or rounds what passes."""
+    """Whether a module is an observer or a fake quantizer."""
     return isinstance(module, ObserverBase | FakeQuantizeBase)
 
 
@@ -42,7 +42,7 @@ def is_observer_node(node: Any, modules: Modules) -> bool:
 
 
 def matches(node: Any, pattern: Any, modules: Modules, is_last: bool = True) -> bool:
-    """Whether a node, with what it reads, is a pattern; inner nodes have one user."""
+    """Whether a node with its inputs matches a pattern; inner nodes have one user."""
     call, *operands = pattern if isinstance(pattern, tuple) else (pattern,)
     if call is MatchAllNode or node == pattern:
         return True
@@ -63,14 +63,14 @@ def matches(node: Any, pattern: Any, modules: Modules, is_last: bool = True) -> 
 
 
 def called(node: Node, modules: Modules) -> tuple[str, Any]:
-    """(op, what is called): of a module its class, else the function or the name."""
+    """(op, target): the class of a module, else the function or the name."""
     if node.op != "call_module":
         return node.op, node.target
     return node.op, type_before_parametrizations(modules[str(node.target)])
 
 
 def nodes_of(node: Any, pattern: Any) -> Any:
-    """The nodes of a match, nested as the pattern is."""
+    """The nodes of a match, nested like the pattern."""
     if not isinstance(pattern, tuple) or pattern[0] is getattr:
         return node
     inner = (nodes_of(a, p) for a, p in zip(node.args, pattern[1:], strict=True))
@@ -78,7 +78,7 @@ def nodes_of(node: Any, pattern: Any) -> Any:
 
 
 def leaves(nodes: Any) -> Iterator[Any]:
-    """What nested tuples hold, in order."""
+    """The leaves of nested tuples, in order."""
     if not isinstance(nodes, tuple):
         yield nodes
         return
@@ -88,7 +88,7 @@ def leaves(nodes: Any) -> Iterator[Any]:
 
 @dataclass
 class Match:
-    """Nodes that are a pattern, or a module that the user configures."""
+    """Nodes that match a pattern, or call a module that the user configures."""
 
     last: Node
     nodes: Any
@@ -106,7 +106,7 @@ class Match:
         return found
 
     def members(self) -> Iterator[Node]:
-        """Its nodes; other arguments in the pattern are left out."""
+        """Its nodes, without other arguments in the pattern."""
         return (each for each in leaves(self.nodes) if isinstance(each, Node))
 
 
@@ -139,7 +139,7 @@ def _size(pattern: Any) -> int:
 
 
 def find(graph: Graph, modules: Modules, table: PatternTable) -> dict[Node, Match]:
-    """The match of each node, found from the end of the graph."""
+    """The match of each node, searched from the end of the graph."""
     found: dict[Node, Match] = {}
     for node in reversed(graph.nodes):
         match = None if node in found else table.match(node, modules)
@@ -151,7 +151,7 @@ def find(graph: Graph, modules: Modules, table: PatternTable) -> dict[Node, Matc
 def find_observed(
     graph: Graph, modules: Modules, backend: BackendConfig
 ) -> dict[Node, Match]:
-    """``find`` of all patterns, which know whether their results share an observer."""
+    """``find`` for all patterns, with whether their results share an observer."""
     found = find(graph, modules, PatternTable(backend))
     tensorless = without_tensors(graph, modules)
     for match in {id(match): match for match in found.values()}.values():
@@ -168,7 +168,7 @@ def _shares(match: Match, tensorless: set[Node]) -> bool:
         count = sum(each not in tensorless for each in inputs)
         if count not in by_tensors:
             raise AssertionError(
-                f"the backend config says of {match.pattern} how it is observed with "
+                f"the backend config defines how {match.pattern} is observed with "
                 f"{sorted(by_tensors)} tensors; {match.root} has {count}"
             )
         kind = by_tensors[count]
@@ -176,7 +176,7 @@ def _shares(match: Match, tensorless: set[Node]) -> bool:
 
 
 def without_tensors(graph: Graph, modules: Modules) -> set[Node]:
-    """Nodes that are known to give no tensor: sizes, and numbers made of them."""
+    """Nodes that do not return tensors: sizes, and numbers computed from them."""
     found: set[Node] = set()
     for node in graph.nodes:
         if _is_tensorless(node, modules, found):
@@ -207,5 +207,5 @@ def _is_number(argument: Any, known: set[Node]) -> bool:
 
 
 def module_names(model: Module) -> Modules:
-    """All submodules by name; one that has several names by each of them."""
+    """All submodules by name, including duplicate names."""
     return dict(model.named_modules(remove_duplicate=False))

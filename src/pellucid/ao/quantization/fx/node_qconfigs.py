@@ -1,4 +1,4 @@
-"""Which qconfig each node of a graph gets from a ``QConfigMapping``."""
+"""Assigns qconfigs from a ``QConfigMapping`` to the nodes of a graph."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Calls = Counter[tuple[str, Any]]
 def qconfigs_of(
     model: GraphModule, modules: Modules, mapping: QConfigMapping, scopes: Scopes
 ) -> dict[str, Any]:
-    """The qconfig of each node by its name; modules get theirs as an attribute."""
+    """The qconfig of each node by its name; modules store theirs as an attribute."""
     found: dict[str, Any] = {}
     calls: _Calls = Counter()
     for node in model.graph.nodes:
@@ -88,7 +88,7 @@ def _numbered(
 
 
 def for_fused(model: GraphModule, modules: Modules, mapping: QConfigMapping) -> None:
-    """Let fused layers have the qconfig of their parts' types: it must be one."""
+    """Gives fused layers the qconfig of their parts' types, which must be equal."""
     by_type = mapping.object_type_qconfigs
     for node in model.graph.nodes if by_type else ():
         fused = modules.get(str(node.target)) if node.op == "call_module" else None
@@ -108,7 +108,7 @@ def for_fused(model: GraphModule, modules: Modules, mapping: QConfigMapping) -> 
 
 
 def for_trained(mapping: QConfigMapping, backend: BackendConfig) -> None:
-    """Let layers that round have the qconfigs of their float types."""
+    """Gives fake-quantized layers the qconfigs of their float types."""
     by_type = mapping.object_type_qconfigs
     for kind, trained in trained_layers(backend).items():
         if kind in by_type:
@@ -116,7 +116,7 @@ def for_trained(mapping: QConfigMapping, backend: BackendConfig) -> None:
 
 
 def trained_layers(backend: BackendConfig) -> dict[Any, Any]:
-    """Float layer to layer that rounds its weight, of a backend's table."""
+    """Float layers to fake-quantized layers, from a backend's table."""
     return {
         pattern: config.qat_module
         for pattern, config in backend.by_pattern.items()
@@ -125,7 +125,9 @@ def trained_layers(backend: BackendConfig) -> dict[Any, Any]:
 
 
 def for_converting(prepared: QConfigMapping, given: QConfigMapping) -> None:
-    """Refuse a mapping for ``convert`` that says more than None beside the first."""
+    """Refuses a mapping for ``convert`` that differs from the first other than by
+    None.
+    """
     if not qconfig_equals(prepared.global_qconfig, given.global_qconfig):
         raise AssertionError(
             "Expected global qconfigs to be the same in the prepare and convert "

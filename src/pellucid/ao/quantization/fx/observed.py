@@ -1,4 +1,4 @@
-"""What an observed model remembers for ``convert``."""
+"""The state of an observed model for ``convert``."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ class ObservedGraphModuleAttrs:
 
 
 def remember(model: Any, attributes: ObservedGraphModuleAttrs) -> None:
-    """Make a model an observed one."""
+    """Marks a model as observed."""
     model.meta[_KEY] = attributes
 
 
 def remembered(model: Any) -> ObservedGraphModuleAttrs | None:
-    """What an observed model remembers; None of others."""
+    """The state of an observed model; None for others."""
     found: ObservedGraphModuleAttrs | None = getattr(model, "meta", {}).get(_KEY)
     return found
 
 
 def forget(model: Any) -> None:
-    """Make an observed model an ordinary one."""
+    """Removes the state of an observed model."""
     model.meta.pop(_KEY, None)
 
 
 def is_standalone(module: Any) -> bool:
-    """Whether a module is an observed model that is quantized as a unit of its own."""
+    """Whether a module is an observed standalone model."""
     found = remembered(module)
     return found is not None and found.is_observed_standalone_module

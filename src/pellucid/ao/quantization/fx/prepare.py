@@ -1,8 +1,8 @@
-"""Observers go where what a node of a graph gives is not what its reader needs.
+"""Inserts observers where a node's result differs from what its reader requires.
 
-Nodes are visited in order. The root of a pattern has its inputs observed, unless what
-gives them already is; the last node of a pattern has its result observed. Where the
-result has the scale of the input, both observers are one module.
+Nodes are visited in order. The inputs of a pattern's root are observed, unless their
+producers already are; the result of a pattern's last node is observed. If the result
+has the scale of the input, both share one observer.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def prepare(
     backend: BackendConfig,
     prepare_standalone: Standalone,
 ) -> GraphModule:
-    """The fused ``model`` with observers; ``prepare_standalone`` prepares modules that
-    are quantized as units of their own.
+    """The fused ``model`` with observers; ``prepare_standalone`` prepares standalone
+    modules.
     """
     mapping = copy.deepcopy(mapping)
     node_qconfigs.for_fused(model, module_names(model), mapping)
@@ -113,7 +113,7 @@ def _standalone_entry(
 
 
 class Insertion:
-    """One run over a graph that inserts observers."""
+    """The insertion of observers into one graph."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class Insertion:
         self._swapped: set[str] = set()
 
     def run(self) -> None:
-        """Visit the nodes that the graph has now."""
+        """Visits the nodes that the graph has now."""
         for node in list(self.model.graph.nodes):
             match = self.found.get(node)
             if match is None:
@@ -183,18 +183,18 @@ class Insertion:
         given, _ = dtype_of(self._given_by(argument).output)
         if given not in (*_OBSERVED, pellucid.float32):
             return False
-        if is_dynamic:  # of the first input alone
+        if is_dynamic:  # only of the first input
             return bool(node.args) and argument is node.args[0]
         return not self.targets[node].reuses_input and given is not dtype
 
     def _given_by(self, node: Node) -> Target:
-        """The target of what a node gives; of an observer's, what it observes."""
+        """The target of a node's result; for an observer, of its input."""
         if is_observer_node(node, self.modules):
             return self.targets[node.args[0]]
         return self.targets[node]
 
     def _observer_of(self, argument: Node, constructor: Any) -> Node:
-        """A call of an observer of ``argument``: one that there is, or a new one."""
+        """A call of an observer of ``argument``: an existing one, or a new one."""
         wanted = constructor()
         for user in argument.users:
             if user.op == "call_module":
@@ -230,13 +230,13 @@ class Insertion:
             self.model.graph.erase_node(seen)
 
     def _is_observed_here(self, node: Node, dtype: Any) -> bool:
-        """A quantized input of the graph was observed elsewhere."""
+        """Handles a quantized input of the graph, which was observed elsewhere."""
         first = node.args[0] if node.args else None
         is_input = isinstance(first, Node) and first.op == "placeholder"
         return not is_input or dtype not in (pellucid.quint8, pellucid.uint8)
 
     def _share_observer(self, node: Node, seen: Node) -> bool:
-        """Let all inputs, and the result, have the first input's observer."""
+        """Makes all inputs and the result share the first input's observer."""
         kinds = (Node, list, tuple)
         first = next((each for each in node.args if isinstance(each, kinds)), None)
         inputs = list(first) if isinstance(first, list | tuple) else [first]
@@ -251,7 +251,7 @@ class Insertion:
         return True
 
     def _observer_behind(self, node: Any) -> Node | None:
-        """The nearest call of an observer that a node's first inputs lead to."""
+        """The nearest observer call upstream along first inputs."""
         while isinstance(node, Node) and node.op != "placeholder":
             if is_observer_node(node, self.modules):
                 return node
@@ -272,13 +272,13 @@ class Insertion:
                 self.install(name, made)
 
     def install(self, name: str, module: Any) -> None:
-        """Put a module in the place of the one of a name."""
+        """Replaces the module of a name."""
         parent, _, last = name.rpartition(".")
         setattr(self.modules[parent], last, module)
         self.modules[name] = module
 
     def prepare_standalone(self, prepare_one: Standalone, is_qat: bool) -> None:
-        """Prepare the modules that are quantized as units of their own."""
+        """Prepares the standalone modules."""
         for node, match in self.found.items():
             if not match.is_standalone:
                 continue
@@ -298,7 +298,7 @@ class Insertion:
 
 
 def fresh_name(module: Any, prefix: str) -> str:
-    """``prefix`` with the first number that no attribute of a module has."""
+    """``prefix`` with the first number that makes an unused attribute name."""
     prefix, number = prefix.replace(".", "_"), 0
     while hasattr(module, f"{prefix}{number}"):
         number += 1

@@ -1,8 +1,7 @@
-"""What each node of a graph is to be given, and to give: constructors of observers.
+"""The targets of each node's inputs and result: constructors of observers.
 
-They follow from qconfigs, as far as a backend's table allows their dtypes.
-``prepare.py`` inserts observers where what a node gives is not what its reader is to be
-given.
+They follow from qconfigs, if a backend's table allows their dtypes. ``prepare.py``
+inserts observers where a node's result target differs from its reader's input target.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ class Target:
     shares_observer: bool = False
 
     def role(self, node: Node, argument: Node) -> str:
-        """``"weight"``, ``"bias"`` or ``"input"``: what an argument is to a node."""
+        """The role of an argument: ``"weight"``, ``"bias"`` or ``"input"``."""
         for name, index in (("weight", self.weight_index), ("bias", self.bias_index)):
             is_at = index is not None and index < len(node.args)
             if is_at and node.args[index or 0] is argument:
@@ -74,7 +73,7 @@ class Target:
 
 
 def dtype_of(constructor: Any) -> tuple[Any, bool]:
-    """(dtype, whether the scale is found at each call)"""
+    """(dtype, whether the scale is dynamic)"""
     if constructor is None:
         return None, False
     made = constructor()
@@ -138,8 +137,8 @@ def _reuses_input(qconfig: Any) -> bool:
     return isinstance(qconfig.weight(), NoopObserver)
 
 
-# Methods' arguments that are not tensors though they may come from nodes: from which
-# index on, and up to which.
+# Methods' arguments that are not tensors even if they are nodes: the first index, and
+# the end.
 _NUMBERS = {
     **dict.fromkeys(("permute", "repeat", "reshape", "transpose", "view"), (1, None)),
     **dict.fromkeys(("size", "unsqueeze", "unsqueeze_"), (1, 2)),
@@ -162,7 +161,7 @@ def _mark_numbers(
 def _mark_number(
     argument: Any, found: dict[Node, Match], targets: dict[Node, Target]
 ) -> None:
-    """Also of what only moves it."""
+    """Sets the target, also upstream through ops that only move elements."""
     while isinstance(argument, Node):
         targets[argument].input = targets[argument].output = None
         match = found.get(argument)
@@ -177,7 +176,7 @@ def _mark_number(
 def is_supported(
     match: Match, qconfig: Any, targets: dict[Node, Target], backend: BackendConfig
 ) -> bool:
-    """Whether one of the pattern's sets of dtypes is what its nodes' targets are."""
+    """Whether one of the pattern's sets of dtypes matches its nodes' targets."""
     if match.config is None:
         return True
     configs = backend.by_pattern[match.pattern].dtype_configs
@@ -228,14 +227,14 @@ def _allows_result(config: DTypeConfig, qconfig: Any, target: Target) -> bool:
     if config.output_dtype is None:
         return True
     dtype, is_dynamic = dtype_of(target.output)
-    # a dynamic qconfig says nothing of results: they are floats
+    # with a dynamic qconfig results are floats
     dtype = pellucid.float32 if is_dynamic else dtype
     limits = config.output_dtype_with_constraints
     return dtype is config.output_dtype and _is_within(qconfig, limits, "activation")
 
 
 def _is_within(qconfig: Any, limits: DTypeWithConstraints, part: str) -> bool:
-    """Whether a qconfig's observer has integers and scales that a backend can have."""
+    """Whether a qconfig's observer is within a backend's limits."""
     constructor = getattr(qconfig, part, None)
     if limits.dtype is None or constructor is None:
         return True

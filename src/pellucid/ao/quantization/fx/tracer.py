@@ -1,4 +1,4 @@
-"""The tracer of models that are quantized: it leaves layers and named modules whole."""
+"""The tracer for quantization: layers and configured modules are leaves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["QuantizationTracer", "Scope", "ScopeContextManager"]
 
 
 class QuantizationTracer(Tracer):
-    """``fx.Tracer`` that also leaves modules whole by name and by class."""
+    """``fx.Tracer`` with additional leaf modules by name and by class."""
 
     def __init__(
         self, skipped_module_names: list[str], skipped_module_classes: list[Any]

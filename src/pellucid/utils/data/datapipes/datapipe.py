@@ -174,7 +174,7 @@ class MapDataPipe(_Pipe, Dataset[_T_co]):
 
 
 class _DataPipeSerializationWrapper:
-    """A wrapper that is pickled by dill."""
+    """A wrapper that is pickled as the bytes of a pipe's pickle."""
 
     def __init__(self, datapipe: Any) -> None:
         self._datapipe = datapipe

@@ -1,7 +1,8 @@
-"""``torch.ao.nn.intrinsic.qat``: fused layers that round their weights.
+"""``torch.ao.nn.intrinsic.qat``: fused layers with fake-quantized weights.
 
-A convolution with a batch norm rounds its weight times the norm's factor, which is what
-the quantized layer will have; the norm's own moments come from the unrounded product.
+A convolution with a batch norm rounds its weight times the norm's factor, which is the
+quantized layer's weight; the norm's batch statistics are computed from the unrounded
+product.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class ConvReLU3d(_ConvReLU, qat.Conv3d, nni._FusedModule):
 
 
 class _WithNorm:
-    """A layer, its batch norm ``bn``, and maybe ``relu``."""
+    """A layer with its batch norm ``bn`` and optionally ``relu``."""
 
     bn: Any
     freeze_bn: bool
@@ -64,18 +65,18 @@ class _WithNorm:
             self.update_bn_stats()
 
     def update_bn_stats(self: Any) -> Any:
-        """Let the norm use and record moments of batches."""
+        """Makes the norm use and record batch statistics."""
         self.freeze_bn = self.bn.training = False
         self.bn.training = True
         return self
 
     def freeze_bn_stats(self: Any) -> Any:
-        """Let the norm use the moments that it has."""
+        """Freezes the norm's running statistics."""
         self.freeze_bn, self.bn.training = True, False
         return self
 
     def train(self: Any, mode: bool = True) -> Any:
-        """The norm stays as it is while its moments are frozen."""
+        """Keeps the norm in evaluation mode while its statistics are frozen."""
         self.training = mode
         if not self.freeze_bn:
             for module in self.children():
@@ -83,7 +84,7 @@ class _WithNorm:
         return self
 
     def reset_running_stats(self: Any) -> None:
-        """Of the norm."""
+        """Resets the norm's statistics."""
         self.bn.reset_running_stats()
 
     def forward(self: Any, input: Tensor) -> Tensor:
@@ -153,7 +154,7 @@ class _ConvBn(_WithNorm):
         )
 
     def folded(self: Any) -> Any:
-        """(weight, bias) with the norm in them."""
+        """(weight, bias) with the norm folded in."""
         norm = self.bn
         return fuse_conv_bn_weights(
             *(self.weight, self.bias, norm.running_mean, norm.running_var),
@@ -211,7 +212,7 @@ class LinearBn1d(_WithNorm, qat.Linear, nni._FusedModule):
         return cls(layer.in_features, layer.out_features, bias, qconfig=qconfig)
 
     def folded(self) -> Any:
-        """(weight, bias) with the norm in them."""
+        """(weight, bias) with the norm folded in."""
         norm = self.bn
         return fuse_linear_bn_weights(
             *(self.weight, self.bias, norm.running_mean, norm.running_var),
@@ -220,13 +221,13 @@ class LinearBn1d(_WithNorm, qat.Linear, nni._FusedModule):
 
 
 def update_bn_stats(mod: Any) -> None:
-    """For ``model.apply``: norms use and record moments of batches."""
+    """For ``model.apply``: norms use and record batch statistics."""
     if isinstance(mod, _WithNorm):
         mod.update_bn_stats()
 
 
 def freeze_bn_stats(mod: Any) -> None:
-    """For ``model.apply``: norms use the moments that they have."""
+    """For ``model.apply``: freezes norms' running statistics."""
     if isinstance(mod, _WithNorm):
         mod.freeze_bn_stats()
 

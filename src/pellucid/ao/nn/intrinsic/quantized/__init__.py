@@ -1,4 +1,4 @@
-"""``torch.ao.nn.intrinsic.quantized``: quantized layers with what follows them."""
+"""``torch.ao.nn.intrinsic.quantized``: quantized layers with fused activations."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """``dynamic``, imported when it is first used."""
+    """Imports ``dynamic`` at first use."""
     if name == "dynamic":
         from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""``torch.ao.nn.qat.dynamic``: for layers whose inputs are quantized when they come."""
+"""``torch.ao.nn.qat.dynamic``: for dynamically quantized layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear layers and convolutions of floats, which are quantized when they come."""
+"""Dynamically quantized linear layers and convolutions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Linear(nnq.Linear):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """By the weight observer of a float layer's qconfig."""
+        """Converts a float layer, by the weight observer of its qconfig."""
         weight, bias = folded(inner(mod))
         dtype = _weight_dtype(mod)
         if dtype is not pellucid.float16:
@@ -53,7 +53,7 @@ class Linear(nnq.Linear):
 
     @classmethod
     def from_reference(cls, ref_qmodule: Any) -> Any:  # type: ignore[override]
-        """Of a reference layer, or one that is fused with what follows it."""
+        """Converts a reference layer, possibly fused with the following one."""
         layer = inner(ref_qmodule)
         weight = layer.get_quantized_weight()
         return cls._of_dtype(ref_qmodule, weight, layer.bias, layer.weight_dtype)

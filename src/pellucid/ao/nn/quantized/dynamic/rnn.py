@@ -1,7 +1,7 @@
-"""Recurrent layers with int8 weights; their inputs are quantized when they come.
+"""Dynamically quantized recurrent layers, with int8 weights.
 
-The product of a whole sequence with the input weights is one product, with one scale;
-that of each state with the recurrent weights has its own.
+The product of a whole sequence with the input weights has one scale; the product of
+each state with the recurrent weights has its own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pellucid.ao.nn.quantized.weights import quantized_weight
 
 
 def _packed(weight: Tensor, bias: Tensor | None) -> Any:
-    """Of a quantized weight, or of one to be rounded to float16."""
+    """Packs a quantized weight, or one to be rounded to float16."""
     if not is_quantized(weight):
         return called("linear_prepack_fp16", weight.detach().float(), bias)
     return called("linear_prepack", weight, bias)
@@ -222,12 +222,12 @@ class _Recurrent(WithoutChildren):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """By the weight observers of a float layer's qconfig."""
+        """Converts a float layer, by the weight observers of its qconfig."""
         return cls._of(mod, _observer(mod)().dtype, _observed)
 
     @classmethod
     def from_reference(cls, ref_mod: Any) -> Any:
-        """Of a reference layer."""
+        """Converts a reference layer."""
         return cls._of(ref_mod, ref_mod.weight_ih_l0_dtype, _of_reference)
 
     @classmethod
@@ -343,12 +343,12 @@ class _Cell(nn.Module):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """By the weight observers of a float cell's qconfig."""
+        """Converts a float cell, by the weight observers of its qconfig."""
         return cls._of(mod, _observer(mod)().dtype, _observed)
 
     @classmethod
     def from_reference(cls, ref_mod: Any) -> Any:
-        """Of a reference cell."""
+        """Converts a reference cell."""
         return cls._of(ref_mod, ref_mod.weight_ih_dtype, _of_reference)
 
     @classmethod

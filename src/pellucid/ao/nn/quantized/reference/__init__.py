@@ -1,4 +1,4 @@
-"""``torch.ao.nn.quantized.reference``: float layers that round their weights."""
+"""``torch.ao.nn.quantized.reference``: float layers with rounded weights."""
 
 from __future__ import annotations
 

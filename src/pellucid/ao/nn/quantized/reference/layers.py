@@ -35,7 +35,7 @@ class Linear(OneWeight, nn.Linear):
 
     @classmethod
     def from_float(cls, float_linear: Any, weight_qparams: dict[str, Any]) -> Any:
-        """With the parameters of a float layer."""
+        """Converts a float layer."""
         sizes = float_linear.in_features, float_linear.out_features
         has_bias = float_linear.bias is not None
         made = cls(*sizes, has_bias, weight_qparams=weight_qparams)
@@ -65,7 +65,7 @@ class _Convolution(OneWeight):
 
     @classmethod
     def from_float(cls: Any, float_conv: Any, weight_qparams: dict[str, Any]) -> Any:
-        """With the parameters of a float layer."""
+        """Converts a float layer."""
         names = (
             *("in_channels", "out_channels", "kernel_size", "stride", "padding"),
             *("dilation", "groups", "padding_mode"),
@@ -130,7 +130,7 @@ class Embedding(OneWeight, nn.Embedding):
 
     @classmethod
     def from_float(cls, mod: Any, weight_qparams: dict[str, Any]) -> Any:
-        """With the rows of a float layer."""
+        """Converts a float layer."""
         return cls(
             *(mod.num_embeddings, mod.embedding_dim, mod.padding_idx, mod.max_norm),
             *(mod.norm_type, mod.scale_grad_by_freq, mod.sparse, mod.weight),
@@ -162,7 +162,7 @@ class EmbeddingBag(OneWeight, nn.EmbeddingBag):
 
     @classmethod
     def from_float(cls, mod: Any, weight_qparams: dict[str, Any]) -> Any:
-        """With the rows of a float layer."""
+        """Converts a float layer."""
         return cls(
             *(mod.num_embeddings, mod.embedding_dim, mod.max_norm, mod.norm_type),
             *(mod.scale_grad_by_freq, mod.mode, mod.sparse, mod.weight),

@@ -1,4 +1,4 @@
-"""Recurrent layers and cells: each of their weights has its own scales."""
+"""Recurrent layers and cells, with separate scales for each weight."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Reference(RoundedWeights):
 
     @classmethod
     def from_float(cls: Any, mod: Any, weight_qparams_dict: dict[str, Any]) -> Any:
-        """With the parameters of a float layer; scales by the names of weights."""
+        """Converts a float layer; scales are given by the names of weights."""
         given = {name: getattr(mod, name) for name in cls._OPTIONS}
         made = cls(**given, weight_qparams_dict=weight_qparams_dict)
         for name, parameter in mod.named_parameters():

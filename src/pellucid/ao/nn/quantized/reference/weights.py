@@ -1,8 +1,8 @@
 """The scales of float weights, by the weights' names.
 
-Of a weight ``w`` a layer has ``w_qscheme``, ``w_dtype`` and ``w_axis_int``, and the
-buffers ``w_scale``, ``w_zero_point`` and ``w_axis``. A dtype without scales (float16)
-has the qscheme None.
+For a weight ``w`` a layer has ``w_qscheme``, ``w_dtype`` and ``w_axis_int``, and the
+buffers ``w_scale``, ``w_zero_point`` and ``w_axis``. The qscheme of a dtype without
+scales (float16) is None.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def _number(value: Any, dtype: Any) -> Tensor:
 
 
 class RoundedWeights:
-    """Mixed into a float layer, whose weights it rounds."""
+    """A mixin for float layers that rounds their weights."""
 
     def take_scales(self: Any, name: str, qparams: dict[str, Any] | None) -> None:
-        """Of one weight: "qscheme", "dtype", "scale", "zero_point", "axis"."""
+        """Sets a weight's "qscheme", "dtype", "scale", "zero_point" and "axis"."""
         given = qparams or _WHOLE
         if given["qscheme"] not in _SCHEMES:
             raise AssertionError(
@@ -53,7 +53,7 @@ class RoundedWeights:
         setattr(self, f"{name}_axis_int", int(axis))
 
     def quantized_weight_of(self: Any, name: str) -> Any:
-        """The weight of a name, quantized, or of its dtype without scales."""
+        """The quantized weight of a name, or converted to a dtype without scales."""
         weight, dtype = getattr(self, name), getattr(self, f"{name}_dtype")
         scheme = getattr(self, f"{name}_qscheme")
         if scheme is None:
@@ -69,14 +69,14 @@ class RoundedWeights:
         )
 
     def rounded_weight_of(self: Any, name: str) -> Any:
-        """The weight of a name as its integers represent it, float."""
+        """The rounded weight of a name, float."""
         if getattr(self, f"{name}_qscheme") is None:
             return getattr(self, name)
         return self.quantized_weight_of(name).dequantize()
 
 
 class OneWeight(RoundedWeights):
-    """A layer whose one weight is ``weight``; state dicts say how it is quantized."""
+    """A layer with one weight, ``weight``; its scheme is stored in state dicts."""
 
     def get_weight(self) -> Any:
         """The rounded weight, float."""
