@@ -230,7 +230,7 @@ def test_meta_results_are_those_of_the_cpu(namespace, name, given):
     values = given[:-1] if options else given
 
     def call(move):
-        def change(value):  # a subclass of Tensor is no tensor
+        def change(value):  # a class has a tensor's attributes, too
             return move(value) if isinstance(value, torch.Tensor) else value
 
         own = {name: mapped(change, value) for name, value in options.items()}

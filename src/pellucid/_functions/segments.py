@@ -1,5 +1,5 @@
-"""``segment_reduce`` by the name that libraries call. It is no alias of the declaration
-(``composites/segments.py``), since PyTorch has no op of the name, only the function.
+"""``segment_reduce`` by the name that libraries call. The declaration
+(``composites/segments.py``) has no alias, since PyTorch's op has one name only.
 
 Imported lazily.
 """
