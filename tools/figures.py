@@ -11,6 +11,7 @@ the file, with machine and date. ``tests/docs/test_figures.py`` checks the docum
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import re
@@ -256,6 +257,54 @@ def wrong_calls() -> tuple[int, int]:
     return sum(map(len, MISTAKES.values())), sum(bool(kind) for _, kind in ADVICE)
 
 
+def declared() -> list[Any]:
+    """Every op with a kernel, by name."""
+    from pellucid_compiler import catalogue  # noqa: F401 - fills the registry
+    from pellucid_compiler.declare.op import REGISTRY
+
+    return [REGISTRY[name] for name in sorted(REGISTRY)]
+
+
+def num_lines(function: Callable[..., Any]) -> int:
+    """The lines of a function without blank ones, comments and its docstring."""
+    source = inspect.getsource(function)
+    if function.__doc__:
+        source = source.replace(function.__doc__, "")
+    lines = [line.strip() for line in source.splitlines()]
+    return sum(
+        bool(line) and not line.startswith("#") and line != '""""""' for line in lines
+    )
+
+
+def rules_by_hand(op: Any) -> list[Any]:
+    """The derivatives that a declaration does not leave to be derived."""
+    return [rule for rule in (op.hand_partials, op.hand_vjp) if rule is not None]
+
+
+def hand_rules() -> str:
+    """The derivatives that declarations give by hand, by their reasons."""
+    names: dict[str, list[str]] = {}
+    for op in declared():
+        for rule in rules_by_hand(op):
+            names.setdefault(rule.reason, []).append(f"`{op.full_name}`")
+    found = [
+        (", ".join(ops), reason.replace("|", r"\|")) for reason, ops in names.items()
+    ]
+    return rows(("ops", "reason"), *sorted(found, key=lambda row: row[1]))
+
+
+def hand_rule_count() -> str:
+    """How many declared ops have one."""
+    by_hand = [op for op in declared() if rules_by_hand(op)]
+    return f"{len(by_hand)} of {len(declared())}"
+
+
+def median_lines() -> str:
+    """The lines of the median declaration, with its schema."""
+    lines = sorted(num_lines(op.function) for op in declared())
+    return str(lines[len(lines) // 2])
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "speed": speed,
     "groups": groups,
@@ -265,6 +314,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "ops": ops_page.tables,
     "memory": memory,
     "overrides": overrides,
+    "hand-rules": hand_rules,
 }
 FIGURES: dict[str, Callable[[], str]] = {
     "compare.machine": lambda: machine("compare"),
@@ -275,6 +325,8 @@ FIGURES: dict[str, Callable[[], str]] = {
     "distributed.load": lambda: sections()["distributed"]["load"],
     "overrides.machine": lambda: machine("overrides"),
     "overrides.load": lambda: sections()["overrides"]["load"],
+    "declarations.by-hand": hand_rule_count,
+    "declarations.lines": median_lines,
     "small-calls": lambda: times_faster(mean_and_worst("overhead")[0]),
 }
 

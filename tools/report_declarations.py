@@ -1,34 +1,17 @@
-"""Print what the declarations cost: lines, hand rules with reasons, tracing times.
+"""Print what the declarations cost: lines, rules by hand, tracing times.
 
-The tables of docs/one-declaration.md come from here: ``python
-tools/report_declarations.py``.
+The rules' reasons are in docs/one-declaration.md (``figures.py``).
 """
 
-import inspect
 import time
 from collections import Counter
 
+from figures import num_lines, rules_by_hand
 from op_samples import calls, differentiable_inputs
 from pellucid_compiler import passes, transforms
 from pellucid_compiler.declare import REGISTRY
+from pellucid_compiler.ir.bounded import Bounded
 from pellucid_compiler.ir.kinds import kind_of
-
-
-def num_lines(function) -> int:
-    """The lines of a function without blank ones, comments and its docstring."""
-    source = inspect.getsource(function)
-    if function.__doc__:
-        source = source.replace(function.__doc__, "")
-    lines = [line.strip() for line in source.splitlines()]
-    return sum(
-        bool(line) and not line.startswith("#") and line != '""""""' for line in lines
-    )
-
-
-def hand_rules(op):
-    for what, rule in (("partials", op.hand_partials), ("vjp", op.hand_vjp)):
-        if rule is not None:
-            yield what, rule
 
 
 def milliseconds(function, *args):
@@ -43,14 +26,14 @@ def milliseconds(function, *args):
 
 def row(op):
     """(lines, rule lines, trace ms, backward ms, forward and backward loop kinds)."""
-    rules = sum(num_lines(rule.function) for _, rule in hand_rules(op))
+    rules = sum(num_lines(rule.function) for rule in rules_by_hand(op))
     sampled = calls(op.full_name) if op.kind != "foreach" else []
     if not sampled:
         return num_lines(op.function), rules, 0.0, 0.0, ""
     call, traced, _, _ = sampled[0]
 
     def traced_anew():
-        op.traces.clear()
+        op.traces = Bounded(1)
         return op.trace(call.key, call.env)
 
     _, trace = milliseconds(traced_anew)
@@ -98,14 +81,6 @@ def main() -> None:
                 kinds,
             ]
             for name, (lines, rules, t, b, kinds) in rows.items()
-        ],
-    )
-    table(
-        ["hand rule", "reason"],
-        [
-            [f"{name} ({what})", rule.reason]
-            for name, op in sorted(REGISTRY.items())
-            for what, rule in hand_rules(op)
         ],
     )
     lines = sorted(r[0] for r in rows.values())

@@ -52,275 +52,90 @@ ENGINE = {
 }
 # What every part of the API may use, beside the runtime (`_C`).
 BASE = {"_package/calls", "_tensor"}
-# Every folder and top-level module, the rooms behind the public names first.
+# Every folder and top-level module, by subject.
 API = {
+    # What every part may use
     "_package/calls": set(),
     "_tensor": set(),
-    "_package": {"_functions"},
+    # The package, ops, and what the runtime imports
+    "_package": set(),
+    "_C": {"func"},
     "_C/_runtime": {"_ops", "pellucid_compiler"},
     "_ops": {"_package", "ao/_quantized", "utils/_cpp"},
     "_decomp": {"_C/_runtime", "_functions", "_ops", "pellucid_compiler"},
-    "_library": {"_ops", "autograd", "testing", "utils", "utils/_pytree"},
-    "serialization/_format": {
-        *("ao/_quantized", "nested/_ops", "nn", "sparse/_ops", "storage"),
-        *("utils/serialization",),
-    },
     "_functions": {
-        *("_C/_runtime", "_ops", "linalg", "pellucid_compiler", "storage"),
-        *("utils", "utils/_symbolic"),
-    },
-    # Private modules of PyTorch that libraries use
-    "_compile/capture": {
-        *("_compile", "_dynamo", "_dynamo/backends", "_ops", "_subclasses"),
-        *("fx", "nn", "overrides", "utils/_pytree"),
-    },
-    "_compile": {
-        "_compile/capture",
-        *(
-            "_dynamo",
-            "_dynamo/backends",
-            "_C/_runtime",
-            "nn",
-            "nn/modules",
-            "_package",
-            "pellucid_compiler",
-        ),
-    },
-    "_dynamo/backends": {"_compile", "_dynamo", "_functorch", "_package"},
-    "_dynamo": {
-        *("_compile", "_compile/capture", "_dynamo/backends", "_ops", "nn"),
-        *("overrides",),
-    },
-    "_higher_order_ops": {"_ops", "func", "utils", "utils/_pytree", "utils/_symbolic"},
-    "_subclasses": {
-        *("_decomp", "_ops", "nn", "utils", "utils/_pytree"),
+        *("_C/_runtime", "_ops", "linalg", "pellucid_compiler", "storage", "utils"),
         *("utils/_symbolic",),
     },
-    "_tensor_str": set(),
     "_utils": {"_package", "accelerator", "serialization/_format"},
-    "_jit_internal": {"futures", "jit"},
-    "_C": {"func"},
+    "_tensor_str": set(),
+    "return_types": set(),
+    "types": {"storage", "utils/_symbolic"},
+    # Kinds of tensors
     "ao/_quantized": {
-        *("_decomp", "_functions", "_ops", "autograd", "backends"),
-        *("pellucid_compiler",),
-    },
-    "sparse/_ops": {
-        *("_functions", "_ops", "autograd", "linalg", "pellucid_compiler"),
+        *("_decomp", "_functions", "_ops", "autograd", "backends", "pellucid_compiler"),
     },
     "sparse": {"_ops", "sparse/_ops"},
-    "nested/_ops": {"_ops", "autograd", "sparse/_ops", "utils/_symbolic"},
+    "sparse/_ops": {"_functions", "_ops", "autograd", "linalg", "pellucid_compiler"},
     "nested": {"nested/_ops"},
+    "nested/_ops": {"_ops", "autograd", "sparse/_ops", "utils/_symbolic"},
+    "masked": {"_functions", "linalg", "masked/maskedtensor"},
+    "masked/maskedtensor": {"_ops", "autograd", "masked", "overrides"},
     # Functions of tensors
-    "return_types": set(),
     "fft": set(),
     "linalg": set(),
     "special": set(),
     "signal": set(),
-    "masked": {"_functions", "linalg", "masked/maskedtensor"},
-    "masked/maskedtensor": {"_ops", "autograd", "masked", "overrides"},
     "functional": set(),
     "random": {"_package"},
     "quasirandom": set(),
     "testing": {"_functions"},
-    # Gradients and transforms
-    "func": {"nn/modules", "random", "utils", "utils/_pytree"},
+    # Gradients and function transforms
     "autograd": {"_C/_runtime", "func", "profiler", "utils/_pytree"},
+    "func": {"nn/modules", "random", "utils", "utils/_pytree"},
     "overrides": {"_package", "fft", "linalg", "nn", "special"},
+    # Ops of libraries
+    "_library": {"_ops", "autograd", "testing", "utils", "utils/_pytree"},
+    "_library/audio": {"_library"},
+    "_library/vision": {"_library", "_ops", "autograd"},
+    "_custom_ops": set(),
     "library": {"_library"},
     "ops": {"_ops"},
-    "_library/vision": {"_library", "_ops", "autograd"},
-    "_library/audio": {"_library"},
-    "_custom_ops": set(),
     # Layers and training
     "nn": {
-        *("_C/_runtime", "_ops", "_package", "linalg", "nn/_functional"),
-        "nn/modules",
+        *("_C/_runtime", "_ops", "_package", "linalg", "nn/_functional", "nn/modules"),
         *("nn/parallel", "nn/utils"),
     },
-    "nn/_functional": {
-        *("_functions", "pellucid_compiler", "sparse/_ops", "utils"),
-    },
-    "nn/modules": {
-        *("__future__", "_package", "amp", "distributed/nn", "nested/_ops"),
-        *("nn", "nn/_functional", "pellucid_compiler", "utils"),
-    },
-    "nn/utils": {
-        *("_functions", "func", "linalg", "nn"),
-        "nn/modules",
-    },
+    "nn/_functional": {"_functions", "pellucid_compiler", "sparse/_ops", "utils"},
     "nn/attention": {"nn"},
+    "nn/modules": {
+        *("__future__", "_package", "amp", "distributed/nn", "nested/_ops", "nn"),
+        *("nn/_functional", "pellucid_compiler", "utils"),
+    },
+    "nn/parallel": {
+        *("_functions", "autograd", "distributed", "distributed/algorithms", "func"),
+        *("nn/modules", "random", "utils/_pytree"),
+    },
+    "nn/utils": {"_functions", "func", "linalg", "nn", "nn/modules"},
     "optim": {"_functions", "nn", "nn/modules", "sparse/_ops", "utils"},
     "amp": set(),
     "distributions": {"_functions", "linalg", "nn", "special"},
-    # Files, memory, data
-    "storage": {"_package"},
-    "serialization": {"serialization/_format", "utils/serialization"},
-    "safetensors": set(),
-    "utils/_pytree": set(),
-    "utils/serialization": set(),
-    "utils": {
-        *("_C/_runtime", "_functions", "_ops", "amp", "autograd", "cuda"),
-        *("hub", "nn", "nn/modules", "nn/utils", "overrides"),
-        *("profiler/_timeline", "random", "sparse/_ops", "storage"),
-        *("utils/_cpp", "utils/_pytree", "utils/data"),
-    },
-    "utils/_cpp": {"pellucid_compiler"},
-    "utils/data": {
-        *("_utils", "distributed", "multiprocessing", "random", "storage"),
-        *("utils/data/datapipes", "utils/data/datapipes/iter"),
-    },
-    "utils/data/datapipes": {
-        *("utils/data", "utils/data/datapipes/iter", "utils/data/datapipes/map"),
-    },
-    "utils/data/datapipes/iter": {
-        *("utils/data", "utils/data/datapipes", "utils/data/datapipes/utils"),
-    },
-    "utils/data/datapipes/map": {"utils/data/datapipes", "utils/data/datapipes/utils"},
-    "utils/data/datapipes/utils": set(),
-    "utils/tensorboard": {"nn", "nn/modules", "utils", "utils/_pytree"},
-    "utils/data/_utils": {"utils/data"},
-    "multiprocessing": {"storage"},
-    "hub": {"_functions", "serialization"},
-    "types": {"utils/_symbolic", "storage"},
-    # Looking inside
-    "explain": {
-        *("_compile", "_functions", "autograd", "devices", "memory"),
-        *("pellucid_compiler", "profiler/_timeline", "utils"),
-        *("utils/_pytree", "viz"),
-    },
-    "viz": {"nn/modules", "overrides", "viz/training_report"},
-    "viz/training_report": {"nn", "nn/utils", "optim", "viz"},
-    "tour": {"profiler/_timeline", "explain"},
-    "profiler/_timeline": {"pellucid_compiler"},
-    "diagnose": {
-        *("nn", "optim"),
-        *("_compile", "_dynamo", "diagnose/rules", "memory"),
-        *("pellucid_compiler", "profiler", "profiler/_timeline", "run"),
-        *("utils/_pytree", "viz"),
-    },
-    "diagnose/rules": {"profiler/_timeline", "diagnose"},
-    "memory": {"profiler/_timeline", "optim"},
-    "profiler": {"_decomp", "profiler/_timeline", "diagnose", "pellucid_compiler"},
-    # Devices and settings
-    "accelerator": {"_package"},
-    "backends": {"_package"},
-    "cpu": {"amp", "memory"},
-    "cuda": {"_package"},
-    "cuda/amp": {"amp"},
-    "devices": {"_C/_runtime", "_package", "pellucid_compiler", "utils"},
-    "devices/check": {
-        *("_package", "accelerator", "autograd", "nn"),
-        *("nn/utils", "optim", "random", "serialization"),
-    },
-    "mps": {"_package"},
-    "mtia": {"_package"},
-    "xpu": {"_package"},
-    "__config__": {"version"},
-    "__future__": set(),
-    "version": set(),
-    "torch_version": set(),
-    # Programs and declarations
-    "lang": {"pellucid_compiler"},
-    "run": {"alias"},
-    "alias": {"version"},
-    "alias/site/torch": {"alias"},
-    # Processes that work together
-    "distributed": {
-        "distributed/_group",
-        "distributed/_launch",
-        "distributed/_stores",
-        "distributed/elastic/multiprocessing/errors",
-        "distributed/launcher",
-        "autograd",
-    },
-    "distributed/_composable": {"distributed/fsdp"},
-    "distributed/fsdp": {
-        *("amp", "autograd", "distributed", "distributed/tensor", "nn", "nn/utils"),
-        "utils/_pytree",
-    },
-    "distributed/checkpoint": {
-        *("distributed/tensor", "nn", "optim", "serialization"),
-        *("serialization/_format",),
-    },
-    "distributed/tensor": {
-        *("autograd", "distributed", "explain", "nn", "pellucid_compiler"),
-        *("random", "utils/_pytree"),
-    },
-    "distributed/tensor/experimental": {
-        *("autograd", "distributed", "distributed/tensor", "nn", "overrides"),
-    },
-    "distributed/tensor/parallel": {"distributed", "distributed/tensor", "nn"},
-    "distributed/_group": {
-        "distributed",
-        "distributed/_stores",
-        "distributed/_transport",
-        "futures",
-    },
-    "distributed/_launch": {
-        "distributed",
-        "distributed/_stores",
-        "distributed/elastic/multiprocessing/errors",
-    },
-    "distributed/_stores": {"distributed"},
-    "distributed/_transport": {"distributed/_stores"},
-    "distributed/_tensor": {"distributed", "distributed/tensor"},
-    "distributed/algorithms": set(),
-    "distributed/algorithms/_checkpoint": {
-        *("autograd", "distributed/fsdp", "nn", "utils"),
-    },
-    "distributed/algorithms/ddp_comm_hooks": {"futures", "linalg"},
-    "distributed/algorithms/model_averaging": set(),
-    "distributed/elastic": set(),
-    "distributed/elastic/multiprocessing": {
-        "distributed/elastic/multiprocessing/errors"
-    },
-    "distributed/elastic/multiprocessing/errors": set(),
-    "distributed/launcher": {"distributed/_launch"},
-    "distributed/autograd": {"distributed/rpc"},
-    "distributed/nn": {"autograd", "distributed/nn/api"},
-    "distributed/nn/api": {"distributed/rpc", "futures", "nn"},
-    "distributed/optim": {"distributed/autograd", "distributed/rpc", "optim"},
-    "distributed/pipelining": {
-        *("_ops", "autograd", "export", "fx", "fx/experimental", "nn"),
-        *("utils/_pytree",),
-    },
-    "distributed/rpc": {
-        "autograd",
-        "distributed",
-        "distributed/_stores",
-        "distributed/_transport",
-        "futures",
-    },
-    "nn/parallel": {
-        *("_functions", "amp", "autograd", "distributed"),
-        *("distributed/algorithms", "func", "nn/modules", "random"),
-        *("utils/_pytree",),
-    },
-    # What Pellucid lacks and programs ask about
+    # Quantization
     "ao": set(),
     "ao/nn": set(),
     "ao/nn/intrinsic": {"nn"},
     "ao/nn/intrinsic/qat": {"ao/nn/qat", "nn", "nn/utils"},
     "ao/nn/intrinsic/quantized": {"ao/_quantized", "ao/nn/quantized"},
     "ao/nn/intrinsic/quantized/dynamic": {"ao/nn/quantized/dynamic"},
-    "ao/nn/qat": {
-        "nn",
-    },
+    "ao/nn/qat": {"nn"},
     "ao/nn/qat/dynamic": set(),
-    "ao/nn/quantized": {
-        "ao/_quantized",
-        "nn",
-    },
-    "ao/nn/quantized/reference": {"nn"},
-    "ao/nn/quantized/dynamic": {
-        *("ao/_quantized", "ao/nn/quantized", "nn", "nn/utils"),
-    },
-    "ao/pruning": {"nn", "nn/utils"},
+    "ao/nn/quantized": {"ao/_quantized", "nn"},
+    "ao/nn/quantized/dynamic": {"ao/_quantized", "ao/nn/quantized", "nn", "nn/utils"},
+    "ao/nn/quantized/reference": {"ao/_quantized", "nn"},
     "ao/quantization": {
-        *("_functions", "ao/_quantized", "ao/nn/intrinsic"),
-        *("ao/nn/intrinsic/qat", "ao/nn/intrinsic/quantized"),
-        *("ao/nn/intrinsic/quantized/dynamic", "ao/nn/qat"),
-        *("ao/nn/qat/dynamic", "ao/nn/quantized"),
+        *("_functions", "ao/_quantized", "ao/nn/intrinsic", "ao/nn/intrinsic/qat"),
+        *("ao/nn/intrinsic/quantized", "ao/nn/intrinsic/quantized/dynamic"),
+        *("ao/nn/qat", "ao/nn/qat/dynamic", "ao/nn/quantized"),
         *("ao/nn/quantized/dynamic", "ao/quantization/backend_config"),
         *("ao/quantization/fx", "fx", "nn", "nn/modules", "nn/utils"),
     },
@@ -338,27 +153,15 @@ API = {
     },
     "nn/qat": {"ao/nn/qat", "ao/nn/qat/dynamic"},
     "nn/quantized": {"ao/nn/quantized", "ao/nn/quantized/dynamic"},
-    "compiler": {"_compile", "_dynamo", "_dynamo/backends", "utils/_pytree"},
-    "futures": set(),
+    "quantization": {"ao/quantization", "ao/quantization/fx"},
+    # Graphs
     "fx": {
-        *("_functions", "_ops", "fx/passes/utils", "jit", "nn"),
-        *("overrides", "serialization", "utils/_pytree", "utils/_symbolic"),
+        *("_functions", "_ops", "fx/passes/utils", "jit", "nn", "overrides"),
+        *("serialization", "utils/_pytree", "utils/_symbolic"),
     },
     "fx/experimental": {
-        *("_decomp", "_ops", "_subclasses", "fx", "fx/passes", "nn"),
-        *("nn/utils", "overrides", "utils", "utils/_pytree", "utils/_symbolic"),
-    },
-    "utils/_symbolic": set(),
-    "_functorch": {
-        *("_ops", "_subclasses", "autograd", "func", "fx"),
-        *("fx/experimental", "nn", "utils/_pytree", "version"),
-    },
-    "_guards": {"_subclasses", "utils", "utils/_pytree"},
-    "monitor": set(),
-    "export": {
-        *("_decomp", "_ops", "_subclasses", "func", "fx"),
-        *("fx/experimental", "nn", "serialization", "utils/_pytree"),
-        *("utils/_symbolic",),
+        *("_decomp", "_ops", "_subclasses", "fx", "fx/passes", "nn", "nn/utils"),
+        *("overrides", "utils", "utils/_pytree", "utils/_symbolic"),
     },
     "fx/passes": {
         *("_functions", "_subclasses", "fx", "fx/passes/utils", "nn"),
@@ -368,9 +171,168 @@ API = {
     "fx/passes/dialect/common": {"_ops", "fx", "fx/passes/infra", "utils/_pytree"},
     "fx/passes/infra": {"fx", "fx/passes", "fx/passes/utils", "nn"},
     "fx/passes/utils": {"fx", "fx/passes", "nn"},
+    "export": {
+        *("_decomp", "_ops", "_subclasses", "func", "fx", "fx/experimental", "nn"),
+        *("serialization", "utils/_pytree", "utils/_symbolic"),
+    },
+    "utils/_symbolic": set(),
+    "_functorch": {
+        *("_ops", "_subclasses", "autograd", "func", "fx", "fx/experimental", "nn"),
+        *("utils/_pytree", "version"),
+    },
+    "_guards": {"_subclasses", "utils", "utils/_pytree"},
+    "_higher_order_ops": {"_ops", "func", "utils", "utils/_pytree", "utils/_symbolic"},
+    "_subclasses": {
+        *("_decomp", "_ops", "nn", "utils", "utils/_pytree", "utils/_symbolic"),
+    },
     "jit": {"futures", "nn"},
+    "_jit_internal": {"futures", "jit"},
     "onnx": set(),
-    "quantization": {"ao/quantization", "ao/quantization/fx"},
+    # Compilation
+    "_compile": {
+        *("_C/_runtime", "_compile/capture", "_dynamo", "_dynamo/backends", "_package"),
+        *("nn", "nn/modules", "pellucid_compiler"),
+    },
+    "_compile/capture": {
+        *("_compile", "_dynamo", "_dynamo/backends", "_ops", "_subclasses", "fx", "nn"),
+        *("overrides", "utils/_pytree"),
+    },
+    "_dynamo": {
+        *("_compile", "_compile/capture", "_dynamo/backends", "_ops", "nn"),
+        *("overrides",),
+    },
+    "_dynamo/backends": {"_compile", "_dynamo", "_functorch", "_package"},
+    "compiler": {"_compile", "_dynamo", "_dynamo/backends", "utils/_pytree"},
+    # Files, memory, data
+    "storage": {"_package"},
+    "serialization": {"serialization/_format", "utils/serialization"},
+    "serialization/_format": {
+        *("ao/_quantized", "nested/_ops", "nn", "sparse/_ops", "storage"),
+        *("utils/serialization",),
+    },
+    "safetensors": set(),
+    "hub": {"_functions", "serialization"},
+    "multiprocessing": {"storage"},
+    "futures": set(),
+    "utils": {
+        *("_C/_runtime", "_ops", "amp", "autograd", "cuda", "hub", "nn", "nn/modules"),
+        *("nn/utils", "overrides", "profiler/_timeline", "random", "storage"),
+        *("utils/_cpp", "utils/_pytree"),
+    },
+    "utils/_cpp": {"pellucid_compiler"},
+    "utils/_pytree": set(),
+    "utils/data": {
+        *("_utils", "distributed", "multiprocessing", "random", "storage"),
+        *("utils/data/datapipes", "utils/data/datapipes/iter"),
+    },
+    "utils/data/_utils": {"utils/data"},
+    "utils/data/datapipes": {
+        *("utils/data", "utils/data/datapipes/iter", "utils/data/datapipes/map"),
+    },
+    "utils/data/datapipes/iter": {
+        *("utils/data", "utils/data/datapipes", "utils/data/datapipes/utils"),
+    },
+    "utils/data/datapipes/map": {"utils/data/datapipes", "utils/data/datapipes/utils"},
+    "utils/data/datapipes/utils": set(),
+    "utils/serialization": set(),
+    "utils/tensorboard": {"nn", "nn/modules", "utils", "utils/_pytree"},
+    # What a program does and what it costs
+    "explain": {
+        *("_compile", "_functions", "autograd", "devices", "memory"),
+        *("pellucid_compiler", "profiler/_timeline", "utils", "utils/_pytree", "viz"),
+    },
+    "viz": {"nn/modules", "overrides", "viz/training_report"},
+    "viz/training_report": {"nn", "nn/utils", "optim", "viz"},
+    "tour": {"explain", "profiler/_timeline"},
+    "profiler": {"_decomp", "_package", "pellucid_compiler", "profiler/_timeline"},
+    "profiler/_timeline": {"pellucid_compiler"},
+    "diagnose": {
+        *("_compile", "_dynamo", "diagnose/rules", "memory", "nn", "optim"),
+        *("pellucid_compiler", "profiler", "profiler/_timeline", "run"),
+        *("utils/_pytree", "viz"),
+    },
+    "diagnose/rules": {"diagnose", "profiler/_timeline"},
+    "memory": {"optim", "profiler/_timeline"},
+    "monitor": set(),
+    # Devices and settings
+    "accelerator": {"_package"},
+    "backends": {"_package"},
+    "cpu": {"amp", "memory"},
+    "cuda": {"_package"},
+    "cuda/amp": {"amp"},
+    "devices": {"_C/_runtime", "_package", "pellucid_compiler", "utils"},
+    "devices/check": {
+        *("_package", "accelerator", "autograd", "nn", "nn/utils", "optim", "random"),
+        *("serialization",),
+    },
+    "mps": {"_package"},
+    "mtia": {"_package"},
+    "xpu": {"_package"},
+    "__config__": {"version"},
+    "__future__": set(),
+    "version": set(),
+    "torch_version": set(),
+    # Declarations, and programs that import torch
+    "lang": {"pellucid_compiler"},
+    "run": {"alias"},
+    "alias": {"version"},
+    "alias/site/torch": {"alias"},
+    # Processes that work together
+    "distributed": {
+        *("autograd", "distributed/_group", "distributed/_launch"),
+        *("distributed/_stores", "distributed/elastic/multiprocessing/errors"),
+        *("distributed/launcher",),
+    },
+    "distributed/_composable": {"distributed/fsdp"},
+    "distributed/_group": {
+        *("distributed", "distributed/_stores", "distributed/_transport", "futures"),
+    },
+    "distributed/_launch": {
+        *("distributed", "distributed/_stores"),
+        *("distributed/elastic/multiprocessing/errors",),
+    },
+    "distributed/_stores": {"distributed"},
+    "distributed/_tensor": {"distributed", "distributed/tensor"},
+    "distributed/_transport": {"distributed/_stores"},
+    "distributed/algorithms": set(),
+    "distributed/algorithms/_checkpoint": {
+        *("autograd", "distributed/fsdp", "nn", "utils"),
+    },
+    "distributed/algorithms/ddp_comm_hooks": {"futures", "linalg"},
+    "distributed/algorithms/model_averaging": set(),
+    "distributed/autograd": {"distributed/rpc"},
+    "distributed/checkpoint": {
+        *("distributed/tensor", "nn", "optim", "serialization"),
+        *("serialization/_format",),
+    },
+    "distributed/elastic": set(),
+    "distributed/elastic/multiprocessing": {
+        *("distributed/elastic/multiprocessing/errors",),
+    },
+    "distributed/elastic/multiprocessing/errors": set(),
+    "distributed/fsdp": {
+        *("amp", "autograd", "distributed", "distributed/tensor", "nn", "nn/utils"),
+        *("utils/_pytree",),
+    },
+    "distributed/launcher": {"distributed/_launch"},
+    "distributed/nn": {"autograd", "distributed/nn/api"},
+    "distributed/nn/api": {"distributed/rpc", "futures", "nn"},
+    "distributed/optim": {"distributed/autograd", "distributed/rpc", "optim"},
+    "distributed/pipelining": {
+        *("_ops", "autograd", "export", "fx", "fx/experimental", "nn", "utils/_pytree"),
+    },
+    "distributed/rpc": {
+        *("autograd", "distributed", "distributed/_stores", "distributed/_transport"),
+        *("futures",),
+    },
+    "distributed/tensor": {
+        *("autograd", "distributed", "nn", "pellucid_compiler", "random"),
+        *("utils/_pytree",),
+    },
+    "distributed/tensor/experimental": {
+        *("autograd", "distributed", "distributed/tensor", "nn", "overrides"),
+    },
+    "distributed/tensor/parallel": {"distributed", "distributed/tensor", "nn"},
 }
 RULES = {"pellucid_compiler": ENGINE, "pellucid": API}
 # Uses that close a circle, each inside a function and inside one folder, with the
@@ -412,6 +374,7 @@ DELIBERATE = {
 }
 MOST_DELIBERATE = 9  # may only fall
 MOST_IN_A_CIRCLE = 3  # modules; may only fall
+MOST_FOLDERS_IN_A_CIRCLE = 29  # and top-level modules; may only fall
 
 
 def uses_of(package, used=used_modules):
@@ -465,6 +428,56 @@ def test_the_table_of_the_engine_says_the_same():
     assert stated == {name: uses - {name} for name, uses in tops.items()}
 
 
+STATED = re.compile(r"^May import: (nothing|[^.]+)\.\n\Z", re.MULTILINE)
+READMES = [
+    (package, readme.parent.relative_to(SOURCES / package).as_posix(), readme)
+    for package in RULES
+    for readme in sorted((SOURCES / package).rglob("README.md"))
+]
+# No folder of these has modules of its own that a rule is about.
+WITHOUT_RULES = {".", "include/pellucid/torch"}
+
+
+def stated_imports(text):
+    """The names of the last line of a README, ``May import``; None without it."""
+    stated = STATED.search(text)
+    if stated is None:
+        return None
+    listed = " ".join(stated[1].split())
+    names = set() if listed == "nothing" else set(listed.split(", "))
+    bare = {name.strip("`") for name in names if re.fullmatch("`[^`]+`", name)}
+    engine = {"pellucid_compiler"} if "the engine" in names else set()
+    assert len(bare) + len(engine) == len(names), stated[0]
+    return bare | engine
+
+
+def shortened(uses, stated):
+    """The folders of a rule, those below ``a`` as ``a/*`` where the README says so."""
+    short = [name.removesuffix("*") for name in stated if name.endswith("/*")]
+    return {next((f"{s}*" for s in short if use.startswith(s)), use) for use in uses}
+
+
+@pytest.mark.parametrize(
+    ("package", "folder", "readme"), READMES, ids=lambda value: str(value)[-40:]
+)
+def test_a_readme_says_what_its_folder_may_import(package, folder, readme):
+    stated = stated_imports(readme.read_text())
+    if folder in WITHOUT_RULES:
+        assert stated is None
+    else:
+        assert stated == shortened(RULES[package][folder], stated)
+
+
+def test_a_line_of_a_readme_is_read_whole():
+    text = "# a\n\nMay import: `b`, `nn/*`,\nthe engine.\n"
+    assert stated_imports(text) == {"b", "nn/*", "pellucid_compiler"}
+    uses = {"b", "nn/utils", "nn/modules", "nn"}
+    assert shortened(uses, {"b", "nn/*"}) == {"b", "nn/*", "nn"}
+    assert stated_imports("May import: `b`.\nMore.\n") is None
+    with pytest.raises(AssertionError):
+        stated_imports("May import: `b` and `c`.\n")
+
+
 @pytest.mark.parametrize("name", sorted(BASE))
 def test_what_everything_uses_uses_nothing_above(name):
     assert uses_of_rooms("pellucid")[name] <= BASE
@@ -496,6 +509,11 @@ def test_circles_are_few_and_small_and_each_is_in_one_folder():
     assert len(DELIBERATE) == MOST_DELIBERATE
     for group in found:
         assert len({tuple(module.split(".")[:2]) for module in group}) == 1, group
+
+
+def test_no_more_folders_use_each_other_in_a_circle():
+    groups = cycles({name: uses & API.keys() for name, uses in API.items()})
+    assert max(map(len, groups)) == MOST_FOLDERS_IN_A_CIRCLE
 
 
 SOURCE = """

@@ -72,7 +72,11 @@ def test_rows_name_folders_of_rows_above_them():
         above.add(folder)
 
 
-@pytest.mark.parametrize("folder", [f for f in MAY_INCLUDE if len(sources(f)) > 3])
+def needs_guide(folder):
+    return len(sources(folder)) > 3 or (RUNTIME / folder / "README.md").exists()
+
+
+@pytest.mark.parametrize("folder", [f for f in MAY_INCLUDE if needs_guide(f)])
 def test_folder_of_many_files_has_a_short_guide(folder):
     guide = RUNTIME / folder / "README.md"
     text = guide.read_text()

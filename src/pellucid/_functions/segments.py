@@ -1,4 +1,5 @@
-"""``segment_reduce`` by the name that libraries call.
+"""``segment_reduce`` by the name that libraries call. The declaration
+(``composites/segments.py``) has no alias, since PyTorch's op has one name only.
 
 Imported lazily.
 """

@@ -1,4 +1,5 @@
-"""Rarely used queries about tensors, which are not ops.
+"""Rarely used queries about tensors. ``torch.ops`` has ops of some of the names
+(``composites/queries.py``); these functions do not dispatch to them.
 
 Imported lazily.
 """

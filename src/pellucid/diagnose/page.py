@@ -9,12 +9,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pellucid._package.calls import offered
 from pellucid.diagnose.page_data import by_line, flame, memory, timeline
 from pellucid.profiler._timeline.log import Log
 from pellucid.viz import single_file
 
 if TYPE_CHECKING:
     from pellucid.diagnose.roofline import Roofline
+    from pellucid.profiler import profile
 
 _FOLDER = Path(__file__).parent
 _TITLE = "where the time went"
@@ -59,3 +61,13 @@ class Page:
     def save(self, path: str | Path) -> Path:
         """Writes the page; returns its path. ValueError unless it ends in .html."""
         return single_file.write_page(path, self.html())
+
+
+@offered.into("profiler._profile.profile")
+def export_html(self: profile, path: str) -> None:
+    """One page that needs no network: time by line of the program, flame, timeline
+    and memory. Lines need ``with_stack``, memory ``profile_memory``.
+
+    Example: ``p.export_html("run.html")``.
+    """
+    Page(self._recorded()).save(path)

@@ -9,8 +9,9 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from pellucid._package.lazy_exports import take_offers
 from pellucid.profiler._actions import (
     ProfilerAction,
     ProfilerActivity,
@@ -259,15 +260,9 @@ class profile:
         """
         self.events().export_stacks(path, metric)
 
-    def export_html(self, path: str) -> None:
-        """One page that needs no network: time by line of the program, flame, timeline
-        and memory. Lines need ``with_stack``, memory ``profile_memory``.
+    if TYPE_CHECKING:  # implemented in diagnose/page.py
 
-        Example: ``p.export_html("run.html")``.
-        """
-        from pellucid.diagnose.page import Page
-
-        Page(self._recorded()).save(path)
+        def export_html(self, path: str) -> None: ...
 
     def export_memory_timeline(self, path: str, device: str | None = None) -> None:
         """Write the bytes in use by what they are for, as they change: ``.json`` and
@@ -332,3 +327,6 @@ class profile:
             "toggle_collection_dynamic: a session records from start to stop; give a "
             "schedule, which leaves steps out"
         )
+
+
+take_offers("profiler._profile.profile", profile)

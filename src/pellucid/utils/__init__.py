@@ -1,9 +1,12 @@
-"""Utilities: hooks and data loading; the others are imported lazily."""
+"""Utilities: hooks; the others are imported lazily."""
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pellucid.utils import data, hooks
+from pellucid.utils import hooks
+
+if TYPE_CHECKING:
+    from pellucid.utils import data
 
 __all__ = ["data", "hooks", "swap_tensors"]
 
@@ -19,6 +22,6 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module("pellucid.utils.backend_registration"), name)
     if name == "swap_tensors":
         return import_module("pellucid.utils._swapping").swap_tensors
-    if name in ("benchmark", "checkpoint", "dlpack"):
+    if name in ("benchmark", "checkpoint", "data", "dlpack"):
         return import_module(f"pellucid.utils.{name}")
     raise AttributeError(f"module 'pellucid.utils' has no attribute {name!r}")
