@@ -32,12 +32,12 @@ class Parser : private SchemaReader {
   // "Tensor", "Dict(Tensor, Tensor)".
   std::string_view type_word() {
     skip();
-    const size_t start = position_;
+    const size_t start = position();
     if (word() == "Dict" && peek() == '(') {
-      while (!at_end() && peek() != ')') ++position_;
+      while (!at_end() && peek() != ')') take();
       expect(')');
     }
-    return text_.substr(start, position_ - start);
+    return since(start);
   }
 
   void parse_name() {
