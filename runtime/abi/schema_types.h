@@ -39,7 +39,7 @@ inline constexpr ArgTypeFacts kArgTypes[] = {
     {"Generator", false, false, ArgType::Object, ArgType::Object},
     {"", true, false, ArgType::Object, ArgType::Object},
 };
-inline constexpr std::string_view kObjectWords[] = {"complex", "Storage", "Stream", "QScheme", "SymBool", "Dimname", "NoneType", "Any", "AnyEnumType", "AnyClassType", "AnyListType", "AnyTupleType", "Capsule", "ConstQuantizerPtr", "DeviceIndex"};
+inline constexpr std::string_view kObjectWords[] = {"complex", "Storage", "Stream", "QScheme", "SymBool", "Dimname", "NoneType", "Any", "AnyEnumType", "AnyClassType", "AnyListType", "AnyTupleType", "Capsule", "ConstQuantizerPtr", "DeviceIndex", "Dict(Tensor, Tensor)"};
 
 // Names that schemas use as defaults, with PyTorch's numbers.
 struct NamedDefault {

@@ -35,14 +35,6 @@ NOT_DRAWN = {
     "set.source_Storage_storage_offset_out",
     *("set_.source_Storage", "set_.source_Storage_storage_offset"),
     "_sparse_mm_reduce_impl",  # takes CSR: surface/test_library_compatibility.py
-    *(  # parts of sparse tensors: sparse/test_copied_parts.py
-        f"{part}_copy{form}"
-        for part in (
-            *("ccol_indices", "col_indices", "crow_indices", "indices"),
-            *("row_indices", "values"),
-        )
-        for form in ("", ".out")
-    ),
 }
 # Ops whose results are values, or of a size that values tell.
 READ_VALUES = {

@@ -55,7 +55,7 @@ ARGUMENT_TYPES: Final = (
 OBJECT_WORDS: Final = (
     *("complex", "Storage", "Stream", "QScheme", "SymBool", "Dimname", "NoneType"),
     *("Any", "AnyEnumType", "AnyClassType", "AnyListType", "AnyTupleType", "Capsule"),
-    *("ConstQuantizerPtr", "DeviceIndex"),
+    *("ConstQuantizerPtr", "DeviceIndex", "Dict(Tensor, Tensor)"),
 )
 """The words of schemas whose type is ``Object``."""
 

@@ -94,48 +94,6 @@ def as_strided_scatter(x, src, size, stride, storage_offset):
     return result
 
 
-def _part_of_sparse(name):
-    return composite(
-        f"{name}(Tensor self) -> Tensor", out=True, method=False, tags="view_copy"
-    )
-
-
-@_part_of_sparse("indices_copy")
-def indices_copy(x):
-    """The places of a sparse COO tensor's values, copied."""
-    return x.indices().clone()
-
-
-@_part_of_sparse("values_copy")
-def values_copy(x):
-    """The values that a sparse tensor specifies, copied."""
-    return x.values().clone()
-
-
-@_part_of_sparse("crow_indices_copy")
-def crow_indices_copy(x):
-    """Where the rows of a CSR or BSR tensor begin, copied."""
-    return x.crow_indices().clone()
-
-
-@_part_of_sparse("col_indices_copy")
-def col_indices_copy(x):
-    """The columns of a CSR or BSR tensor's values, copied."""
-    return x.col_indices().clone()
-
-
-@_part_of_sparse("ccol_indices_copy")
-def ccol_indices_copy(x):
-    """Where the columns of a CSC or BSC tensor begin, copied."""
-    return x.ccol_indices().clone()
-
-
-@_part_of_sparse("row_indices_copy")
-def row_indices_copy(x):
-    """The rows of a CSC or BSC tensor's values, copied."""
-    return x.row_indices().clone()
-
-
 @composite(
     "split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
     method=False,
