@@ -31,7 +31,6 @@ class Parser : private SchemaReader {
 
   // "Tensor", "Dict(Tensor, Tensor)".
   std::string_view type_word() {
-    skip();
     const size_t start = position();
     if (word() == "Dict" && peek() == '(') {
       while (!at_end() && peek() != ')') take();
@@ -79,6 +78,8 @@ class Parser : private SchemaReader {
 
   ParsedType parse_type() {
     ParsedType result;
+    skip();
+    result.written_range.begin = here();
     const std::string_view base = type_word();
     if (base.empty()) fail("expected a type");
     result.text = base;

@@ -35,6 +35,15 @@ NOT_DRAWN = {
     "set.source_Storage_storage_offset_out",
     *("set_.source_Storage", "set_.source_Storage_storage_offset"),
     "_sparse_mm_reduce_impl",  # takes CSR: surface/test_library_compatibility.py
+    *("get_gradients", "record_stream"),  # of contexts and streams
+}
+# Ops of tensors that are stored as parts: sparse/test_ops_by_name.py and the like.
+_ROOMS = "sparse_tensors sparse_layouts quantized_tensors quantized_layers "
+_ROOMS += "fake_quantization nested_tensors"
+OF_PARTS = {
+    parse_schema(c.schema).name
+    for c in all_composites()
+    if c.body.__module__.rpartition(".")[2] in _ROOMS.split()
 }
 # Ops whose results are values, or of a size that values tell.
 READ_VALUES = {
