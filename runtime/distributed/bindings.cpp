@@ -1,7 +1,7 @@
 // The extension module `pellucid.distributed._distributed`: groups in shared memory, for pellucid/distributed.
 //
-// It shares no symbols with the runtime: tensors come as addresses, dtypes and reductions by number. Every call
-// that may wait gives the interpreter lock away.
+// It shares no symbols with the runtime: it receives tensors as addresses, dtypes and reductions as numbers. Every call
+// that may wait releases the interpreter lock.
 #include <unistd.h>
 
 #include <cstring>
@@ -43,7 +43,7 @@ class PythonObserver : public Observer {
     Py_DECREF(on_wait_);
   }
 
-  void waiting(double seconds, bool tells, const std::vector<int>& missing) override {
+  void waiting(double seconds, bool notifies, const std::vector<int>& missing) override {
     const PyGILState_STATE state = PyGILState_Ensure();
     bool is_well = PyErr_CheckSignals() == 0;
     if (seconds > kAskEvery && seconds_now() > asked_at_ + kAskEvery) {
@@ -51,7 +51,7 @@ class PythonObserver : public Observer {
       for (size_t k = 0; is_well && k < missing.size(); ++k)
         is_well = is_done(PyObject_CallFunction(on_wait_, "i", missing[k]));
     }
-    if (is_well && tells) is_well = is_done(PyObject_CallFunction(on_slow_, "dN", seconds, list_of(missing)));
+    if (is_well && notifies) is_well = is_done(PyObject_CallFunction(on_slow_, "dN", seconds, list_of(missing)));
     PyGILState_Release(state);
     if (!is_well) throw Failure{Cause::Interrupted, {}};
   }

@@ -47,11 +47,11 @@ struct Call {
   char* output = nullptr;
 };
 
-// Told while ranks are waited for; raises Failure{Interrupted} when the program is to stop. `tells`: once a wait, after
+// Notified while a rank waits for others; raises Failure{Interrupted} to stop the wait. `notifies`: once a wait, after
 // some seconds.
 struct Observer {
   virtual ~Observer() = default;
-  virtual void waiting(double seconds, bool tells, const std::vector<int>& missing) = 0;
+  virtual void waiting(double seconds, bool notifies, const std::vector<int>& missing) = 0;
 };
 
 class Group {

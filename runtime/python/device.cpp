@@ -1,4 +1,4 @@
-// device and Size.
+// The types device and Size.
 #include <cstring>
 #include <string>
 
@@ -14,7 +14,7 @@ struct DeviceObject {
 
 Device device_of(PyObject* object) { return reinterpret_cast<DeviceObject*>(object)->device; }
 
-// Without one, the index of a device alone means CUDA's.
+// Without a user backend, an index alone means a CUDA device.
 bool has_user_backend() { return device_type_name(DeviceType::PrivateUse) != "privateuseone"; }
 
 PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {

@@ -71,7 +71,8 @@ PyObject* find_own(PyObject* self, PyObject* name) {
   return dict ? PyDict_GetItemWithError(dict, name) : nullptr;
 }
 
-// Members first when the type has nothing of that name: the frequent case costs three lookups. Methods need two.
+// Looks up members first if the type has no attribute of that name: then the frequent case costs three lookups. Methods
+// need two.
 PyObject* get_attribute(PyObject* self, PyObject* name) {
   PyObject* of_type = _PyType_Lookup(Py_TYPE(self), name);
   if (!of_type) {

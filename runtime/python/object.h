@@ -121,7 +121,7 @@ auto acquire_or_sleep(Acquire acquire) {
   }
 }
 
-// Gives the interpreter lock to other threads for a scope.
+// Releases the interpreter lock for a scope.
 class ReleaseGil {
  public:
   ReleaseGil() : state_(PyEval_SaveThread()) {}

@@ -95,8 +95,8 @@ const PartHolder& object_parts() {
 
 struct PartCall::Known {
   std::vector<uint64_t> words;
-  std::vector<Object> specs;        // those that the words name
-  std::vector<WholeFacts> results;  // none of an op in place
+  std::vector<Object> specs;        // whose addresses are in the words
+  std::vector<WholeFacts> results;  // empty for an in-place op
   std::vector<Object> moves;        // of each part, or null; none where all stay
 };
 

@@ -1,11 +1,11 @@
 // Repeated calls of tensors that consist of parts (DTensor, nested and sparse tensors), without Python.
 //
-// A part is a tensor that an op runs on in place of the whole. When the Python that answers for the whole says that a
-// call ran on the parts as they are, or as they were moved (`_repeat_on_parts`), later calls with the same facts of the
-// parts run in the same way without asking it. Two sorts of tensors have parts, each a `PartHolder`: objects of a class with two slots, the
-// part and its spec, which says of what it is a part (DTensor: dispatch_protocol.cpp), and tensors of a kind, whose part
-// is their last component (kinds.cpp).
-// Under the interpreter lock. Read next: core/call_facts.h.
+// A part is a tensor on which an op runs in place of the whole tensor. When the Python code for the whole tensor
+// reports that a call ran on the parts, unchanged or moved (`_repeat_on_parts`), later calls with the same facts of the
+// parts run in the same way without calling it. Two sorts of tensors have parts, each with a `PartHolder`: objects of a
+// class with two slots, the part and its spec, which describes the whole tensor (DTensor: dispatch_protocol.cpp), and
+// tensors of a kind, whose part is their last component (kinds.cpp). Used under the interpreter lock. Read next:
+// core/call_facts.h.
 #pragma once
 
 #include <memory>

@@ -107,7 +107,7 @@ def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
 
 
 def record_stream(self: Tensor, stream: Any) -> None:
-    """What the op of this name does."""
+    """The body of the op ``record_stream``."""
     if self.device.type in ("cpu", "meta"):
         raise RuntimeError(
             "record_stream needs an accelerator's tensor; this one is on "

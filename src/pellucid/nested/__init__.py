@@ -31,7 +31,7 @@ __all__ = [
 def to_padded_tensor(
     input: Tensor, padding: float, output_size: Sequence[int] | None = None
 ) -> Tensor:
-    """A dense tensor of the examples, filled up with ``padding``.
+    """A dense tensor of the examples, padded with ``padding``.
 
     Example::
 

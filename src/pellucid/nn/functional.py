@@ -65,5 +65,5 @@ def __getattr__(name: str) -> _Any:
     return getattr(import_module(f"pellucid.{home}"), name)
 
 
-if TYPE_CHECKING:  # what the op table gives
+if TYPE_CHECKING:  # names from the op table
     from pellucid._C._op_types.nn_functional import *

@@ -130,7 +130,7 @@ class check_sparse_tensor_invariants:
 
     @staticmethod
     def is_enabled() -> bool:
-        """The present state."""
+        """Whether checks are enabled."""
         return invariants.is_checked()
 
     @staticmethod

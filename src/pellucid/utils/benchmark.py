@@ -291,7 +291,7 @@ def _dedented(text: str) -> str:
 
 @contextmanager
 def set_torch_threads(n: int) -> Iterator[None]:
-    """Sets the number of threads for the length of a ``with`` statement."""
+    """Sets the number of threads inside a ``with`` statement."""
     before = pellucid.get_num_threads()
     pellucid.set_num_threads(n)
     try:

@@ -11,11 +11,11 @@ from typing import Final, NamedTuple
 
 
 class Operator(NamedTuple):
-    """``symbol``: the C++ name; ``reflected``: an op that takes the operands the other
-    way round; ``slot`` and ``reflected_slot``: what ``__torch_function__`` receives
-    where that is not the op, because PyTorch has these operators in Python.
-    ``captured``: the function in Python that does ``number op tensor`` by the ops that
-    PyTorch's operator calls, where they are others: modes of capture see these.
+    """``symbol``: the C++ name; ``reflected``: an op with swapped operands; ``slot``
+    and ``reflected_slot``: the method that ``__torch_function__`` receives in place of
+    the op, because PyTorch has these operators in Python. ``captured``: the function in
+    Python that does ``number op tensor`` by the ops that PyTorch's operator calls,
+    where they are others: capturing modes see these ops.
     """
 
     symbol: str

@@ -78,10 +78,11 @@ def composite(
                     function of the namespace that it begins with
     ``also``, ``autocast``, ``backward``, ``backward_out``, ``core``,
     ``tags``        as in declare/decorators.py
-    ``core_as``     a body of ops of Core ATen, where the own one is an op seen as this
-    ``variadic``    the last list of tensors may come loose: ``block_diag(a, b)``
-    ``gives_view``  a result that is a view of what the body computed stays one, as of
-                    PyTorch's; else nobody sees that it is
+    ``core_as``     a body of Core ATen ops for modes, if the body calls other ops
+    ``variadic``    the last list of tensors may be given as separate arguments:
+                    ``block_diag(a, b)``
+    ``gives_view``  a result that is a view of a tensor that the body computed remains a
+                    view, as in PyTorch; otherwise it becomes a base
     ``takes_parts`` the body takes sparse, quantized and nested tensors as they are;
                     else it runs only where no rule of their kind computes the op
     ``seen``        dispatch modes see the op itself, not the ops that it calls

@@ -119,7 +119,9 @@ class _Sampler:
         return api._C._nn.hardtanh(place, 0.0, n - 1.0)
 
     def at(self, places, zero=0):
-        """The elements (N, C, ...) at whole places (N, ...); ``zero`` outside."""
+        """The elements (N, C, ...) at integer coordinates (N, ...); ``zero``
+        outside.
+        """
         inside = index = None
         for d, place in enumerate(places):
             n = self.sizes[d]

@@ -240,7 +240,7 @@ def from_file(filename, shared, size, *, dtype, **options):
 
 @composite("record_stream(Tensor(a!) self, Stream s) -> ()", function=False, seen=True)
 def record_stream(x, stream):
-    """Tells that ``stream`` uses the tensor's memory: freed, the memory is used again
-    when what the stream has then is done. RuntimeError for a tensor of the CPU.
+    """Records that ``stream`` uses the tensor's memory: after it is freed, the memory
+    is reused only when the stream's work is done. RuntimeError for a CPU tensor.
     """
     room("_tensor.memory_methods").record_stream(x, stream)

@@ -12,7 +12,7 @@ from pellucid_compiler.composites import composite, room
     takes_parts=True,
 )
 def to_padded_tensor(x, padding, output_size):
-    """A dense tensor of the examples, filled up with ``padding``.
+    """A dense tensor of the examples, padded with ``padding``.
 
     ``output_size``: its sizes, at least those of the largest example.
     NotImplementedError for a tensor that is not nested.

@@ -67,7 +67,7 @@ def quantize_per_tensor(x, scale, zero_point, dtype):
     """The float32 tensor as integers of one scale: ``round(x / scale + zero_point)``.
 
     ``dtype`` is ``qint8``, ``quint8`` or ``qint32``; ``scale`` and ``zero_point`` are
-    numbers or tensors of one element. Of a list of tensors they are vectors.
+    numbers or tensors of one element; vectors for a list of tensors.
 
     >>> torch.quantize_per_tensor(torch.tensor([0.5, 1.0]), 0.5, 2, torch.quint8)
     tensor([0.5000, 1.0000], size=(2,), dtype=torch.quint8,
@@ -83,8 +83,8 @@ def quantize_per_tensor(x, scale, zero_point, dtype):
     **_FUNCTION,
 )
 def quantize_per_tensor_dynamic(x, dtype, reduce_range):
-    """The float32 tensor as ``qint8`` or ``quint8``, its scale by its least and
-    greatest element; ``reduce_range`` leaves one bit unused.
+    """The float32 tensor as ``qint8`` or ``quint8``, with the scale from its
+    minimum and maximum; ``reduce_range`` leaves one bit unused.
     """
     return _construct().quantize_per_tensor_dynamic(x, dtype, reduce_range)
 
@@ -152,7 +152,7 @@ def dequantize_each_into(tensors, *, out):
 
 @composite("dequantize.self(Tensor self) -> Tensor", out=True, **_PUBLIC)
 def dequantize(x):
-    """The numbers that a quantized tensor represents, float32; of others ``float()``.
+    """The numbers that a quantized tensor represents, float32; ``float()`` for others.
 
     >>> torch.quantize_per_tensor(torch.ones(2), 0.5, 2, torch.quint8).dequantize()
     tensor([1., 1.])
@@ -174,13 +174,13 @@ def qscheme(x):
 
 @composite("q_scale(Tensor self) -> float", **_PUBLIC)
 def q_scale(x):
-    """The scale of a tensor of one."""
+    """The scale of a tensor with one scale."""
     return _methods().q_scale(x)
 
 
 @composite("q_zero_point(Tensor self) -> int", **_PUBLIC)
 def q_zero_point(x):
-    """The zero point of a tensor of one."""
+    """The zero point of a tensor with one scale."""
     return _methods().q_zero_point(x)
 
 
@@ -198,5 +198,5 @@ def q_per_channel_zero_points(x):
 
 @composite("q_per_channel_axis(Tensor self) -> int", **_PUBLIC)
 def q_per_channel_axis(x):
-    """The dim that the channels are of."""
+    """The dim of the channels."""
     return _methods().q_per_channel_axis(x)

@@ -162,9 +162,9 @@ _BLOCKS = "int[2] blocksize, int? dense_dim=None"
 
 @composite(f"to_sparse(Tensor self, {_LAYOUT}) -> Tensor", **_CALLER)
 def to_sparse(x, *, layout, blocksize, dense_dim):
-    """A sparse tensor of the elements that are not 0: COO unless ``layout`` says
-    otherwise; other layouts take ``blocksize`` and ``dense_dim``. A sparse tensor
-    changes its layout.
+    """A sparse tensor of the nonzero elements: COO unless ``layout`` says otherwise;
+    other layouts take ``blocksize`` and ``dense_dim``. A sparse tensor is converted to
+    the layout.
     """
     if x.layout is (layout or api.sparse_coo) and blocksize is None:
         return x
@@ -173,7 +173,7 @@ def to_sparse(x, *, layout, blocksize, dense_dim):
 
 @composite("to_sparse.sparse_dim(Tensor self, int sparse_dim) -> Tensor", **_CALLER)
 def to_sparse_dims(x, sparse_dim):
-    """A COO tensor of the elements that are not 0, with so many sparse dims."""
+    """A COO tensor of the nonzero elements, with so many sparse dims."""
     return x._to_sparse(sparse_dim)
 
 
@@ -241,7 +241,7 @@ _MASKED = "bool? masked_grad=None"
 )
 def to_dense(x, dtype, *, masked_grad):
     """A strided tensor of all elements. Gradients of a sparse tensor have its pattern;
-    ``masked_grad=False``, which asks for all elements of it, is not offered.
+    ``masked_grad=False``, for dense gradients, is not supported.
     """
     if x.layout in (api.strided, api.jagged):
         return x if dtype is None else x.to(dtype)

@@ -26,13 +26,13 @@ def written(out, found, name):
 
 @composite("sparse_dim(Tensor self) -> int", **_METHOD)
 def sparse_dim(x):
-    """The number of dims that indices are of; 0 if the tensor is strided."""
+    """The number of sparse dims; 0 if the tensor is strided."""
     return _methods().sparse_dim(x)
 
 
 @composite("dense_dim(Tensor self) -> int", **_METHOD)
 def dense_dim(x):
-    """The number of dims that each stored element has; all, if it is strided."""
+    """The number of dense dims; all if the tensor is strided."""
     return _methods().dense_dim(x)
 
 
@@ -50,7 +50,7 @@ def is_coalesced(x):
 
 @composite("_coalesced_(Tensor(a!) self, bool coalesced) -> Tensor(a!)", **_METHOD)
 def _coalesced_(x, coalesced):
-    """Says of a COO tensor whether its indices are sorted and distinct."""
+    """Marks a COO tensor's indices as sorted and distinct, or not."""
     return _methods().set_coalesced(x, coalesced)
 
 
@@ -78,7 +78,7 @@ def indices(x):
 
 @composite("_indices(Tensor(a) self) -> Tensor(a)", **_METHOD)
 def _indices(x):
-    """The indices of a COO tensor as they are stored: (sparse dims, elements)."""
+    """The stored indices of a COO tensor: (sparse dims, elements)."""
     return _methods().stored_indices(x)
 
 
@@ -92,7 +92,7 @@ def values(x):
 
 @composite("_values(Tensor(a) self) -> Tensor(a)", **_METHOD)
 def _values(x):
-    """The values of a COO tensor as they are stored, without history."""
+    """The stored values of a COO tensor, detached."""
     return _methods().stored_values(x)
 
 
@@ -122,37 +122,37 @@ def row_indices(x):
 
 @composite("indices_copy(Tensor self) -> Tensor", **_COPY)
 def indices_copy(x):
-    """``indices`` with memory of their own."""
+    """A copy of ``indices``."""
     return x.indices().clone()
 
 
 @composite("values_copy(Tensor self) -> Tensor", **_COPY)
 def values_copy(x):
-    """``values`` with memory of their own."""
+    """A copy of ``values``."""
     return x.values().clone()
 
 
 @composite("crow_indices_copy(Tensor self) -> Tensor", **_COPY)
 def crow_indices_copy(x):
-    """``crow_indices`` with memory of their own."""
+    """A copy of ``crow_indices``."""
     return x.crow_indices().clone()
 
 
 @composite("col_indices_copy(Tensor self) -> Tensor", **_COPY)
 def col_indices_copy(x):
-    """``col_indices`` with memory of their own."""
+    """A copy of ``col_indices``."""
     return x.col_indices().clone()
 
 
 @composite("ccol_indices_copy(Tensor self) -> Tensor", **_COPY)
 def ccol_indices_copy(x):
-    """``ccol_indices`` with memory of their own."""
+    """A copy of ``ccol_indices``."""
     return x.ccol_indices().clone()
 
 
 @composite("row_indices_copy(Tensor self) -> Tensor", **_COPY)
 def row_indices_copy(x):
-    """``row_indices`` with memory of their own."""
+    """A copy of ``row_indices``."""
     return x.row_indices().clone()
 
 
@@ -164,7 +164,7 @@ _OUT = "*, Tensor(a!) out) -> Tensor(a!)"
 
 @composite(f"sparse_resize_(Tensor(a!) self, {_SIZE}) -> Tensor(a!)", **_METHOD)
 def sparse_resize_(x, size, sparse_dim, dense_dim):
-    """Other sizes, which hold all elements, in place."""
+    """Resizes in place, to sizes that contain all elements."""
     return _methods().resized(x, size, sparse_dim, dense_dim, False)
 
 
@@ -185,7 +185,7 @@ def sparse_resize_into(x, size, sparse_dim, dense_dim, *, out):
     f"sparse_resize_and_clear_(Tensor(a!) self, {_SIZE}) -> Tensor(a!)", **_METHOD
 )
 def sparse_resize_and_clear_(x, size, sparse_dim, dense_dim):
-    """Other sizes and no elements, in place."""
+    """Resizes in place, and removes all elements."""
     return _methods().resized(x, size, sparse_dim, dense_dim, True)
 
 
@@ -206,7 +206,7 @@ def sparse_resize_and_clear_into(x, size, sparse_dim, dense_dim, *, out):
     "resize_as_sparse_(Tensor(a!) self, Tensor the_template) -> Tensor(a!)", **_SEEN
 )
 def resize_as_sparse_(x, the_template):
-    """The sizes and the sparse dims of another tensor, in place."""
+    """Resizes in place to the sizes and sparse dims of another tensor."""
     return _methods().resize_as(x, the_template)
 
 
@@ -253,7 +253,7 @@ _SUM = f"Tensor self, {_FACTORS}, *, Scalar beta=1, Scalar alpha=1"
 
 @composite(f"hspmm({_FACTORS}) -> Tensor", **_FUNCTION)
 def hspmm(mat1, mat2):
-    """The product with a dense matrix, as a hybrid tensor of its rows."""
+    """The product with a dense matrix, as a hybrid tensor of rows."""
     _methods().require_coo("hspmm", mat1)
     return mat1.mm(mat2).to_sparse(1)
 
@@ -273,7 +273,7 @@ def smm(x, mat2):
 
 @composite(f"sspaddmm({_SUM}) -> Tensor", takes_parts=True)
 def sspaddmm(x, mat1, mat2, *, beta, alpha):
-    """``beta * self + alpha * (mat1 @ mat2)``, sparse as ``self`` and ``mat1`` are."""
+    """``beta * self + alpha * (mat1 @ mat2)`` for sparse ``self`` and ``mat1``."""
     _methods().require_coo("sspaddmm", x)
     _methods().require_coo("sspaddmm", mat1)
     return beta * x + mat1.mm(mat2).to_sparse(2) * alpha

@@ -116,7 +116,7 @@ def connect(
     where: Callable[[], str],
     on_wait: Callable[[int], None],
 ) -> Transport:
-    """Shared memory where all ranks reach it, else sockets. ``on_wait`` is called with
+    """Shared memory if all ranks can map it, else sockets. ``on_wait`` is called with
     a rank that has not come for a while; what it raises ends the wait.
     """
     size = len(members)

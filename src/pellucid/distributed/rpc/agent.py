@@ -296,8 +296,9 @@ class Agent:
             peer.stop_reading()
 
     def _read_reply(self, peer: _Peer, seconds: float = 0.0) -> bool | None:
-        """Hands a reply to its receiver. False: the peer has ended, as all who wait
-        have heard; None: there is no reply within so many seconds (0: it waits).
+        """Delivers a reply to its receiver. False if the peer has ended, after failing
+        all waiting callers; None: there is no reply within so many seconds (0: it
+        waits).
         """
         try:
             message = peer.channel.receive(seconds)

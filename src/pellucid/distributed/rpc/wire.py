@@ -1,10 +1,10 @@
 """Messages between workers: a header, a value, and the memory of large storages.
 
 A value of plain types, such as a small tensor, is packed by the runtime, which takes a
-twentieth of the time of a pickle; all others are pickled. A storage from 16 KiB on is
-not a part of the pickle: it is written from where it is, and received into the memory
-that the new storage has. Between processes of a machine the receiver copies those from
-256 KiB on itself, if who sends them waits for that.
+twentieth of the time of a pickle; all others are pickled. Storages of at least 16 KiB
+are not part of the pickle: they are written from their memory and received directly
+into the memory of the new storage. Between processes of one machine the receiver itself
+copies storages of at least 256 KiB, if the sender waits for it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _pickling = threading.local()
 
 
 class Message(NamedTuple):
-    """A packed value, or a pickle and the memory of the storages beside it."""
+    """A packed value, or a pickle and the memory of separate storages."""
 
     data: bytes
     buffers: list[Any]
@@ -75,7 +75,7 @@ def set_recording_context(context: Any) -> None:
 
 
 class recording:
-    """Inside of the ``with`` block the thread is in another context, or in none."""
+    """A scope in which the thread is in another context, or in none."""
 
     __slots__ = ("_before", "_context")
 

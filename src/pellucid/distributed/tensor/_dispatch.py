@@ -160,7 +160,7 @@ class _Call:
         return values[:count], dict(zip(self._keywords, values[count:], strict=True))
 
     def steps(self, needs: Any) -> list[tuple[Step, ...]]:
-        """How its parts get to other placements."""
+        """The moves of its shards to other placements."""
         return [
             steps_between(spec.mesh, spec.shape, spec.placements, need)
             for spec, need in zip(self.specs, needs, strict=True)

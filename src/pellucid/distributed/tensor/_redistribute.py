@@ -116,7 +116,7 @@ def _opening(
     target: Sequence[Placement],
     mesh_dim: int,
 ) -> Iterator[Step]:
-    """Undoes what a mesh dim holds, or moves it at once where others do not mind."""
+    """Replicates along a mesh dim, or moves directly if other mesh dims allow."""
     now, want = have[mesh_dim], target[mesh_dim]
     line, whole = line_of(mesh, mesh_dim), Replicate()
     before = _num_elements(mesh, have, shape)

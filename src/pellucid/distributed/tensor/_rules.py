@@ -42,7 +42,7 @@ class Shared(NamedTuple):
     numbers: dict[str, int]
     results: tuple[tuple[tuple[Placement, ...], tuple[int, ...]], ...]
     kind: str
-    staged: StagedRule | None = None  # where values are combined inside of the op
+    staged: StagedRule | None = None  # if values are combined inside the op
     plans: tuple[Plan, ...] = ()
     graph: Any = None
 

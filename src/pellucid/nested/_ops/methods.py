@@ -49,7 +49,7 @@ def _nested_tensor_size(self: Tensor) -> Tensor:
 def to_padded(
     input: Tensor, padding: float, output_size: Sequence[int] | None = None
 ) -> Tensor:
-    """A dense tensor of the examples, filled up with ``padding``."""
+    """A dense tensor of the examples, padded with ``padding``."""
     if not is_nested(input):
         raise NotImplementedError(
             "Could not run 'aten::to_padded_tensor' with arguments from the 'CPU' "

@@ -33,7 +33,7 @@ _reduced: Callable[[Tensor, int], Tensor] = losses.reduced
 
 
 def named_reduction(size_average: bool | None, reduce: bool | None) -> str:
-    """The reduction's name by the deprecated flags."""
+    """The name of the reduction that the deprecated flags select."""
     import warnings
 
     if reduce is not None and not reduce:

@@ -24,7 +24,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> type[DistributedDataParallel]:
-    """What needs processes is imported when it is first used."""
+    """Imports ``DistributedDataParallel`` and its module at first use."""
     if name != "DistributedDataParallel":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from pellucid.nn.parallel.distributed import DistributedDataParallel as found

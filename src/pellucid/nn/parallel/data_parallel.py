@@ -14,7 +14,7 @@ __all__ = ["DataParallel", "data_parallel"]
 
 
 class DataParallel(Module):
-    """``module`` under the name that its parameters have with several devices.
+    """Wraps ``module``, so that parameters have the names they have on several devices.
 
     ``device_ids`` and ``output_device`` name GPUs (not available).
     """
@@ -32,7 +32,7 @@ class DataParallel(Module):
         self.output_device = output_device
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
-        """What ``module`` gives."""
+        """Calls ``module``."""
         return self.module(*inputs, **options)
 
 
