@@ -163,7 +163,7 @@ NOT_COMPARED = {
         *("sym_sqrt", "sym_sum"),
     },
     "of sparse tensors, which have no Meta form": {
-        *("hspmm", "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_coo_tensor"),
+        *("sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_coo_tensor"),
         *("sparse_compressed_tensor", "sparse_csc_tensor", "sparse_csr_tensor"),
     },
     "of nested tensors, which have no Meta form": {
@@ -172,12 +172,10 @@ NOT_COMPARED = {
     },
     "of quantized tensors: PyTorch has no Meta kernels of these": {
         *("_choose_qparams_per_tensor", "_empty_affine_quantized"),
-        *("_empty_per_channel_affine_quantized", "fake_quantize_per_channel_affine"),
-        *("_fake_quantize_learnable_per_channel_affine", "quantize_per_channel"),
-        *("_fake_quantize_learnable_per_tensor_affine", "quantize_per_tensor"),
+        "_empty_per_channel_affine_quantized",
+        "_fake_quantize_learnable_per_channel_affine",
+        "_fake_quantize_learnable_per_tensor_affine",
         *("_make_per_channel_quantized_tensor", "_make_per_tensor_quantized_tensor"),
-        *("fake_quantize_per_tensor_affine", "fused_moving_avg_obs_fake_quant"),
-        "quantize_per_tensor_dynamic",
     },
 }
 OTHERS = {name: reason for reason, names in NOT_COMPARED.items() for name in names}
