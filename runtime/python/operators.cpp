@@ -12,15 +12,15 @@ namespace {
 struct BinaryOperator {
   OverloadSet* set = nullptr;
   OverloadSet* reflected_set = nullptr;
-  OperatorRow row;
+  OperatorRow row{};
 };
-BinaryOperator binary_operators[NumBinary];
+constinit BinaryOperator binary_operators[NumBinary];
 
 struct UnaryOperator {
   OverloadSet* set = nullptr;
-  OperatorRow row;
+  OperatorRow row{};
 };
-UnaryOperator unary_operators[NumUnary];
+constinit UnaryOperator unary_operators[NumUnary];
 
 PyObject* call_captured(const char* name, PyObject* number, PyObject* tensor) {
   Object module = own(PyImport_ImportModule("pellucid._functions.captured_operators"));

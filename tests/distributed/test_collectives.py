@@ -215,7 +215,7 @@ def test_a_registered_backend_is_used():
     try:
         dist.all_reduce(torch.ones(1))
         assert Counting.calls == 1 and dist.get_backend() == "counting"
-        with pytest.raises(RuntimeError, match="does not offer barrier"):
+        with pytest.raises(RuntimeError, match="does not support barrier"):
             dist.barrier()
     finally:
         dist.destroy_process_group()

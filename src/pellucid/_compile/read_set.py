@@ -39,11 +39,12 @@ _PURE_METHODS: Final = (
     *(float, bool, complex, slice, range, types.MappingProxyType),
 )
 _PURE_MODULES: Final = frozenset({"math", "operator", "_operator", "cmath"})
-# The same for the runtime: they read only a word of the thread, which is compared.
+# The same for the runtime: they read only their arguments, or a word of the thread,
+# which is compared.
 _RUNTIME: Final = frozenset(
     (
         *("_timeline_is_on", "__enter__", "__exit__", "is_grad_enabled"),
-        *("_enter_region", "__instancecheck__"),
+        *("_enter_region", "__instancecheck__", "_reduction_number"),
     )
 )
 _CONTEXTS: Final = (

@@ -49,7 +49,8 @@ class Place:
         for a, b in zip(ours, known, strict=True):
             facts = f"{what}: shape and dtype"
             expect((tuple(a.shape), a.dtype), (tuple(b.shape), b.dtype), facts)
-            self._same_elements(a.detach().cpu(), b.detach().cpu(), what)
+            expect(a.layout, b.layout, f"{what}: layout")
+            self._same_elements(_dense(a), _dense(b), what)
 
     def _same_elements(self, a: Any, b: Any, what: str) -> None:
         if torch.equal(a, b):
@@ -67,6 +68,12 @@ class Place:
                 f"{what}: {int(wrong.sum())} of {b.numel()} elements differ; at {at} "
                 f"{a[at].item()} was found, the CPU gives {b[at].item()}"
             )
+
+
+def _dense(x: Any) -> Any:
+    """The elements on the CPU, of a sparse tensor those that it does not store, too."""
+    x = x.detach().cpu()
+    return x if x.layout == torch.strided else x.to_dense()
 
 
 def expect(found: Any, expected: Any, what: str) -> None:
