@@ -14,8 +14,8 @@ from pellucid.devices.check.samples import Given, Sample, mapped, sample, tensor
 SPACES = ("aten::", "pellucid::")
 # Of memory that nothing was written to, shapes and dtypes are compared.
 UNWRITTEN = ("empty", "new_empty", "resize")
-# What is not a function of tensors (it is about files, other devices and gradients), and
-# an op of parts that must fit each other, which it does not check.
+# What is not a function of tensors: it is about files, other devices and gradients. The
+# last one takes parts that must fit each other, and does not check that.
 NOT_CALLED = (
     *("from_file", "backward", "grad", "retain_grad", "cpu", "to", "is_pinned"),
     "_sparse_coo_tensor_with_dims_and_tensors",
