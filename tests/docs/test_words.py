@@ -3,6 +3,7 @@ lines, and name files that exist.
 """
 
 import ast
+import functools
 import io
 import re
 import tokenize
@@ -32,24 +33,32 @@ OF_USERS = {
 MADE_BY_THE_BUILD = {"offers.py", "pellucid_methods.h", "pellucid_functions.h"}
 
 
+def pattern_of(words):
+    """What finds any of the words, which are regular expressions."""
+    text = rf"(?<!there )\b(?:{'|'.join(words)})\b(?! longer)"
+    return re.compile(text, re.IGNORECASE)
+
+
 def rules():
-    """{pattern: what to write}, from the glossary's second table."""
+    """{word: what to write}, from the glossary's second table."""
     _, _, table = GLOSSARY.read_text().partition("## Words not to write")
     found = {}
     for line in re.findall(r"^\| (.+) \|$", table, re.MULTILINE)[1:]:
         bad, _, good = line.partition(" | ")
-        for word in bad.split(", "):
-            text = rf"(?<!there )\b{word}\b(?! longer)"
-            found[re.compile(text, re.IGNORECASE)] = good
+        found |= dict.fromkeys(bad.split(", "), good)
     return found
+
+
+def files_in(folder):
+    for path in sorted((ROOT / folder).rglob("*")):
+        if path.suffix in SUFFIXES and path not in (GLOSSARY, Path(__file__)):
+            yield path
 
 
 def files():
     yield from sorted(ROOT.glob("*.md"))
     for folder in FOLDERS:
-        for path in sorted((ROOT / folder).rglob("*")):
-            if path.suffix in SUFFIXES and path not in (GLOSSARY, Path(__file__)):
-                yield path
+        yield from files_in(folder)
 
 
 def prose_of_python(text):
@@ -57,15 +66,17 @@ def prose_of_python(text):
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string
+    lines = text.splitlines()
     for node in ast.walk(ast.parse(text)):
         body = getattr(node, "body", None)
         if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
             value = body[0].value
             if isinstance(value, ast.Constant) and isinstance(value.value, str):
-                lines = text.splitlines()[value.lineno - 1 : value.end_lineno]
-                yield from enumerate(lines, value.lineno)
+                docstring = lines[value.lineno - 1 : value.end_lineno]
+                yield from enumerate(docstring, value.lineno)
 
 
+@functools.cache
 def prose(path):
     text = path.read_text()
     if path.suffix == ".py":
@@ -91,36 +102,36 @@ def sentences(path):
 
 def test_the_glossary_has_rules():
     assert len(rules()) >= 20
-    assert any(pattern.search("where it lies") for pattern in rules())
+    assert pattern_of(rules()).search("where it lies")
+
+
+def broken_rules(folder, texts):
+    """What the texts of the folder's files should write instead."""
+    patterns = {pattern_of([word]): good for word, good in rules().items()}
+    # Few lines break a rule: one search for all of the words comes first.
+    any_word = pattern_of(rules())
+    return [
+        f"{path.relative_to(ROOT)}:{number}: {found[0]!r}: write {good}"
+        for path in files_in(folder)
+        for number, line in texts(path)
+        if any_word.search(line)
+        for pattern, good in patterns.items()
+        if (found := pattern.search(line))
+    ]
+
+
+def messages(path):
+    return ((n, line) for n, line in sentences(path) if " " in line.strip())
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_prose_uses_the_glossarys_words(folder):
-    patterns = rules()
-    wrong = [
-        f"{path.relative_to(ROOT)}:{number}: {found[0]!r}: write {good}"
-        for path in files()
-        if path.relative_to(ROOT).parts[0] == folder
-        for number, line in prose(path)
-        for pattern, good in patterns.items()
-        if (found := pattern.search(line))
-    ]
-    assert wrong == []
+    assert broken_rules(folder, prose) == []
 
 
 @pytest.mark.parametrize("folder", ["src", "runtime", "tools"])
 def test_messages_use_the_glossarys_words(folder):
-    patterns = rules()
-    wrong = [
-        f"{path.relative_to(ROOT)}:{number}: {found[0]!r}: write {good}"
-        for path in files()
-        if path.relative_to(ROOT).parts[0] == folder
-        for number, line in sentences(path)
-        if " " in line.strip()
-        for pattern, good in patterns.items()
-        if (found := pattern.search(line))
-    ]
-    assert wrong == []
+    assert broken_rules(folder, messages) == []
 
 
 def test_comments_name_files_that_exist():
