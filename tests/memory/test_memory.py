@@ -1,6 +1,8 @@
 """Peaks to the byte, holders, leaks, snapshots, refused allocations."""
 
+import gc
 import pickle
+from types import SimpleNamespace
 
 import pytest
 
@@ -205,3 +207,22 @@ def test_turns_of_a_loop_use_the_same_memory():
     for _ in range(5):
         turn()
     assert reserved() == before
+
+
+def test_the_search_for_holders_does_not_follow_its_own_records(monkeypatch):
+    w = torch.ones(4, requires_grad=True)
+    total = w.sum()
+    for _ in range(50):
+        total = total + (w * w).exp().sum()
+    count = 0
+
+    def referrers(target):
+        nonlocal count
+        count += 1
+        return gc.get_referrers(target)
+
+    fake = SimpleNamespace(get_referrers=referrers)
+    monkeypatch.setattr("pellucid.memory._names.gc", fake)
+    found = memory.holders(w)
+    assert any(name.startswith("total") for name in found)
+    assert count < 100  # each reads all objects; one for each record made 321

@@ -9,22 +9,27 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from pellucid._tensor import Tensor
 from pellucid.memory._names import running_frames
 
 
+class Saved(NamedTuple):
+    """A node that saved a storage, and the tensor whose graph has the node."""
+
+    node: Any
+    root: Tensor
+
+
 @dataclass
 class LiveStorage:
-    """``tensors``: Python's that share it; ``nodes``: those that saved it, each with
-    the tensor whose graph has it.
-    """
+    """``tensors``: Python's that share it; ``nodes``: those that saved it."""
 
     address: int
     nbytes: int
     tensors: list[Tensor] = field(default_factory=list)
-    nodes: list[tuple[Any, Tensor]] = field(default_factory=list)
+    nodes: list[Saved] = field(default_factory=list)
 
     @property
     def role(self) -> str:
@@ -89,7 +94,7 @@ def live_storages() -> dict[int, LiveStorage]:
             for saved in saved_by(node):
                 storage = note(saved)
                 if storage is not None:
-                    storage.nodes.append((node, tensor))
+                    storage.nodes.append(Saved(node, tensor))
     return found
 
 

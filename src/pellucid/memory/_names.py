@@ -70,7 +70,10 @@ def _in_objects(target: Any, depth: int) -> Iterator[str]:
 
 
 def _is_report(holder: Any) -> bool:
-    """Whether it is one of the objects that this package makes of live storages."""
+    """Whether it is one of the objects that this package makes of live storages.
+
+    There may be thousands of them, and finding what refers to one reads all objects.
+    """
     return type(holder).__module__.startswith("pellucid.memory")
 
 
