@@ -17,7 +17,7 @@ namespace pellucid::distributed {
 namespace {
 
 constexpr size_t kBufferBytes = 1 << 16;
-// An answer to a short call arrives within so many yields, and a thread that sleeps is woken later.
+// Yields before sleeping: an answer to a short call arrives sooner than a sleeping thread wakes.
 constexpr int kYields = 16;
 
 [[noreturn]] void fail(int code) { throw std::system_error(code, std::generic_category(), "the connection"); }

@@ -53,7 +53,12 @@ void deallocate(PyObject* self) {
   Py_DECREF(type);
 }
 
-// Memory that others fill or read meanwhile.
+struct Release {
+  void operator()(PyObject* object) const { Py_DECREF(object); }
+};
+using Owned = std::unique_ptr<PyObject, Release>;
+
+// Memory of another object, which keeps its size as long as this holds it.
 class Buffer {
  public:
   Buffer() = default;
@@ -111,7 +116,7 @@ PyObject* send(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
   });
 }
 
-// Waits for so many bytes. False: not within so many seconds (0: never), or an exception is set.
+// Waits until `nbytes` have arrived. False: a timeout (0: there is none), or an exception is set.
 bool wait_for(Connection& connection, size_t nbytes, double seconds) {
   using Clock = std::chrono::steady_clock;
   if (connection.has_arrived(nbytes)) return true;
@@ -133,16 +138,11 @@ PyObject* take_bytes(Connection& connection, uint64_t nbytes) {
     if (!wait_for(connection, nbytes, 0)) return nullptr;
     return PyBytes_FromStringAndSize(connection.take(nbytes), static_cast<Py_ssize_t>(nbytes));
   }
-  PyObject* bytes = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(nbytes));
+  Owned bytes(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(nbytes)));
   if (!bytes) return nullptr;
-  try {
-    const WithoutLock unlocked;
-    connection.read_into(PyBytes_AS_STRING(bytes), nbytes);
-  } catch (...) {
-    Py_DECREF(bytes);
-    throw;
-  }
-  return bytes;
+  const WithoutLock unlocked;
+  connection.read_into(PyBytes_AS_STRING(bytes.get()), nbytes);
+  return bytes.release();
 }
 
 PyObject* take_numbers(Connection& connection, uint64_t count) {
@@ -168,13 +168,11 @@ PyObject* receive(PyObject* self, PyObject* seconds) {
       PyErr_SetString(PyExc_ConnectionError, "this is not a message of RPC");
       return nullptr;
     }
-    PyObject* lengths = take_numbers(connection, header.num_buffers);
-    PyObject* addresses = lengths ? take_numbers(connection, header.num_addresses) : nullptr;
-    PyObject* data = addresses ? take_bytes(connection, header.num_bytes) : nullptr;
-    if (data) return Py_BuildValue("KKNNN", header.kind, header.number, data, lengths, addresses);
-    Py_XDECREF(lengths);
-    Py_XDECREF(addresses);
-    return nullptr;
+    const Owned lengths(take_numbers(connection, header.num_buffers));
+    const Owned addresses(lengths ? take_numbers(connection, header.num_addresses) : nullptr);
+    const Owned data(addresses ? take_bytes(connection, header.num_bytes) : nullptr);
+    if (!data) return nullptr;
+    return Py_BuildValue("KKOOO", header.kind, header.number, data.get(), lengths.get(), addresses.get());
   });
 }
 
@@ -212,8 +210,8 @@ PyObject* shut_down(PyObject* self, PyObject*) {
 
 PyMethodDef methods[] = {
     {"send", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(send)), METH_FASTCALL, "Sends a message."},
-    {"receive", receive, METH_O, "The next message; None: not within so many seconds (0: it waits)."},
-    {"read", read, METH_O, "So many bytes."},
+    {"receive", receive, METH_O, "The next message; None after a timeout in seconds (0: waits without one)."},
+    {"read", read, METH_O, "Reads a number of bytes."},
     {"read_into", read_into, METH_O, "Fills a buffer."},
     {"write", write, METH_O, "Sends bytes."},
     {"has_more", has_more, METH_NOARGS, "Whether the next message has begun to arrive."},

@@ -17,7 +17,6 @@ _OBSERVED = (
     "float averaging_const, int quant_min, int quant_max, int ch_axis, "
     "bool per_row_fake_quant=False, bool symmetric_quant=False"
 )
-_NAMES = ("fake_quantize_per_tensor_affine", "fake_quantize_per_channel_affine")
 
 
 def _fake():
@@ -25,10 +24,10 @@ def _fake():
 
 
 @composite(
-    f"{_NAMES[0]}_cachemask(Tensor self, float scale, int zero_point, {_BOUNDS}) -> "
-    f"{_RESULTS}",
-    out=f"{_NAMES[0]}_cachemask.out(Tensor self, float scale, int zero_point, "
-    f"{_BOUNDS}, {_OUT}",
+    "fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, "
+    f"int zero_point, {_BOUNDS}) -> {_RESULTS}",
+    out="fake_quantize_per_tensor_affine_cachemask.out(Tensor self, float scale, "
+    f"int zero_point, {_BOUNDS}, {_OUT}",
     **_SEEN,
 )
 def fake_quantize_per_tensor_affine_cachemask(
@@ -57,10 +56,10 @@ def _by_tensors(x, scale, zero_point, fake_quant_enabled, quant_min, quant_max):
 
 
 @composite(
-    f"{_NAMES[1]}_cachemask(Tensor self, Tensor scale, Tensor zero_point, int axis, "
-    f"{_BOUNDS}) -> {_RESULTS}",
-    out=f"{_NAMES[1]}_cachemask.out(Tensor self, Tensor scale, Tensor zero_point, "
-    f"int axis, {_BOUNDS}, {_OUT}",
+    "fake_quantize_per_channel_affine_cachemask(Tensor self, Tensor scale, "
+    f"Tensor zero_point, int axis, {_BOUNDS}) -> {_RESULTS}",
+    out="fake_quantize_per_channel_affine_cachemask.out(Tensor self, Tensor scale, "
+    f"Tensor zero_point, int axis, {_BOUNDS}, {_OUT}",
     **_SEEN,
 )
 def fake_quantize_per_channel_affine_cachemask(
@@ -73,8 +72,8 @@ def fake_quantize_per_channel_affine_cachemask(
 
 
 @composite(
-    f"{_NAMES[0]}.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, "
-    f"{_BOUNDS}) -> Tensor",
+    "fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor scale, "
+    f"Tensor zero_point, {_BOUNDS}) -> Tensor",
     **_CALLER,
 )
 def fake_quantize_by_tensors(x, scale, zero_point, quant_min, quant_max):
@@ -87,7 +86,8 @@ def fake_quantize_by_tensors(x, scale, zero_point, quant_min, quant_max):
 
 
 @composite(
-    f"{_NAMES[0]}(Tensor self, float scale, int zero_point, {_BOUNDS}) -> Tensor",
+    "fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, "
+    f"{_BOUNDS}) -> Tensor",
     **_CALLER,
 )
 def fake_quantize_per_tensor_affine(x, scale, zero_point, quant_min, quant_max):
@@ -105,8 +105,8 @@ def fake_quantize_per_tensor_affine(x, scale, zero_point, quant_min, quant_max):
 
 
 @composite(
-    f"{_NAMES[1]}(Tensor self, Tensor scale, Tensor zero_point, int axis, {_BOUNDS}) "
-    "-> Tensor",
+    "fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, "
+    f"int axis, {_BOUNDS}) -> Tensor",
     **_CALLER,
 )
 def fake_quantize_per_channel_affine(x, scale, zero_point, axis, quant_min, quant_max):
@@ -116,12 +116,14 @@ def fake_quantize_per_channel_affine(x, scale, zero_point, axis, quant_min, quan
 
 
 @composite(
-    f"{_NAMES[0]}_cachemask_backward(Tensor grad, Tensor mask) -> Tensor",
+    "fake_quantize_per_tensor_affine_cachemask_backward(Tensor grad, Tensor mask) "
+    "-> Tensor",
     method=False,
     function=False,
 )
 @composite(
-    f"{_NAMES[1]}_cachemask_backward(Tensor grad, Tensor mask) -> Tensor",
+    "fake_quantize_per_channel_affine_cachemask_backward(Tensor grad, Tensor mask) "
+    "-> Tensor",
     method=False,
     function=False,
 )

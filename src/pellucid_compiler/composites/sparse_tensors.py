@@ -1,4 +1,4 @@
-"""Sparse tensors: what they say of themselves, their parts, other sizes, products.
+"""Sparse tensors: queries, indices and values, resizing, products.
 
 What is computed is in ``pellucid/sparse/_ops``. Read next: sparse_layouts.py.
 """
@@ -21,7 +21,7 @@ def written(out, found, name):
     return room("sparse._ops.writes").write(out, found, name)
 
 
-# ------------------------------------------------------------------ what they are
+# ------------------------------------------------------------------ queries
 
 
 @composite("sparse_dim(Tensor self) -> int", **_METHOD)
@@ -67,7 +67,7 @@ def _coalesce(x):
     return _methods().coalesce(x)
 
 
-# ------------------------------------------------------------------ parts
+# ------------------------------------------------------------------ indices and values
 
 
 @composite("indices(Tensor(a) self) -> Tensor(a)", **_METHOD)
@@ -156,7 +156,7 @@ def row_indices_copy(x):
     return x.row_indices().clone()
 
 
-# ------------------------------------------------------------------ other sizes
+# ------------------------------------------------------------------ resizing
 
 _SIZE = "int[] size, int sparse_dim, int dense_dim"
 _OUT = "*, Tensor(a!) out) -> Tensor(a!)"
