@@ -77,16 +77,19 @@ def test_modes_see_the_op(name, call):
 def test_parts_are_copied():
     for tensor, names in (
         (COO, ("indices", "values")),
-        (CSR, ("crow_indices", "col_indices")),
-        (CSC, ("ccol_indices", "row_indices")),
+        (CSR, ("crow_indices", "col_indices", "values")),
+        (CSC, ("ccol_indices", "row_indices", "values")),
     ):
         for name in names:
             part = getattr(tensor, name)()
-            made = getattr(torch, f"{name}_copy")(tensor)
+            function, op = getattr(torch, f"{name}_copy"), getattr(aten, f"{name}_copy")
+            made = function(tensor)
             assert torch.equal(made, part) and made.data_ptr() != part.data_ptr()
-            out = torch.empty(0, dtype=part.dtype)
-            getattr(aten, f"{name}_copy").out(tensor, out=out)
-            assert torch.equal(out, part)
+            for write in (function, op.out):
+                out = torch.empty(0, dtype=part.dtype)
+                assert write(tensor, out=out) is out and torch.equal(out, part)
+            with pytest.raises(RuntimeError, match="layout but got Strided"):
+                function(torch.ones(2, 2))
 
 
 def test_constructors_by_name():
