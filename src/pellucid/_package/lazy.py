@@ -159,6 +159,9 @@ class LazyValue:
 
     # What it replaces may be a class.
 
+    def __getitem__(self, item: Any) -> Any:
+        return self.__wrapped__[item]
+
     def __or__(self, other: Any) -> Any:
         return self.__wrapped__ | other
 

@@ -16,6 +16,7 @@ import pellucid as torch
 from pellucid import Tensor
 from pellucid._C import _nn_functional
 from pellucid._package.calls.overridable import make_overridable
+from pellucid._package.lazy import put_values
 from pellucid.nn import grad as grad  # PyTorch's module has this name too
 from pellucid.nn._functional.activation import *
 from pellucid.nn._functional.attention import *
@@ -46,24 +47,23 @@ def assert_int_or_pair(arg: _Any, arg_name: str, message: str) -> None:
         raise AssertionError(message.format(arg_name))
 
 
-def __getattr__(name: str) -> _Any:
-    """Names of modules above that PyTorch shows here, imported at first use."""
-    home = {
-        "BroadcastingList1": "jit.annotations",
-        "BroadcastingList2": "jit.annotations",
-        "BroadcastingList3": "jit.annotations",
+# Names of modules above that PyTorch's module has too.
+put_values(
+    globals(),
+    {
+        **dict.fromkeys(
+            ("BroadcastingList1", "BroadcastingList2", "BroadcastingList3"),
+            "jit.annotations",
+        ),
         "boolean_dispatch": "_jit_internal",
         "handle_torch_function": "overrides",
         "has_torch_function": "overrides",
         "has_torch_function_unary": "overrides",
         "has_torch_function_variadic": "overrides",
-    }.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"pellucid.{home}"), name)
-
+    },
+    overridable=False,
+)
+del put_values
 
 if TYPE_CHECKING:  # names from the op table
     from pellucid._C._op_types.nn_functional import *
