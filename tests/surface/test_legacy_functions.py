@@ -68,7 +68,10 @@ def test_sizes_that_are_out_of_range_are_refused():
 
 def test_functional_shows_what_libraries_import_from_it():
     functional = torch.nn.functional
+    assert functional.has_torch_function == torch.overrides.has_torch_function
+    assert not functional.has_torch_function((torch.ones(1),))  # imported by its use
     assert functional.has_torch_function is torch.overrides.has_torch_function
+    assert functional.BroadcastingList2[int] == list[int]
     assert functional.GRID_SAMPLE_PADDING_MODES["border"] == 1
     functional.assert_int_or_pair([1, 2], "size", "{} is a pair")
     with pytest.raises(AssertionError, match="size is a pair"):
