@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <span>
 
 #include "core/tensor.h"
@@ -26,16 +27,25 @@ class FactWriter {
     words_[count_++] = static_cast<uint64_t>(tag) | dtype << 8 | ndim << 16 | length << 32;
   }
   void add_tensor(const TensorImpl* tensor) {
-    if (!tensor || !has_room(1 + 2 * tensor->ndim)) return head(Tag::None, 0);
+    if (!tensor) return head(Tag::None, 0);
+    if (!has_room(1 + 2 * tensor->ndim)) return head(Tag::Object, 0);
     head(Tag::Tensor, 0, static_cast<uint64_t>(tensor->dtype), tensor->ndim);
     for (const int64_t size : tensor->shape()) words_[count_++] = static_cast<uint64_t>(size);
     for (const int64_t stride : tensor->stride()) words_[count_++] = static_cast<uint64_t>(stride);
   }
   void add_integers(const Value& value) {
-    if (!has_room(1 + value.length)) return head(Tag::None, 0);
+    if (!has_room(1 + value.length)) return head(Tag::Object, 0);
     head(value.tag, value.length);
     for (uint32_t k = 0; k < value.length; ++k)
       words_[count_++] = static_cast<uint64_t>(value.integers[value.broadcast_list ? 0 : k]);
+  }
+  void add_text(const Value& value) {
+    const size_t count = (value.length + sizeof(uint64_t) - 1) / sizeof(uint64_t);
+    if (!has_room(1 + count)) return head(Tag::Object, 0);
+    head(Tag::String, value.length);
+    if (count) words_[count_ + count - 1] = 0;  // the bytes after the text
+    std::memcpy(words_ + count_, value.string, value.length);
+    count_ += count;
   }
   void add(const Value& value) {
     if (!has_room(2)) return;
@@ -53,6 +63,7 @@ class FactWriter {
         return;
       case Tag::IntList:
       case Tag::BoolList: return add_integers(value);
+      case Tag::String: return add_text(value);
       case Tag::TensorList:
       case Tag::OptionalTensorList:
         head(value.tag, value.length);

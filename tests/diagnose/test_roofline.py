@@ -53,6 +53,16 @@ def test_a_map_over_much_memory_is_bound_by_its_bytes():
     assert bound_of(item, GIVEN)[1] == "calls"
 
 
+def test_an_op_that_takes_a_text_has_a_cost():
+    x = torch.ones(64, 64)
+    plain, curved = (
+        recorded(lambda form=form: F.gelu(x, approximate=form))[0].run
+        for form in ("none", "tanh")
+    )
+    assert plain.bytes_read == curved.bytes_read == x.nbytes
+    assert 0 < plain.flops != curved.flops > 0
+
+
 def test_winograds_filtering_saves_operations_as_run():
     image, weight = torch.randn(8, 32, 28, 28), torch.randn(32, 32, 3, 3)
     (item,) = recorded(lambda: F.conv2d(image, weight, padding=1))

@@ -126,6 +126,17 @@ def test_lists_of_tensors_are_recorded():
     assert [tensor.shape for tensor in tensors] == [(2,), (3,)] and dim == 0
 
 
+@pytest.mark.parametrize("text", ["", "none", "a text of more than eight bytes", "é"])
+def test_strings_are_recorded(text):
+    with torch.library._scoped_library("recorded", "FRAGMENT") as library:
+        library.define("spoken(Tensor x, str text, int after) -> Tensor")
+        library.impl("spoken", lambda x, text, after: x + 1, "CPU")
+        x = torch.ones(2)
+        log = recorded(lambda: torch.ops.recorded.spoken(x, text, 3), Watch.FACTS)
+    call = next(event for event in log.events if event.name == "recorded::spoken")
+    assert call.arguments[1:] == [text, 3]
+
+
 def test_lines_are_those_outside_of_the_package():
     layer = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
     x = torch.ones(2, 4)

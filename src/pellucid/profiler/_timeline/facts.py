@@ -17,7 +17,8 @@ class TensorFacts(NamedTuple):
     strides: tuple[int, ...]
 
 
-# In the place of an argument that is not recorded: a text, a generator, a device.
+# In the place of an argument that is not recorded: a generator, a device, an object,
+# and what is too long.
 UNRECORDED = object()
 # The tags of `runtime/core/value.h`.
 _TAGS = _C._timeline_tags()
@@ -30,7 +31,7 @@ def _signed(word: int) -> int:
 
 
 def read_facts(words: Sequence[int]) -> list[Any]:
-    """One entry for each argument: `TensorFacts`, a number, a list of either,
+    """One entry for each argument: `TensorFacts`, a number, a list of either, a string,
     None for what is absent, or `UNRECORDED`.
     """
     values: list[Any] = []
@@ -60,6 +61,10 @@ def _read(words: Sequence[int], place: int) -> tuple[Any, int]:
     if tag in _INTEGERS:
         end = place + length
         return [_signed(word) for word in words[place:end]], end
+    if tag == "String":
+        end = place + (length + 7) // 8
+        text = b"".join(word.to_bytes(8, "little") for word in words[place:end])
+        return text[:length].decode(errors="replace"), end
     if not length:
         return None if tag == "None" else UNRECORDED, place
     word = words[place]
