@@ -31,8 +31,7 @@ def gather(x, dim, index, sparse_grad):
     """``x`` at ``index`` along ``dim``: ``out[i, j] = x[index[i, j], j]`` for dim 0."""
     dim = wrap_dim(dim, x.rank)
     require_index("gather", x, dim, index, x)
-    if x.rank == 0:
-        return tabulate(index.shape, lambda *p: x[()])
+    x = as_vector(x)
     if index.rank == 0:
         return tabulate([], lambda: x[index[()]])
     if index.rank != x.rank:
@@ -50,23 +49,11 @@ def scatter_add(x, dim, index, src):
     """``x`` with ``src`` added at ``index`` along ``dim``, in the order of the
     index.
     """
-    dim = wrap_dim(dim, x.rank)
     require(
         x.dtype == src.dtype,
         f"scatter_add: self is {x.dtype} and src {src.dtype}; convert one of them",
     )
-    if require_index("scatter_add", x, dim, index, src):
-        return tabulate(x.shape, lambda *p: x[p])
-    if x.rank == 0:
-        return tabulate([], lambda: x[()] + src[[const(0)] * src.rank])
-
-    def point(*p):
-        source = src[p[: src.rank]] if src.rank else src[()]
-        return [*p[:dim], cast(index[p], "int64"), *p[dim + 1 :]], source
-
-    if index.rank != x.rank:
-        return tabulate(x.shape, lambda *p: x[p])
-    return scatter(x.shape, index.shape, point, into=x)
+    return stored("scatter_add", x, dim, index, src, "sum")
 
 
 def require_index(name, x, dim, index, other):
@@ -82,19 +69,46 @@ def require_index(name, x, dim, index, other):
         f"{name}: the index has rank {index.rank}, the tensors {x.rank} and "
         f"{other.rank}; they must be equal",
     )
-    if not x.rank or not index.rank:
-        return False
-    for d in range(index.rank):
-        limits = [(x, d != dim), (other, other is not x and other.rank == index.rank)]
-        for tensor, limited in limits:
-            if limited:
+    sizes, *limits = ([*t.shape] or [const(1)] for t in (index, x, other))
+    for d, n in enumerate(sizes):
+        for limit, is_limited in zip(limits, (d != dim, other is not x), strict=True):
+            if is_limited:
                 require(
-                    index.shape[d] <= tensor.shape[d],
+                    n <= limit[d],
                     f"{name}: in dim {d} the index has size {{}}, more than {{}}",
-                    index.shape[d],
-                    tensor.shape[d],
+                    *(n, limit[d]),
                 )
     return False
+
+
+def as_vector(x):
+    """A scalar as a vector of one element, which an index selects."""
+    return x if x.rank else tabulate([1], lambda i: x[()])
+
+
+def stored(name, x, dim, index, src, combine, limits=None):
+    """``src``, a tensor or number, combined into ``x`` at ``index`` along ``dim``.
+
+    ``limits`` is a tensor whose sizes, like those of ``x``, bound the sizes of the
+    index.
+    """
+    dim = wrap_dim(dim, x.rank)
+    is_number = not hasattr(src, "rank")
+    if limits is None:
+        limits = x if is_number else src
+    if require_index(name, x, dim, index, limits):
+        return tabulate(x.shape, lambda *p: x[p])
+
+    def value(p):
+        return cast(src, x.dtype) if is_number else src[p[: src.rank]]
+
+    def point(*p):
+        place = cast(index[p], "int64")
+        return [*p[:dim], place, *p[dim + 1 :]], value(p or [0])
+
+    into = as_vector(x)
+    out = scatter(into.shape, index.shape, point, combine, into)
+    return out if x.rank else tabulate([], lambda: out[0])
 
 
 def _is_empty(index):

@@ -1,7 +1,7 @@
 """Stores at computed indices along a dim: scatter, scatter_reduce."""
 
 from pellucid_compiler.catalogue.dim_indexing import require_source, vector_of_indices
-from pellucid_compiler.catalogue.indexing import gather, require_index
+from pellucid_compiler.catalogue.indexing import gather, stored
 from pellucid_compiler.declare import (
     cast,
     const,
@@ -9,7 +9,6 @@ from pellucid_compiler.declare import (
     map_elements,
     require,
     require_fits,
-    scatter,
     tabulate,
     to,
     unsqueeze,
@@ -220,43 +219,3 @@ def _require_dtype(name, x, src):
         x.dtype == src.dtype,
         f"{name}: self is {x.dtype} and src {src.dtype}; convert one of them",
     )
-
-
-def stored(name, x, dim, index, src, combine, limits=None):
-    """``src``, a tensor or number, combined into ``x`` at ``index`` along ``dim``.
-
-    ``limits`` is a tensor whose sizes, like those of ``x``, bound the sizes of the
-    index.
-    """
-    dim = wrap_dim(dim, x.rank)
-    is_number = not hasattr(src, "rank")
-    if limits is None:
-        limits = x if is_number else src
-    if require_index(name, x, dim, index, limits):
-        return tabulate(x.shape, lambda *p: x[p])
-
-    def value(p):
-        return cast(src, x.dtype) if is_number else src[p[: src.rank]]
-
-    def point(*p):
-        place = cast(index[p], "int64")
-        return [*p[:dim], place, *p[dim + 1 :]][: x.rank], value(p)
-
-    if x.rank == 0:
-        return _stored_in_scalar(x, index, value, combine)
-    if index.rank == 0:
-        return scatter(
-            x.shape, [], lambda: ([cast(index[()], "int64")], value([0])), combine, x
-        )
-    return scatter(x.shape, index.shape, point, combine, into=x)
-
-
-def _stored_in_scalar(x, index, value, combine):
-    wide = tabulate([1], lambda i: x[()])
-    extents = index.shape
-
-    def point(*p):
-        return [cast(index[p], "int64")], value(p or [0])
-
-    out = scatter([1], extents, point, combine, into=wide)
-    return tabulate([], lambda: out[0])

@@ -200,12 +200,28 @@ def zeta(s, q):
     return library("zeta", *_together(s, q))[0]
 
 
-def _zeta_tangents(s, q, y, ds, dq):
-    if ds is not None:
-        raise NotImplementedError(
-            "zeta has no derivative in its first argument: detach it"
+def _without_formula(name, like):
+    """The partial derivative that no formula gives: computing it raises, so that the
+    op can be recorded for its other argument, as in PyTorch.
+    """
+
+    def element(*p):
+        require(
+            like[p] < like[p],
+            f"the derivative for '{name}' is not implemented.",
+            error=NotImplementedError,
         )
-    return (dq * -s * library("zeta", s + 1, q)[0],)
+        return cast(0.0, like.dtype)
+
+    return tabulate(like.shape, element)
+
+
+def _zeta_tangents(s, q, y, ds, dq):
+    found = None if dq is None else dq * -s * library("zeta", s + 1, q)[0]
+    if ds is not None:
+        term = ds * _without_formula("zeta", s)
+        found = term if found is None else found + term
+    return (found,)
 
 
 ROUTINES["zeta"] = Routine(
@@ -265,11 +281,13 @@ def _declare_incomplete_gamma(name, alias, sign, text):
     incomplete.__doc__ = text
 
     def tangents(a, x, y, da, dx):
+        found = None
+        if dx is not None:
+            found = dx * (sign * exp((a - 1) * log(x) - x - lgamma(a)))
         if da is not None:
-            raise NotImplementedError(
-                f"{name} has no derivative in its first argument: detach it"
-            )
-        return (dx * (sign * exp((a - 1) * log(x) - x - lgamma(a))),)
+            term = da * _without_formula(f"{name}: input", a)
+            found = term if found is None else found + term
+        return (found,)
 
     ROUTINES[name] = Routine(
         name,

@@ -8,12 +8,14 @@ it is computed once, and the contraction stays a matrix product. So does a costl
 such as a channel's ``1 / sqrt(variance)``, that a loop would recompute along an axis
 other than its last; if it is constant only along the last axis, it is a number per row,
 which rows of several passes compute once per row. A value that checks its elements is
-inlined only where all of them are read. Bodies stay small: fusion_limits.py.
+inlined only where all of them are read. A value read at a loaded index is inlined only
+where a load of its body checks that index. Bodies stay small: fusion_limits.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 from pellucid_compiler.ir.affine import Bounds
@@ -26,6 +28,7 @@ from pellucid_compiler.ir.expr import (
     const,
     has_checks,
     is_const,
+    is_loaded,
     load_fill,
     load_index,
     loads,
@@ -74,6 +77,7 @@ def fuse(graph: Graph, reads_outputs: bool = False) -> Graph:
         elif node.primitive is LOOP:
             fusion.materialise_repeated(node)
         fusion.materialise_checked(node)
+        fusion.materialise_indexed(node)
     fused = fusion.run()
     return fuse(fused, reads_outputs) if fusion.found_one_hot else fused
 
@@ -202,6 +206,36 @@ class _Fusion:
                     continue
                 if e not in read or not _reads_whole(e, node, attrs):
                     self.materialised.add(node.inputs[e.attr])
+
+    def materialise_indexed(self, node: Node) -> None:
+        """Materialise values read at a loaded index that no load of theirs checks."""
+        if node.primitive is not LOOP:
+            return
+        for body in _exprs(node.attrs):
+            for e in loads(body):
+                value = node.inputs[e.attr]
+                if e.op != "load" or value not in self.bodies:
+                    continue
+                places = (d for d, i in enumerate(load_index(e)) if is_loaded(i))
+                if any(d not in self.checked_dims[value] for d in places):
+                    self.materialised.add(value)
+
+    @cached_property
+    def checked_dims(self) -> dict[Value, set[int]]:
+        """The dims of each inlined value in which every element of it is loaded from an
+        operand at the same coordinate of a dim of the same extent.
+        """
+        found: dict[Value, set[int]] = {}
+        for value, (expr, dim_of_axis) in self.bodies.items():  # operands come first
+            found[value] = {
+                dim_of_axis[i.attr]
+                for e in checked_loads(expr)
+                for d, i in enumerate(load_index(e))
+                if i.op == "axis"
+                and e.attr.shape[d] is value.shape[dim_of_axis[i.attr]]
+                and (e.attr not in found or d in found[e.attr])
+            }
+        return found
 
     def _is_costly(self, value: Value) -> bool:
         """Whether an element takes more than a few additions and products."""
