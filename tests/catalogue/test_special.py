@@ -106,3 +106,22 @@ def test_masked_reductions_leave_elements_out():
 def test_incomplete_gamma_functions_that_converge_slowly_add_up():
     a, x = torch.rand(200) * 20, torch.rand(200) * 40
     assert_close(torch.igamma(a, x) + torch.igammac(a, x), torch.ones(200))
+
+
+@pytest.mark.parametrize("name", ["igamma", "igammac", "special.zeta"])
+def test_a_derivative_that_no_formula_gives_raises_in_backward(name):
+    function = torch.special.zeta if "zeta" in name else getattr(torch, name)
+    first = torch.full((2,), 2.0, requires_grad=True)
+    second = torch.ones(2, requires_grad=True)
+    function(first.detach(), second).sum().backward()
+    assert second.grad.isfinite().all() and second.grad.abs().min() > 0
+    y = function(first, second)
+    assert y.requires_grad
+    with pytest.raises(NotImplementedError, match="derivative for"):
+        y.sum().backward()
+
+
+def test_polygamma_at_infinity():
+    ends = torch.tensor([math.inf, -math.inf, math.nan])
+    assert torch.polygamma(1, ends).isnan().tolist() == [False, True, True]
+    assert torch.polygamma(1, ends)[0].item() == 0

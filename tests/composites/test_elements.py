@@ -274,3 +274,9 @@ def test_nan_is_placed_behind_every_number():
     values = torch.tensor([1.5, 9.0, float("nan")])
     assert torch.searchsorted(row, values).tolist() == [1, 2, 3]
     assert torch.searchsorted(row, values, right=True).tolist() == [1, 2, 3]
+
+
+def test_rows_that_do_not_broadcast_to_the_values_are_refused():
+    for rows, values in (((0, 3), (7, 2)), ((2, 17, 2), (4, 5)), ((), (3,))):
+        with pytest.raises(RuntimeError, match="_searchsorted"):
+            torch.ops.pellucid._searchsorted(torch.ones(rows), torch.ones(values), True)

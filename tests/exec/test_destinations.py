@@ -168,3 +168,15 @@ def test_results_of_ops_other_than_views_have_memory_of_their_own(function, shap
     assert result.untyped_storage().data_ptr() != x.untyped_storage().data_ptr()
     result.zero_()
     assert pellucid.equal(x, kept)
+
+
+@pytest.mark.parametrize("absent", ["self", "grads", "state_sums", "state_steps"])
+def test_a_list_that_an_update_needs_is_not_empty(absent):
+    names = ("self", "grads", "state_sums", "state_steps")
+    lists = {name: [pellucid.ones(3, 2)[:1].expand(3, 2).clone()] for name in names}
+    lists["state_steps"] = [pellucid.ones(())]
+    lists[absent] = []
+    with pytest.raises(RuntimeError, match="lists must have one length"):
+        pellucid.ops.aten._fused_adagrad_(
+            *lists.values(), lr=1, lr_decay=0, weight_decay=0, eps=1, maximize=False
+        )

@@ -157,6 +157,16 @@ def test_windows_must_fit():
         F.avg_pool1d(torch.ones(1, 1, 5), 2, 1, 2)
 
 
+def test_windows_have_a_number_for_each_dim_or_one_for_all():
+    x = torch.randn(1, 1, 4, 4)
+    for pool in (F.avg_pool2d, F.max_pool2d):
+        assert pool(x, [2]).equal(pool(x, [2, 2]))
+    with pytest.raises(RuntimeError, match="must be 1 numbers"):
+        F.avg_pool1d(torch.ones(1, 2, 4), [1, 1])
+    with pytest.raises(RuntimeError, match="must be 2 numbers"):
+        F.avg_pool2d(torch.ones(1, 4, 4, 4), [2, 2, 2])
+
+
 # Norms
 
 

@@ -109,7 +109,8 @@ def hardtanh(x, min_val, max_val):
         "hardtanh of a uint8 tensor has no numbers below 0: give min_val=0 or convert "
         "with .to(torch.int64)",
     )
-    return where(x <= min_val, min_val, where(x >= max_val, max_val, x))
+    above = where(x <= min_val, min_val, x)
+    return where(above >= max_val, max_val, above)
 
 
 @pointwise("relu6(Tensor self) -> Tensor", namespace="nn", method=False, out=False)

@@ -19,7 +19,12 @@ from pellucid_compiler.declare import (
     to,
     where,
 )
-from pellucid_compiler.ir.dtypes import complex_dtype, is_complex, is_integer
+from pellucid_compiler.ir.dtypes import (
+    complex_dtype,
+    is_complex,
+    is_integer,
+    shown_dtype,
+)
 
 _OPTIONS = (
     "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
@@ -177,6 +182,11 @@ def range_op(start, end, dtype, layout, device, pin_memory):
 
 def _range(start, end, step, dtype):
     dtype = dtype or _dtype_of_number(start, end, step)
+    require(
+        not is_complex(dtype),
+        f"\"arange_cpu\" not implemented for '{shown_dtype(dtype)}'",
+        error=NotImplementedError,
+    )
     if dtype == "int64":
         start, end, step = (to(n, dtype) for n in (start, end, step))
     require(step != 0, "arange: step must not be 0")

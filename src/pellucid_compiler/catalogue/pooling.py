@@ -38,9 +38,9 @@ _OWN = "pellucid::"
 class _Windows:
     """The checked geometry of pooling windows: one number per spatial dim each."""
 
-    def __init__(self, name, x, kernel, stride, padding, dilation, ceil_mode):
-        self.dims = len(kernel)
-        self.kernel = kernel
+    def __init__(self, name, dims, x, kernel, stride, padding, dilation, ceil_mode):
+        self.dims = dims
+        self.kernel = self._each_dim(kernel)
         self.stride = self._each_dim(stride or kernel)
         self.padding = self._each_dim(padding)
         self.dilation = self._each_dim(dilation)
@@ -244,7 +244,7 @@ def _declare_max_pool(dims):
 
         The values are loaded at the indices, so the gradient goes to that element.
         """
-        windows = _Windows(name, x, kernel, stride, padding, dilation, ceil_mode)
+        windows = _Windows(name, dims, x, kernel, stride, padding, dilation, ceil_mode)
         return _max_pool_with_indices(x, windows)
 
     @loop(
@@ -259,7 +259,7 @@ def _declare_max_pool(dims):
     )
     def max_pool(x, kernel, stride, padding, dilation, ceil_mode):
         """The greatest element of every window."""
-        windows = _Windows(name, x, kernel, stride, padding, dilation, ceil_mode)
+        windows = _Windows(name, dims, x, kernel, stride, padding, dilation, ceil_mode)
 
         def run(x):
             save_for_backward(_winning_offsets(x, windows))
@@ -267,7 +267,7 @@ def _declare_max_pool(dims):
 
             def window(b, c, *p):
                 return greatest(
-                    kernel, lambda *t: padded[[b, c, *windows.places(p, t)]]
+                    windows.kernel, lambda *t: padded[[b, c, *windows.places(p, t)]]
                 )
 
             return tabulate([*x.shape[:2], *windows.size], window)
@@ -285,7 +285,7 @@ def _declare_max_pool(dims):
         "PyTorch's gradient is not the derivative: the first of ties takes all of it"
     )
     def _(x, kernel, stride, padding, dilation, ceil_mode, y, offsets, grad, derived):
-        windows = _Windows(name, x, kernel, stride, padding, dilation, ceil_mode)
+        windows = _Windows(name, dims, x, kernel, stride, padding, dilation, ceil_mode)
 
         def run(x):
             wide = grad if grad.rank == dims + 2 else unsqueeze(grad, 0)
@@ -314,7 +314,8 @@ def _mean_of_windows(
     name = f"avg_pool{dims}d"
     require_real(name, x)
     ones = [const(1)] * dims
-    windows = _Windows(name, x, kernel, stride, padding, ones, ceil_mode)
+    windows = _Windows(name, dims, x, kernel, stride, padding, ones, ceil_mode)
+    kernel, padding = windows.kernel, windows.padding
     if divisor is not None:
         require(divisor != 0, f"{name}: divisor_override is {{}}", divisor)
 

@@ -24,6 +24,16 @@ def searchsorted(rows, values, right):
         rows.dtype == values.dtype,
         f"_searchsorted: rows of {rows.dtype} and values of {values.dtype}",
     )
+    require(
+        1 <= rows.rank <= max(values.rank, 1),
+        f"_searchsorted: rows of {rows.rank} dims and values of {values.rank}",
+    )
+    for dim in range(-rows.rank, -1):
+        require(
+            (rows.shape[dim] == 1) | (rows.shape[dim] == values.shape[dim]),
+            "_searchsorted: {} rows and {} rows of values",
+            *(rows.shape[dim], values.shape[dim]),
+        )
     return library("searchsorted", detach(rows), detach(values), right=right)[0]
 
 

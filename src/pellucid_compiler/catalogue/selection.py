@@ -107,13 +107,17 @@ def _clamped(x, min, max):
 
 @pointwise(
     "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
-    refuses=("bool",),
     aliases=("clip",),
     core=True,
     inplace_function=True,
 )
 def clamp_tensor(x, min, max):
     """``x`` clamped to ``[min, max]``, element by element."""
+    require(
+        x.dtype != "bool" or min is None or max is None,
+        "\"clamp\" not implemented for 'Bool': use maximum() and minimum()",
+        error=NotImplementedError,
+    )
     return _clamped(x, min, max)
 
 

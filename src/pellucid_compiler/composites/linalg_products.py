@@ -192,7 +192,13 @@ def chain_matmul(matrices):
     api._package.calls.deprecation.deprecated(
         "torch.chain_matmul", "torch.linalg.multi_dot"
     )
-    return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
+    for matrix in matrices:
+        require(
+            matrix.dim() == 2,
+            "chain_matmul: Tensor dimension is {}, expected 2 instead.",
+            matrix.dim(),
+        )
+    return matrices[0].clone() if len(matrices) == 1 else multi_dot(matrices)
 
 
 # Powers and the exponential

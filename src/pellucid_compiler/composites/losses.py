@@ -28,7 +28,7 @@ def poisson_nll_loss(x, target, log_input, full, eps, reduction):
     loss = x.exp() - target * x if log_input else x - target * (x + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * pi * target).log()
-        loss = loss + stirling.masked_fill(target <= 1, 0)
+        loss = (loss + stirling.masked_fill(target <= 1, 0)).to(loss.dtype)
     return reduced(loss, reduction)
 
 

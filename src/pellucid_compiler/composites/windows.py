@@ -89,4 +89,4 @@ def kaiser_window(
     length, periodic=True, beta=12.0, *, dtype, layout, device, pin_memory
 ):
     """``I0(beta sqrt(1 - t²)) / I0(beta)`` with t from -1 to 1."""
-    return _window("kaiser", length, periodic, dtype, device, beta=beta)
+    return _window("kaiser", length, periodic, dtype, device, beta=abs(beta))

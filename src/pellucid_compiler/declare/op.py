@@ -450,7 +450,17 @@ class Op:
         if self.kind == "random":
             count = self.num_draws(*operands.inputs)
             args.append(tuple(operands.element("int32") for _ in range(count)))
-        result = self.scalar_body(*args)
+        try:
+            result = self.scalar_body(*args)
+        except TypeError as error:
+            pairs = zip(self.schema.arguments, args, strict=False)
+            empty = [a.name for a, value in pairs if a.is_list and value is None]
+            if not empty:
+                raise
+            raise RuntimeError(
+                f"{self.full_name}: the lists must have one length, but '{empty[0]}' "
+                "is empty and another is not"
+            ) from error
         results = result if isinstance(result, tuple) else (result,)
         return tuple(map(as_expr, results)), operands
 

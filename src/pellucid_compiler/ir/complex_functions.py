@@ -272,9 +272,12 @@ def _tanh(z: Parts) -> Parts:
     sin_times_cos = make("sin", z.imag) * make("cos", z.imag)
     faded = sin_times_cos * make("exp", size * -2) * 4
     is_steep = size > _STEEP
+    imag = select(is_steep, faded, slope / whole)
     return Parts(
-        make("copysign", select(is_steep, 1.0, real), z.real),
-        select(is_steep, faded, slope / whole),
+        select(
+            z.real == 0, z.real, make("copysign", select(is_steep, 1.0, real), z.real)
+        ),
+        select(z.imag == 0, z.imag, imag),
     )
 
 

@@ -104,6 +104,8 @@ def zeta(s: Any, q: Any) -> list[Any]:
         found = numpy.where((wide_q <= 0) & whole, numpy.inf, found)
         found = numpy.where(wide_s < 1, numpy.nan, found)
         found = numpy.where(wide_s == 1, numpy.inf, found)
+        found = numpy.where((wide_s > 1) & numpy.isposinf(wide_q), 0.0, found)
+        found = numpy.where(numpy.isneginf(wide_q), numpy.nan, found)
         found = numpy.where(numpy.isnan(wide_s + wide_q), numpy.nan, found)
         return [found.astype(s.dtype)]
 
