@@ -11,7 +11,6 @@ a register, in the order of the loops. Called by ``generate.py``. Read next:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from pellucid_compiler.abi.status import (
     OUT_OF_BOUNDS,
@@ -55,27 +54,26 @@ from pellucid_compiler.codegen.schedules.indices import (
     moving_dimensions,
     vector_axis,
 )
+from pellucid_compiler.codegen.schedules.nest_form import (
+    COMBINING_OPS,
+    bare_store,
+    bounded_loops,
+    in_order,
+    payload_at_start,
+)
 from pellucid_compiler.codegen.targets.x86 import Target
 from pellucid_compiler.ir.dtypes import is_real_float
 from pellucid_compiler.ir.expr import (
     LOADS,
     Expr,
     axis,
-    cast,
     const,
     is_const,
     load_fill,
     load_index,
-    rewrite,
     walk,
-    without_partials,
 )
 from pellucid_compiler.ir.primitives.loop import identity
-
-_STEP = {
-    "sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "and": "and",
-    "or": "or",
-}  # fmt: skip
 
 _VECTORS = 4  # vectors of channels that share loops
 _MOST_LANES = 64  # lanes of a mask
@@ -90,16 +88,16 @@ class NestWriter:
         kernel = entry.kernel
         self.entry, self.order = entry, order
         self.function, self.kernel, self.form = entry.function, kernel, form
-        self.stores = [_bare(s, kernel.outputs[0]) for s in form.stores]
+        self.stores = [bare_store(s, kernel.outputs[0]) for s in form.stores]
         self.bounds: dict[int, Expr] = {}
-        if form.combine in _STEP and len(self.stores) == 1:
-            self.bounds, self.stores = _bounded(self.stores[0], form)
+        if form.combine in COMBINING_OPS and len(self.stores) == 1:
+            self.bounds, self.stores = bounded_loops(self.stores[0], form)
         roots = [e for s in self.stores for e in (*s.index, s.value)]
         roots += self.bounds.values()
         self.payload, self.first_payload = None, None
         if form.stores[0].payload is not None:
             self.payload = form.stores[0].payload
-            self.first_payload = _at_start(self.payload, self.stores[0].index)
+            self.first_payload = payload_at_start(self.payload, self.stores[0].index)
             roots += [self.payload, self.first_payload]
         padded = {e.attr for e in walk(*roots) if load_fill(e) is not None}
         known = () if checked else form.proved
@@ -676,7 +674,7 @@ class _LoopLevel:
         return from_memory(f, f.masked_load(place, mask, f.constant(0, raw)), dtype)
 
     def _combine(self, old: Value, value: Value, dtype: str) -> Value:
-        lower = LOWERINGS[_STEP[self.writer.form.combine.removeprefix("arg")]]
+        lower = LOWERINGS[COMBINING_OPS[self.writer.form.combine.removeprefix("arg")]]
         combined: Value = lower(self.function, dtype, old, value)
         return combined
 
@@ -698,30 +696,6 @@ class _LoopLevel:
             store_under(f, raw, place, mask)
 
 
-def _bare(store: Store, dtype: str) -> Store:
-    """The store with its value in the computed dtype, without the final cast."""
-    value = store.value if store.payload is not None else cast(store.value, dtype)
-    return Store(store.index, without_partials(value), store.drop, store.payload)
-
-
-def _bounded(store: Store, form: Nest) -> tuple[dict[int, Expr], list[Store]]:
-    """The loop ends that follow from guards of the store's value, and the store without
-    the guards: ``where(k < end, x, 0)`` adds nothing from ``end`` on. The end is the
-    same for all elements along the last stored axis, which may be vectorised.
-    """
-    bounds: dict[int, Expr] = {}
-    value = store.value
-    stored = {e.attr for e in walk(*store.index) if e.op == "axis"}
-    last = max(stored, default=0)
-    while (found := _guard(value, form.combine)) is not None:
-        number, end, inner = found
-        outer = all(e.attr < last for e in walk(end) if e.op == "axis")
-        if number in bounds or number <= last or not outer:
-            break
-        bounds[number], value = end, inner
-    return bounds, [replace(store, value=value)]
-
-
 def _start_along(levels: Levels, e: Expr, depth: int) -> Expr | None:
     """The index ``e`` at the first point of the loop of this depth, if it grows by one
     per point; else None.
@@ -734,49 +708,6 @@ def _start_along(levels: Levels, e: Expr, depth: int) -> Expr | None:
     return None
 
 
-def _guard(value: Expr, combine: str) -> tuple[int, Expr, Expr] | None:
-    """(axis, end, value) of ``where(axis < end, value, identity)``; through a cast."""
-    if value.op == "cast":
-        found = _guard(value.args[0], combine)
-        return found and (*found[:2], cast(found[2], value.dtype))
-    if value.op != "select":
-        return None
-    condition, inner, other = value.args
-    if condition.op != "lt" or condition.args[0].op != "axis":
-        return None
-    if not is_const(other, identity(combine, value.dtype)):
-        return None
-    return condition.args[0].attr, condition.args[1], inner
-
-
-def _at_start(payload: Expr, index: Sequence[Expr]) -> Expr:
-    """The payload of an element's first point: the result if no value is better."""
-    used = {e for e in walk(*index) if e.op == "axis"}
-    zero = const(0, "int64")
-    return rewrite(
-        payload, lambda e, _: zero if e.op == "axis" and e not in used else None
-    )
-
-
-def _in_order(form: Nest, order: Sequence[int]) -> Nest:
-    """The nest with its axes numbered in another order."""
-    place = {axis(old): axis(new) for new, old in enumerate(order)}
-
-    def moved(e: Expr) -> Expr:
-        return rewrite(e, lambda n, _: place.get(n) if n.op == "axis" else None)
-
-    stores = tuple(
-        Store(
-            tuple(map(moved, store.index)),
-            moved(store.value),
-            store.drop,
-            None if store.payload is None else moved(store.payload),
-        )
-        for store in form.stores
-    )
-    return replace(form, stores=stores, channels_last_order=())
-
-
 def emit_nest(
     module: Module, kernel: Kernel, form: Nest, target: Target, *, checked: bool
 ) -> None:
@@ -787,7 +718,7 @@ def emit_nest(
     f = entry.function
 
     def write(order: Sequence[int]) -> None:
-        NestWriter(entry, _in_order(form, order), order, checked).write()
+        NestWriter(entry, in_order(form, order), order, checked).write()
 
     if form.channels_last_order:
         width = memory_type(kernel.outputs[0]).element_bytes
