@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pellucid_compiler.codegen.kernel import (
-    Nest,
-    Store,
-)
+from pellucid_compiler.codegen.kernel import Nest, Store
 from pellucid_compiler.ir.expr import (
     Expr,
     axis,
