@@ -73,13 +73,8 @@ from pellucid_compiler.codegen.schedules.gemm_single import (
     lanes_function,
     single_functions,
 )
-from pellucid_compiler.codegen.schedules.gemm_tile import (
-    Layout,
-    Panel,
-    Tiling,
-    panel_function,
-    tiling,
-)
+from pellucid_compiler.codegen.schedules.gemm_tile import Layout, Panel, panel_function
+from pellucid_compiler.codegen.schedules.gemm_tiling import Tiling, tiling
 from pellucid_compiler.codegen.schedules.winograd import winograd_functions
 from pellucid_compiler.codegen.targets.x86 import Target
 
