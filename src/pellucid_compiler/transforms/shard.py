@@ -88,10 +88,8 @@ class Plan(NamedTuple):
     joins: tuple[tuple[int, int], ...] = ()
 
 
-# The rules of one loop
-
-
-def _bodies(attrs: Any) -> list[Expr]:
+def loop_bodies(attrs: Any) -> list[Expr]:
+    """What a loop computes at each point, indices of stores among it."""
     found = [body for store in attrs.stores for body in (store.body, *store.place)]
     return found if attrs.payload is None else [*found, attrs.payload]
 
@@ -121,7 +119,7 @@ def _split_needs(
     """
     extent = size_value(node.attrs.extents[axis], env)
     needs: dict[int, State] = {}
-    for e in walk(*_bodies(node.attrs)):
+    for e in walk(*loop_bodies(node.attrs)):
         if e.op not in LOADS:
             continue
         state: State = None
@@ -229,7 +227,7 @@ def _linear_strategies(node: Node) -> Iterator[Strategy]:
     if attrs.combine not in ("assign", "sum") or attrs.init is not None:
         return
     bodies = [store.body for store in attrs.stores]
-    reads = sorted({e.attr for e in walk(*_bodies(attrs)) if e.op in LOADS})
+    reads = sorted({e.attr for e in walk(*loop_bodies(attrs)) if e.op in LOADS})
     for count in range(1, len(reads) + 1):
         for chosen in itertools.combinations(reads, count):
             if all(_degree(body, set(chosen)) == 1 for body in bodies):
@@ -245,7 +243,7 @@ def _owner_strategies(node: Node) -> Iterator[Strategy]:
     if attrs.combine not in ("assign", "sum") or attrs.init is not None:
         return
     bodies = [store.body for store in attrs.stores]
-    found = [e for e in walk(*_bodies(attrs)) if e.op in LOADS]
+    found = [e for e in walk(*loop_bodies(attrs)) if e.op in LOADS]
     for operand in sorted({e.attr for e in found}):
         own = [e for e in found if e.attr == operand]
         if any(e.op != "load" for e in own):
@@ -259,14 +257,10 @@ def _owner_strategies(node: Node) -> Iterator[Strategy]:
                 yield Strategy(tuple(needs), Joined("sum"), owned=(operand, dim))
 
 
-# reshape is not a loop: the outermost dim of a group that is merged or split may be
-# sharded.
-
-
 def _groups(
     before: Sequence[int], after: Sequence[int]
 ) -> Iterator[tuple[range, range]]:
-    """Runs of dims with equal products."""
+    """Runs of dims with equal products. The outermost dim of a run may be sharded."""
     i = j = 0
     while i < len(before) or j < len(after):
         start, first = i, j
@@ -317,9 +311,6 @@ def strategies(
     elif node.primitive is RESHAPE:
         found += _reshape_strategies(node, env, ranks)
     return found
-
-
-# The rules of a Graph
 
 
 class Step(NamedTuple):
@@ -375,7 +366,7 @@ def _is_detached(node: Node, operand: int) -> bool:
         return False
     return all(
         body.op == "with_partials" and len(body.args) == 1
-        for body in _bodies(node.attrs)
+        for body in loop_bodies(node.attrs)
         if any(e.op in LOADS and e.attr == operand for e in walk(body))
     )
 
@@ -439,7 +430,9 @@ def plans(
     flat = Flat(graph)
     found: dict[Any, Plan] = {}
     for partial in _search(graph, flat, given, env, ranks, free, None):
-        numbers = _local_numbers(graph, flat, partial, env, ranks)
+        numbers = _local_numbers(
+            graph, flat, partial.states, partial.chosen, env, ranks
+        )
         if numbers is None:
             continue
         plan = _plan(flat, partial, numbers)
@@ -556,7 +549,12 @@ def _product(sizes: Sequence[int]) -> int:
 
 
 def _local_numbers(
-    graph: Graph, flat: Flat, partial: _Partial, env: Mapping[str, Any], ranks: int
+    graph: Graph,
+    flat: Flat,
+    states: Mapping[int, State],
+    chosen: Sequence[Strategy],
+    env: Mapping[str, Any],
+    ranks: int,
 ) -> dict[str, int] | None:
     """The sizes that are those of a part; None if the op, run on parts, would use such
     a size where that of the whole is meant.
@@ -567,13 +565,13 @@ def _local_numbers(
         return -(-int(size_value(size, env)) // ranks)
 
     for value, number in zip(graph.inputs, flat.inputs, strict=True):
-        state = partial.states[number]
+        state = states[number]
         if isinstance(state, Split):
             size = value.shape[state.dim]
             if size.op != "sym":
                 return None
             changed[size.attr] = part(size)
-    for step, strategy in zip(flat.steps, partial.chosen, strict=True):
+    for step, strategy in zip(flat.steps, chosen, strict=True):
         shared = _shared_size(step.node, strategy)
         if shared is not None and shared.op == "sym":
             changed[shared.attr] = part(shared)
@@ -585,9 +583,9 @@ def _local_numbers(
     ):
         return None
     for value, number in zip(graph.inputs, flat.inputs, strict=True):
-        if not _agrees(value.shape, partial.states[number], env, local, part):
+        if not _agrees(value.shape, states[number], env, local, part):
             return None
-    for step, strategy in zip(flat.steps, partial.chosen, strict=True):
+    for step, strategy in zip(flat.steps, chosen, strict=True):
         if not _runs_on_parts(step.node, strategy, env, local, part, changed):
             return None
     return {name: size for name, size in changed.items() if "." not in name}
@@ -654,7 +652,7 @@ def _runs_on_parts(
             return False
         if not _agrees(attrs.shape, strategy.result, env, local, part):
             return False
-        return not any(s.attr in changed for s in symbols(*_bodies(attrs)))
+        return not any(s.attr in changed for s in symbols(*loop_bodies(attrs)))
     if node.primitive is RESHAPE:
         return _agrees(attrs.shape, strategy.result, env, local, part)
     exprs = node.primitive.exprs(attrs)
