@@ -37,22 +37,17 @@ from pellucid_compiler.ir.expr import (
 from pellucid_compiler.ir.graph import Graph, Value
 from pellucid_compiler.ir.sizes import shape_value
 from pellucid_compiler.specialise.graphs import GraphOp, declared_graph
-from pellucid_compiler.specialise.requests import (
-    decode_argument,
-    encode_argument,
-)
+from pellucid_compiler.specialise.requests import decode_argument, encode_argument
 from pellucid_compiler.specialise.unify import renamed_attrs, unify_sizes
-from pellucid_compiler.transforms.shard import (
-    Flat,
+from pellucid_compiler.transforms.flat_graph import Flat, Step
+from pellucid_compiler.transforms.shard import Plan, staged_plans
+from pellucid_compiler.transforms.shard_rules import (
     Joined,
-    Plan,
     Split,
     State,
-    Step,
     Strategy,
     is_axis,
     reads_number,
-    staged_plans,
 )
 from pellucid_compiler.transforms.stages import Stage, stages_of
 

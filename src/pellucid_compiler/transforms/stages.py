@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pellucid_compiler.transforms.shard import Flat, Plan
+from pellucid_compiler.transforms.flat_graph import Flat
+from pellucid_compiler.transforms.shard import Plan
 
 
 class Stage(NamedTuple):

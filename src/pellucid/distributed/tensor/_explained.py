@@ -15,7 +15,8 @@ from pellucid.distributed.tensor._rules import Shared
 from pellucid.distributed.tensor.placement_types import Partial, Placement, Shard
 from pellucid.explain.notes import note
 from pellucid_compiler.ir.show import axis_name
-from pellucid_compiler.transforms.shard import Flat, Joined, Split, State
+from pellucid_compiler.transforms.flat_graph import Flat
+from pellucid_compiler.transforms.shard_rules import Joined, Split, State
 
 
 def explain_call(call: Any, shared: Shared | None) -> None:
