@@ -3,8 +3,8 @@ the strategies of its Graph's steps, combined.
 
 A beam search: each step multiplies the plans so far by its own strategies
 (``shard_rules.py``), and only the cheapest are pursued. A plan whose sizes would be
-wrong on parts is dropped (``shard_sizes.py``). Called by ``pellucid.distributed.tensor``.
-Read next: ``shard_rules.py``.
+wrong on parts is dropped (``shard_sizes.py``). Called by
+``pellucid.distributed.tensor``. Read next: ``shard_rules.py``.
 """
 
 from __future__ import annotations
