@@ -23,7 +23,7 @@ class Step(NamedTuple):
     outputs: tuple[int, ...]
 
 
-class Flat:
+class FlatGraph:
     """A Graph's nodes with called Graphs copied in; values are numbered."""
 
     def __init__(self, graph: Graph) -> None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from pellucid_compiler.ir.graph import Graph
 from pellucid_compiler.ir.sizes import shape_value
-from pellucid_compiler.transforms.flat_graph import Flat, Step
+from pellucid_compiler.transforms.flat_graph import FlatGraph, Step
 from pellucid_compiler.transforms.shard_rules import (
     Joined,
     Split,
@@ -78,7 +78,7 @@ class Talk(NamedTuple):
     gradient reaches the value.
     """
 
-    flat: Flat
+    flat: FlatGraph
     env: Mapping[str, Any]
     has_gradient: bool
 
@@ -105,7 +105,7 @@ def plans(
     """Every plan that the beam search finds, cheapest first. ``free`` inputs may be in
     any state: random words.
     """
-    flat = Flat(graph)
+    flat = FlatGraph(graph)
     found: dict[Any, Plan] = {}
     for partial in _search(graph, flat, given, env, ranks, free, None):
         numbers = local_numbers(graph, flat, partial.states, partial.chosen, env, ranks)
@@ -128,7 +128,7 @@ def staged_plans(
     """
     if not all(holds(r.condition, env) for r in graph.requirements):
         return []
-    flat = Flat(graph)
+    flat = FlatGraph(graph)
     talk = Talk(flat, env, has_gradient)
     found: dict[Any, Plan] = {}
     for partial in _search(graph, flat, given, env, ranks, (), talk):
@@ -138,7 +138,7 @@ def staged_plans(
     return sorted(found.values(), key=lambda plan: plan.cost)
 
 
-def _plan(flat: Flat, partial: _Partial, numbers: Mapping[str, int]) -> Plan:
+def _plan(flat: FlatGraph, partial: _Partial, numbers: Mapping[str, int]) -> Plan:
     needs = tuple(partial.states[number] for number in flat.inputs)
     results = tuple(partial.states[number] for number in flat.outputs)
     return Plan(needs, results, partial.cost, numbers, partial.chosen, partial.joins)
@@ -146,7 +146,7 @@ def _plan(flat: Flat, partial: _Partial, numbers: Mapping[str, int]) -> Plan:
 
 def _search(
     graph: Graph,
-    flat: Flat,
+    flat: FlatGraph,
     given: Sequence[State],
     env: Mapping[str, Any],
     ranks: int,

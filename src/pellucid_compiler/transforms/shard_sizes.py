@@ -13,7 +13,7 @@ from pellucid_compiler.ir.expr import Expr, symbols
 from pellucid_compiler.ir.graph import Graph, Node
 from pellucid_compiler.ir.primitives import LOOP, RESHAPE
 from pellucid_compiler.ir.sizes import size_value
-from pellucid_compiler.transforms.flat_graph import Flat, Step
+from pellucid_compiler.transforms.flat_graph import FlatGraph, Step
 from pellucid_compiler.transforms.shard_rules import Split, State, Strategy, loop_bodies
 
 
@@ -33,7 +33,7 @@ def has_plain_sizes(step: Step, strategy: Strategy) -> bool:
 
 def local_numbers(
     graph: Graph,
-    flat: Flat,
+    flat: FlatGraph,
     states: Mapping[int, State],
     chosen: Sequence[Strategy],
     env: Mapping[str, Any],
