@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from pellucid_compiler import passes, transforms
+from pellucid_compiler import transforms
 from pellucid_compiler.declare.key import (
     ArgumentKey,
     Call,
@@ -30,9 +30,11 @@ from pellucid_compiler.declare.key import (
 )
 from pellucid_compiler.declare.kinds import check_kind
 from pellucid_compiler.declare.loops import tabulate
+from pellucid_compiler.declare.options import Options
 from pellucid_compiler.declare.schema import Schema, parse_schema
 from pellucid_compiler.declare.seen import Seen
 from pellucid_compiler.declare.tensor import Tensor, broadcast_shapes, lift
+from pellucid_compiler.declare.traced import Traced
 from pellucid_compiler.declare.tracing import Questions, default_dtype, tracer, tracing
 from pellucid_compiler.ir.bounded import Bounded
 from pellucid_compiler.ir.dtypes import is_complex, is_integer, stored_dtype, wide_dtype
@@ -41,7 +43,6 @@ from pellucid_compiler.ir.expr import Expr, as_expr, cast, const, sym, with_part
 from pellucid_compiler.ir.graph import Graph, Value
 from pellucid_compiler.ir.offers import check_offered, moves_only, refusal
 from pellucid_compiler.ir.primitives import CALL, CallAttrs
-from pellucid_compiler.ir.sizes import size_value
 from pellucid_compiler.ir.verify import verify
 
 REGISTRY: Final[dict[str, Op]] = {}
@@ -56,83 +57,6 @@ class HandRule(NamedTuple):
 
     function: Callable[..., Any]
     reason: str
-
-
-class Traced(NamedTuple):
-    """The Graph of a key, and the guards under which it is valid.
-
-    ``nominal`` names half dtypes as the body does; ``graph`` is what runs: the same
-    with half precision made explicit. Derivatives are taken of ``nominal``.
-    """
-
-    nominal: Graph
-    guards: dict[Expr, bool]
-
-    @property
-    def graph(self) -> Graph:
-        return passes.widen_halves(self.nominal)
-
-    def backward(self, needs_grad: Sequence[bool]) -> Traced:
-        """(inputs, outputs, grads of the float outputs) -> grads of those that
-        need one.
-        """
-        wrt = [k for k, needed in enumerate(needs_grad) if needed]
-        return Traced(verify(transforms.backward(self.nominal, wrt)), self.guards)
-
-    def jvp(self, moving: Sequence[bool]) -> Traced:
-        """(inputs, tangents of those that move) -> tangents of the float outputs."""
-        wrt = [k for k, moves in enumerate(moving) if moves]
-        return Traced(verify(transforms.jvp(self.nominal, wrt)), self.guards)
-
-    def serves(self, hints: Mapping[str, Any]) -> bool:
-        return all(bool(size_value(c, hints)) == a for c, a in self.guards.items())
-
-
-class Options(NamedTuple):
-    """The options of a declaration besides its schema and body; see decorators.py."""
-
-    int_to_float: bool = False
-    refuses_bools: bool = False
-    unpromoted: tuple[str, ...] = ()
-    numbers: tuple[str, ...] = ()
-    numbers_as_tensors: bool = False
-    symbolic: tuple[str, ...] = ()
-    exact: tuple[str, ...] = ()
-    nonnegative: tuple[str, ...] = ()
-    inplace: bool | str = True
-    inplace_only: bool = False
-    inplace_method: bool | None = None
-    inplace_function: bool | tuple[str, ...] | None = None
-    out: bool | str = True
-    forms: tuple[str, ...] = ()
-    aliases: tuple[str, ...] = ()
-    backward: str = ""
-    backward_out: str = "grad_input"
-    method: bool = True
-    function: bool = True
-    namespace: str = ""
-    also: tuple[str, ...] = ()
-    node: str | Callable[..., str] = ""
-    rare: bool = False
-    ranks: tuple[int, ...] = ()
-    domain: tuple[float, float] | None = None
-    draws: int | Callable[..., int] = 0
-    index_error: type[Exception] = IndexError
-    inverse: str = ""
-    layout: str = ""
-    autocast: str = ""
-    copy_method: bool = False
-    refuses: tuple[str, ...] = ()
-    core: bool | tuple[str, ...] = False
-    tags: str = ""
-
-    def within(self, name_space: str) -> Options:
-        """The options for an op of this namespace, if it is not PyTorch's: functions
-        are in its module unless another one is declared, and no form is a method.
-        """
-        if not name_space:
-            return self
-        return self._replace(namespace=self.namespace or name_space, method=False)
 
 
 class Op:

@@ -19,7 +19,8 @@ from pellucid_compiler.abi.groups import Member
 from pellucid_compiler.abi.limits import FIRST_VALUE
 from pellucid_compiler.abi.plan import ComputeStep
 from pellucid_compiler.abi.requests import PlanRequest, read_request
-from pellucid_compiler.declare.op import Op, Options
+from pellucid_compiler.declare.op import Op
+from pellucid_compiler.declare.options import Options
 from pellucid_compiler.declare.schema import Argument
 from pellucid_compiler.declare.tensor import Tensor, lift
 from pellucid_compiler.declare.tracing import ask, tracer, with_default_dtype

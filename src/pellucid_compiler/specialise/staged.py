@@ -16,7 +16,8 @@ from typing import Any, Final, NamedTuple
 
 from pellucid_compiler.abi.encode import Encodable, decode, encode
 from pellucid_compiler.declare.key import specialise
-from pellucid_compiler.declare.op import Op, Options, declared_op
+from pellucid_compiler.declare.op import Op, declared_op
+from pellucid_compiler.declare.options import Options
 from pellucid_compiler.declare.tensor import Tensor
 from pellucid_compiler.declare.tracing import require, tracer
 from pellucid_compiler.ir.bounded import Bounded
