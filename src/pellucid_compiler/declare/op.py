@@ -7,16 +7,16 @@ key.
 
 creates an Op and enters it in ``REGISTRY`` under its full name. Its Python function
 defines it; Graphs of tensors and of elements, derivatives and in-place forms follow
-from it. Read next: decorators.py, key.py, ir/elements.py.
+from it. Read next: decorators.py, options.py, key.py, ir/elements.py.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from pellucid_compiler import transforms
+from pellucid_compiler.declare.hand_rules import HandRule, call_with_rule
 from pellucid_compiler.declare.key import (
     ArgumentKey,
     Call,
@@ -33,16 +33,15 @@ from pellucid_compiler.declare.loops import tabulate
 from pellucid_compiler.declare.options import Options
 from pellucid_compiler.declare.schema import Schema, parse_schema
 from pellucid_compiler.declare.seen import Seen
-from pellucid_compiler.declare.tensor import Tensor, broadcast_shapes, lift
+from pellucid_compiler.declare.tensor import Tensor, broadcast_shapes, lift, tensors_in
 from pellucid_compiler.declare.traced import Traced
 from pellucid_compiler.declare.tracing import Questions, default_dtype, tracer, tracing
 from pellucid_compiler.ir.bounded import Bounded
 from pellucid_compiler.ir.dtypes import is_complex, is_integer, stored_dtype, wide_dtype
 from pellucid_compiler.ir.elements import element_graph, element_of
 from pellucid_compiler.ir.expr import Expr, as_expr, cast, const, sym, with_partials
-from pellucid_compiler.ir.graph import Graph, Value
+from pellucid_compiler.ir.graph import Graph
 from pellucid_compiler.ir.offers import check_offered, moves_only, refusal
-from pellucid_compiler.ir.primitives import CALL, CallAttrs
 from pellucid_compiler.ir.verify import verify
 
 REGISTRY: Final[dict[str, Op]] = {}
@@ -50,13 +49,6 @@ REGISTRY: Final[dict[str, Op]] = {}
 MOST_TRACED: Final = 1024  # keys of an op whose Graphs are cached
 
 SCALAR_KINDS: Final = ("pointwise", "random", "foreach")
-
-
-class HandRule(NamedTuple):
-    """A derivative written by hand, and why the derived one does not suffice."""
-
-    function: Callable[..., Any]
-    reason: str
 
 
 class Op:
@@ -155,10 +147,10 @@ class Op:
         if self.kind == "pointwise":
             return lift(self.scalar_body, *values)
         if self.hand_vjp is None or not any(
-            tensor.is_floating for tensor in _tensors_in(values)
+            tensor.is_floating for tensor in tensors_in(values)
         ):
             return self.function(*values)
-        return self._call_node(values)
+        return call_with_rule(self.full_name, self.function, self.hand_vjp, values)
 
     def scalar_body(self, *args: Any) -> Any:
         """The body of a pointwise op on elements, with its hand partials attached."""
@@ -192,7 +184,7 @@ class Op:
 
     def _with_random_words(self, values: list[Any]) -> Any:
         """The words are one more input of the Graph, ``random[n]``: (*shape, draws)."""
-        tensors = list(_tensors_in(values))
+        tensors = list(tensors_in(values))
         shape = broadcast_shapes(*(t.shape for t in tensors))
         count = self.num_draws(*(t.dtype for t in tensors))
         graph = tracer().graph
@@ -207,69 +199,6 @@ class Op:
         return lift(
             lambda *args: self.scalar_body(*args[:fixed], args[fixed:]), *values, *drawn
         )
-
-    def _call_node(self, values: list[Any]) -> Any:
-        leaves = list(_tensors_in(values))
-        body = Graph(self.full_name)
-        with tracing(body):
-            mine = _map_tensors(values, lambda t: Tensor(body.input_like(t.value)))
-            out = self.function(*mine)
-            outputs = out if isinstance(out, tuple) else (out,)
-        count = len(outputs)
-        if not any(t.is_floating for t in outputs):
-            return self.function(*values)
-        num_saved = len(body.saved)
-        body = body.with_outputs([*(t.value for t in outputs), *body.saved])
-        hand = self._hand_graph(values, body, count)
-        wrt = tuple(k for k, t in enumerate(leaves) if t.is_floating)
-        graph = tracer().graph
-        found = graph.emit(
-            CALL,
-            [t.value for t in leaves],
-            CallAttrs(self.full_name, body, hand, wrt, num_saved),
-        )
-        graph.saved += found[count:]
-        results = tuple(Tensor(v) for v in found[:count])
-        return results if isinstance(out, tuple) else results[0]
-
-    def _hand_graph(self, values: list[Any], body: Graph, num_outputs: int) -> Graph:
-        """The rule over the results of ``body``: outputs, then saved values."""
-        assert self.hand_vjp is not None
-        hand = Graph(f"{self.full_name}.vjp")
-        hand.sizes.merge(body.sizes)  # it runs under the same conditions as the body
-        floats = [k for k, v in enumerate(body.inputs) if v.differentiable]
-        with tracing(hand):
-            mine = _map_tensors(values, lambda t: Tensor(hand.input_like(t.value)))
-            hand.respell_inputs()
-            inputs = list(hand.inputs)
-            known = [Tensor(hand.input(v.shape, v.dtype)) for v in body.outputs]
-            grads = [
-                Tensor(hand.input(v.shape, v.dtype, "grad" if k == 0 else f"grad_{k}"))
-                for k, v in enumerate(body.outputs)
-                if v.differentiable
-            ]
-            outputs, saved = body.outputs[:num_outputs], body.outputs[num_outputs:]
-            num_grads = sum(v.differentiable for v in outputs)
-
-            def transposed(results: list[Value], cts: Iterable[Tensor]) -> list[Value]:
-                back = transforms.vjp(body.with_outputs(results), floats)
-                return hand.inline(back, [*inputs, *(ct.value for ct in cts)])
-
-            def derived(*cts: Tensor) -> Any:
-                found = tuple(Tensor(v) for v in transposed(outputs, cts))
-                return found if len(found) > 1 else found[0]
-
-            rule = self.hand_vjp.function
-            result = rule(*mine, *known, *grads[:num_grads], derived=derived)
-            results = result if isinstance(result, tuple) else (result,)
-            hand.outputs = [t.value for t in results]
-            if len(grads) > num_grads:  # of saved values: second derivatives need them
-                more = transposed(saved, grads[num_grads:])
-                hand.outputs = [
-                    (Tensor(value) + Tensor(term)).value
-                    for value, term in zip(hand.outputs, more, strict=True)
-                ]
-        return hand.prune()
 
     # -------------------------------------------------------------- Graphs
 
@@ -415,22 +344,6 @@ class _ScalarOperands:
 
 def _upper_letter(found: re.Match[str]) -> str:
     return found.group().lstrip("_").upper()
-
-
-def _tensors_in(values: Iterable[Any]) -> Iterable[Tensor]:
-    for value in values:
-        if isinstance(value, Tensor):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from _tensors_in(value)
-
-
-def _map_tensors(values: Any, fn: Callable[[Tensor], Tensor]) -> Any:
-    if isinstance(values, Tensor):
-        return fn(values)
-    if isinstance(values, (list, tuple)):
-        return type(values)(_map_tensors(v, fn) for v in values)
-    return values
 
 
 def _output_values(graph: Graph, result: Any) -> Iterable[Any]:
