@@ -26,10 +26,10 @@ NAMES_FROM_OUTSIDE = {
     "ops/late_ops.cpp": "the op that a declaration names",
     "python/autograd/extension.cpp": "the extension's",
     "python/dispatch_protocol.cpp": "Python's",
-    "python/op_callable.cpp": "Python's",
-    "python/op_callable.h": "the caller's",
     "python/operators.cpp": "those of abi/operators.py",
     "python/op_listing.cpp": "Python's",
+    "python/overload_sets.cpp": "Python's",
+    "python/overload_sets.h": "the caller's",
     "python/python_kernels.cpp": "Python's",
 }
 
