@@ -41,9 +41,7 @@ from pellucid_compiler.abi.dtypes import BY_NAME, COMPLEX, INTEGRAL
 from pellucid_compiler.abi.encode import Encodable, encode
 from pellucid_compiler.abi.fields import encode_record
 from pellucid_compiler.abi.limits import FROZEN_MAGIC
-from pellucid_compiler.abi.plan import (
-    encode_plan,
-)
+from pellucid_compiler.abi.plan import encode_plan
 from pellucid_compiler.abi.records import (
     ConversionRow,
     FrozenFile,
@@ -103,12 +101,12 @@ from pellucid_compiler.pack.cache import (
 )
 from pellucid_compiler.pack.kernel_pack import compile_kernels, write_pack
 from pellucid_compiler.specialise.batching import derive_batched
+from pellucid_compiler.specialise.derivative_answer import encode_derivative
+from pellucid_compiler.specialise.derivative_assembly import DerivativeOp
 from pellucid_compiler.specialise.derivatives import (
-    DerivativeOp,
     derive,
     derive_saving,
     derive_tangent,
-    encode_derivative,
 )
 from pellucid_compiler.specialise.graphs import declared_graph
 from pellucid_compiler.specialise.keyed import KeyedOp

@@ -14,7 +14,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
 from pellucid_compiler.declare import REGISTRY, Op
 from pellucid_compiler.declare.key import bind_arguments
-from pellucid_compiler.declare.op import Options
+from pellucid_compiler.declare.options import Options
 
 DATABASE = {(o.name, o.variant_test_name): o for o in op_db}
 DTYPE = torch.float64

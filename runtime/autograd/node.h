@@ -18,7 +18,7 @@ namespace pellucid {
 
 struct Node;
 struct NodeExtras;   // hooks, metadata, forward trace: autograd/hooks.h
-class BackwardPass;  // autograd/engine.cpp
+class BackwardPass;  // backward_pass.h
 
 struct Edge {
   Node* node = nullptr;  // owned by the node that holds the edge

@@ -7,13 +7,14 @@
 #include "python/compiled_function.h"
 #include "python/contexts.h"
 #include "python/data_in.h"
+#include "python/derivation.h"
 #include "python/dispatch_keys.h"
 #include "python/dispatch_protocol.h"
 #include "python/function_protocol.h"
 #include "python/generator_object.h"
 #include "python/module_base.h"
-#include "python/op_callable.h"
 #include "python/op_overload.h"
+#include "python/overload_sets.h"
 #include "python/overridable.h"
 #include "python/part_calls.h"
 #include "python/plain_values.h"
@@ -23,6 +24,7 @@
 #include "python/storage_object.h"
 #include "python/tensor_object.h"
 #include "python/types.h"
+#include "python/wrapper_subclass.h"
 
 namespace pellucid::python {
 namespace {
@@ -75,6 +77,8 @@ PyObject* make_module() {
     add_timeline(module.get());
     add_op_overload(module.get());
     add_dispatch_protocol(module.get());
+    add_wrapper_subclass(module.get());
+    add_derivation(module.get());
     add_pre_dispatch(module.get());
     add_part_calls(module.get());
     add_start(module.get());

@@ -4,6 +4,7 @@
 // kernel the pack has. tile_interpreter.cpp runs it over tiles, with the kernel's own signature.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -78,6 +79,18 @@ class ProgramScope {
  private:
   std::shared_ptr<ProgramTable> table_;
   const ProgramScope* outer_;
+};
+
+// What KernelRef::program points to: the kernel's id, the encoded program, and the decoded one after first use.
+class AttachedProgram {
+ public:
+  AttachedProgram(const KernelId& id, std::shared_ptr<ProgramTable> table) : id_(id), table_(std::move(table)) {}
+  const TileProgram& get();
+
+ private:
+  const KernelId id_;
+  const std::shared_ptr<ProgramTable> table_;
+  std::atomic<const TileProgram*> program_{nullptr};
 };
 
 // Lets `kernel`, whose id is set, run the program of that id if there is no machine code.

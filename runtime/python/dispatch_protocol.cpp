@@ -1,21 +1,12 @@
 #include "python/dispatch_protocol.h"
-#include "python/boundary.h"
 
 #include <algorithm>
-#include <map>
-#include <unordered_set>
 
 #include "core/dispatcher.h"
-#include "core/format.h"
-#include "core/hooks.h"
 #include "core/inline_vector.h"
-#include "core/kind.h"
-#include "core/layout.h"
 #include "ops/call_log.h"
-#include "ops/derivation.h"
 #include "ops/late_ops.h"
-#include "ops/op_table.h"
-#include "python/arguments.h"
+#include "python/boundary.h"
 #include "python/boxing.h"
 #include "python/convert.h"
 #include "python/function_protocol.h"
@@ -23,8 +14,8 @@
 #include "python/op_overload.h"
 #include "python/part_calls.h"
 #include "python/protocol_call.h"
+#include "python/shown_overload.h"
 #include "python/tensor_type.h"
-#include "transforms/wrapper.h"
 
 namespace pellucid::python {
 namespace {
@@ -134,55 +125,6 @@ PyObject* rule_of(PyObject* overload, PyObject* owner) {
   return found;
 }
 
-// Whether `form` has a number parameter exactly where the call has a number.
-bool says_numbers(const OpRecord& form, const OpCall& call) {
-  const auto &declared = call.op->schema.arguments, &said = form.schema.arguments;
-  if (form.schema.name != call.op->schema.name || said.size() != declared.size()) return false;
-  for (size_t i = 0; i < said.size(); ++i) {
-    const bool is_number = declared[i].type == ArgType::TensorOrScalar && call.args[i].tag != Tag::Tensor;
-    const bool fits = is_number ? said[i].type == ArgType::Scalar
-                                : said[i].type == declared[i].type ||
-                                      (declared[i].type == ArgType::TensorOrScalar && said[i].type == ArgType::Tensor);
-    if (!fits || said[i].name != declared[i].name) return false;
-  }
-  return true;
-}
-
-// The overload that modes see: the one for numbers (`gt.Scalar` rather than `gt.Tensor`) if the call has a number and
-// the declaration says so.
-const OpRecord& shown_overload(const OpCall& call) {
-  static const auto* having = [] {
-    auto* made = new std::unordered_set<std::string_view>;
-    for (const SeenOp& seen : seen_ops())
-      if (seen.numbers) made->insert(seen.op.substr(0, seen.op.find('.')));
-    return made;
-  }();
-  const auto& declared = call.op->schema.arguments;
-  uint64_t numbers = 0;  // a bit per argument that is a number where a tensor is permitted
-  for (size_t i = 0; i < declared.size(); ++i)
-    if (declared[i].type == ArgType::TensorOrScalar && call.args[i].tag != Tag::Tensor) numbers |= uint64_t{1} << i;
-  if (!numbers) return *call.op;
-  std::string_view name = call.op->schema.name;
-  if (call.op->variant == Variant::InPlace) name.remove_suffix(1);
-  if (!having->contains(name)) return *call.op;
-  static auto* forms = new std::map<std::pair<const OpRecord*, uint64_t>, const OpRecord*>;  // under the GIL
-  const auto [place, is_new] = forms->try_emplace({call.op, numbers}, call.op);
-  if (is_new) {
-    struct Search {
-      const OpCall& call;
-      const OpRecord*& found;
-    } search{call, place->second};
-    define_missing_ops(call.op->schema.name);
-    for_each_op(
-        [](OpRecord& op, void* context) {
-          auto& [given, found] = *static_cast<Search*>(context);
-          if (op.schema.name_space == given.op->schema.name_space && says_numbers(op, given)) found = &op;
-        },
-        &search);
-  }
-  return *place->second;
-}
-
 // Whether `owner` handled the call.
 bool is_taken(OpCall& call, PyObject* owner, const AskedCall& given) {
   const Object result = ask(call, owner, given);
@@ -267,57 +209,6 @@ PyObject* default_implementation(PyObject*, PyObject* args) {
   });
 }
 
-// Called by TensorImpl::data(): a transform's tensor has the memory of the wrapped one, a wrapper subclass has none.
-void find_memory_or_refuse(TensorImpl& tensor) {
-  if (tensor.wrapper) return find_memory(tensor);
-  if (kind_of(tensor)) raise_without_memory(tensor);
-  if (core_hooks.find_recorded && core_hooks.find_recorded(tensor)) return;
-  const char* type = tensor.python ? Py_TYPE(static_cast<PyObject*>(tensor.python))->tp_name : "tensor subclass";
-  raise(ErrorKind::Runtime,
-        "a %s of shape %s was made by _make_wrapper_subclass and has no memory of its own to read.\n"
-        "Its __torch_dispatch__ must compute the result from the tensors it holds.",
-        type, format_sizes(tensor.shape()).c_str());
-}
-
-// _make_wrapper(cls, like, device)
-PyObject* make_wrapper(PyObject*, PyObject* args) {
-  return guarded([&]() -> PyObject* {
-    PyObject *type, *geometry, *device_object;
-    if (!PyArg_ParseTuple(args, "OOO:_make_wrapper", &type, &geometry, &device_object)) return nullptr;
-    Value device_value;
-    if (!to_handle(ArgType::Device, device_object, device_value)) raise(ErrorKind::Type, "a wrapper needs a device");
-    const Device device = decode_device(device_value.integer);
-    if (!PyType_Check(type) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), &tensor_base_type))
-      raise(ErrorKind::Type, "_make_wrapper_subclass takes a subclass of Tensor");
-    if (!find_protocol(reinterpret_cast<PyTypeObject*>(type)))
-      raise(ErrorKind::Runtime, "%s must define __torch_dispatch__: a wrapper has no memory that ops could read",
-            reinterpret_cast<PyTypeObject*>(type)->tp_name);
-    if (!is_tensor(geometry)) raise(ErrorKind::Type, "_make_wrapper takes a tensor whose geometry the wrapper gets");
-    const TensorImpl& like = *tensor_of(geometry);
-    Tensor tensor = empty({}, like.dtype, device);
-    if (tensor->storage->release()) destroy(std::exchange(tensor->storage, nullptr));
-    tensor->storage = allocate_storage(0, device).leak();
-    set_geometry(*tensor, like.shape(), like.stride());
-    tensor->offset = like.offset;
-    tensor->flags |= TensorImpl::kNoMemory;
-    return wrap_as(reinterpret_cast<PyTypeObject*>(type), std::move(tensor));
-  });
-}
-
-// _share_storage(tensor, source): makes the result of a view op, returned by a handler, an alias of its source.
-PyObject* share_storage(PyObject*, PyObject* args) {
-  return guarded([&]() -> PyObject* {
-    PyObject *object, *source;
-    if (!PyArg_ParseTuple(args, "OO:_share_storage", &object, &source)) return nullptr;
-    if (!is_tensor(object) || !is_tensor(source)) raise(ErrorKind::Type, "_share_storage takes two tensors");
-    TensorImpl &tensor = *tensor_of(object), &origin = *tensor_of(source);
-    origin.storage->retain();
-    Storage* old = std::exchange(tensor.storage, origin.storage);
-    if (old->release()) destroy(old);
-    return none();
-  });
-}
-
 PyObject* push_mode(PyObject*, PyObject* mode) {
   return guarded([&] {
     pass_boundary("a dispatch mode");
@@ -374,85 +265,6 @@ PyObject* register_dispatch_rule(PyObject*, PyObject* args) {
   });
 }
 
-// _derived_from(name), of a derivative op: (rule, forward overload, [(source, index, element)] per argument,
-// [(argument, value)] of the forward call that select the plan, [forward input per result]).
-PyObject* derivation(PyObject*, PyObject* name_object) {
-  return guarded([&] {
-    const char* name = PyUnicode_AsUTF8(name_object);
-    if (!name) raise_python();
-    const OpRecord* op = find_op(name);
-    const std::optional<Derivation> found = op ? derived_from(*op) : std::nullopt;
-    if (!found) raise(ErrorKind::Runtime, "%s is not a derivative of an op", name);
-    if (!found->op) raise(ErrorKind::Runtime, "the op that %s is the derivative of is forgotten", name);
-    Object sources = own(PyList_New(0)), structural = own(PyList_New(0)), results = own(PyList_New(0));
-    const auto append = [](Object& list, PyObject* entry) { checked(PyList_Append(list.get(), own(entry).get())); };
-    for (const ArgumentSource& from : found->arguments)
-      append(sources, Py_BuildValue("(sii)", kArgumentOriginNames[static_cast<int>(from.from)].data(), from.index,
-                                    from.element));
-    for (const StructuralArgument& chosen : found->structural)
-      append(structural, Py_BuildValue("(iN)", chosen.index, value_object(chosen.value)));
-    for (const int16_t input : found->results) append(results, PyLong_FromLong(input));
-    return checked(Py_BuildValue("(sOOOO)", kRuleNames[static_cast<int>(found->rule)].data(),
-                                 overload_object(*found->op), sources.get(), structural.get(), results.get()));
-  });
-}
-
-// _derivative_of(name, mask, results, *args, **kwargs): the op that computes the gradients of the inputs in the mask
-// for such a call of the op `name`, and [(argument, element, dim)] of the sizes that it reads. None: there is no such
-// op.
-PyObject* derivative_of(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
-  return guarded([&]() -> PyObject* {
-    if (count < 3) raise(ErrorKind::Type, "_derivative_of takes a name, a mask and results before the arguments");
-    const char* name = PyUnicode_AsUTF8(args[0]);
-    if (!name) raise_python();
-    OpRecord* op = find_op(name);
-    if (!op) raise(ErrorKind::Runtime, "there is no op %s to derive", name);
-    const uint64_t mask = PyLong_AsUnsignedLongLong(args[1]);
-    if (PyErr_Occurred()) raise_python();
-    const Signature signature(*op);
-    const PythonArguments given{nullptr, args + 3, count - 3, names};
-    ParsedArguments parsed;
-    if (!parse(signature, given, parsed))
-      raise(ErrorKind::Type, "%s", explain_mismatch(signature, given, true).c_str());
-    const Object results = own(PySequence_Tuple(args[2]));
-    Value returned[kMaxReturns];
-    for (Py_ssize_t i = 0; i < std::min<Py_ssize_t>(PyTuple_GET_SIZE(results.get()), kMaxReturns); ++i)
-      if (PyObject* result = PyTuple_GET_ITEM(results.get(), i); is_tensor(result))
-        returned[i] = Value::of(tensor_of(result));
-    const OpCall call{op, parsed.values(), returned, signature.num_parameters, KeySet::from_bits(parsed.keys)};
-    const SharedPlan plan = find_derivative(call, mask);
-    if (!plan || !plan->op) return none();
-    Object sizes = own(PyList_New(0));
-    for (const SizeSource& size : plan->sizes)
-      checked(PyList_Append(sizes.get(), own(Py_BuildValue("(iii)", size.argument, size.element, size.dim)).get()));
-    return checked(Py_BuildValue("(OO)", overload_object(*plan->op), sizes.get()));
-  });
-}
-
-// _derivative_origin(name): the encoded [rule, op, arguments, mask] that a derivative op was traced from.
-PyObject* origin(PyObject*, PyObject* name_object) {
-  return guarded([&] {
-    const char* name = PyUnicode_AsUTF8(name_object);
-    if (!name) raise_python();
-    const OpRecord* op = find_op(name);
-    const std::string* found = op ? derivative_origin(*op) : nullptr;
-    if (!found) raise(ErrorKind::Runtime, "%s is not a derivative of an op", name);
-    return checked(PyBytes_FromStringAndSize(found->data(), static_cast<Py_ssize_t>(found->size())));
-  });
-}
-
-// _op_of_origin(schema, origin): the op that the compiler makes from an encoded origin.
-PyObject* op_of_origin(PyObject*, PyObject* args) {
-  return guarded([&]() -> PyObject* {
-    const char *schema, *origin;
-    Py_ssize_t length;
-    if (!PyArg_ParseTuple(args, "sy#:_op_of_origin", &schema, &origin, &length)) return nullptr;
-    const auto op =
-        derivative_op(schema, OpKind::Loop, 0, {origin, static_cast<size_t>(length)}, ResultLayout::RowMajor, {});
-    return new_reference(overload_object(*op));
-  });
-}
-
 PyMethodDef tensor_methods[] = {
     {"__torch_dispatch__", default_implementation, METH_VARARGS | METH_CLASS,
      "__torch_dispatch__(cls, func, types, args=(), kwargs=None): how subclasses see ops, below autograd."},
@@ -460,9 +272,6 @@ PyMethodDef tensor_methods[] = {
 };
 
 PyMethodDef functions[] = {
-    {"_make_wrapper", make_wrapper, METH_VARARGS,
-     "_make_wrapper(cls, like, device): an object of `cls` with the geometry of `like` and no memory."},
-    {"_share_storage", share_storage, METH_VARARGS, "_share_storage(tensor, source): takes the source's storage."},
     {"_push_torch_dispatch_mode", push_mode, METH_O, "Makes a mode the innermost one of this thread."},
     {"_pop_torch_dispatch_mode", pop_mode, METH_NOARGS, "Removes the innermost mode and returns it."},
     {"_torch_dispatch_modes", list_modes, METH_NOARGS, "The modes in force in this thread, the innermost last."},
@@ -470,12 +279,6 @@ PyMethodDef functions[] = {
      "_register_decomposition(name, function): what __torch_dispatch__ sees in place of an op."},
     {"_register_dispatch_rule", register_dispatch_rule, METH_VARARGS,
      "_register_dispatch_rule(name, class, function): what replaces the class's __torch_dispatch__ at an op."},
-    {"_derived_from", derivation, METH_O, "_derived_from(name): what a derivative op is the derivative of."},
-    {"_derivative_of", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(derivative_of)),
-     METH_FASTCALL | METH_KEYWORDS,
-     "_derivative_of(name, mask, results, *args, **kwargs): (op, sizes) of the gradients of a call, or None."},
-    {"_op_of_origin", op_of_origin, METH_VARARGS, "_op_of_origin(schema, origin): an op of an encoded description."},
-    {"_derivative_origin", origin, METH_O, "_derivative_origin(name): what a derivative op was traced from, encoded."},
     {"_exclude_torch_dispatch", exclude_dispatch, METH_O,
      "Sets whether this thread's ops skip __torch_dispatch__; returns the previous value."},
     {},
@@ -507,6 +310,8 @@ bool decomposed_derivative(OpCall& call, PyObject* mode) {
 
 void prepare_decompositions() { decompose_derivative(); }
 
+bool defines_dispatch(PyTypeObject* type) { return find_protocol(type) != nullptr; }
+
 void mark_dispatched(PyTypeObject* type, TensorImpl& tensor) {
   if (!find_protocol(type)) return;
   decompose_derivative();
@@ -519,7 +324,6 @@ void add_dispatch_protocol(PyObject* module) {
   own_implementation = new_reference(_PyType_Lookup(&tensor_base_type, protocol_name));
   checked(PyModule_AddFunctions(module, functions));
   register_fallback(Key::PythonDispatch, {dispatch_to_python, nullptr});
-  core_hooks.find_memory = find_memory_or_refuse;
 }
 
 }  // namespace pellucid::python

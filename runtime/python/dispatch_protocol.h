@@ -12,6 +12,8 @@
 
 namespace pellucid::python {
 
+// Whether a class defines __torch_dispatch__.
+bool defines_dispatch(PyTypeObject* type);
 // Gives a new object's tensor the PythonDispatch key if its class defines __torch_dispatch__.
 void mark_dispatched(PyTypeObject* type, TensorImpl& tensor);
 

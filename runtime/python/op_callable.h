@@ -41,18 +41,9 @@ inline PyObject* call_overloads(OverloadSet& set, const PythonArguments& given, 
 // Runs the op with parsed arguments and wraps its results.
 PyObject* run_parsed(const Signature& signature, ParsedArguments& parsed);
 
-// The set of a Tensor method, or null. Never freed.
-OverloadSet* find_method(std::string_view name);
-OverloadSet* find_function(std::string_view python_module, std::string_view name);
-
-// A new set with only this overload, and without a callable yet. Never freed.
-OverloadSet* overload_set(OpRecord& op);
-
 // Results of a call as Python objects; takes over the Values' references.
 PyObject* wrap_results(const OpRecord& op, Value* results);
 // The type of the named tuple of the results, or None.
 PyObject* result_type(const OpRecord& op);
-
-void add_op_callables(PyObject* module);
 
 }  // namespace pellucid::python

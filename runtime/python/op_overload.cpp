@@ -2,7 +2,7 @@
 
 #include "core/dispatcher.h"
 #include "python/convert.h"
-#include "python/op_callable.h"
+#include "python/overload_sets.h"
 
 namespace pellucid::python {
 namespace {

@@ -4,6 +4,7 @@
 #include "python/convert.h"
 #include "python/function_protocol.h"
 #include "python/method_entries.h"
+#include "python/overload_sets.h"
 #include "python/tensor_type.h"
 
 namespace pellucid::python {

@@ -15,7 +15,8 @@ from pellucid_compiler.ir.interpret import run
 from pellucid_compiler.specialise.answer import resolve
 from pellucid_compiler.specialise.requests import encode_argument
 from pellucid_compiler.specialise.staged import staged
-from pellucid_compiler.transforms.shard import Joined, Split, plans
+from pellucid_compiler.transforms.shard import plans
+from pellucid_compiler.transforms.shard_rules import Joined, Split
 
 RANKS = 2
 

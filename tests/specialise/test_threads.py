@@ -22,7 +22,8 @@ from pellucid_compiler.declare.tracing import (
 from pellucid_compiler.ir.bounded import Bounded
 from pellucid_compiler.ir.expr import Expr, make, sym
 from pellucid_compiler.ir.graph import Graph
-from pellucid_compiler.specialise.derivatives import derive, encode_derivative
+from pellucid_compiler.specialise.derivative_answer import encode_derivative
+from pellucid_compiler.specialise.derivatives import derive
 from pellucid_compiler.specialise.graphs import declared_graph
 from pellucid_compiler.specialise.requests import TensorLike
 

@@ -25,11 +25,12 @@ NAMES_FROM_OUTSIDE = {
     "ops/join.cpp": "the view that a declaration names",
     "ops/late_ops.cpp": "the op that a declaration names",
     "python/autograd/extension.cpp": "the extension's",
+    "python/derivation.cpp": "Python's",
     "python/dispatch_protocol.cpp": "Python's",
-    "python/op_callable.cpp": "Python's",
-    "python/op_callable.h": "the caller's",
     "python/operators.cpp": "those of abi/operators.py",
     "python/op_listing.cpp": "Python's",
+    "python/overload_sets.cpp": "Python's",
+    "python/overload_sets.h": "the caller's",
     "python/python_kernels.cpp": "Python's",
 }
 

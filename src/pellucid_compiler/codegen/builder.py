@@ -7,171 +7,51 @@ so formulas read like formulas: ``x * x + 1.0``. Python numbers take the type of
 other operand, and a scalar operand is broadcast to a vector.
 
 No instruction carries fast-math flags: what the caller writes is what the machine
-computes, bit for bit. Read next: ``targets/x86.py`` and ``jit.py``.
+computes, bit for bit. The types and values of ``values.py`` are offered here, too. Read
+next: ``values.py``, ``targets/x86.py`` and ``jit.py``.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
-_BITS = {"half": 16, "bfloat": 16, "float": 32, "double": 64, "ptr": 64}
-_SUFFIX = {"half": "f16", "float": "f32", "double": "f64", "ptr": "p0"}
+from pellucid_compiler.codegen.values import (
+    DOUBLE,
+    FLOAT,
+    HALF,
+    I1,
+    I8,
+    I16,
+    I32,
+    I64,
+    PTR,
+    Number,
+    Operand,
+    Type,
+    Value,
+    number_text,
+)
 
+__all__ = [
+    "DOUBLE",
+    "FLOAT",
+    "HALF",
+    "I1",
+    "I8",
+    "I16",
+    "I32",
+    "I64",
+    "PTR",
+    "Box",
+    "Function",
+    "Module",
+    "Number",
+    "Operand",
+    "Type",
+    "Value",
+]
 
-@dataclass(frozen=True, slots=True)
-class Type:
-    """A scalar (``lanes == 1``) or vector LLVM type; ``str`` gives its spelling."""
-
-    element: str
-    lanes: int = 1
-
-    def __str__(self) -> str:
-        if self.lanes == 1:
-            return self.element
-        return f"<{self.lanes} x {self.element}>"
-
-    @property
-    def is_float(self) -> bool:
-        return self.element in ("half", "float", "double")
-
-    @property
-    def element_bits(self) -> int:
-        return int(self.element[1:]) if self.element[0] == "i" else _BITS[self.element]
-
-    @property
-    def element_bytes(self) -> int:
-        return (self.element_bits + 7) // 8
-
-    @property
-    def suffix(self) -> str:
-        """The name mangling of overloaded intrinsics: ``f32``, ``v16f32``..."""
-        element = _SUFFIX.get(self.element, self.element)
-        return element if self.lanes == 1 else f"v{self.lanes}{element}"
-
-    def with_lanes(self, lanes: int) -> Type:
-        return Type(self.element, lanes)
-
-    def with_element(self, element: str) -> Type:
-        return Type(element, self.lanes)
-
-    def as_integer(self) -> Type:
-        """The integer type with the same bits."""
-        return Type(f"i{self.element_bits}", self.lanes)
-
-
-I1, I8, I16, I32, I64 = (Type(f"i{bits}") for bits in (1, 8, 16, 32, 64))
-HALF, FLOAT, DOUBLE, PTR = (Type(name) for name in ("half", "float", "double", "ptr"))
-
-Number = int | float
-
-
-class Value:
-    """One SSA value or constant of a function. ``literal`` is the Python number of a
-    constant (of every lane), ``None`` for anything computed at run time.
-    """
-
-    __slots__ = ("function", "literal", "text", "type")
-
-    def __init__(
-        self, function: Function, text: str, type_: Type, literal: Number | None = None
-    ) -> None:
-        self.function = function
-        self.text = text
-        self.type = type_
-        self.literal = literal
-
-    def __repr__(self) -> str:
-        return f"{self.type} {self.text}"
-
-    def __bool__(self) -> bool:
-        raise TypeError("a Value is known only at run time; use select or branch")
-
-    def __add__(self, other: Value | Number) -> Value:
-        return self.function.add(self, other)
-
-    def __radd__(self, other: Number) -> Value:
-        return self.function.add(other, self)
-
-    def __sub__(self, other: Value | Number) -> Value:
-        return self.function.sub(self, other)
-
-    def __rsub__(self, other: Number) -> Value:
-        return self.function.sub(other, self)
-
-    def __mul__(self, other: Value | Number) -> Value:
-        return self.function.mul(self, other)
-
-    def __rmul__(self, other: Number) -> Value:
-        return self.function.mul(other, self)
-
-    def __truediv__(self, other: Value | Number) -> Value:
-        return self.function.binary("fdiv", self, other)
-
-    def __rtruediv__(self, other: Number) -> Value:
-        return self.function.binary("fdiv", other, self)
-
-    def __neg__(self) -> Value:
-        return self.function.neg(self)
-
-    def __and__(self, other: Value | int) -> Value:
-        return self.function.binary("and", self, other)
-
-    def __or__(self, other: Value | int) -> Value:
-        return self.function.binary("or", self, other)
-
-    def __xor__(self, other: Value | int) -> Value:
-        return self.function.binary("xor", self, other)
-
-    def __invert__(self) -> Value:
-        return self.function.binary("xor", self, -1)
-
-    def __lshift__(self, other: Value | int) -> Value:
-        return self.function.binary("shl", self, other)
-
-    def __rshift__(self, other: Value | int) -> Value:
-        """Arithmetic shift; ``Function.binary("lshr", ...)`` is the logical one."""
-        return self.function.binary("ashr", self, other)
-
-    def __lt__(self, other: Value | Number) -> Value:
-        return self.function.compare("lt", self, other)
-
-    def __le__(self, other: Value | Number) -> Value:
-        return self.function.compare("le", self, other)
-
-    def __gt__(self, other: Value | Number) -> Value:
-        return self.function.compare("gt", self, other)
-
-    def __ge__(self, other: Value | Number) -> Value:
-        return self.function.compare("ge", self, other)
-
-    def equals(self, other: Value | Number) -> Value:
-        return self.function.compare("eq", self, other)
-
-    def differs(self, other: Value | Number) -> Value:
-        """True for unequal or unordered operands."""
-        return self.function.compare("ne", self, other)
-
-
-Operand = Value | Number
 Box = Callable[[], Sequence[tuple["Value", "Value"]]]
-
-
-def _number_text(value: Number, type_: Type) -> str:
-    if type_.element == "float":
-        value = struct.unpack("<f", struct.pack("<f", value))[0]
-    if type_.element in ("float", "double"):
-        return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
-    if type_.element == "half":
-        return f"0xH{struct.unpack('<H', struct.pack('<e', value))[0]:04X}"
-    if type_.element == "i1":
-        return "true" if value else "false"
-    if not isinstance(value, int):
-        raise TypeError(f"{type_} constant from {value!r}: expected an int")
-    bits = type_.element_bits
-    wrapped = value & ((1 << bits) - 1)
-    return str(wrapped - (1 << bits) if wrapped >> (bits - 1) else wrapped)
 
 
 class Function:
@@ -225,7 +105,7 @@ class Function:
     def constant(self, value: Number, type_: Type) -> Value:
         if type_.is_float:
             value = float(value)
-        text = _number_text(value, type_)
+        text = number_text(value, type_)
         if type_.lanes > 1:
             text = f"splat ({type_.element} {text})"
         return Value(self, text, type_, value)
@@ -239,7 +119,7 @@ class Function:
         type_ = element.with_lanes(len(values))
         if type_.lanes == 1:
             return self.constant(values[0], type_)
-        items = (f"{type_.element} {_number_text(value, type_)}" for value in values)
+        items = (f"{type_.element} {number_text(value, type_)}" for value in values)
         return Value(self, f"<{', '.join(items)}>", type_)
 
     def poison(self, type_: Type) -> Value:
@@ -762,7 +642,7 @@ class Module:
 
     def table(self, function: Function, values: Iterable[Number], type_: Type) -> Value:
         """The address of a constant array, as a value of ``function``."""
-        items = [f"{type_.element} {_number_text(value, type_)}" for value in values]
+        items = [f"{type_.element} {number_text(value, type_)}" for value in values]
         name = f"@table{len(self._tables)}"
         self._tables.append(
             f"{name} = internal unnamed_addr constant "

@@ -77,7 +77,7 @@ def composite(
     ``aliases``     second names of the op and of all its forms; ``special_expit`` is a
                     function of the namespace that it begins with
     ``also``, ``autocast``, ``backward``, ``backward_out``, ``core``,
-    ``tags``        as in declare/decorators.py
+    ``tags``        as in declare/options.py
     ``core_as``     a body of Core ATen ops for modes, if the body calls other ops
     ``variadic``    the last list of tensors may be given as separate arguments:
                     ``block_diag(a, b)``

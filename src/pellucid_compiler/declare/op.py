@@ -7,16 +7,16 @@ key.
 
 creates an Op and enters it in ``REGISTRY`` under its full name. Its Python function
 defines it; Graphs of tensors and of elements, derivatives and in-place forms follow
-from it. Read next: decorators.py, key.py, ir/elements.py.
+from it. Read next: decorators.py, options.py, key.py, ir/elements.py.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from pellucid_compiler import passes, transforms
+from pellucid_compiler.declare.hand_rules import HandRule, call_with_rule
 from pellucid_compiler.declare.key import (
     ArgumentKey,
     Call,
@@ -30,18 +30,18 @@ from pellucid_compiler.declare.key import (
 )
 from pellucid_compiler.declare.kinds import check_kind
 from pellucid_compiler.declare.loops import tabulate
+from pellucid_compiler.declare.options import Options
 from pellucid_compiler.declare.schema import Schema, parse_schema
 from pellucid_compiler.declare.seen import Seen
-from pellucid_compiler.declare.tensor import Tensor, broadcast_shapes, lift
+from pellucid_compiler.declare.tensor import Tensor, broadcast_shapes, lift, tensors_in
+from pellucid_compiler.declare.traced import Traced
 from pellucid_compiler.declare.tracing import Questions, default_dtype, tracer, tracing
 from pellucid_compiler.ir.bounded import Bounded
 from pellucid_compiler.ir.dtypes import is_complex, is_integer, stored_dtype, wide_dtype
 from pellucid_compiler.ir.elements import element_graph, element_of
 from pellucid_compiler.ir.expr import Expr, as_expr, cast, const, sym, with_partials
-from pellucid_compiler.ir.graph import Graph, Value
+from pellucid_compiler.ir.graph import Graph
 from pellucid_compiler.ir.offers import check_offered, moves_only, refusal
-from pellucid_compiler.ir.primitives import CALL, CallAttrs
-from pellucid_compiler.ir.sizes import size_value
 from pellucid_compiler.ir.verify import verify
 
 REGISTRY: Final[dict[str, Op]] = {}
@@ -49,90 +49,6 @@ REGISTRY: Final[dict[str, Op]] = {}
 MOST_TRACED: Final = 1024  # keys of an op whose Graphs are cached
 
 SCALAR_KINDS: Final = ("pointwise", "random", "foreach")
-
-
-class HandRule(NamedTuple):
-    """A derivative written by hand, and why the derived one does not suffice."""
-
-    function: Callable[..., Any]
-    reason: str
-
-
-class Traced(NamedTuple):
-    """The Graph of a key, and the guards under which it is valid.
-
-    ``nominal`` names half dtypes as the body does; ``graph`` is what runs: the same
-    with half precision made explicit. Derivatives are taken of ``nominal``.
-    """
-
-    nominal: Graph
-    guards: dict[Expr, bool]
-
-    @property
-    def graph(self) -> Graph:
-        return passes.widen_halves(self.nominal)
-
-    def backward(self, needs_grad: Sequence[bool]) -> Traced:
-        """(inputs, outputs, grads of the float outputs) -> grads of those that
-        need one.
-        """
-        wrt = [k for k, needed in enumerate(needs_grad) if needed]
-        return Traced(verify(transforms.backward(self.nominal, wrt)), self.guards)
-
-    def jvp(self, moving: Sequence[bool]) -> Traced:
-        """(inputs, tangents of those that move) -> tangents of the float outputs."""
-        wrt = [k for k, moves in enumerate(moving) if moves]
-        return Traced(verify(transforms.jvp(self.nominal, wrt)), self.guards)
-
-    def serves(self, hints: Mapping[str, Any]) -> bool:
-        return all(bool(size_value(c, hints)) == a for c, a in self.guards.items())
-
-
-class Options(NamedTuple):
-    """The options of a declaration besides its schema and body; see decorators.py."""
-
-    int_to_float: bool = False
-    refuses_bools: bool = False
-    unpromoted: tuple[str, ...] = ()
-    numbers: tuple[str, ...] = ()
-    numbers_as_tensors: bool = False
-    symbolic: tuple[str, ...] = ()
-    exact: tuple[str, ...] = ()
-    nonnegative: tuple[str, ...] = ()
-    inplace: bool | str = True
-    inplace_only: bool = False
-    inplace_method: bool | None = None
-    inplace_function: bool | tuple[str, ...] | None = None
-    out: bool | str = True
-    forms: tuple[str, ...] = ()
-    aliases: tuple[str, ...] = ()
-    backward: str = ""
-    backward_out: str = "grad_input"
-    method: bool = True
-    function: bool = True
-    namespace: str = ""
-    also: tuple[str, ...] = ()
-    node: str | Callable[..., str] = ""
-    rare: bool = False
-    ranks: tuple[int, ...] = ()
-    domain: tuple[float, float] | None = None
-    draws: int | Callable[..., int] = 0
-    index_error: type[Exception] = IndexError
-    inverse: str = ""
-    layout: str = ""
-    autocast: str = ""
-    copy_method: bool = False
-    refuses: tuple[str, ...] = ()
-    core: bool | tuple[str, ...] = False
-    tags: str = ""
-
-    def within(self, name_space: str) -> Options:
-        """The options for an op of this namespace, if it is not PyTorch's: functions
-        are in its module unless another one is declared, and no form is a method.
-        """
-        if not name_space:
-            return self
-        return self._replace(namespace=self.namespace or name_space, method=False)
 
 
 class Op:
@@ -231,10 +147,10 @@ class Op:
         if self.kind == "pointwise":
             return lift(self.scalar_body, *values)
         if self.hand_vjp is None or not any(
-            tensor.is_floating for tensor in _tensors_in(values)
+            tensor.is_floating for tensor in tensors_in(values)
         ):
             return self.function(*values)
-        return self._call_node(values)
+        return call_with_rule(self.full_name, self.function, self.hand_vjp, values)
 
     def scalar_body(self, *args: Any) -> Any:
         """The body of a pointwise op on elements, with its hand partials attached."""
@@ -268,7 +184,7 @@ class Op:
 
     def _with_random_words(self, values: list[Any]) -> Any:
         """The words are one more input of the Graph, ``random[n]``: (*shape, draws)."""
-        tensors = list(_tensors_in(values))
+        tensors = list(tensors_in(values))
         shape = broadcast_shapes(*(t.shape for t in tensors))
         count = self.num_draws(*(t.dtype for t in tensors))
         graph = tracer().graph
@@ -283,69 +199,6 @@ class Op:
         return lift(
             lambda *args: self.scalar_body(*args[:fixed], args[fixed:]), *values, *drawn
         )
-
-    def _call_node(self, values: list[Any]) -> Any:
-        leaves = list(_tensors_in(values))
-        body = Graph(self.full_name)
-        with tracing(body):
-            mine = _map_tensors(values, lambda t: Tensor(body.input_like(t.value)))
-            out = self.function(*mine)
-            outputs = out if isinstance(out, tuple) else (out,)
-        count = len(outputs)
-        if not any(t.is_floating for t in outputs):
-            return self.function(*values)
-        num_saved = len(body.saved)
-        body = body.with_outputs([*(t.value for t in outputs), *body.saved])
-        hand = self._hand_graph(values, body, count)
-        wrt = tuple(k for k, t in enumerate(leaves) if t.is_floating)
-        graph = tracer().graph
-        found = graph.emit(
-            CALL,
-            [t.value for t in leaves],
-            CallAttrs(self.full_name, body, hand, wrt, num_saved),
-        )
-        graph.saved += found[count:]
-        results = tuple(Tensor(v) for v in found[:count])
-        return results if isinstance(out, tuple) else results[0]
-
-    def _hand_graph(self, values: list[Any], body: Graph, num_outputs: int) -> Graph:
-        """The rule over the results of ``body``: outputs, then saved values."""
-        assert self.hand_vjp is not None
-        hand = Graph(f"{self.full_name}.vjp")
-        hand.sizes.merge(body.sizes)  # it runs under the same conditions as the body
-        floats = [k for k, v in enumerate(body.inputs) if v.differentiable]
-        with tracing(hand):
-            mine = _map_tensors(values, lambda t: Tensor(hand.input_like(t.value)))
-            hand.respell_inputs()
-            inputs = list(hand.inputs)
-            known = [Tensor(hand.input(v.shape, v.dtype)) for v in body.outputs]
-            grads = [
-                Tensor(hand.input(v.shape, v.dtype, "grad" if k == 0 else f"grad_{k}"))
-                for k, v in enumerate(body.outputs)
-                if v.differentiable
-            ]
-            outputs, saved = body.outputs[:num_outputs], body.outputs[num_outputs:]
-            num_grads = sum(v.differentiable for v in outputs)
-
-            def transposed(results: list[Value], cts: Iterable[Tensor]) -> list[Value]:
-                back = transforms.vjp(body.with_outputs(results), floats)
-                return hand.inline(back, [*inputs, *(ct.value for ct in cts)])
-
-            def derived(*cts: Tensor) -> Any:
-                found = tuple(Tensor(v) for v in transposed(outputs, cts))
-                return found if len(found) > 1 else found[0]
-
-            rule = self.hand_vjp.function
-            result = rule(*mine, *known, *grads[:num_grads], derived=derived)
-            results = result if isinstance(result, tuple) else (result,)
-            hand.outputs = [t.value for t in results]
-            if len(grads) > num_grads:  # of saved values: second derivatives need them
-                more = transposed(saved, grads[num_grads:])
-                hand.outputs = [
-                    (Tensor(value) + Tensor(term)).value
-                    for value, term in zip(hand.outputs, more, strict=True)
-                ]
-        return hand.prune()
 
     # -------------------------------------------------------------- Graphs
 
@@ -501,22 +354,6 @@ class _ScalarOperands:
 
 def _upper_letter(found: re.Match[str]) -> str:
     return found.group().lstrip("_").upper()
-
-
-def _tensors_in(values: Iterable[Any]) -> Iterable[Tensor]:
-    for value in values:
-        if isinstance(value, Tensor):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from _tensors_in(value)
-
-
-def _map_tensors(values: Any, fn: Callable[[Tensor], Tensor]) -> Any:
-    if isinstance(values, Tensor):
-        return fn(values)
-    if isinstance(values, (list, tuple)):
-        return type(values)(_map_tensors(v, fn) for v in values)
-    return values
 
 
 def _output_values(graph: Graph, result: Any) -> Iterable[Any]:

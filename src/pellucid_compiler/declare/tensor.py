@@ -7,7 +7,7 @@ functions.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias, cast
 
 from pellucid_compiler.abi.dtypes import raise_category
@@ -278,3 +278,21 @@ def lift(fn: Callable[..., Any], *operands: Any) -> Any:
         return Tensor(emit_map(graph, shape, lambda *p: body))
     results = (here.with_checks(results[0]), *results[1:])
     return tuple(Tensor(emit_map(graph, shape, lambda *p, r=r: r)) for r in results)
+
+
+def tensors_in(values: Iterable[Any]) -> Iterable[Tensor]:
+    """The tensors among arguments, those in lists too."""
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from tensors_in(value)
+
+
+def map_tensors(values: Any, fn: Callable[[Tensor], Tensor]) -> Any:
+    """Arguments with ``fn`` of each tensor among them."""
+    if isinstance(values, Tensor):
+        return fn(values)
+    if isinstance(values, (list, tuple)):
+        return type(values)(map_tensors(v, fn) for v in values)
+    return values

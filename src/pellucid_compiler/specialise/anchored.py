@@ -19,7 +19,8 @@ from pellucid_compiler.abi.groups import Member
 from pellucid_compiler.abi.limits import FIRST_VALUE
 from pellucid_compiler.abi.plan import ComputeStep
 from pellucid_compiler.abi.requests import PlanRequest, read_request
-from pellucid_compiler.declare.op import Op, Options
+from pellucid_compiler.declare.op import Op
+from pellucid_compiler.declare.options import Options
 from pellucid_compiler.declare.schema import Argument
 from pellucid_compiler.declare.tensor import Tensor, lift
 from pellucid_compiler.declare.tracing import ask, tracer, with_default_dtype
@@ -28,6 +29,7 @@ from pellucid_compiler.ir.elements import element_bodies
 from pellucid_compiler.ir.expr import Expr, cast, rewrite
 from pellucid_compiler.ir.graph import Graph
 from pellucid_compiler.lower.registers import NumberSource
+from pellucid_compiler.specialise.derived_names import DIGEST
 from pellucid_compiler.specialise.graphs import GraphOp, declared_graph
 from pellucid_compiler.specialise.members import Resolve, asked_op, described
 from pellucid_compiler.specialise.requests import TensorLike, decode_argument
@@ -36,7 +38,6 @@ from pellucid_compiler.specialise.unify import renamed_expr, renamed_graph
 RULE = "group"
 """The first item of such an op's origin, where a derivative's has a rule."""
 
-_DIGEST = 16
 _GROUPS: Bounded[bytes, _Group] = Bounded(512)
 
 
@@ -135,7 +136,7 @@ class _Builder:
         texts += ["Scalar[] numbers"] if self._numbers() else []
         texts += [f"{_type_text(a)} a{k}" for k, a in self._own_arguments()]
         results = ", ".join(["Tensor"] * len(self.outputs))
-        digest = hashlib.sha256(self.description).hexdigest()[:_DIGEST]
+        digest = hashlib.sha256(self.description).hexdigest()[:DIGEST]
         result = f"({results})" if len(self.outputs) > 1 else results
         return f"group_{digest}({', '.join(texts)}) -> {result}"
 

@@ -17,12 +17,12 @@ from pellucid_compiler.declare.tracing import with_default_dtype
 from pellucid_compiler.specialise.anchored import RULE as GROUP
 from pellucid_compiler.specialise.anchored import anchored_graph
 from pellucid_compiler.specialise.batching import derive_batched
+from pellucid_compiler.specialise.derivative_answer import encode_derivative
+from pellucid_compiler.specialise.derivative_assembly import DerivativeOp
 from pellucid_compiler.specialise.derivatives import (
-    DerivativeOp,
     derive,
     derive_saving,
     derive_tangent,
-    encode_derivative,
     saving_forward,
 )
 from pellucid_compiler.specialise.graphs import GraphOp, declared_graph

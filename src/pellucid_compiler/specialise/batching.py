@@ -15,11 +15,8 @@ from pellucid_compiler.declare.schema import parse_schema
 from pellucid_compiler.ir.expr import Expr, sym
 from pellucid_compiler.ir.graph import Graph
 from pellucid_compiler.lower.registers import SizeSource, Source, size_sources
-from pellucid_compiler.specialise.derivatives import (
-    DerivativeOp,
-    derived_name,
-    origin_of,
-)
+from pellucid_compiler.specialise.derivative_assembly import DerivativeOp
+from pellucid_compiler.specialise.derived_names import derived_name, origin_of
 from pellucid_compiler.specialise.graphs import GraphOp
 from pellucid_compiler.transforms.batch import SizesDiffer, batch
 

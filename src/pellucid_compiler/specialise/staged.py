@@ -16,7 +16,8 @@ from typing import Any, Final, NamedTuple
 
 from pellucid_compiler.abi.encode import Encodable, decode, encode
 from pellucid_compiler.declare.key import specialise
-from pellucid_compiler.declare.op import Op, Options, declared_op
+from pellucid_compiler.declare.op import Op, declared_op
+from pellucid_compiler.declare.options import Options
 from pellucid_compiler.declare.tensor import Tensor
 from pellucid_compiler.declare.tracing import require, tracer
 from pellucid_compiler.ir.bounded import Bounded
@@ -36,30 +37,25 @@ from pellucid_compiler.ir.expr import (
 )
 from pellucid_compiler.ir.graph import Graph, Value
 from pellucid_compiler.ir.sizes import shape_value
+from pellucid_compiler.specialise.derived_names import DIGEST
 from pellucid_compiler.specialise.graphs import GraphOp, declared_graph
-from pellucid_compiler.specialise.requests import (
-    decode_argument,
-    encode_argument,
-)
+from pellucid_compiler.specialise.requests import decode_argument, encode_argument
 from pellucid_compiler.specialise.unify import renamed_attrs, unify_sizes
-from pellucid_compiler.transforms.shard import (
-    Flat,
+from pellucid_compiler.transforms.flat_graph import FlatGraph, Step
+from pellucid_compiler.transforms.shard import Plan, staged_plans
+from pellucid_compiler.transforms.shard_rules import (
     Joined,
-    Plan,
     Split,
     State,
-    Step,
     Strategy,
     is_axis,
     reads_number,
-    staged_plans,
 )
 from pellucid_compiler.transforms.stages import Stage, stages_of
 
 RULE: Final = "stage"
 """The first item of the origin of a stage's op."""
 
-_DIGEST = 16
 _OPS: Final[Bounded[bytes, Op]] = Bounded(1024)
 
 
@@ -105,7 +101,7 @@ class Staged(NamedTuple):
 class _Source(NamedTuple):
     """A traced call and a plan for it."""
 
-    flat: Flat
+    flat: FlatGraph
     env: Mapping[str, Any]
     plan: Plan
     stages: list[Stage]
@@ -133,7 +129,7 @@ def staged(
     plan needs stages, that is, combines values inside or needs offsets of parts.
     """
     graph, env = _traced(op, values)
-    steps = Flat(graph).steps
+    steps = FlatGraph(graph).steps
     for plan in staged_plans(graph, given, env, ranks, has_gradient):
         joined = [s for s in (*plan.needs, *plan.results) if isinstance(s, Joined)]
         if has_gradient and any(state.combine != "sum" for state in joined):
@@ -157,7 +153,7 @@ def _described(
     ranks: int,
     has_gradient: bool,
 ) -> Staged | None:
-    flat = Flat(graph)
+    flat = FlatGraph(graph)
     source = _Source(flat, env, plan, stages_of(flat, plan))
     arguments = [
         encode_argument(value, argument)
@@ -235,7 +231,7 @@ def _rebuilt(description: bytes) -> Op:
     wanted = [_decoded(item) for item in results]
     for plan in staged_plans(graph, states, env, ranks, has_gradient):
         if list(plan.needs) == states and list(plan.results) == wanted:
-            flat = Flat(graph)
+            flat = FlatGraph(graph)
             source = _Source(flat, env, plan, stages_of(flat, plan))
             return _stage_op(source, place, description)
     raise LookupError(f"{name}: its stages are not found again")
@@ -248,7 +244,7 @@ def _stage_op(source: _Source, place: int, description: bytes) -> Op:
     numbers = ["Scalar[] numbers"] if body.numbers else []
     results = ", ".join(["Tensor"] * len(body.stage.outputs))
     result = f"({results})" if len(body.stage.outputs) > 1 else results
-    digest = hashlib.sha256(description).hexdigest()[:_DIGEST]
+    digest = hashlib.sha256(description).hexdigest()[:DIGEST]
     given = ", ".join([*tensors, *sizes, *numbers])
     return Op(body, f"stage_{digest}({given}) -> {result}", "loop", Options())
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pellucid_compiler.transforms.shard import Flat, Plan
+from pellucid_compiler.transforms.flat_graph import FlatGraph
+from pellucid_compiler.transforms.shard import Plan
 
 
 class Stage(NamedTuple):
@@ -30,14 +31,14 @@ class _Run(NamedTuple):
     joins: list[int]
     is_shared: bool
 
-    def made(self, flat: Flat) -> set[int]:
+    def made(self, flat: FlatGraph) -> set[int]:
         return {n for k in self.steps for n in flat.steps[k].outputs}
 
-    def read(self, flat: Flat) -> set[int]:
+    def read(self, flat: FlatGraph) -> set[int]:
         return {n for k in self.steps for n in flat.steps[k].inputs}
 
 
-def stages_of(flat: Flat, plan: Plan) -> list[Stage]:
+def stages_of(flat: FlatGraph, plan: Plan) -> list[Stage]:
     """The stages, in order."""
     runs = _merged(flat, _runs(flat, plan))
     stages = []
@@ -57,7 +58,7 @@ def stages_of(flat: Flat, plan: Plan) -> list[Stage]:
     return stages
 
 
-def _runs(flat: Flat, plan: Plan) -> list[_Run]:
+def _runs(flat: FlatGraph, plan: Plan) -> list[_Run]:
     """Steps in order, split where values are combined or the kind of work changes."""
     runs: list[_Run] = []
     for place, strategy in enumerate(plan.chosen):
@@ -70,7 +71,7 @@ def _runs(flat: Flat, plan: Plan) -> list[_Run]:
     return runs
 
 
-def _merged(flat: Flat, runs: list[_Run]) -> list[_Run]:
+def _merged(flat: FlatGraph, runs: list[_Run]) -> list[_Run]:
     """Merge replicated steps that only later sharded ones read into those: their
     results are then sharded.
     """

@@ -1,42 +1,37 @@
-"""Pellucid's own process group, over a transport."""
+"""Pellucid's own process group: collectives and messages as calls of a transport.
+
+Read next: ``running.py``.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
 import threading
-import time
-import warnings
-import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, NoReturn
+from typing import Any
 
 import pellucid as torch
-from pellucid.distributed._distributed import Failure, is_defined
-from pellucid.distributed._group import failure, options
+from pellucid.distributed._distributed import is_defined
+from pellucid.distributed._group import options
+from pellucid.distributed._group.argument_checks import (
+    check_outputs,
+    check_sizes,
+    element_counts,
+)
 from pellucid.distributed._group.points import MessageWork
-from pellucid.distributed._group.process_group import ProcessGroup
-from pellucid.distributed._group.queue import CallQueue
-from pellucid.distributed._group.whereabouts import call_site, main_thread_place
+from pellucid.distributed._group.running import RunningGroup
 from pellucid.distributed._group.work import Work
 from pellucid.distributed._stores.store import Store, seconds_of
 from pellucid.distributed._stores.watched_store import WatchedStore
 from pellucid.distributed._transport import codes
-from pellucid.distributed._transport.choose import Member, Transport, connect, meet
-from pellucid.distributed._transport.messages import MessageGroup
 from pellucid.distributed._transport.shared_memory import SharedMemoryGroup, shared_file
-from pellucid.distributed.errors import DistBackendError, DistStoreError
 
 _codes = codes.DTYPE_CODES
-_Call = tuple[int, int, int, int, int]  # kind, count, dtype, reduction, root
 
 
-_groups: weakref.WeakSet[NativeGroup] = weakref.WeakSet()  # of this process
-
-
-class NativeGroup(ProcessGroup):
+class NativeGroup(RunningGroup):
     """Ranks in shared memory, or connected by sockets (backend "gloo")."""
 
     backend_name = "gloo"
@@ -44,248 +39,10 @@ class NativeGroup(ProcessGroup):
     def __init__(
         self, store: Store, rank: int, size: int, timeout: timedelta, *_: Any
     ) -> None:
-        super().__init__(rank, size)
-        self._store, self._timeout = store, seconds_of(timeout)
-        self._members = self._meet(store)
-        self._transport = self._connect()
-        self._queue = CallQueue("collectives")
-        self._num_calls = self._num_blocks = 0
-        self._last: _Call | None = None
-        self._since, self._site = 0.0, ""  # of the current call; 0: there is none
-        self._broken = ""
-        self._pid = os.getpid()
-        self._stopped = threading.Event()
+        super().__init__(store, rank, size, timeout)
+        self._num_blocks = 0
         self._mail: set[MessageWork] = set()
         self._posting = threading.Lock()
-        meeting = codes.BARRIER, 0, 0, 0, -1
-        try:
-            self._transport.run(codes.BARRIER, 0, 0, 0, 0, 0, -1, 1.0, self._timeout)
-        except Failure as caught:
-            self._raise(caught, meeting, call_site(), self._timeout)
-        if isinstance(self._transport, SharedMemoryGroup):
-            self._witness = threading.Thread(
-                target=self._answer, args=(self._transport,), daemon=True, name="where"
-            )
-            self._witness.start()
-        _groups.add(self)
-
-    def _meet(self, store: Store) -> list[Member]:
-        return meet(store, self._rank, self._size)
-
-    def _connect(self) -> Transport:
-        assert self._store is not None
-        return connect(
-            *(self._store, self._rank, self._members, self._timeout),
-            *(self._tell_slow, _whereabouts, self._hear_elsewhere),
-        )
-
-    def getBackendName(self) -> str:
-        """The backend's name."""
-        return self.backend_name
-
-    # Running a call
-
-    def _run(
-        self,
-        call: _Call,
-        input: int,
-        output: int,
-        opts: Any,
-        tensors: Any,
-        factor: float = 1.0,
-        after: Callable[[], None] | None = None,
-    ) -> Work:
-        if self._broken or self._pid != os.getpid():
-            self._refuse()
-        timeout = self._timeout if opts.timeout is None else seconds_of(opts.timeout)
-        kind, count, dtype, reduction, root = call
-        if not opts.asyncOp and self._queue.try_begin():
-            try:
-                self._num_calls += 1
-                self._last, self._since = call, time.monotonic()
-                self._transport.run(
-                    *(kind, input, output, count, dtype, reduction, root),
-                    *(factor, timeout),
-                )
-            except Failure as caught:
-                self._raise(caught, call, call_site(), timeout)
-            finally:
-                self._since = 0.0
-                self._queue.end()
-            if after is not None:
-                after()
-            return Work(tensors)
-        return self._submit(
-            lambda: self._transport.run(
-                kind, input, output, count, dtype, reduction, root, factor, timeout
-            ),
-            *(call, opts, timeout, tensors, after),
-        )
-
-    def _submit(
-        self,
-        start: Callable[[], None],
-        call: _Call,
-        opts: Any,
-        timeout: float,
-        tensors: Any,
-        after: Callable[[], None] | None = None,
-    ) -> Work:
-        work, site = Work.pending(tensors), call_site()
-
-        def run() -> None:
-            if self._broken:
-                self._refuse()
-            self._num_calls += 1
-            self._last, self._site, self._since = call, site, time.monotonic()
-            try:
-                start()
-            except Failure as caught:
-                self._raise(caught, call, site, timeout)
-            finally:
-                self._site, self._since = "", 0.0
-            if after is not None:
-                after()
-
-        self._queue.submit(run, work)
-        if not opts.asyncOp:
-            work.wait()
-        return work
-
-    # Failures
-
-    def _refuse(self) -> NoReturn:
-        if self._pid != os.getpid():
-            raise DistBackendError(
-                "this process was forked from one with process groups, which are the "
-                "parent's; call init_process_group here, or start processes by spawn"
-            )
-        raise DistBackendError(self._broken)
-
-    def _describe(self, call: _Call, site: str = "") -> str:
-        kind, count, dtype, reduction, root = call
-        text = codes.KINDS[kind]
-        if kind not in (codes.BARRIER, codes.ALL_TO_ALL):
-            name = str(codes.DTYPES[dtype]).removeprefix("torch.")
-            text += f" {name.removeprefix('pellucid.')}[{count}]"
-        if kind in (codes.ALL_REDUCE, codes.REDUCE, codes.REDUCE_SCATTER):
-            from pellucid.distributed._group.reduce_op import RedOpType
-
-            text += f" {RedOpType(reduction).name.lower()}"
-        text += f" of rank {root}" if root >= 0 else ""
-        return f"{text} ({site})" if site else text
-
-    def _raise(self, caught: Failure, call: _Call, site: str, timeout: float) -> None:
-        cause, ranks, members = self._meaning(caught)
-        name, number = self.group_name or "default", self._num_calls
-        text = self._describe(call, site)
-        if cause == "mismatch":
-            calls = self._transport.exchange_texts(text, timeout)
-            message = failure.mismatch_text(name, number, calls)
-            raise DistBackendError(message) from None
-        if cause == "timed out":
-            places = [self._transport.where(rank, 1.0) for rank in ranks]
-            message = failure.timeout_text(name, number, text, timeout, ranks, places)
-        else:
-            reasons = [self._reason(cause, members[rank]) for rank in ranks]
-            message = failure.gone_text(name, number, text, ranks, members, reasons)
-        self._break(message)
-        raise DistBackendError(message) from None
-
-    def _meaning(self, caught: Failure) -> tuple[str, list[int], list[Member]]:
-        """The cause, the ranks, and the members of the group."""
-        cause, ranks, *elsewhere = caught.args
-        return cause, ranks, elsewhere[0] if elsewhere else self._members
-
-    def _hear_elsewhere(self, peer: int) -> None:
-        """Called while a rank is missing: Failure if it left another group because a
-        rank of that group ended. Its program received that error.
-        """
-        if peer < 0 or self not in _groups:
-            return
-        number = self._global_ranks[peer]
-        for group in list(_groups):
-            if group is self or number not in group._global_ranks:
-                continue
-            losses = group._losses()
-            ended = sorted(rank for rank, cause in losses.items() if cause == "ended")
-            if ended and losses.get(group._global_ranks.index(number)) == "left":
-                raise Failure("ended", ended, group._members)
-
-    def _losses(self) -> dict[int, str]:
-        """The ranks that have ended or left, as far as it is known."""
-        transport = self._transport
-        knows = isinstance(transport, (MessageGroup, SharedMemoryGroup))
-        return transport.losses() if knows else {}
-
-    def _reason(self, cause: str, member: Member) -> str:
-        if cause == "left":
-            return "has left the group: an error on it, or destroy_process_group()"
-        key = f"exit/{member.pid}"
-        with contextlib.suppress(DistStoreError, RuntimeError):
-            root = self._root_store()
-            root.wait([key], timedelta(seconds=0.3))
-            return f"has ended, {root.get(key).decode()}"
-        return f"has ended; it had finished #{self._num_calls - 1}"
-
-    def _root_store(self) -> Store:
-        store = self._store
-        assert store is not None
-        while hasattr(store, "underlying_store"):
-            store = store.underlying_store
-        return store
-
-    def _break(self, message: str) -> None:
-        self._broken = message
-        self._transport.leave(True)
-
-    def _tell_slow(self, seconds: float, ranks: list[int]) -> None:
-        """Called on the waiting thread when ranks are late."""
-        call = self._describe(self._last) if self._last else "a message"
-        places = []
-        if isinstance(self._transport, SharedMemoryGroup):
-            places = [f"rank {r} is in {self._transport.where(r, 1.0)}" for r in ranks]
-        warnings.warn(
-            f"{call}, #{self._num_calls} of group {self.group_name or 'default'!r}, "
-            f"has waited {seconds:.0f} s for {failure.ranks_text(ranks)}: "
-            + "; ".join(places),
-            stacklevel=2,
-        )
-
-    def _answer(self, transport: SharedMemoryGroup) -> None:
-        while not self._stopped.is_set():
-            if transport.wait_for_question():
-                transport.answer(_whereabouts())
-
-    def check_alive(self, ranks: Sequence[int]) -> None:
-        """Raises DistBackendError when one of the ranks is known to have ended."""
-        others = [rank for rank in ranks if rank != self._rank]
-        ended = [rank for rank in others if self._transport.has_ended(rank)]
-        if ended:
-            reasons = [self._reason("ended", self._members[rank]) for rank in ended]
-            name, call = self.group_name or "default", f"a meeting ({call_site()})"
-            given = self._num_calls, call, ended, self._members, reasons
-            raise DistBackendError(failure.gone_text(name, *given))
-
-    def under_way(self) -> str:
-        """The current call, its number, its source line if another thread runs it, and
-        its duration; empty if there is none.
-        """
-        call, since, site = self._last, self._since, self._site
-        if call is None or not since:
-            return ""
-        number = f"#{self._num_calls} of group {self.group_name or 'default'!r}"
-        seconds = time.monotonic() - since
-        return f"{self._describe(call, site)}, {number}, for {seconds:.1f} s"
-
-    def whereabouts(self) -> dict[int, str]:
-        """What each rank is doing, by its global rank."""
-        found = {}
-        for rank, number in enumerate(self._global_ranks):
-            is_own = rank == self._rank
-            text = _whereabouts() if is_own else self._transport.where(rank, 1.0)
-            found[number] = text or "no answer: it has ended or runs no Python code"
-        return found
 
     # Collectives
 
@@ -354,7 +111,7 @@ class NativeGroup(ProcessGroup):
         code, count = self._code(input), input.numel()
         whole, after = None, None
         if outputs is not None:
-            _check_outputs(outputs, input, self._size)
+            check_outputs(outputs, input, self._size)
             whole = input.new_empty((self._size, count))
             joined = whole
 
@@ -377,7 +134,7 @@ class NativeGroup(ProcessGroup):
 
     def _allgather_base(self, output: Any, input: Any, opts: Any = None) -> Work:
         opts = opts or options.AllgatherOptions()
-        _check_sizes("all_gather_into_tensor", output, input, self._size)
+        check_sizes("all_gather_into_tensor", output, input, self._size)
         call = (codes.ALL_GATHER, input.numel(), self._code(input), 0, -1)
         self._code(output)
         alive = [output, input]
@@ -398,7 +155,7 @@ class NativeGroup(ProcessGroup):
         whole = None
         if opts.rootRank == self._rank:
             (listed,) = inputs
-            _check_outputs(listed, output, self._size)
+            check_outputs(listed, output, self._size)
             whole = torch.stack([tensor.detach() for tensor in listed])
         source = 0 if whole is None else whole.data_ptr()
         call = (codes.SCATTER, output.numel(), self._code(output), 0, opts.rootRank)
@@ -408,7 +165,7 @@ class NativeGroup(ProcessGroup):
         """Combines lists, of which each rank gets one tensor."""
         (output,), (listed,) = outputs, inputs
         if len(listed) != self._size:
-            _check_outputs(listed, output, self._size)
+            check_outputs(listed, output, self._size)
         if any(tensor.shape != output.shape for tensor in listed):
             return self._reduce_scatter_uneven(output, listed, opts)
         whole = torch.stack([tensor.detach() for tensor in listed])
@@ -426,7 +183,7 @@ class NativeGroup(ProcessGroup):
 
     def _reduce_scatter_base(self, output: Any, input: Any, opts: Any = None) -> Work:
         opts = opts or options.ReduceScatterOptions()
-        _check_sizes("reduce_scatter_tensor", input, output, self._size)
+        check_sizes("reduce_scatter_tensor", input, output, self._size)
         op = opts.reduceOp
         call = (codes.REDUCE_SCATTER, output.numel(), self._code(input, op.code))
         self._code(output)
@@ -458,8 +215,8 @@ class NativeGroup(ProcessGroup):
     ) -> Work:
         """``alltoall`` of slices of one tensor."""
         opts = opts or options.AllToAllOptions()
-        taken = _element_counts("output", output, output_split_sizes, self._size)
-        given = _element_counts("input", input, input_split_sizes, self._size)
+        taken = element_counts("output", output, output_split_sizes, self._size)
+        given = element_counts("input", input, input_split_sizes, self._size)
         return self._all_to_all(output, input, taken, given, opts)
 
     def _all_to_all(
@@ -523,6 +280,8 @@ class NativeGroup(ProcessGroup):
         """Makes progress on messages that no one waits for yet."""
         self._transport.move_in_background()
 
+    # Memory
+
     def allocate_shared(self, nbytes: int) -> Any:
         """Allocates a tensor of bytes; all_reduce of tensors in it is zero-copy if
         ranks share memory. All ranks call it, in the same order.
@@ -541,67 +300,3 @@ class NativeGroup(ProcessGroup):
         memory: Any = (ctypes.c_char * rounded).from_address(address)
         memory.owner = transport  # it is mapped as long as the transport exists
         return torch.frombuffer(memory, dtype=torch.uint8)[:nbytes]
-
-    def shutdown(self) -> None:
-        """Waits at most two seconds for queued calls, and leaves the group."""
-        if self._stopped.is_set() or self._pid != os.getpid():
-            return
-        self._queue.stop(0.0 if self._broken else 2.0)
-        self._stopped.set()
-        if not self._broken:
-            self._broken = "the group was destroyed; call init_process_group again"
-            self._transport.leave(False)
-        self._queue.stop(2.0)
-        if isinstance(self._transport, SharedMemoryGroup):
-            self._transport.ask(self._rank)  # wakes the thread
-            self._witness.join(2.0)
-
-
-def _whereabouts() -> str:
-    """The current calls of this process's groups, and its main thread's location."""
-    running = [group.under_way() for group in list(_groups)]
-    return "; ".join([*filter(None, running), main_thread_place()])
-
-
-def _check_outputs(listed: Any, one: Any, size: int) -> None:
-    if len(listed) != size:
-        raise ValueError(
-            f"one tensor of each of the group's {size} ranks is needed; the list has "
-            f"{len(listed)}"
-        )
-    for tensor in listed:
-        if tensor.dtype != one.dtype:
-            raise ValueError(f"dtypes differ: {tensor.dtype} and {one.dtype}")
-        if tensor.numel() != one.numel():
-            raise ValueError(
-                f"sizes differ: {list(tensor.shape)} and {list(one.shape)}; use "
-                "all_to_all or all_gather_object for tensors of different sizes"
-            )
-
-
-def _check_sizes(name: str, whole: Any, part: Any, size: int) -> None:
-    if whole.dtype != part.dtype:
-        raise TypeError(f"{name}: dtypes differ: {whole.dtype} and {part.dtype}")
-    if whole.numel() != part.numel() * size:
-        raise ValueError(
-            f"{name}: the larger tensor has {whole.numel()} elements; {size} ranks "
-            f"with {part.numel()} elements each need {part.numel() * size}"
-        )
-
-
-def _element_counts(name: str, tensor: Any, splits: Any, size: int) -> list[int]:
-    rows = tensor.shape[0] if tensor.ndim else 1
-    if not splits:
-        if rows % size:
-            raise ValueError(
-                f"Tensor's dim 0 does not divide equally across group size: {name} has "
-                f"{rows} rows for {size} ranks; give {name}_split_sizes"
-            )
-        splits = [rows // size] * size
-    if len(splits) != size or sum(splits) != rows:
-        raise ValueError(
-            f"Split sizes doesn't match total dim 0 size: {list(splits)} for {rows} "
-            f"rows and {size} ranks"
-        )
-    row = tensor.numel() // rows if rows else 0
-    return [count * row for count in splits]

@@ -11,14 +11,14 @@ from pellucid.distributed._stores.store import seconds_of
 from pellucid.distributed.errors import DistBackendError
 
 if TYPE_CHECKING:
-    from pellucid.distributed._group.native import NativeGroup
+    from pellucid.distributed._group.running import RunningGroup
 
 
 class MessageWork(Work):
     """Waiting makes progress; the tensor is kept alive until it is done."""
 
     def __init__(
-        self, group: NativeGroup, message: Any, tensors: Any, peer: int, is_send: bool
+        self, group: RunningGroup, message: Any, tensors: Any, peer: int, is_send: bool
     ) -> None:
         super().__init__(tensors)
         self._group, self._message, self._peer = group, message, peer

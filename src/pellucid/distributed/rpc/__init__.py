@@ -1,7 +1,6 @@
 """``torch.distributed.rpc``: remote procedure calls, remote references."""
 
 from pellucid.distributed.rpc import functions as functions
-from pellucid.distributed.rpc.agent import WorkerInfo
 from pellucid.distributed.rpc.api import (
     BackendType,
     TensorPipeRpcBackendOptions,
@@ -13,6 +12,7 @@ from pellucid.distributed.rpc.api import (
     shutdown,
 )
 from pellucid.distributed.rpc.references import RRef
+from pellucid.distributed.rpc.workers import WorkerInfo
 from pellucid.futures import Future
 
 __all__ = [

@@ -12,7 +12,7 @@ from pellucid.distributed._stores.prefix_store import PrefixStore
 from pellucid.distributed._stores.store import Store, seconds_of
 from pellucid.distributed.rendezvous import rendezvous
 from pellucid.distributed.rpc import references
-from pellucid.distributed.rpc.agent import Agent, WorkerInfo
+from pellucid.distributed.rpc.agent import Agent
 from pellucid.distributed.rpc.references import (
     State,
     agent,
@@ -20,6 +20,7 @@ from pellucid.distributed.rpc.references import (
     rpc_async,
     rpc_sync,
 )
+from pellucid.distributed.rpc.workers import WorkerInfo
 
 __all__ = [
     "BackendType",

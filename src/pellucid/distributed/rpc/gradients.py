@@ -27,9 +27,9 @@ from pellucid import _C, Tensor
 from pellucid._tensor.copying import _rebuild_tensor
 from pellucid.autograd import Function
 from pellucid.distributed.rpc import wire
-from pellucid.distributed.rpc.agent import WorkerInfo
 from pellucid.distributed.rpc.api import async_execution
 from pellucid.distributed.rpc.references import agent
+from pellucid.distributed.rpc.workers import WorkerInfo
 from pellucid.futures import Future
 
 _COUNT_BITS = 48  # bits of a context's number; the bits above are the creating worker

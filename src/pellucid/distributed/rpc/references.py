@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from pellucid.distributed.rpc import wire
-from pellucid.distributed.rpc.agent import Agent, WorkerInfo
+from pellucid.distributed.rpc.agent import Agent
+from pellucid.distributed.rpc.workers import WorkerInfo
 from pellucid.futures import Future
 
 Identity = tuple[int, int]  # the creator's rank, and a counter

@@ -14,6 +14,7 @@ import importlib
 import io
 import pickle
 import socket
+import struct
 import sys
 import threading
 from collections.abc import Callable
@@ -30,6 +31,10 @@ CALL, RESULT, ERROR, RECEIVED = range(4)
 # receiver reads the sender's memory at the given addresses.
 HOLDS, READS = 8, 16
 _PLAIN = 32  # the value is packed, not pickled
+# A connection begins with the job's key and this: the caller's rank, and whether it can
+# read the other's memory. The answer says whether the other can read the caller's.
+GREETING = struct.Struct("!Q?")
+YES, NO = b"\1", b"\0"
 KEY_BYTES = 32
 _SEPARATE_BYTES = 1 << 14
 _READ_BYTES = 1 << 18

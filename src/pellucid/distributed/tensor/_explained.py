@@ -15,7 +15,8 @@ from pellucid.distributed.tensor._rules import Shared
 from pellucid.distributed.tensor.placement_types import Partial, Placement, Shard
 from pellucid.explain.notes import note
 from pellucid_compiler.ir.show import axis_name
-from pellucid_compiler.transforms.shard import Flat, Joined, Split, State
+from pellucid_compiler.transforms.flat_graph import FlatGraph
+from pellucid_compiler.transforms.shard_rules import Joined, Split, State
 
 
 def explain_call(call: Any, shared: Shared | None) -> None:
@@ -86,7 +87,9 @@ def _rule(shared: Shared) -> Iterator[str]:
         return
     for mesh_dim, plan in enumerate(shared.plans):
         where = f"mesh dim {mesh_dim}: " if len(shared.plans) > 1 else ""
-        for step, strategy in zip(Flat(shared.graph).steps, plan.chosen, strict=True):
+        for step, strategy in zip(
+            FlatGraph(shared.graph).steps, plan.chosen, strict=True
+        ):
             needs = ", ".join(map(_shown_state, strategy.needs))
             states = f"{needs} -> {_shown_state(strategy.result)}"
             yield f"{where}{states}  {_reason(strategy)}{_loop(step.node)}"

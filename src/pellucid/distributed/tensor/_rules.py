@@ -23,7 +23,8 @@ from pellucid_compiler.ir.expr import symbols
 from pellucid_compiler.ir.sizes import shape_value
 from pellucid_compiler.specialise.requests import TensorLike
 from pellucid_compiler.specialise.staged import staged
-from pellucid_compiler.transforms.shard import Joined, Plan, Split, State, plans
+from pellucid_compiler.transforms.shard import Plan, plans
+from pellucid_compiler.transforms.shard_rules import Joined, Split, State
 
 _NAMES = {code: dtype.name for code, dtype in enumerate(DTYPES)}
 

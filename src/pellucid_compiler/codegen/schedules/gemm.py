@@ -28,23 +28,16 @@ has fewer than ``MIN_ROWS`` rows or ``MIN_COLUMNS`` columns. Parts should start 
 multiples of ``ROW_SPLIT`` and ``COLUMN_SPLIT``, so that they consist of full tiles.
 
 The driver is ``runtime/products/gemm.h``, which also loops over batches. Read next:
-``gemm_tile.py`` (output tiles), ``gemm_pack.py`` (packing).
+``gemm_functions.py`` (what the kernel calls), ``gemm_tile.py`` (output tiles).
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterable, Sequence
-
 from pellucid_compiler.abi.limits import SMALL_B_ELEMENTS, WORKSPACE_BYTES
-from pellucid_compiler.codegen.builder import I1, I64, PTR, Function, Module, Value
-from pellucid_compiler.codegen.schedules.gemm_dot import (
-    DOT_DEPTH,
-    SINGLE,
-    dot_function,
-    dot_shapes,
-)
-from pellucid_compiler.codegen.schedules.gemm_narrow import round_function
+from pellucid_compiler.codegen.builder import I1, Module, Value
+from pellucid_compiler.codegen.schedules.gemm_dot import DOT_DEPTH, SINGLE, dot_shapes
+from pellucid_compiler.codegen.schedules.gemm_functions import GemmFunctions
+from pellucid_compiler.codegen.schedules.gemm_modes import write_modes
 from pellucid_compiler.codegen.schedules.gemm_operands import (
     Block,
     Matrix,
@@ -52,35 +45,8 @@ from pellucid_compiler.codegen.schedules.gemm_operands import (
     read_problem,
     transposed_if_column,
 )
-from pellucid_compiler.codegen.schedules.gemm_pack import (
-    pack_columns,
-    pack_panels,
-    pack_rows,
-)
-from pellucid_compiler.codegen.schedules.gemm_parts import (
-    MULTIPLY,
-    PACK_MATRIX,
-    PRODUCT,
-    arguments,
-    part_functions,
-)
-from pellucid_compiler.codegen.schedules.gemm_runs import MULTIPLY_RUNS, run_functions
-from pellucid_compiler.codegen.schedules.gemm_single import (
-    DOTS,
-    LANES,
-    STEPS,
-    TAPS,
-    lanes_function,
-    single_functions,
-)
-from pellucid_compiler.codegen.schedules.gemm_tile import (
-    Layout,
-    Panel,
-    Tiling,
-    panel_function,
-    tiling,
-)
-from pellucid_compiler.codegen.schedules.winograd import winograd_functions
+from pellucid_compiler.codegen.schedules.gemm_tile import Layout, Panel
+from pellucid_compiler.codegen.schedules.gemm_tiling import tiling
 from pellucid_compiler.codegen.targets.x86 import Target
 
 MIN_ROWS = 13
@@ -112,67 +78,31 @@ _NARROW_ROWS = 3 * ROW_SPLIT
 
 def emit_gemm(module: Module, dtype: str, result: str, target: Target) -> None:
     """Write the kernel for matrices of ``dtype`` into ``module``."""
-    _KernelWriter(module, tiling(target, dtype, result)).write()
+    functions = GemmFunctions(module, tiling(target, dtype, result))
+    write_modes(functions)
+    _ProductWriter(functions).write()
 
 
-class _KernelWriter:
-    """Writes the kernel and the functions that it calls."""
+class _ProductWriter:
+    """Writes the whole product: blocks of B, panels of rows, or dot products."""
 
-    def __init__(self, module: Module, tiling: Tiling) -> None:
-        self.tiling = tiling
-        self.f = f = module.function(
-            "kernel",
-            [("data", PTR), ("sizes", PTR), ("strides", PTR), ("params", PTR)],
-            I64,
-        )
-        self.panels = {
-            layout: [
-                panel_function(module, tiling, rows, layout)
-                for rows in range(1, tiling.rows + 1)
-            ]
-            for layout in ([Layout.ROWS] if tiling.always_packs else Layout)
-        }
-        self.dots = {
-            shape: dot_function(module, tiling, shape)
-            for shape in ([SINGLE, *dot_shapes(tiling)] if tiling.has_dots else [])
-        }
-        self.packs = {
-            vectors: (
-                pack_rows(module, tiling, vectors),
-                pack_columns(module, tiling, vectors),
-            )
-            for vectors in {tiling.vectors, tiling.vectors_of_a}
-        }
-        self.pack_panels = pack_panels(module, tiling, tiling.vectors_of_a)
-        self.round_sums = round_function(module, tiling) if tiling.is_narrow else None
-        self.parts = part_functions(module, tiling)
-        self.singles = {}
-        if not tiling.is_ordered:
-            self.parts[LANES] = lanes_function(module, tiling)
-            self.singles = single_functions(module, tiling)
-        has_runs = tiling.element.is_float and tiling.word == 1
-        self.runs = run_functions(module, tiling) if has_runs else []
-        if tiling.element.is_float and not tiling.is_narrow:
-            self.parts |= winograd_functions(module, tiling)
-        self.null = Value(f, "null", PTR)
-        self.zero = f.integer(0)
-        mode = arguments(f, 3, 3)[2]
-        f.branch(mode.differs(PRODUCT), lambda: self._part(mode))
-        f.return_if(mode.differs(PRODUCT), self.zero)
-        problem = read_problem(f, tiling.stored_bytes, WORKSPACE_BYTES)
-        if not tiling.is_ordered:  # else A and B must not be swapped
-            problem = transposed_if_column(problem, tiling.stored_bytes)
+    def __init__(self, functions: GemmFunctions) -> None:
+        self.functions = functions
+        self.f, self.tiling = functions.f, functions.tiling
+        problem = read_problem(self.f, self.tiling.stored_bytes, WORKSPACE_BYTES)
+        if not self.tiling.is_ordered:  # else A and B must not be swapped
+            problem = transposed_if_column(problem, self.tiling.stored_bytes)
         self.problem = problem
 
     def write(self) -> None:
         f = self.f
-        f.return_if((self.problem.m <= 0) | (self.problem.n <= 0), self.zero)
+        f.return_if((self.problem.m <= 0) | (self.problem.n <= 0), self.functions.zero)
         depth = self._block_depth()
-        if not self.dots:
+        if not self.functions.dots:
             self._tiles(depth)
         else:
             f.branch(self._uses_dots(), self._dots, lambda: self._tiles(depth))
-        f.ret(self.zero)
+        f.ret(self.functions.zero)
 
     def _block_depth(self) -> Value:
         """The depth of near-equal blocks of k, a function of k only."""
@@ -183,133 +113,6 @@ class _KernelWriter:
             return [(f.binary("udiv", k + count - 1, count) + 15) & -16]
 
         return f.branch(k <= limit, lambda: [f.integer(limit)], divide)[0]
-
-    # ------------------------------------------------------------- parts
-
-    def _part(self, mode: Value) -> None:
-        f = self.f
-        for number, function in self.parts.items():
-            f.branch(
-                mode.equals(number), functools.partial(self._call, function, f.args)
-            )
-        for number in (TAPS, DOTS) if self.singles else ():
-            f.branch(mode.equals(number), functools.partial(self._single, number))
-        f.branch(mode.equals(MULTIPLY), self._multiply)
-        f.branch(mode.equals(PACK_MATRIX), self._pack_matrix)
-        if self.runs:
-            f.branch(mode.equals(MULTIPLY_RUNS), self._multiply_runs)
-
-    def _single(self, part: int) -> None:
-        f, stored = self.f, self.tiling.stored_bytes
-        (given,) = arguments(f, 2, 1)
-        for step in STEPS:
-            function = self.singles[part, step]
-            f.branch(
-                given.equals(step * stored),
-                functools.partial(self._call, function, f.args),
-            )
-
-    def _pack_matrix(self) -> None:
-        f = self.f
-        target, source = arguments(f, 0, 2, PTR)
-        k, n, wanted, width = arguments(f, 1, 4)
-        matrix = Matrix(source, *arguments(f, 2, 2))
-
-        def all_panels() -> None:
-            for vectors in self.packs:
-                f.branch(
-                    wanted.equals(vectors),
-                    functools.partial(self._pack, vectors, matrix, target, k, n),
-                )
-
-        def narrow_panels() -> None:
-            args = [source, target, matrix.row, matrix.column, k, n, width]
-            self._call(self.pack_panels, args)
-
-        f.branch(width.equals(0), all_panels, narrow_panels)
-
-    def _multiply(self) -> None:
-        """Every panel of rows of A, packed or in place, times all panels of B."""
-        row_bytes = self.tiling.vectors_of_a * self.tiling.vector_bytes
-        row = arguments(self.f, 2, 4)[3]
-        k, height = arguments(self.f, 1, 4)[2:]
-        if self.tiling.always_packs:
-            panel_bytes = self.tiling.panel_rows(k) * row_bytes
-            self._multiply_rows(Layout.ROWS, self.f.integer(row_bytes), panel_bytes)
-            return
-        self.f.branch(
-            row.equals(0),
-            lambda: self._multiply_rows(
-                Layout.ROWS, self.f.integer(row_bytes), k * row_bytes
-            ),
-            lambda: self._multiply_rows(Layout.DEPTH, row, height * row),
-        )
-
-    def _multiply_rows(self, layout: Layout, a_stride: Value, a_panel: Value) -> None:
-        """The same for one layout of A; its panels are ``a_panel`` bytes apart."""
-        f, tiling = self.f, self.tiling
-        sums, a, b, bias = arguments(f, 0, 4, PTR)
-        m, n, k, height = arguments(f, 1, 4)
-        k = tiling.panel_rows(k)
-        sums_row, bias_row, bias_column, _, b_row = arguments(f, 2, 5)
-        accumulate = arguments(f, 3, 2)[1]
-        width_bytes = tiling.width * tiling.element_bytes
-        is_packed = b_row.equals(0)
-        has_bias = bias.differs(self.null)
-
-        def panel(row: Value, at: list[Value]) -> list[Value]:
-            rows = f.minimum(m - row, height)
-            here = Panel(
-                a=at[0],
-                a_stride=a_stride,
-                b=b,
-                b_row=f.select(is_packed, width_bytes, b_row),
-                b_panel=f.select(is_packed, k * width_bytes, width_bytes),
-                c=at[1],
-                c_row=sums_row,
-                n=n,
-                k=k,
-                accumulate=accumulate,
-                bias=f.select(has_bias, at[2], self.null),
-                bias_row=bias_row,
-                bias_column=bias_column,
-            )
-            self._dispatch(self.panels[layout], 1, rows, here)
-            steps = [a_panel, height * sums_row, height * bias_row]
-            return [f.offset(x, step) for x, step in zip(at, steps, strict=True)]
-
-        f.loop(0, m, height, [a, sums, bias], panel)
-
-    def _multiply_runs(self) -> None:
-        """Every panel of rows of A, packed, times one panel of B."""
-        f, tiling = self.f, self.tiling
-        sums, a, b, places = arguments(f, 0, 4, PTR)
-        m, k, runs, height = arguments(f, 1, 4)
-        sums_row, b_row = arguments(f, 2, 2)
-        row_bytes = tiling.vectors_of_a * tiling.vector_bytes
-
-        def panel(row: Value, at: list[Value]) -> list[Value]:
-            here = Panel(
-                a=at[0],
-                a_stride=f.integer(row_bytes),
-                b=b,
-                b_row=b_row,
-                b_panel=self.zero,
-                c=at[1],
-                c_row=sums_row,
-                n=self.zero,
-                k=k,
-                accumulate=arguments(f, 3, 2)[1],
-                bias=self.null,
-                bias_row=self.zero,
-                bias_column=self.zero,
-            )
-            rows = f.minimum(m - row, height)
-            self._dispatch(self.runs, 1, rows, [*here, places, runs])
-            steps = [runs * k * row_bytes, height * sums_row]
-            return [f.offset(x, step) for x, step in zip(at, steps, strict=True)]
-
-        f.loop(0, m, height, [a, sums], panel)
 
     # ------------------------------------------------------------- dot products
 
@@ -322,10 +125,10 @@ class _KernelWriter:
         return (self.problem.m <= most) & contiguous
 
     def _dots(self) -> None:
-        f, zero = self.f, self.zero
-        is_row_major = [self.dots[shape] for shape in dot_shapes(self.tiling)]
+        f, zero = self.f, self.functions.zero
+        is_row_major = [self.functions.dots[shape] for shape in dot_shapes(self.tiling)]
         problem = self.problem
-        adds = problem.bias.start.differs(self.null)
+        adds = problem.bias.start.differs(self.functions.null)
         region = Region(zero, zero, problem.m, problem.n, problem.c, problem.bias, adds)
 
         # The sums of narrow dtypes do not fit C: they are not split into blocks of k.
@@ -348,8 +151,8 @@ class _KernelWriter:
                 rows = f.minimum(problem.m - row, len(is_row_major))
                 f.branch(
                     (problem.m * problem.n).equals(1),
-                    lambda: self._call(self.dots[SINGLE], panel),
-                    lambda: self._dispatch(is_row_major, 1, rows, panel),
+                    lambda: self.functions.call(self.functions.dots[SINGLE], panel),
+                    lambda: self.functions.dispatch(is_row_major, 1, rows, panel),
                 )
 
             f.loop(0, problem.m, len(is_row_major), [], group, at_least_once=True)
@@ -368,8 +171,10 @@ class _KernelWriter:
                 self._rounded_regions(column, n, depth, packs_b)
                 return
             c, bias = (x.at(None, column) for x in (self.problem.c, self.problem.bias))
-            adds = self.problem.bias.start.differs(self.null)
-            region = Region(self.zero, column, self.problem.m, n, c, bias, adds)
+            adds = self.problem.bias.start.differs(self.functions.null)
+            region = Region(
+                self.functions.zero, column, self.problem.m, n, c, bias, adds
+            )
             self._region(region, depth, packs_b)
 
         f.loop(0, self.problem.n, limit, [], columns)
@@ -380,15 +185,15 @@ class _KernelWriter:
         """Compute columns of C of a narrow dtype, some rows at a time, through sums in
         the workspace."""
         f, tiling = self.f, self.tiling
-        assert self.round_sums is not None
-        round_sums = self.round_sums
+        assert self.functions.round_sums is not None
+        round_sums = self.functions.round_sums
         size = tiling.element_bytes
         sums = Matrix(
             f.offset(self.problem.workspace, tiling.packed_bytes),
             f.integer(tiling.columns * size),
             f.integer(size),
         )
-        no_bias = Matrix(self.null, self.zero, self.zero)
+        no_bias = Matrix(self.functions.null, self.functions.zero, self.functions.zero)
 
         def rows(row: Value, _: list[Value]) -> None:
             m = f.minimum(self.problem.m - row, _NARROW_ROWS)
@@ -403,13 +208,15 @@ class _KernelWriter:
                 self.problem.bias.row,
                 self.problem.bias.column,
             ]
-            self._call(round_sums, [*args, m, n])
+            self.functions.call(round_sums, [*args, m, n])
 
         f.loop(0, self.problem.m, _NARROW_ROWS, [], rows)
 
     def _bias_or_null(self, row: Value, column: Value) -> Value:
-        exists = self.problem.bias.start.differs(self.null)
-        return self.f.select(exists, self.problem.bias.at(row, column).start, self.null)
+        exists = self.problem.bias.start.differs(self.functions.null)
+        return self.f.select(
+            exists, self.problem.bias.at(row, column).start, self.functions.null
+        )
 
     def _region(self, region: Region, depth: Value, packs_b: Value) -> None:
         f = self.f
@@ -441,32 +248,11 @@ class _KernelWriter:
         width_bytes = self.tiling.width * self.tiling.element_bytes
 
         def pack() -> list[Value]:
-            self._pack(self.tiling.vectors, b, self.problem.workspace, k, n)
+            self.functions.pack(self.tiling.vectors, b, self.problem.workspace, k, n)
             panel_bytes = self.tiling.panel_rows(k) * width_bytes
             return [self.problem.workspace, f.integer(width_bytes), panel_bytes]
 
         return f.branch(packs, pack, lambda: [b.start, b.row, f.integer(width_bytes)])
-
-    def _pack(
-        self,
-        vectors: int,
-        source: Matrix,
-        target: Value,
-        k: Value,
-        n: Value,
-    ) -> None:
-        """Copy ``k`` rows of ``n`` columns into panels of ``vectors``."""
-        f = self.f
-        is_row_major, by_columns = self.packs[vectors]
-        args = [source.start, target, source.row, source.column, k, n]
-        f.branch(
-            source.column.equals(self.tiling.stored_bytes),
-            lambda: self._call(is_row_major, args),
-            lambda: self._call(by_columns, args),
-        )
-
-    def _call(self, function: Function, args: Iterable[Value]) -> None:
-        self.f.call(function, *args)
 
     # ------------------------------------------------------------- panels of rows
 
@@ -511,7 +297,9 @@ class _KernelWriter:
 
         def pack() -> list[Value]:
             target = f.offset(self.problem.workspace, tiling.packed_b_bytes)
-            self._pack(tiling.vectors_of_a, a.transposed(), target, block.k, rows)
+            self.functions.pack(
+                tiling.vectors_of_a, a.transposed(), target, block.k, rows
+            )
             return [target, f.integer(tiling.vectors_of_a * tiling.vector_bytes)]
 
         def in_place() -> list[Value]:
@@ -522,7 +310,7 @@ class _KernelWriter:
         panel = self._panel_arguments(block, row, start, stride, rows_of_panel)
 
         def dispatch(layout: Layout) -> None:
-            self._dispatch(self.panels[layout], 1, rows, panel)
+            self.functions.dispatch(self.functions.panels[layout], 1, rows, panel)
 
         if tiling.always_packs:
             dispatch(Layout.ROWS)
@@ -550,7 +338,7 @@ class _KernelWriter:
             n=region.n,
             k=k,
             accumulate=self._accumulates(block),
-            bias=self.f.select(adds_bias, bias.start, self.null),
+            bias=self.f.select(adds_bias, bias.start, self.functions.null),
             bias_row=bias.row,
             bias_column=bias.column,
         )
@@ -559,19 +347,3 @@ class _KernelWriter:
         if self.tiling.is_narrow:
             return block.row
         return block.row | self.problem.accumulate
-
-    def _dispatch(
-        self, functions: list[Function], first: int, rows: Value, panel: Sequence[Value]
-    ) -> None:
-        """Call the function for ``rows`` among ``functions``, which are for ``first``,
-        ``first + 1``, ... rows."""
-        half = len(functions) // 2
-        if half == 0:
-            self.f.call(functions[0], *panel)
-            return
-        low, high = functions[:half], functions[half:]
-        self.f.branch(
-            rows < first + half,
-            lambda: self._dispatch(low, first, rows, panel),
-            lambda: self._dispatch(high, first + half, rows, panel),
-        )

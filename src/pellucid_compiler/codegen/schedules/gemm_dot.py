@@ -15,7 +15,8 @@ from typing import NamedTuple
 from pellucid_compiler.codegen.builder import PTR, Function, Module, Value
 from pellucid_compiler.codegen.formats import convert, to_memory
 from pellucid_compiler.codegen.schedules.gemm_pack import load_bits, load_wide
-from pellucid_compiler.codegen.schedules.gemm_tile import Panel, Tiling
+from pellucid_compiler.codegen.schedules.gemm_tile import Panel
+from pellucid_compiler.codegen.schedules.gemm_tiling import Tiling
 from pellucid_compiler.codegen.schedules.gemm_words import (
     add_products,
     left_parts,

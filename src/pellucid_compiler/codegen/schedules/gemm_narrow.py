@@ -10,7 +10,7 @@ from __future__ import annotations
 from pellucid_compiler.codegen.builder import I64, PTR, Function, Module, Type, Value
 from pellucid_compiler.codegen.formats import convert, to_memory
 from pellucid_compiler.codegen.schedules.gemm_pack import load_wide
-from pellucid_compiler.codegen.schedules.gemm_tile import Tiling
+from pellucid_compiler.codegen.schedules.gemm_tiling import Tiling
 
 _PARAMETERS: list[tuple[str, Type]] = [
     ("sums", PTR),

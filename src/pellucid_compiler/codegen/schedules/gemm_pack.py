@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from pellucid_compiler.codegen.builder import I64, PTR, Function, Module, Value
 from pellucid_compiler.codegen.formats import convert, from_memory, memory_type
-from pellucid_compiler.codegen.schedules.gemm_tile import Tiling
+from pellucid_compiler.codegen.schedules.gemm_tiling import Tiling
 
 # Bytes of a 128-bit lane, within which x86 shuffles are cheap.
 _LANE_BYTES = 16

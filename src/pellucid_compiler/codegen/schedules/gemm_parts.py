@@ -68,7 +68,7 @@ from pellucid_compiler.codegen.schedules.gemm_pack import (
     transpose_chunk,
     word_of,
 )
-from pellucid_compiler.codegen.schedules.gemm_tile import Tiling
+from pellucid_compiler.codegen.schedules.gemm_tiling import Tiling
 
 PRODUCT, DESCRIBE, MULTIPLY, PACK_COLUMNS, PACK_DEPTH, FINISH, PACK_MATRIX = (
     PART[name]

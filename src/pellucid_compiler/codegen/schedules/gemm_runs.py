@@ -23,12 +23,8 @@ from __future__ import annotations
 
 from pellucid_compiler.abi.parts import PART
 from pellucid_compiler.codegen.builder import I64, PTR, Function, Module, Value
-from pellucid_compiler.codegen.schedules.gemm_tile import (
-    Layout,
-    Panel,
-    PanelWriter,
-    Tiling,
-)
+from pellucid_compiler.codegen.schedules.gemm_tile import Layout, Panel, PanelWriter
+from pellucid_compiler.codegen.schedules.gemm_tiling import Tiling
 
 MULTIPLY_RUNS = PART["multiply_runs"]
 

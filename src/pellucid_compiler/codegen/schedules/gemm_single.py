@@ -35,7 +35,7 @@ from pellucid_compiler.codegen.formats import convert, to_memory
 from pellucid_compiler.codegen.schedules.gemm_dot import lane_sums
 from pellucid_compiler.codegen.schedules.gemm_pack import load_wide
 from pellucid_compiler.codegen.schedules.gemm_parts import PARAMETERS, arguments
-from pellucid_compiler.codegen.schedules.gemm_tile import Tiling
+from pellucid_compiler.codegen.schedules.gemm_tiling import Tiling
 from pellucid_compiler.codegen.schedules.gemm_words import multiply_add
 
 TAPS, DOTS, LANES = PART["taps"], PART["dots"], PART["lanes"]

@@ -65,7 +65,7 @@ from pellucid_compiler.codegen.schedules.gemm_parts import (
     arguments,
     functions_of,
 )
-from pellucid_compiler.codegen.schedules.gemm_tile import Tiling
+from pellucid_compiler.codegen.schedules.gemm_tiling import Tiling
 
 WINOGRAD_FILTER, WINOGRAD_IMAGE, WINOGRAD_GRADIENT, WINOGRAD_RESULT, WINOGRAD_WEIGHT = (
     PART[f"winograd_{name}"]

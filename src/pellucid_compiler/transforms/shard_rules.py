@@ -1,0 +1,291 @@
+"""The rules of one node: in which ways the processes of a mesh dim may share its work.
+
+Along one dim of a mesh of processes, a value is replicated (None), split along a dim
+(``Split``), or still to be combined (``Joined``). Sharding an axis of a loop splits the
+operands that the axis indexes, replicates the others, and splits the result or leaves
+it to be combined; a body that is linear in operands passes on their partial sums. No op
+is named here. Called by ``shard.py``, which combines the rules of a Graph's nodes. Read
+next: ir/primitives/loop.py.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from pellucid_compiler.ir.expr import (
+    LOADS,
+    Expr,
+    is_loaded,
+    load_fill,
+    load_index,
+    uses_axis,
+    walk,
+)
+from pellucid_compiler.ir.graph import Node
+from pellucid_compiler.ir.primitives import LOOP, RESHAPE
+from pellucid_compiler.ir.sizes import shape_value, size_value
+
+
+class Split(NamedTuple):
+    """Each process has a part along the dim."""
+
+    dim: int
+
+
+class Joined(NamedTuple):
+    """The value is the combination of the processes' values."""
+
+    combine: str
+
+
+State = Split | Joined | None
+
+_REDUCES: Final = ("sum", "prod", "max", "min", "and", "or")
+
+
+class Strategy(NamedTuple):
+    """One way to share a node's work: the required states of the operands, and the
+    states of the results.
+
+    ``axis``: the loop axis that is sharded; None if sizes stay whole. ``dim``: for a
+    reshape, the dim of the result that is split. ``owned``: an operand that is split
+    along a dim with loaded indices: the rank that owns the element supplies it.
+    """
+
+    needs: tuple[State, ...]
+    result: State
+    axis: int | None = None
+    dim: int | None = None
+    owned: tuple[int, int] | None = None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the processes do different work."""
+        return any(state is not None for state in (*self.needs, self.result))
+
+
+def loop_bodies(attrs: Any) -> list[Expr]:
+    """What a loop computes at each point, indices of stores among it."""
+    found = [body for store in attrs.stores for body in (store.body, *store.place)]
+    return found if attrs.payload is None else [*found, attrs.payload]
+
+
+def _reads(e: Expr, axis: int) -> bool:
+    """Whether the axis's index itself, not only an element at it, is a value in e."""
+    if e.op == "axis":
+        return bool(e.attr == axis)
+    if e.op in LOADS:
+        inside = [i for i in load_index(e) if is_loaded(i)]
+        fill = load_fill(e)
+        return any(_reads(i, axis) for i in inside) or (
+            fill is not None and _reads(fill, axis)
+        )
+    return any(_reads(argument, axis) for argument in e.args)
+
+
+def is_axis(index: Expr, axis: int) -> bool:
+    return index.op == "axis" and index.attr == axis
+
+
+def _split_needs(
+    node: Node, axis: int, env: Mapping[str, Any]
+) -> dict[int, State] | None:
+    """The required states of the operands if the axis is sharded; None if a process
+    would need its neighbours' elements.
+    """
+    extent = size_value(node.attrs.extents[axis], env)
+    needs: dict[int, State] = {}
+    for e in walk(*loop_bodies(node.attrs)):
+        if e.op not in LOADS:
+            continue
+        state: State = None
+        for dim, index in enumerate(load_index(e)):
+            if is_axis(index, axis):
+                size = size_value(node.inputs[e.attr].shape[dim], env)
+                if state is not None or size != extent:
+                    return None
+                state = Split(dim)
+            elif uses_axis(index, {axis}) and not is_loaded(index):
+                return None  # a window
+        if needs.setdefault(e.attr, state) != state:
+            return None
+    return needs
+
+
+def _result(attrs: Any, axis: int) -> State | bool:
+    """The state of the result if the axis is sharded; False: there is none."""
+    found: set[State | bool] = set()
+    for store in attrs.stores:
+        at = [dim for dim, index in enumerate(store.place) if is_axis(index, axis)]
+        used = [
+            dim
+            for dim, index in enumerate(store.place)
+            if uses_axis(index, {axis}) and not is_loaded(index)
+        ]
+        if len(at) == 1 and used == at:
+            found.add(Split(at[0]))
+        elif used or attrs.combine not in _REDUCES:
+            found.add(False)
+        else:
+            found.add(Joined(attrs.combine))
+    return found.pop() if len(found) == 1 else False
+
+
+def reads_number(attrs: Any, axis: int) -> bool:
+    """Whether an axis's index is a value in a loop's bodies."""
+    return any(_reads(store.body, axis) for store in attrs.stores) or (
+        attrs.payload is not None and _reads(attrs.payload, axis)
+    )
+
+
+def _axis_strategies(
+    node: Node, env: Mapping[str, Any], is_staged: bool
+) -> Iterator[Strategy]:
+    attrs = node.attrs
+    for axis in range(len(attrs.extents)):
+        if not is_staged and reads_number(attrs, axis):
+            continue
+        needs, result = _split_needs(node, axis, env), _result(attrs, axis)
+        if needs is None or result is False:
+            continue
+        assert not isinstance(result, bool)
+        if attrs.init is not None:
+            if not isinstance(result, Split):
+                continue
+            needs[attrs.init] = result
+        states = tuple(needs.get(k) for k in range(len(node.inputs)))
+        yield Strategy(states, result, axis)
+
+
+# 0: independent of the chosen operands; 1: linear in them, without a constant term;
+# "zero": a zero; None: neither.
+Degree = int | str | None
+
+
+def _degree(e: Expr, chosen: set[int]) -> Degree:
+    if e.op in LOADS:
+        if any(_degree(i, chosen) not in (0, "zero") for i in load_index(e)):
+            return None
+        if e.attr not in chosen:
+            return 0
+        fill = load_fill(e)
+        return 1 if fill is None or _degree(fill, chosen) == "zero" else None
+    if e.op == "const" and not isinstance(e.attr, str) and e.attr == 0:
+        return "zero"
+    if not e.args:
+        return 0
+    if e.op == "with_partials":
+        return _degree(e.args[0], chosen)
+    return _degree_of(e.op, [_degree(argument, chosen) for argument in e.args])
+
+
+def _degree_of(op: str, degrees: list[Degree]) -> Degree:
+    if None in degrees:
+        return None
+    if all(degree in (0, "zero") for degree in degrees):
+        return 0
+    if op in ("add", "sub"):
+        return 1 if all(degree in (1, "zero") for degree in degrees) else None
+    if op in ("neg", "cast"):
+        return degrees[0]
+    if op == "mul":
+        return 1 if sorted(map(str, degrees)) == ["0", "1"] else None
+    if op == "div":
+        return 1 if degrees == [1, 0] else None
+    if op == "select":
+        is_linear = degrees[0] == 0 and all(d in (1, "zero") for d in degrees[1:])
+        return 1 if is_linear else None
+    return None
+
+
+def _linear_strategies(node: Node) -> Iterator[Strategy]:
+    attrs = node.attrs
+    if attrs.combine not in ("assign", "sum") or attrs.init is not None:
+        return
+    bodies = [store.body for store in attrs.stores]
+    reads = sorted({e.attr for e in walk(*loop_bodies(attrs)) if e.op in LOADS})
+    for count in range(1, len(reads) + 1):
+        for chosen in itertools.combinations(reads, count):
+            if all(_degree(body, set(chosen)) == 1 for body in bodies):
+                states = tuple(
+                    Joined("sum") if k in chosen else None
+                    for k in range(len(node.inputs))
+                )
+                yield Strategy(states, Joined("sum"))
+
+
+def _owner_strategies(node: Node) -> Iterator[Strategy]:
+    attrs = node.attrs
+    if attrs.combine not in ("assign", "sum") or attrs.init is not None:
+        return
+    bodies = [store.body for store in attrs.stores]
+    found = [e for e in walk(*loop_bodies(attrs)) if e.op in LOADS]
+    for operand in sorted({e.attr for e in found}):
+        own = [e for e in found if e.attr == operand]
+        if any(e.op != "load" for e in own):
+            continue
+        if not all(_degree(body, {operand}) == 1 for body in bodies):
+            continue
+        for dim in range(node.inputs[operand].rank):
+            if all(is_loaded(load_index(e)[dim]) for e in own):
+                needs: list[State] = [None] * len(node.inputs)
+                needs[operand] = Split(dim)
+                yield Strategy(tuple(needs), Joined("sum"), owned=(operand, dim))
+
+
+def _groups(
+    before: Sequence[int], after: Sequence[int]
+) -> Iterator[tuple[range, range]]:
+    """Runs of dims with equal products. The outermost dim of a run may be sharded."""
+    i = j = 0
+    while i < len(before) or j < len(after):
+        start, first = i, j
+        left = right = 1
+        while True:
+            has_both = i > start and j > first
+            if left == right and left > 0 and (has_both or left > 1):
+                break
+            if (left <= right or j == len(after)) and i < len(before):
+                left *= before[i]
+                i += 1
+            elif j < len(after):
+                right *= after[j]
+                j += 1
+            else:
+                break
+        yield range(start, i), range(first, j)
+
+
+def _reshape_strategies(
+    node: Node, env: Mapping[str, Any], ranks: int
+) -> Iterator[Strategy]:
+    (value,) = node.inputs
+    before = shape_value(value.shape, env)
+    after = shape_value(node.attrs.shape, env)
+    yield Strategy((Joined("sum"),), Joined("sum"))
+    for merged, parted in _groups(before, after):
+        sources = [dim for dim in merged if before[dim] != 1] or list(merged)
+        targets = [dim for dim in parted if after[dim] != 1] or list(parted)
+        if not sources or not targets:
+            continue
+        source, target = sources[0], targets[0]
+        is_same = before[source] == after[target]
+        if is_same or (before[source] % ranks == 0 and after[target] % ranks == 0):
+            yield Strategy((Split(source),), Split(target), dim=target)
+
+
+def strategies(
+    node: Node, env: Mapping[str, Any], ranks: int, is_staged: bool = False
+) -> list[Strategy]:
+    """Every way in which so many ranks can run a node without communication. In stages
+    the offset of a part is available, so that indices of axes are those of the whole.
+    """
+    found = [Strategy((None,) * len(node.inputs), None)]
+    if node.primitive is LOOP:
+        found += [*_axis_strategies(node, env, is_staged), *_linear_strategies(node)]
+        found += _owner_strategies(node) if is_staged else ()
+    elif node.primitive is RESHAPE:
+        found += _reshape_strategies(node, env, ranks)
+    return found
