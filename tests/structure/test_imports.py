@@ -403,8 +403,8 @@ def uses_of(package, used=used_modules):
 USES = {package: uses_of(package) for package in RULES}
 
 
-def room(module, package):
-    """The folder of a module, or the module if it is of the package's top."""
+def folder_of(module, package):
+    """The folder of a module, or the module itself at the package's top level."""
     if not module.startswith(f"{package}."):
         return module
     inner = module.removeprefix(f"{package}.")
@@ -413,25 +413,25 @@ def room(module, package):
     return (folder or inner).replace(".", "/")
 
 
-def uses_of_rooms(package):
+def uses_of_folders(package):
     found = {}
     for module, used in USES[package].items():
         if module != package:
-            own = room(module, package)
-            found.setdefault(own, set()).update(room(m, package) for m in used)
+            own = folder_of(module, package)
+            found.setdefault(own, set()).update(folder_of(m, package) for m in used)
     return {own: used - {own} for own, used in found.items()}
 
 
 @pytest.mark.parametrize("package", RULES)
 def test_every_folder_and_module_has_a_rule(package):
-    assert set(uses_of_rooms(package)) == set(RULES[package])
+    assert set(uses_of_folders(package)) == set(RULES[package])
 
 
 @pytest.mark.parametrize(
     ("package", "name"), [(p, name) for p, rules in RULES.items() for name in rules]
 )
 def test_folders_use_what_they_may_and_no_rule_is_wider(package, name):
-    used = uses_of_rooms(package)[name]
+    used = uses_of_folders(package)[name]
     assert used - BASE == RULES[package][name]
 
 
@@ -498,8 +498,8 @@ def test_a_line_of_a_readme_is_read_whole():
 
 @pytest.mark.parametrize("name", sorted(BASE))
 def test_what_everything_uses_uses_nothing_above(name):
-    assert uses_of_rooms("pellucid")[name] <= BASE
-    assert name == "_tensor" or not uses_of_rooms("pellucid")[name]
+    assert uses_of_folders("pellucid")[name] <= BASE
+    assert name == "_tensor" or not uses_of_folders("pellucid")[name]
 
 
 @pytest.mark.parametrize("package", RULES)
