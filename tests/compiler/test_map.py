@@ -1,4 +1,6 @@
-"""Map kernels: every dtype, every layout, every length; bits equal to the meaning."""
+"""Map kernels: every dtype, every layout, every length; bits equal to the
+interpreter's.
+"""
 
 import numpy as np
 import pytest

@@ -216,11 +216,11 @@ def test_averages_are_told_apart_by_stack():
         first()
         second()
     together = [e for e in profiler.key_averages() if e.key == "aten::exp"]
-    apart = [
+    strided = [
         e for e in profiler.key_averages(group_by_stack_n=2) if e.key == "aten::exp"
     ]
     assert [e.count for e in together] == [2] and together[0].stack == []
-    assert [e.stack[0].split(": ")[1] for e in apart] == ["first", "second"]
+    assert [e.stack[0].split(": ")[1] for e in strided] == ["first", "second"]
     table = profiler.key_averages(group_by_stack_n=2).table()
     assert "Source Location" in table and "): first" in table
 

@@ -95,8 +95,8 @@ def test_events_nest_within_their_parents():
     for event in inside:
         assert event.parent.begin <= event.begin
         assert event.end <= event.parent.end
-    apart = (Kind.FREE, Kind.COLLECT)
-    outermost = [e for e in log.events if e.parent is None and e.kind not in apart]
+    strided = (Kind.FREE, Kind.COLLECT)
+    outermost = [e for e in log.events if e.parent is None and e.kind not in strided]
     assert {event.name for event in outermost} == {"outer"}
 
 
@@ -165,9 +165,9 @@ def test_bytes_of_a_call_are_what_it_leaves():
     log = recorded(lambda: kept.append((x + 1) * 2), Watch.MEMORY)
     add, multiply = [event for event in log.events if event.kind is Kind.CALL]
     assert add.bytes == multiply.bytes == 4000
-    made = [event.bytes for event in log.events if event.kind is Kind.MAKE]
+    result = [event.bytes for event in log.events if event.kind is Kind.MAKE]
     freed = [event.bytes for event in log.events if event.kind is Kind.FREE]
-    assert (made, freed) == ([4000, 4000], [-4000])
+    assert (result, freed) == ([4000, 4000], [-4000])
 
 
 @pytest.mark.parametrize("numel", [3, 700, 5_000, 600_000])

@@ -76,7 +76,7 @@ def test_traces_parse_and_nest(seed, tmp_path):
     trace = trace_of(profiler, tmp_path / ("t.json.gz" if seed % 2 else "t.json"))
     spans = spans_of(trace)
     assert len(spans) == 3
-    assert all(nests(found) for found in spans.values())
+    assert all(nests(actual) for actual in spans.values())
     calls = [e for e in trace["traceEvents"] if e.get("cat") == "cpu_op"]
     assert all(event["dur"] >= 0 and event["ts"] > 0 for event in calls)
 

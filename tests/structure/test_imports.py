@@ -414,12 +414,12 @@ def folder_of(module, package):
 
 
 def uses_of_folders(package):
-    found = {}
+    actual = {}
     for module, used in USES[package].items():
         if module != package:
             own = folder_of(module, package)
-            found.setdefault(own, set()).update(folder_of(m, package) for m in used)
-    return {own: used - {own} for own, used in found.items()}
+            actual.setdefault(own, set()).update(folder_of(m, package) for m in used)
+    return {own: used - {own} for own, used in actual.items()}
 
 
 @pytest.mark.parametrize("package", RULES)
@@ -513,8 +513,8 @@ def test_no_modules_use_each_other_in_a_circle(package):
     uses = USES[package]
     assert all(used in uses[user] for user, used in deliberate), "one is not needed"
     without = {
-        user: {used for used in found if (user, used) not in deliberate}
-        for user, found in uses.items()
+        user: {used for used in actual if (user, used) not in deliberate}
+        for user, actual in uses.items()
     }
     assert not cycles(without)
     for user, used in deliberate:
@@ -522,10 +522,10 @@ def test_no_modules_use_each_other_in_a_circle(package):
 
 
 def test_circles_are_few_and_small_and_each_is_in_one_folder():
-    found = [group for uses in USES.values() for group in cycles(uses)]
-    assert max(map(len, found)) == MOST_IN_A_CIRCLE
+    actual = [group for uses in USES.values() for group in cycles(uses)]
+    assert max(map(len, actual)) == MOST_IN_A_CIRCLE
     assert len(DELIBERATE) == MOST_DELIBERATE
-    for group in found:
+    for group in actual:
         assert len({tuple(module.split(".")[:2]) for module in group}) == 1, group
 
 

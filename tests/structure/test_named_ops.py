@@ -41,8 +41,8 @@ def sources():
 
 
 def test_only_names_from_outside_are_looked_up_elsewhere():
-    found = {name for name, text in sources() if LOOK_UP.search(text)}
-    assert found == set(NAMES_FROM_OUTSIDE)
+    actual = {name for name, text in sources() if LOOK_UP.search(text)}
+    assert actual == set(NAMES_FROM_OUTSIDE)
 
 
 def test_no_op_is_looked_up_by_a_literal():

@@ -40,8 +40,8 @@ def test_a_dim_of_an_empty_tensor_is_taken_apart():
 
 
 def test_slices_of_which_there_are_none():
-    found = torch.unique(torch.zeros(0, 3), dim=0, return_inverse=True)
-    assert [tensor.shape for tensor in found] == [(0, 3), (0,)]
+    actual = torch.unique(torch.zeros(0, 3), dim=0, return_inverse=True)
+    assert [tensor.shape for tensor in actual] == [(0, 3), (0,)]
     for function in (torch.unique, torch.unique_consecutive):
         with pytest.raises(RuntimeError, match="no elements"):
             function(torch.zeros(3, 0), dim=0)

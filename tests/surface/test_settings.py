@@ -43,11 +43,11 @@ def test_cond_calls_one_branch():
 
 def test_convolution_takes_all_dims():
     x, w = torch.randn(1, 4, 5, 5), torch.randn(6, 2, 3, 3)
-    given = torch.convolution(x, w, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 2)
-    assert given.equal(nn.functional.conv2d(x, w, None, 1, 1, 1, 2))
+    results = torch.convolution(x, w, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 2)
+    assert results.equal(nn.functional.conv2d(x, w, None, 1, 1, 1, 2))
     line, w = torch.randn(1, 4, 5), torch.randn(4, 3, 2)
-    given = torch.convolution(line, w, None, [2], [0], [1], True, [1], 1)
-    assert given.equal(nn.functional.conv_transpose1d(line, w, None, 2, 0, 1))
+    results = torch.convolution(line, w, None, [2], [0], [1], True, [1], 1)
+    assert results.equal(nn.functional.conv_transpose1d(line, w, None, 2, 0, 1))
 
 
 def test_rows_of_an_embedding_are_shortened():

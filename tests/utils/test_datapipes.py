@@ -84,8 +84,8 @@ def test_pipes_give_their_samples(name):
     make, expected = MADE[name]
     pipe = make()
     is_indexed = not isinstance(pipe, IterDataPipe)
-    found = [pipe[k] for k in range(len(pipe))] if is_indexed else pipe
-    assert list(found) == expected
+    actual = [pipe[k] for k in range(len(pipe))] if is_indexed else pipe
+    assert list(actual) == expected
 
 
 def test_children_of_a_pipe_share_what_it_reads():
