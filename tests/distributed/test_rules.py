@@ -221,7 +221,7 @@ def test_stages_joined_are_the_whole_and_little_is_combined(case):
 
 
 @pytest.mark.parametrize(
-    ("name", "args", "given", "needs", "result"),
+    ("name", "args", "placements", "needs", "result"),
     [
         ("linear", (floats(6, 4), floats(8, 4), floats(8)),
          [Split(1), Split(1), None], [Split(1), Split(1), Joined("sum")],
