@@ -168,9 +168,9 @@ class Agent:
         """The WorkerInfo of a name, a rank or a WorkerInfo."""
         if isinstance(to, WorkerInfo):
             return to
-        found = self._named.get(to)
-        if found is not None:
-            return found
+        info = self._named.get(to)
+        if info is not None:
+            return info
         raise RuntimeError(f"there is no worker {to!r}; there are {self.workers}")
 
     # Calling
@@ -206,9 +206,9 @@ class Agent:
     def _readable_pid(self, number: int) -> int:
         """The pid of a worker whose memory this process can read, else 0."""
         *_, pid, address, token = self._addresses[number]
-        found = bytearray(len(token) // 2)
-        is_read = read_memory(pid, address, found)
-        return pid if is_read and found.hex() == token else 0
+        buffer = bytearray(len(token) // 2)
+        is_read = read_memory(pid, address, buffer)
+        return pid if is_read and buffer.hex() == token else 0
 
     def call(
         self, to: WorkerInfo, function: Callable[..., Any], args: Any, kwargs: Any
@@ -251,14 +251,14 @@ class Agent:
         context = wire.recording_context()
         if context is not None:
             context.workers.add(to.id)
-        content, held = wire.dump_call(call, context)
+        content, references = wire.dump_call(call, context)
         try:
             peer = self._peer(to.id)
             number = next(self._numbers)
             with peer.lock:
                 if peer.is_lost:
                     raise ConnectionError("the connection has closed")
-                peer.waiting[number] = receiver, (held, content)
+                peer.waiting[number] = receiver, (references, content)
             # A waiting caller does not change the memory meanwhile.
             is_sync = peer.reads_ours and isinstance(receiver, _Waiter)
             reads = is_sync and wire.is_to_be_read(content)
@@ -470,18 +470,18 @@ class Agent:
                 return
             self._answer(caller, message.number, context, wire.RESULT, value)
         except Exception as error:
-            found = self._portable(error)
-            self._answer(caller, message.number, context, wire.ERROR, found)
+            failure = self._portable(error)
+            self._answer(caller, message.number, context, wire.ERROR, failure)
 
     def _answer(
         self, caller: _Caller, number: int, context: Any, kind: int, value: Any
     ) -> None:
         with wire.recording(context):
-            reply, held = wire.dump(value)
+            reply, references = wire.dump(value)
         reads = caller.reads_ours and wire.is_to_be_read(reply)
-        if held or reads:
+        if references or reads:
             kind |= wire.HOLDS | (wire.READS if reads else 0)
-            self._sent[id(caller), number] = held, reply
+            self._sent[id(caller), number] = references, reply
         try:
             with caller.sending:
                 caller.channel.send(kind, number, reply)
@@ -494,8 +494,8 @@ class Agent:
         try:
             value = done.value()
         except Exception as error:
-            found = self._portable(error)
-            self._answer(caller, number, context, wire.ERROR, found)
+            failure = self._portable(error)
+            self._answer(caller, number, context, wire.ERROR, failure)
             return
         self._answer(caller, number, context, wire.RESULT, value)
 
@@ -506,9 +506,9 @@ class Agent:
         text = "".join(traceback.format_exception(error))
         message = f"On {self.own}:\n{error!r}\n{text}"
         try:
-            made = type(error)(message)
-            wire.load(wire.dump(made)[0])
-            return made
+            copy = type(error)(message)
+            wire.load(wire.dump(copy)[0])
+            return copy
         except Exception:
             return RuntimeError(message)
 
