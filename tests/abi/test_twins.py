@@ -64,7 +64,7 @@ def test_flags_of_events_are_those_of_the_runtime():
 SIZES = {"uint8_t": 1, "EventKind": 1, "uint16_t": 2, "uint32_t": 4, "const void*": 8}
 
 
-def test_events_are_laid_out_as_in_the_runtime():
+def test_events_have_the_runtimes_layout():
     body = re.search(r"struct TimelineEvent {([^}]*)}", source("timeline/events.h"))[1]
     fields = re.findall(r"([\w ]+\*?)\s(\w+);", body)
     assert [name for _, name in fields] == list(LAYOUT.names)

@@ -67,7 +67,7 @@ def test_systems_are_what_they_mean(batch):
 
 @pytest.mark.parametrize("upper", (False, True))
 @pytest.mark.parametrize("unitriangular", (False, True))
-def test_triangles_read_no_more(batch, upper, unitriangular):
+def test_the_other_triangle_is_not_read(batch, upper, unitriangular):
     options = {"upper": upper, "unitriangular": unitriangular}
     matrix = batch / 9 + 2 * torch.eye(9, dtype=batch.dtype)
     other = torch.ones(9, 9).tril(-1) if upper else torch.ones(9, 9).triu(1)

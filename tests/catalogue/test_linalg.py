@@ -321,7 +321,7 @@ def test_cofactors_of_a_batch_with_a_singular_matrix(dtype):
 
 
 @pytest.mark.parametrize("driver", [None, "gelsy", "gels", "gelsd", "gelss"])
-def test_squares_that_are_missed_are_those_of_the_driver(driver):
+def test_residuals_that_are_absent_are_those_of_the_driver(driver):
     a = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]], dtype=torch.float64)
     b = torch.tensor([[1.0], [2.0], [4.0]], dtype=torch.float64)
     actual = torch.linalg.lstsq(a.requires_grad_(), b, driver=driver)

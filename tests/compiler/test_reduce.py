@@ -138,7 +138,9 @@ def test_sums_of_columns_run_in_groups_of_sixteen(columns, dtype, target):
 @pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
 @pytest.mark.parametrize("columns", [64, 300, 2048, 4096])
 @pytest.mark.parametrize("costly", [False, True])
-def test_sums_of_rows_err_no_more_than_sums_in_groups(costly, columns, target):
+def test_errors_of_row_sums_are_at_most_those_of_sums_in_groups(
+    costly, columns, target
+):
     x = np.random.default_rng(2).standard_normal((3000, columns)).astype("float32")
     value = make("cos", load(0, (), "float32")) if costly else load(0, (), "float32")
     kernel = Kernel(Reduce(value, "sum", "float32"), ("float32",), ("float32",))

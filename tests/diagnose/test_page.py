@@ -68,7 +68,7 @@ def test_many_events_make_a_small_page():
     assert len(Page(log).html()) < 1_200_000
 
 
-def test_memory_is_told_by_role():
+def test_memory_is_reported_by_role():
     actual = memory(log_of())
     assert len(actual["times"]) == len(actual["bytes"]) > 10
     gradients = actual["roles"].index("gradient")

@@ -237,7 +237,7 @@ def test_the_fix_of_a_function_is_measured_in_this_process(monkeypatch):
     assert not [f for f in diagnose(fades, W).findings if f.fix == COMPUTE_ONCE]
 
 
-def test_a_rank_that_waits_is_told_with_its_line():
+def test_a_waiting_rank_is_reported_with_its_line():
     from pellucid.distributed._group.work import Work
 
     def work():
@@ -252,7 +252,7 @@ def test_a_rank_that_waits_is_told_with_its_line():
     assert "this rank waits for ranks, 4 times" in finding.evidence
 
 
-def test_steps_that_a_backend_lacks_are_told_with_their_line(tmp_path):
+def test_steps_that_a_backend_lacks_are_reported_with_their_line(tmp_path):
     path = tmp_path / "program.py"
     path.write_text(
         """

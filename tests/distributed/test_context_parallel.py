@@ -90,7 +90,7 @@ def test_parts_attend_to_the_whole_sequence(tmp_path):
     assert len(run_ranks(rank_attends, 3, tmp_path)) == 3
 
 
-def test_no_more_scores_are_held_than_a_tile(monkeypatch):
+def test_at_most_a_tile_of_scores_is_stored(monkeypatch):
     monkeypatch.setattr(_ring, "_TILE_ELEMENTS", 1 << 12)
     sizes = []
     scores = _ring._Tile._scores

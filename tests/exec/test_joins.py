@@ -63,7 +63,7 @@ def _resident_bytes() -> int:
 
 
 @JOIN
-def test_lists_of_ever_new_lengths_take_no_more_memory(join, reference):
+def test_lists_of_new_lengths_do_not_accumulate_memory(join, reference):
     piece = torch.ones(1, requires_grad=True)
     longest = 3000
     join([piece] * longest, 0)

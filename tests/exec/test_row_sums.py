@@ -41,7 +41,7 @@ def test_gradients_of_layer_norm(shape):
         np.testing.assert_allclose(actual.numpy(), expected, 2e-5, tolerance)
 
 
-def test_rows_apart_in_memory_and_calls_again_give_the_same():
+def test_strided_rows_and_repeated_calls_give_the_same():
     x, weight, bias, slope = operand((16, 33, 24))
     expected = run(x, weight, bias, slope)
     turned = pellucid.tensor(x.transpose(1, 0, 2).copy()).transpose(0, 1)

@@ -65,7 +65,7 @@ def test_floats_fill_all_of_uint64():
     assert actual.to(torch.float64).tolist()[:3] == inputs.tolist()[:3]
 
 
-def test_parts_of_complex_numbers_are_rounded_apart():
+def test_parts_of_complex_numbers_are_rounded_separately():
     inputs = torch.tensor([1.0001 + 2j, 70000 - 1e-9j, complex(float("nan"), 3)])
     actual = torch.view_as_real(inputs.to(torch.complex32))
     expected = torch.view_as_real(inputs).half()

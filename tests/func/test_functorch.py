@@ -39,7 +39,7 @@ def test_a_shared_tensor_is_one_parameter(x):
     assert torch.equal(function(doubled, x), layer(x))
 
 
-def test_buffers_are_given_beside_parameters(x):
+def test_buffers_are_passed_with_parameters(x):
     model = nn.BatchNorm1d(2)
     with pytest.raises(RuntimeError, match="make_functional_with_buffers"):
         functorch.make_functional(model)

@@ -139,7 +139,7 @@ def test_exported_branches_are_decomposed_and_stored():
         (lambda x: map(abs, []), "tensors"),
     ],
 )
-def test_what_is_wrong_is_said(call, said):
+def test_errors_say_what_is_wrong(call, said):
     with pytest.raises(RuntimeError, match=said):
         call(torch.ones(2))
 

@@ -106,7 +106,7 @@ def test_a_write_separates_equal_calls():
     assert torch.equal(actual(torch.ones(3)), program(torch.ones(3)))
 
 
-def test_equal_memory_stays_apart_where_it_is_written():
+def test_equal_memory_is_not_shared_if_it_is_written():
     def program(x):
         first, second, third = (torch.zeros_like(x) for _ in range(3))
         first[0].add_(1)

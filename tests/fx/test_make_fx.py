@@ -138,7 +138,7 @@ def test_a_real_tensor_written_in_a_fake_mode_is_returned_as_it_is():
     assert x.tolist() == [1, 1, 1]
 
 
-def test_real_tensors_do_not_mix_with_fake_ones_unasked():
+def test_real_tensors_do_not_mix_with_fake_ones_by_default():
     with FakeTensorMode() as mode:
         fake = mode.from_tensor(torch.ones(3))
     real = torch.ones(3)

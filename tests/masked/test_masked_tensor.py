@@ -49,7 +49,7 @@ OPS = {
 
 
 @pytest.mark.parametrize("name", OPS)
-def test_an_op_is_numpys_on_masked_arrays(name):
+def test_an_op_agrees_with_numpys_on_masked_arrays(name):
     ours, theirs = OPS[name]
     actual, wanted = whole(ours(masked_tensor())), theirs(REFERENCE)
     assert actual.shape == wanted.shape

@@ -49,7 +49,7 @@ def test_blocks_end_at_the_allocators_count():
     assert block_curve(log, start)[-1][1] == _C._memory_statistics()["allocated_bytes"]
 
 
-def test_bytes_are_told_by_five_questions():
+def test_bytes_are_reported_by_five_keys():
     with pytest.raises(ValueError, match="by line, module, op, phase, role"):
         memory.peak(training()).by("colour")
 
@@ -131,7 +131,7 @@ def test_a_refused_allocation_says_who_holds_most():
 
 
 @pytest.mark.usefixtures("unread")
-def test_a_request_larger_than_all_that_is_live_is_told_at_once():
+def test_a_request_larger_than_live_memory_is_reported_at_once():
     with pytest.raises(RuntimeError, match="not enough memory") as refused:
         torch.empty(1 << 45)
     lines = str(refused.value).splitlines()

@@ -25,7 +25,7 @@ def mask():
     return create_block_mask(causal, 1, 2, 300, 520)
 
 
-def test_blocks_that_are_left_whole_are_apart(mask):
+def test_full_blocks_are_listed_separately(mask):
     assert mask.kv_num_blocks[0, 0].tolist() == [1, 1, 3]
     assert mask.kv_indices[0, 0, 1].tolist() == [1, 0, 2, 3, 4]
     assert mask.full_kv_num_blocks[0, 0].tolist() == [0, 1, 0]

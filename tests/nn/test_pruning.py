@@ -52,7 +52,7 @@ def mask(layers):
 
 
 @pytest.mark.parametrize(("options", "expected"), MASKS)
-def test_the_least_blocks_are_masked(options, expected):
+def test_the_smallest_blocks_are_masked(options, expected):
     layers, sparsifier = prepared([{"tensor_fqn": "0.weight"}], **options)
     assert (mask(layers) == 1).all()
     sparsifier.step()

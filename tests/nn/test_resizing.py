@@ -68,7 +68,7 @@ def test_resizing_takes_images_of_any_layout():
 
 
 @pytest.mark.parametrize("size", [(3, 7), (10, 4), (13, 25), (1, 19)])
-def test_uneven_adaptive_means_weigh_every_window_alike(size):
+def test_uneven_adaptive_means_weight_every_window_equally(size):
     rows, columns = (means(n, m) for n, m in zip((10, 19), size, strict=True))
     check(image(2, 3, 10, 19), lambda x: F.adaptive_avg_pool2d(x, size), rows, columns)
 

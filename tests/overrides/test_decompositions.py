@@ -167,7 +167,7 @@ def test_tangents_of_watched_products():
     torch.testing.assert_close(tangent, torch.ones_like(a) @ b)
 
 
-def test_autocast_casts_before_composites_are_taken_apart():
+def test_autocast_casts_before_composites_are_decomposed():
     x = torch.randn(2, 3)
     with torch.autocast("cpu"), Seen() as seen:
         y = F.linear(x, torch.ones(4, 3), torch.ones(4))

@@ -303,7 +303,7 @@ def test_profiled_gradients_are_the_same_bits():
 
 
 @pytest.mark.parametrize("counts_first", [True, False])
-def test_a_mode_beside_a_profiler_sees_the_products(counts_first):
+def test_a_mode_under_a_profiler_sees_the_products(counts_first):
     x, weight = torch.ones(2, 3, requires_grad=True), torch.ones(4, 3)
     counter = FlopCounterMode(display=False)
     with ExitStack() as stack:

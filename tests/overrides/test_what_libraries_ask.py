@@ -113,7 +113,7 @@ def test_masks_to_add():
     assert torch.nn.functional._none_or_dtype(actual) is torch.float64
 
 
-def test_forms_that_optimizers_take_unasked():
+def test_default_forms_of_optimizers():
     from pellucid.optim import optimizer
 
     on_cpu, on_meta = [torch.ones(2)], [torch.ones(2, device="meta")]

@@ -203,7 +203,7 @@ def test_an_op_that_keeps_what_its_gradient_reads_has_its_own_name():
         assert set(names) == {"aten::max_pool2d"}
 
 
-def test_averages_are_told_apart_by_stack():
+def test_averages_are_grouped_by_stack():
     x = torch.ones(3)
 
     def first():
@@ -270,7 +270,7 @@ def test_steps_have_ranges_of_their_own():
     assert names == ["ProfilerStep#2", "ProfilerStep#3"]
 
 
-def test_events_accumulate_over_cycles_if_asked():
+def test_events_accumulate_over_cycles_on_request():
     ones = torch.ones(1)
 
     def count(acc_events):

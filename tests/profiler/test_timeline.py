@@ -151,7 +151,7 @@ def test_stacks_have_every_frame_the_innermost_first():
     assert [frame.function for frame in frames[:3]] == ["inner", "<lambda>", "recorded"]
 
 
-def test_lines_of_gone_sessions_are_not_mistaken_for_new_ones():
+def test_lines_of_ended_sessions_are_not_mistaken_for_new_ones():
     x = torch.ones(2)
     first = recorded(lambda: x.cos(), Watch.LINES)
     second = recorded(lambda: x.sin(), Watch.LINES)

@@ -121,7 +121,7 @@ def test_each_cycle_leaves_a_trace_for_tensorboard(tmp_path):
     assert names.count("aten::exp") == 1 and "ProfilerStep#3" in names
 
 
-def test_memory_is_told_by_what_it_is_for(tmp_path):
+def test_memory_is_reported_by_its_purpose(tmp_path):
     model = torch.nn.Linear(100, 50)
     optimizer = torch.optim.Adam(model.parameters())
     x = torch.ones(8, 100)

@@ -113,7 +113,7 @@ def test_a_reference_model_says_in_floats_what_the_integers_are():
     assert torch.equal(layer(x), result.second(x))
 
 
-def test_a_trained_model_becomes_float_where_it_stays_float():
+def test_unquantized_parts_of_a_trained_model_are_converted_to_float():
     mapping = trained().set_module_name_regex("second|last", None)
     prepared = prepare_qat_fx(filled(Block()).train(), mapping, (IMAGES,))
     assert calls(calibrated(prepared, IMAGES)).startswith("#0 ConvBnReLU2d #1 ConvBn2d")

@@ -172,7 +172,7 @@ def test_ranges_are_narrowed_where_that_loses_less():
 
 
 @pytest.mark.parametrize("kind", ["lstm", "gru", "rnn_relu", "rnn_tanh"])
-def test_cells_of_eight_bits_are_near_those_of_floats(kind):
+def test_int8_cells_are_near_float_cells(kind):
     torch.manual_seed(0)
     gates = {"lstm": 4, "gru": 3}.get(kind, 1)
     x, h, c = torch.randn(3, 3, 4).unbind()

@@ -65,7 +65,7 @@ def test_qnnpack_rounds_the_bias_first():
 
 
 @pytest.mark.parametrize("dims", [1, 2, 3])
-def test_convolutions_are_those_of_the_numbers(dims):
+def test_convolutions_equal_those_of_the_dequantized_values(dims):
     x = activations(2, 4, *[6] * dims)
     weight = torch.quantize_per_tensor(tensor(4, 2, *[2] * dims), 0.02, 0, torch.qint8)
     geometry = ([1] * dims, [1] * dims, [1] * dims, 2)

@@ -529,7 +529,7 @@ def test_circles_are_few_and_small_and_each_is_in_one_folder():
         assert len({tuple(module.split(".")[:2]) for module in group}) == 1, group
 
 
-def test_no_more_folders_use_each_other_in_a_circle():
+def test_no_further_folders_use_each_other_in_a_circle():
     groups = cycles({name: uses & API.keys() for name, uses in API.items()})
     assert max(map(len, groups)) == MOST_FOLDERS_IN_A_CIRCLE
 

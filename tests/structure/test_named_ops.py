@@ -76,7 +76,7 @@ def test_every_operator_is_an_op():
         assert name in names | composites, row
 
 
-def test_library_routines_in_cpp_are_those_with_a_meaning_in_numpy():
+def test_library_routines_in_cpp_are_those_with_a_numpy_reference():
     text = "\n".join(text for _, text in sources())
     registered = re.findall(
         r'(?:register_library_routine|PELLUCID_LAPACK_ROUTINE)\("(\w+)"', text

@@ -34,7 +34,7 @@ def test_the_median_of_nothing_is_nan(shape, name):
     assert getattr(torch.zeros(shape), name)().isnan().item()
 
 
-def test_a_dim_of_an_empty_tensor_is_taken_apart():
+def test_a_dim_of_an_empty_tensor_is_unflattened():
     assert torch.zeros(2, 0).unflatten(0, (-1, 1)).shape == (2, 1, 0)
     assert torch.zeros(0, 6).unflatten(1, (3, -1)).shape == (0, 3, 2)
 

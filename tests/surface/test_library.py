@@ -67,7 +67,7 @@ def test_what_a_library_added_ends_with_it():
     Library("library_tests_end", "DEF")._destroy()
 
 
-def test_kernels_of_others_are_exchanged_and_given_back():
+def test_kernels_of_other_ops_are_replaced_and_restored():
     x = torch.zeros(3)
     with torch.library._scoped_library("aten", "IMPL") as first:
         first.impl("sin", lambda x: torch.full_like(x, 7), "CPU")

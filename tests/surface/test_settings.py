@@ -187,7 +187,7 @@ def test_sharing_strategies():
         mp.set_sharing_strategy("telepathy")
 
 
-def test_denormals_are_flushed_where_asked():
+def test_denormals_are_flushed_on_request():
     x = torch.full((100_000,), 1e-38)
     assert (x * 0.01)[0].item() > 0
     assert torch.set_flush_denormal(True)

@@ -71,7 +71,7 @@ def test_the_alias_is_torch_until_it_is_removed(python, tmp_path):
 
 
 @pytest.mark.parametrize("with_metadata", [True, False])
-def test_it_refuses_beside_pytorch_itself(python, tmp_path, with_metadata):
+def test_it_refuses_an_environment_with_pytorch(python, tmp_path, with_metadata):
     real = packages(tmp_path) / "torch"
     real.mkdir()
     (real / "__init__.py").write_text("")

@@ -144,7 +144,7 @@ def test_a_class_becomes_a_method_of_pipes():
         functional_datapipe("map")(Doubled)
 
 
-def test_pipes_behind_a_pipe_are_found_and_told():
+def test_pipes_behind_a_pipe_are_found_and_reported():
     pipe = count(10).shuffle().sharding_filter().map(plus_one)
     kinds = [type(p).__name__ for p in get_all_graph_pipes(traverse_dps(pipe))]
     assert kinds == [

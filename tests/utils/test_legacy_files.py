@@ -68,7 +68,7 @@ def test_what_is_written_is_read_back(tmp_path):
     assert actual["tail"].data_ptr() == actual["half"].data_ptr() + 2
 
 
-def test_a_location_is_asked_for_each_storage():
+def test_map_location_is_called_for_each_storage():
     asked = []
     torch.load(io.BytesIO(_SAVED), map_location=lambda s, place: asked.append(place))
     assert asked == ["cpu"] * 3

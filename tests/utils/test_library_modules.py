@@ -25,7 +25,7 @@ def test_gradients_of_softmax_by_its_result(name):
     torch.testing.assert_close(actual, x.grad)
 
 
-def test_spawn_is_a_function_beside_its_module():
+def test_spawn_is_a_function_and_a_module():
     assert callable(torch.multiprocessing.spawn)
     assert torch.multiprocessing.ProcessRaisedException is ProcessRaisedException
 

@@ -136,7 +136,7 @@ BOXED = {
 
 
 @pytest.mark.parametrize("name", BOXED)
-def test_gradients_of_images_and_those_that_torchvision_asks_for(name):
+def test_gradients_of_images_and_those_that_torchvision_requests(name):
     x, boxes, args = images(2, 4, 5, 6), rois() * 0.5, BOXED[name]
     boxes[:, 0] = rois()[:, 0]
     op = getattr(ops, name)
@@ -237,7 +237,7 @@ def test_whole_offsets_read_moved_elements_and_masks_scale_them():
     torch.testing.assert_close(actual, moved * mask)
 
 
-def test_gradients_of_everything_and_those_that_torchvision_asks_for():
+def test_all_gradients_and_those_that_torchvision_requests():
     arguments = [
         images(1, 4, 4, 5),
         images(4, 2, 2, 2, seed=1),
